@@ -1,0 +1,3 @@
+"""Idle GPUs, behind any NAT, as one pool."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,25 @@
+"""Who owns things. A job, a node, a wallet or a secret belongs to one owner: a user, or a team.
+
+A user's id and a team's id are owner ids, so that one column with one foreign key says whose a row is.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from computepool.hub.core.tables import Base, Id
+
+
+class OwnerKind(StrEnum):
+    USER = "user"
+    TEAM = "team"
+
+
+class Owner(Base):
+    __tablename__ = "owners"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(8))
+    created_at: Mapped[datetime]

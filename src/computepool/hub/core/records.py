@@ -1,0 +1,66 @@
+"""The outbox and audit records of a transaction.
+
+A service calls `record` where it changes something. The rows are collected on the session and written by the database
+layer just before the commit, in two statements however many there are; after the commit the events go to the bus.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import insert
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.tables import AuditRow, OutboxRow
+
+HUB_ACTOR = "hub"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened, on a topic such as `job/job_…`. Readers fetch the truth; this only tells them to."""
+
+    topic: str
+    payload: dict[str, Any]
+    at: datetime
+
+
+@dataclass
+class Records:
+    events: list[Event] = field(default_factory=list)
+    audits: list[dict[str, Any]] = field(default_factory=list)
+
+
+def record(
+    session: Session,
+    action: str,
+    subject: str,
+    now: datetime,
+    *,
+    actor: str = HUB_ACTOR,
+    topics: tuple[str, ...] = (),
+    **details: Any,
+) -> None:
+    """Note that `actor` did `action` to `subject`, and tell everybody who listens on `topics`."""
+    records = records_of(session)
+    records.audits.append({"at": now, "actor": actor, "action": action, "subject": subject, "details": details})
+    payload = {"action": action, "subject": subject, **details}
+    records.events.extend(Event(topic, payload, now) for topic in topics)
+
+
+def records_of(session: Session) -> Records:
+    records: Records = session.info.setdefault("records", Records())
+    return records
+
+
+def write_records(session: Session) -> list[Event]:
+    """Put the collected rows into the transaction. The database layer calls it last."""
+    records: Records | None = session.info.pop("records", None)
+    if records is None:
+        return []
+    if records.events:
+        rows = [{"topic": e.topic, "payload": e.payload, "created_at": e.at} for e in records.events]
+        session.execute(insert(OutboxRow), rows)
+    if records.audits:
+        session.execute(insert(AuditRow), records.audits)
+    return records.events

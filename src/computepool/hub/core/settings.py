@@ -1,0 +1,130 @@
+"""The hub's settings. Only this file reads the environment."""
+
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AliasChoices, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+PREFIX = "COMPUTEPOOL_"
+DATABASES = ("sqlite", "postgresql")
+
+
+class SettingsError(Exception):
+    """A setting has a wrong value. The text names the variable and what was expected."""
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True)
+
+    home: Annotated[Path, Field(description="Folder of the pool's own state: database, keys, artifacts.")] = (
+        Path.home() / ".computepool"
+    )
+    database_url: Annotated[
+        str | None,
+        Field(
+            validation_alias=AliasChoices("COMPUTEPOOL_DATABASE_URL", "DATABASE_URL", "database_url"),
+            description="Where the truth is kept: `sqlite:///path` or `postgresql://user:password@host/name`. "
+            "Unset: SQLite in the home folder.",
+        ),
+    ] = None
+    storage_url: Annotated[
+        str | None,
+        Field(
+            description="Where artifacts and logs are kept: `file:///path` or `s3://bucket` (with the usual AWS_* "
+            "variables). Unset: a folder in the home folder."
+        ),
+    ] = None
+    public_url: Annotated[
+        str | None,
+        Field(description="The hub's address as agents and browsers see it, such as `https://pool.example.org`."),
+    ] = None
+    secret_key: Annotated[
+        str | None,
+        Field(
+            min_length=32,
+            repr=False,
+            description="Encrypts the hub's keys and signs tokens; at least 32 characters. Unset: made on the first "
+            "start and kept in the home folder.",
+        ),
+    ] = None
+    upload_limit_bytes: Annotated[
+        int, Field(ge=1, description="The largest single artifact that is taken, in bytes.")
+    ] = 50 * 1024**3
+    log_limit_bytes: Annotated[
+        int, Field(ge=4096, description="Most log bytes kept of one attempt; head and tail are kept.")
+    ] = 1024**3
+
+    @field_validator("home")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            url = make_url(value)
+        except ArgumentError:
+            raise ValueError("expected sqlite:///path or postgresql://user:password@host/name") from None
+        if url.get_backend_name() not in DATABASES:
+            raise ValueError(f"expected a {' or '.join(DATABASES)} URL, got {url.get_backend_name()}")
+        if url.drivername == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+        return url.render_as_string(hide_password=False)
+
+    @field_validator("storage_url")
+    @classmethod
+    def _known_storage(cls, value: str | None) -> str | None:
+        if value is not None and urlsplit(value).scheme not in ("file", "s3"):
+            raise ValueError("expected file:///path or s3://bucket")
+        return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _web_address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise ValueError("expected an address such as https://pool.example.org")
+        return value.rstrip("/")
+
+    @property
+    def effective_database_url(self) -> str:
+        return self.database_url or f"sqlite:///{self.home / 'pool.db'}"
+
+    @property
+    def effective_storage_url(self) -> str:
+        return self.storage_url or f"file://{self.home / 'artifacts'}"
+
+
+def load_settings(**overrides: object) -> Settings:
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]  # pydantic checks them, and says which is wrong
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors(include_url=False):
+            name = str(problem["loc"][0])
+            variable = name if name.isupper() else PREFIX + name.upper()
+            lines.append(f"{variable}: {problem['msg'].removeprefix('Value error, ')}")
+        raise SettingsError("\n".join(lines)) from None
+
+
+def env_example() -> str:
+    """The text of `.env.example`, so that the documented settings are the real ones."""
+    lines = ["# Settings of a ComputePool hub. Everything has a default: an empty file is a working hub.", ""]
+    for name, info in Settings.model_fields.items():
+        lines += [f"# {info.description}", f"#{PREFIX}{name.upper()}={_example(info.default)}", ""]
+    return "\n".join(lines)
+
+
+def _example(default: object) -> str:
+    if default is None:
+        return ""
+    return "~/.computepool" if isinstance(default, Path) else str(default)

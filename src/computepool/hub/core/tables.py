@@ -1,0 +1,79 @@
+"""The base of all tables, and those that no feature owns."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, MetaData, String, TypeDecorator
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+Id = String(40)
+BigId = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite counts rows by itself only in a column that is exactly INTEGER."""
+Json = JSON().with_variant(postgresql.JSONB, "postgresql")
+
+
+class Instant(TypeDecorator[datetime]):
+    """An instant in UTC. SQLite keeps no zone, so it is put back on the way out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("an instant without a zone")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {datetime: Instant(), dict[str, Any]: Json, list[str]: Json}  # noqa: RUF012 (SQLAlchemy's own)
+
+
+class HubFact(Base):
+    """Few facts about this hub as a whole: its id, its fence epoch."""
+
+    __tablename__ = "hub_facts"
+
+    name: Mapped[str] = mapped_column(String(40), primary_key=True)
+    value: Mapped[str]
+
+
+class OutboxRow(Base):
+    """What others must hear of, written in the transaction that caused it."""
+
+    __tablename__ = "outbox"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
+    topic: Mapped[str] = mapped_column(String(120))
+    payload: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+
+
+class AuditRow(Base):
+    """Who did what to which object. Only inserted; a later sealer chains the rows by hash."""
+
+    __tablename__ = "audit"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
+    at: Mapped[datetime]
+    actor: Mapped[str] = mapped_column(Id)
+    """A user's or node's id, or `hub`."""
+    action: Mapped[str] = mapped_column(String(60))
+    subject: Mapped[str] = mapped_column(Id, index=True)
+    details: Mapped[dict[str, Any]]

@@ -1,0 +1,21 @@
+"""What a client is told when something is refused. Clients match on `code`, never on text."""
+
+from pydantic import BaseModel
+
+
+class FieldError(BaseModel):
+    field: str
+    message: str
+    value: str | None = None
+    hint: str | None = None
+
+
+class ErrorDetail(BaseModel):
+    code: str
+    message: str
+    hint: str | None = None
+    fields: list[FieldError] | None = None
+
+
+class ErrorBody(BaseModel):
+    error: ErrorDetail

@@ -1,0 +1,74 @@
+"""A manifest: the hub's signed order to one node to run one attempt, and nothing else."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from computepool.protocol.model import Wire
+from computepool.protocol.signing import SignatureRefused, Signed, verify
+from computepool.protocol.states import IsolationLevel
+
+MANIFEST = "manifest"
+
+
+class BundleRef(Wire):
+    """An archive that is unpacked where the command runs."""
+
+    digest: str
+    size_bytes: int
+
+
+class Grant(Wire):
+    """What the attempt may use, and what its sandbox enforces."""
+
+    cpus: float
+    memory_bytes: int
+    disk_bytes: int
+    gpus: tuple[str, ...] = ()
+    """The ids of whole GPUs on that node."""
+    pids: int = 512
+
+
+class Manifest(Wire):
+    version: int = 1
+    hub_id: str
+    node_id: str
+    job_id: str
+    attempt_id: str
+    attempt_number: int
+    slice_index: int
+    slices: int
+    fence: int
+    issued_at: datetime
+    expires_at: datetime
+    """Not to be started later than this: an old manifest, replayed, is worth nothing."""
+    spec_digest: str
+    name: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    bundle: BundleRef | None = None
+    outputs: tuple[str, ...] = ()
+    grant: Grant
+    isolation: IsolationLevel
+    """The weakest level that may run it."""
+    own: bool
+    """The node's owner submitted it: the only work that may run at level `process`."""
+    max_runtime_seconds: float
+    network: bool = False
+
+
+def open_manifest(
+    signed: Signed, keys: Mapping[str, Ed25519PublicKey], *, hub_id: str, node_id: str, now: datetime
+) -> Manifest:
+    """The manifest, if it is intact, fresh and addressed to this node. Anything else is refused."""
+    manifest = Manifest.model_validate_json(verify(signed, MANIFEST, keys))
+    if manifest.hub_id != hub_id:
+        raise SignatureRefused(f"the manifest is of hub {manifest.hub_id}, this node belongs to {hub_id}")
+    if manifest.node_id != node_id:
+        raise SignatureRefused(f"the manifest is for {manifest.node_id}, not for this node")
+    if not manifest.issued_at <= manifest.expires_at:
+        raise SignatureRefused("the manifest expires before it was issued")
+    if now > manifest.expires_at:
+        raise SignatureRefused(f"the manifest expired at {manifest.expires_at:%Y-%m-%d %H:%M:%S} UTC")
+    return manifest

@@ -1,0 +1,275 @@
+"""What the agent and the hub say to each other, over a WebSocket or by long poll: the same messages, one JSON each.
+
+    agent                                   hub
+      │  hello(node, instance)               │
+      │ ───────────────────────────────────► │
+      │             challenge(nonce, time)   │
+      │ ◄─────────────────────────────────── │
+      │  proof(signature, capacity, running) │
+      │ ───────────────────────────────────► │
+      │          welcome(stream, constants)  │
+      │ ◄─────────────────────────────────── │
+      │  heartbeat, update, log, finished …  │
+      │ ◄──────────────────────────────────► │
+      │      offer, stop  (numbered)         │
+
+Commands (offer, stop) are numbered within a stream; the agent tells how far it got with its cursor, so a switch of
+link neither drops nor repeats one. Reports carry (attempt, fence) and are repeated until they are acknowledged: a
+duplicate is a no-op, a stale fence is refused. Changes only add: an unknown message is skipped by an older peer.
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.model import Wire
+from computepool.protocol.signing import Signed
+from computepool.protocol.states import AttemptState, IsolationLevel
+
+PROTOCOL_VERSION = 1
+
+LOG_CHUNK_LIMIT_BYTES = 256 * 1024
+MESSAGE_LIMIT_BYTES = 4 * 1024 * 1024
+
+
+class AttemptRef(Wire):
+    attempt_id: str
+    fence: int
+
+
+# ── agent → hub ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Holding(AttemptRef):
+    """An attempt that the agent still has: running, or ended with a result that was not yet acknowledged."""
+
+    state: AttemptState
+
+
+class Hello(Wire):
+    type: Literal["hello"] = "hello"
+    protocol: int = PROTOCOL_VERSION
+    node_id: str
+    instance_id: str
+    """Random for each start of the agent: two at once under one node id are a cloned disk."""
+    agent_version: str
+
+
+class Proof(Wire):
+    type: Literal["proof"] = "proof"
+    signature: str
+    """Over `link_challenge(...)`, with the node's key."""
+    capacity: Capacity
+    holding: tuple[Holding, ...] = ()
+    stream_id: str | None = None
+    cursor: int = 0
+    state: Literal["online", "paused", "draining"] = "online"
+
+
+class Heartbeat(Wire):
+    """Renews the leases of what it names. Touches the hub's memory, never its database."""
+
+    type: Literal["heartbeat"] = "heartbeat"
+    cursor: int = 0
+    holding: tuple[AttemptRef, ...] = ()
+    state: Literal["online", "paused", "draining"] = "online"
+
+
+class Update(AttemptRef):
+    type: Literal["update"] = "update"
+    sequence: int
+    state: Literal["preparing", "running", "suspended", "finishing"]
+    isolation: IsolationLevel | None = None
+    at: datetime | None = None
+
+
+class LogChunk(AttemptRef):
+    type: Literal["log"] = "log"
+    offset: int
+    data: bytes = Field(max_length=LOG_CHUNK_LIMIT_BYTES)
+
+
+class UploadFile(Wire):
+    path: str
+    size_bytes: int
+    digest: str
+
+
+class UploadRequest(AttemptRef):
+    """Asks for URLs to put output files to; each is bound to this attempt, its size and its digest."""
+
+    type: Literal["upload_request"] = "upload_request"
+    request: int
+    files: tuple[UploadFile, ...]
+
+
+class Finished(AttemptRef):
+    type: Literal["finished"] = "finished"
+    sequence: int
+    receipt: Signed
+
+
+class Gone(AttemptRef):
+    """The agent no longer has it and never will: it crashed, or the machine was reset, in the middle."""
+
+    type: Literal["gone"] = "gone"
+    reason: str
+
+
+FromAgent = Annotated[
+    Hello | Proof | Heartbeat | Update | LogChunk | UploadRequest | Finished | Gone, Field(discriminator="type")
+]
+
+# ── hub → agent ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Challenge(Wire):
+    type: Literal["challenge"] = "challenge"
+    nonce: str
+    hub_time: datetime
+
+
+class HubKey(Wire):
+    key_id: str
+    public_key: str
+    """Base64 of the 32 raw bytes."""
+
+
+class Welcome(Wire):
+    type: Literal["welcome"] = "welcome"
+    hub_id: str
+    stream_id: str
+    """New for each start of the hub: a cursor counts within it."""
+    hub_time: datetime
+    heartbeat_seconds: float
+    lease_seconds: float
+
+
+class Offer(Wire):
+    type: Literal["offer"] = "offer"
+    number: int
+    manifest: Signed
+    downloads: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Where to get each input, by digest: the URLs of its parts, in order."""
+
+
+class Stop(AttemptRef):
+    type: Literal["stop"] = "stop"
+    number: int
+    reason: Literal["canceled", "superseded", "evicted"]
+    grace_seconds: float = 10.0
+
+
+class HeartbeatAck(Wire):
+    type: Literal["heartbeat_ack"] = "heartbeat_ack"
+    hub_time: datetime
+    renewed: tuple[AttemptRef, ...] = ()
+
+
+class ReportAck(AttemptRef):
+    type: Literal["report_ack"] = "report_ack"
+    sequence: int
+
+
+class LogAck(AttemptRef):
+    type: Literal["log_ack"] = "log_ack"
+    offset: int
+    """Everything before it is durable; the agent goes on from here."""
+
+
+class UploadTarget(Wire):
+    path: str
+    urls: tuple[str, ...]
+    """One for each part, in order; empty when the hub has these bytes already."""
+    part_bytes: int
+
+
+class UploadGrant(AttemptRef):
+    type: Literal["upload_grant"] = "upload_grant"
+    request: int
+    targets: tuple[UploadTarget, ...] = ()
+    refused: str | None = None
+    """Why none are granted, such as a limit on size."""
+
+
+class Refused(AttemptRef):
+    """The attempt is not this node's any more: end it, drop what was spooled."""
+
+    type: Literal["refused"] = "refused"
+    code: str
+    message: str
+
+
+class KeyAnnouncement(Wire):
+    """The hub's next key, signed by its current one."""
+
+    type: Literal["key_announcement"] = "key_announcement"
+    announcement: Signed
+
+
+class Goodbye(Wire):
+    """The hub ends the link, and says whether coming back makes sense."""
+
+    type: Literal["goodbye"] = "goodbye"
+    code: str
+    message: str
+    retry: bool
+
+
+FromHub = Annotated[
+    Challenge
+    | Welcome
+    | Offer
+    | Stop
+    | HeartbeatAck
+    | ReportAck
+    | LogAck
+    | UploadGrant
+    | Refused
+    | KeyAnnouncement
+    | Goodbye,
+    Field(discriminator="type"),
+]
+
+Command = Offer | Stop
+KEY_ANNOUNCEMENT = "key_announcement"
+
+_FROM_AGENT: TypeAdapter[FromAgent] = TypeAdapter(FromAgent)
+_FROM_HUB: TypeAdapter[FromHub] = TypeAdapter(FromHub)
+M = TypeVar("M")
+
+
+class MalformedMessage(Exception):
+    """Not a message of this protocol, or one with wrong fields."""
+
+
+def parse_from_agent(raw: str | bytes) -> FromAgent | None:
+    """None for a type that this version does not know."""
+    return _parse(_FROM_AGENT, raw)
+
+
+def parse_from_hub(raw: str | bytes) -> FromHub | None:
+    return _parse(_FROM_HUB, raw)
+
+
+def _parse(adapter: TypeAdapter[M], raw: str | bytes) -> M | None:
+    if len(raw) > MESSAGE_LIMIT_BYTES:
+        raise MalformedMessage(f"a message of {len(raw)} bytes; the limit is {MESSAGE_LIMIT_BYTES}")
+    try:
+        return adapter.validate_json(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        if first["type"] == "union_tag_invalid":
+            return None
+        where = ".".join(str(part) for part in first["loc"])
+        raise MalformedMessage(f"{where}: {first['msg']}") from None
+
+
+def link_challenge(hub_id: str, node_id: str, instance_id: str, nonce: str) -> bytes:
+    """The body that a node signs to prove itself: bound to this hub, this node, this start and this link."""
+    return f"{hub_id}\0{node_id}\0{instance_id}\0{nonce}".encode()
+
+
+LINK_PROOF = "link_proof"

@@ -1,0 +1,67 @@
+"""A receipt: the node's signed statement of what an attempt ran and produced."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from computepool.protocol.model import Wire
+from computepool.protocol.states import IsolationLevel
+
+RECEIPT = "receipt"
+
+
+class EndReason(StrEnum):
+    """Why an attempt ended, as its node saw it. The hub makes the verdict from it."""
+
+    EXITED = "exited"
+    MEMORY = "memory"
+    DISK = "disk"
+    RUNTIME = "runtime"
+    CANCELED = "canceled"
+    OUTPUTS = "outputs"
+    """What was to be kept is too large or cannot be read: the renter's to mend."""
+    BUNDLE = "bundle"
+    """The renter's archive was refused: it escapes, is a bomb, or is broken."""
+    START_FAILED = "start_failed"
+    """The sandbox started, the command did not: not found, not executable."""
+    SANDBOX = "sandbox"
+    INPUT = "input"
+    """An input could not be had, or its digest did not match, on this node."""
+    NODE_DISK = "node_disk"
+    """The node ran out of disk: its own trouble."""
+    DECLINED = "declined"
+    """Refused before anything ran: no room, paused, level not to be had."""
+
+
+class OutputRef(Wire):
+    path: str
+    digest: str
+    size_bytes: int
+
+
+class Usage(Wire):
+    running_seconds: float
+    """From the command's start to its exit, on a clock that runs through sleep; suspended time is not in it."""
+    cpu_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+
+
+class Receipt(Wire):
+    version: int = 1
+    node_id: str
+    job_id: str
+    attempt_id: str
+    fence: int
+    spec_digest: str
+    manifest_digest: str
+    isolation: IsolationLevel
+    image_digest: str | None = None
+    exit_code: int | None
+    """None when the command never started."""
+    reason: EndReason
+    detail: str = ""
+    log_bytes: int
+    log_digest: str
+    outputs: tuple[OutputRef, ...] = ()
+    usage: Usage
+    started_at: datetime | None
+    finished_at: datetime

@@ -1,0 +1,19 @@
+"""The constants of the line and of leases, known to both sides. Seconds.
+
+0 ─ last renewal ─────── 45 offline ──────── 105 frozen ── 120 lease over ── 135 requeued ──►
+"""
+
+HEARTBEAT_SECONDS = 10.0
+OFFLINE_AFTER_SECONDS = 45.0
+LEASE_SECONDS = 120.0
+FREEZE_AFTER_SECONDS = 105.0
+"""A job with network access stands still before the pool may give its slice to another."""
+REQUEUE_AFTER_SECONDS = 135.0
+RECONNECT_LIMIT_WITH_JOB_SECONDS = 15.0
+RECONNECT_LIMIT_IDLE_SECONDS = 60.0
+POLL_IDLE_SECONDS = (10.0, 60.0)
+MANIFEST_VALID_SECONDS = 300.0
+STOP_GRACE_SECONDS = 10.0
+SPOOL_KEPT_SECONDS = 24 * 3600.0
+LOST_LIMIT = 10
+"""Times that a slice may lose its node before it fails and says so."""
