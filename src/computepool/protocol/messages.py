@@ -273,3 +273,34 @@ def link_challenge(hub_id: str, node_id: str, instance_id: str, nonce: str) -> b
 
 
 LINK_PROOF = "link_proof"
+
+# ── the same messages by long poll ───────────────────────────────────────────────────────────────────────────────────
+
+POLL = "poll"
+POLL_SIGNATURE_HEADER = "X-Computepool-Signature"
+
+
+class PollRequest(Wire):
+    """One exchange of a polled link. Both directions are counted, so a lost reply loses and repeats no message.
+
+    The body's signature (type `poll`, the node's key) travels in `POLL_SIGNATURE_HEADER`.
+    """
+
+    node_id: str
+    session: str = Field(min_length=32, max_length=64)
+    """Random, made by the agent: one polled link."""
+    start: int
+    """How many messages of this session came before these."""
+    messages: tuple[str, ...] = ()
+    received: int
+    """How many messages of the hub the agent has, in this session: the hub forgets those."""
+    wait_seconds: float = Field(ge=0, le=60)
+
+
+class PollReply(Wire):
+    accepted: int
+    """How many of the agent's messages the hub has, in this session."""
+    start: int
+    messages: tuple[str, ...] = ()
+    closed: bool = False
+    """The link is over: begin a new session."""
