@@ -22,6 +22,7 @@ from computepool.protocol.errors import ErrorBody, ErrorDetail, FieldError
 class PoolError(Exception):
     status: ClassVar[int] = 500
     code: str = "internal"
+    retry_after_seconds: int | None = None
 
     def __init__(
         self,

@@ -1,0 +1,181 @@
+"""What surrounds every answer: errors in one shape, and headers that keep browsers safe. Plain ASGI, for speed."""
+
+import secrets
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketState
+
+from computepool.hub.core.errors import Invalid, PoolError
+from computepool.protocol.errors import ErrorBody, ErrorDetail, FieldError
+
+log = structlog.get_logger()
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+HSTS_SECONDS = 180 * 24 * 3600
+SHOWN_VALUE_LIMIT = 80
+"""Of a refused value, in characters, when it is told back."""
+PRIVATE_WORDS = ("password", "token", "secret", "key", "code")
+"""A field whose name has one of these is never told back."""
+CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "invalid"}
+
+
+def install_shell(app: FastAPI, *, https: bool = False) -> None:
+    """`https`: browsers are told to never come back without it."""
+    install_error_handlers(app)
+    app.add_middleware(UnexpectedErrors)
+    app.add_middleware(SafeHeaders, https=https)
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(PoolError, _tell_pool_error)
+    app.add_exception_handler(RequestValidationError, _tell_invalid)
+    app.add_exception_handler(HTTPException, _tell_http_error)
+
+
+async def _tell_pool_error(connection: HTTPConnection, error: Exception) -> Any:
+    assert isinstance(error, PoolError)
+    if isinstance(connection, WebSocket):
+        await refuse_websocket(connection, error)
+        return None
+    return error_response(error)
+
+
+async def _tell_invalid(_connection: HTTPConnection, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return error_response(Invalid("The request does not fit.", fields=[_field_error(e) for e in error.errors()]))
+
+
+async def _tell_http_error(connection: HTTPConnection, error: Exception) -> Any:
+    assert isinstance(error, HTTPException)
+    if isinstance(connection, WebSocket):
+        await connection.close(1008)
+        return None
+    code = CODES.get(error.status_code, "refused")
+    message = str(error.detail)
+    if error.status_code == 404:
+        message = f"There is nothing at {connection.url.path}."
+    if error.status_code == 405:
+        message = f"{connection.scope['method']} is not possible at {connection.url.path}."
+    headers = dict(error.headers) if error.headers else None
+    return _json(error.status_code, ErrorBody(error=ErrorDetail(code=code, message=message)), headers)
+
+
+def error_response(error: PoolError) -> Response:
+    headers = {}
+    if error.status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="computepool"'
+    if error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    return _json(error.status, error.body(), headers)
+
+
+async def refuse_websocket(websocket: WebSocket, error: PoolError) -> None:
+    """Before it is accepted, with the HTTP answer where the server can; afterwards by closing with the error's code."""
+    if websocket.application_state is WebSocketState.CONNECTING:
+        if "websocket.http.response" in websocket.scope.get("extensions", {}):
+            await websocket.send_denial_response(error_response(error))
+        else:
+            await websocket.close(1008)
+    elif websocket.application_state is WebSocketState.CONNECTED:
+        await websocket.close(1008, reason=error.code)
+
+
+def _json(status: int, body: ErrorBody, headers: MutableMapping[str, str] | None = None) -> Response:
+    return JSONResponse(body.model_dump(exclude_none=True), status_code=status, headers=headers)
+
+
+def _field_error(problem: dict[str, Any]) -> FieldError:
+    place = [str(part) for part in problem["loc"] if part not in ("body", "query", "path", "header")]
+    name = ".".join(place) or str(problem["loc"][0])
+    return FieldError(
+        field=name, message=problem["msg"].removeprefix("Value error, "), value=_shown(name, problem.get("input"))
+    )
+
+
+def _shown(name: str, value: object) -> str | None:
+    if not isinstance(value, str | int | float) or any(word in name.lower() for word in PRIVATE_WORDS):
+        return None
+    text = str(value)
+    return text if len(text) <= SHOWN_VALUE_LIMIT else text[:SHOWN_VALUE_LIMIT] + "…"
+
+
+class UnexpectedErrors:
+    """The last resort: our own mistake is logged with an id, and the client is told the id and nothing else."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except Exception:
+            error_id = secrets.token_hex(8)
+            log.exception("request.failed", error_id=error_id, method=scope["method"], path=scope["path"])
+            if started:
+                raise  # too late for another answer: the server cuts the connection, so half is not taken for whole
+            await _json(500, _internal(error_id))(scope, receive, send)
+
+
+def _internal(error_id: str) -> ErrorBody:
+    return ErrorBody(
+        error=ErrorDetail(
+            code="internal",
+            message="The hub made a mistake.",
+            hint=f"Tell its operator this id, which is in the hub's log: {error_id}",
+        )
+    )
+
+
+class SafeHeaders:
+    """Adds to each answer what it does not set itself."""
+
+    def __init__(self, app: ASGIApp, *, https: bool = False) -> None:
+        self.app = app
+        always = {
+            "x-content-type-options": "nosniff",
+            "x-frame-options": "DENY",
+            "referrer-policy": "no-referrer",
+            "cross-origin-opener-policy": "same-origin",
+        }
+        if https:
+            always["strict-transport-security"] = f"max-age={HSTS_SECONDS}"
+        self._always = [(name.encode(), value.encode()) for name, value in always.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        is_api = scope["path"].startswith("/api/")
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = message["headers"] = [*message["headers"], *self._always]
+                given = dict(headers)
+                if b"content-security-policy" not in given and given.get(b"content-type", b"").startswith(b"text/html"):
+                    headers.append((b"content-security-policy", CONTENT_SECURITY_POLICY.encode()))
+                if is_api and b"cache-control" not in given:
+                    headers.append((b"cache-control", b"no-store"))
+            await send(message)
+
+        await self.app(scope, receive, dressed)
