@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Header
 from fastapi.openapi.models import HTTPBearer as BearerScheme
 from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
@@ -27,6 +27,7 @@ from starlette.types import Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from computepool.hub.core.errors import Forbidden, TooLarge, Unauthenticated
+from computepool.hub.core.idempotency import KEY_LIMIT
 
 API_PREFIX = "/api/v1"
 BODY_LIMIT_BYTES = 1024**2
@@ -148,6 +149,9 @@ async def _caller(connection: HTTPConnection) -> Principal:
 
 Caller = Annotated[Principal, Depends(_caller)]
 """A handler's parameter of this type is who called it."""
+
+IdempotencyKey = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=KEY_LIMIT)]
+"""A handler's parameter of this type is the key that makes its request repeatable; see `idempotency.claim`."""
 
 
 def bearer_token(scope: AsgiScope) -> str:
