@@ -1,0 +1,75 @@
+"""What every test may use: real services, both databases, engines, proofs. See CONTRIBUTING.md."""
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import engines, proofs, services
+from support.services import S3, Postgres
+
+# The settings of the person who runs the tests are not the tests'.
+for name in [name for name in os.environ if name.startswith(("COMPUTEPOOL_", "AWS_")) or name == "DATABASE_URL"]:
+    if name not in {"COMPUTEPOOL_PROVE", "COMPUTEPOOL_REQUIRE_ENGINES"}:
+        del os.environ[name]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        return
+    absent = [f"{name}: {reason}" for name in sorted(engines.required()) if (reason := engines.missing(name))]
+    if absent:
+        raise pytest.UsageError("required engines do not work here\n  " + "\n  ".join(absent))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the proofs that only make sense in full size, unless this is `./dev prove`."""
+    if proofs.proving():
+        return
+    long = [item for item in items if any(mark.kwargs.get("long") for mark in item.iter_markers("proof"))]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("engine"):
+        for name in mark.args:
+            engines.require(name)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    with services.postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Postgres) -> Iterator[str]:
+    """A fresh, empty database on a real PostgreSQL."""
+    with postgres_server.database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A fresh, empty database: the test runs once on each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'hub.db'}"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint_url() -> Iterator[str]:
+    with services.s3_server() as endpoint_url:
+        yield endpoint_url
+
+
+bucket_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def s3(s3_endpoint_url: str) -> S3:
+    """A fresh, empty bucket on a real S3 server."""
+    return services.make_bucket(s3_endpoint_url, f"test-{next(bucket_numbers)}")

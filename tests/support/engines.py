@@ -1,0 +1,64 @@
+"""The engines that some tests need and a machine may lack.
+
+`@pytest.mark.engine("bwrap")`, or `require("bwrap")` inside a test, skips by name with the reason where the engine does
+not work. `./dev test --require bwrap` makes that a failure: a machine that is there to test it must not skip it.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+
+import pytest
+
+PROBE_SECONDS = 20
+
+# A program on PATH is not yet an engine: each is asked to do the least that shows that it works.
+PROBES = {
+    "bwrap": ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"],
+    "docker": ["docker", "version"],
+    "podman": ["podman", "info"],
+    "gvisor": ["runsc", "--version"],
+    "chromium": ["chromium", "--version"],
+}
+
+
+def required() -> set[str]:
+    """What --require named."""
+    names = {name.strip() for name in os.environ.get("COMPUTEPOOL_REQUIRE_ENGINES", "").split(",")} - {""}
+    unknown = names - PROBES.keys()
+    if unknown:
+        raise pytest.UsageError(f"--require: no engine is called {', '.join(sorted(unknown))}; there are {known()}")
+    return names
+
+
+def known() -> str:
+    return ", ".join(sorted(PROBES))
+
+
+@functools.cache
+def missing(name: str) -> str | None:
+    """Why the engine cannot be used here, or None."""
+    if name not in PROBES:
+        return f"no engine is called {name}; there are {known()}"
+    probe = PROBES[name]
+    if not shutil.which(probe[0]):
+        return f"{probe[0]} is not installed"
+    try:
+        done = subprocess.run(
+            probe, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"`{' '.join(probe)}`: {error}"
+    return f"`{' '.join(probe)}` failed: {done.stderr.strip()[-300:]}" if done.returncode else None
+
+
+def require(name: str) -> None:
+    """Skip the running test by name if the engine does not work here; fail it if it is required."""
+    if name not in PROBES:
+        pytest.fail(f"no engine is called {name}; there are {known()}")
+    reason = missing(name)
+    if reason and name in required():
+        pytest.fail(f"engine {name} is required: {reason}")
+    if reason:
+        pytest.skip(f"engine {name}: {reason}")

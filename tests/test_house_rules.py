@@ -1,0 +1,102 @@
+"""House rules that no linter knows."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "computepool"
+MAX_LINES = 450
+# Written in two parts, so that this file obeys its own rule.
+REGISTRY_HOSTS = ["pypi" + ".org", "files.python" + "hosted.org", "registry.npm" + "js.org"]
+# What the light install (CLI, agent, SDK) comes without.
+HUB_PACKAGES = {"alembic", "argon2", "fastapi", "obstore", "psycopg", "sqlalchemy", "starlette", "structlog", "uvicorn"}
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+
+
+def text_files() -> dict[str, str]:
+    """Every file that git has or would take, by its path, unless it is binary."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
+    texts = {}
+    for name in filter(None, names):
+        path = ROOT / name
+        if path.is_file():
+            content = path.read_bytes()
+            if b"\0" not in content:
+                texts[name] = content.decode(errors="replace")
+    return texts
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    return text_files()
+
+
+def test_source_files_are_small():
+    lengths = {path: len(path.read_text().splitlines()) for path in SOURCE.rglob("*.py")}
+    long = {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > MAX_LINES}
+    assert not long, f"look for the second idea in {long}"
+
+
+def test_no_file_names_a_registry_host(texts):
+    guilty = [(name, host) for name, text in texts.items() for host in REGISTRY_HOSTS if host in text]
+    assert not guilty
+
+
+def test_no_file_names_a_place_on_somebodys_machine(texts):
+    here = re.escape(str(ROOT)) + r"\b" if len(ROOT.parts) > 2 else r"(?!)"
+    somebody = r"/(?:home|Users)/(?!alice|bob|runner|user|you|me)[a-z]\w+/"
+    guilty = [(name, found[0]) for name, text in texts.items() if (found := re.search(f"{here}|{somebody}", text))]
+    assert not guilty
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_lock_names_versions_and_hashes_only(lock):
+    for line in lock.read_text().splitlines():
+        pinned = re.fullmatch(r"[a-z0-9][a-z0-9._-]*(\[[a-z,]+\])?==[^\s/@]+( ; [^/@]+)? \\", line)
+        hashed = re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line)
+        assert pinned or hashed or line.lstrip().startswith("#"), line
+        assert "://" not in line
+
+
+def test_locks_agree_on_versions():
+    def pins(name: str) -> set[str]:
+        return set(re.findall(r"^[a-z0-9].*?==[^\s]+", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
+
+    assert pins("hub.txt")
+    assert pins("hub.txt") <= pins("dev.txt")
+
+
+def test_every_room_and_feature_says_what_it_is():
+    packages = [*SOURCE.glob("*/__init__.py"), *(SOURCE / "hub").glob("*/__init__.py")]
+    silent = [str(path.relative_to(ROOT)) for path in packages if not ast.get_docstring(ast.parse(path.read_text()))]
+    assert packages
+    assert not silent
+
+
+def test_protocol_is_pure():
+    allowed = sys.stdlib_module_names | {"pydantic", "pydantic_core", "annotated_types", "cryptography", "computepool"}
+    for path in (SOURCE / "protocol").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            strangers = {name for name in names if name.split(".")[0] not in allowed}
+            assert not strangers, f"{path.relative_to(ROOT)} imports {strangers}"
+
+
+def test_light_install_imports_nothing_of_the_hub():
+    story = "import sys, computepool.agent, computepool.cli, computepool.client; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", story], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert not loaded & HUB_PACKAGES
+    assert "computepool.hub" not in done.stdout.split()
