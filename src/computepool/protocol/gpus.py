@@ -1,0 +1,255 @@
+"""GPU requests, and the names of GPUs.
+
+A driver says "NVIDIA GeForce RTX 4090", a person "RTX 4090", "rtx4090" or "4090", SkyPilot "A100-80GB". All are brought
+to one form, lower-case words joined by dashes, without vendor and memory: `rtx-4090`, `a100-sxm4`. What makes another
+card stays: `rtx-4070-ti-super`, `rtx-4090-laptop`.
+"""
+
+import re
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from computepool.protocol.units import (
+    BadValueError,
+    Range,
+    format_bytes,
+    format_range,
+    nearest,
+    parse_size_range,
+    short_repr,
+)
+
+MAX_GPU_COUNT = 64
+MAX_GPU_NAME_CHARS = 64
+VRAM_TOLERANCE = 0.08
+"""How far a card's reported memory may lie from the number on its box.
+
+Drivers keep some back, and error correction takes a sixteenth: a "24GB" 4090 reports 24564 MiB (0.05 % less), an L4 or
+A10 23034 MiB (6.3 %), a "16GB" T4 15109 MiB (7.8 %). The next smaller real size, 11GB for 12GB, is 8.3 % away.
+"""
+GPU_EXAMPLES = "24GB.., rtx-4090, rtx-4090:2, A100:80GB:1 or 2 (any two)"
+
+_VENDORS = frozenset({"nvidia", "geforce", "tesla", "amd", "ati", "radeon", "instinct", "intel", "apple"})
+_NOISE = frozenset({"gpu", "graphics", "generation", "edition", "with", "design", "r", "tm", "corporation", "inc"})
+_DROPPED = _VENDORS | _NOISE
+_MEMORY_WORD = re.compile(r"[0-9]+(?:gb|gib)|hbm[0-9]e?")
+_FORM_FACTOR = re.compile(r"sxm[0-9]?|pcie|nvl|oam|blackwell|workstation|server")
+"""Words that say how a card is mounted, not which it is: a request without them accepts any."""
+
+_SUFFIX = re.compile(r"ti|super|xtx|xt|gre|ada|laptop|mobile|max|d|q")
+_GLUED = re.compile(rf"(rtx|gtx|gt|rx|arc)?([a-z]?[0-9]{{3,4}})((?:{_SUFFIX.pattern})*)")
+_SERIES_OF_BARE_MODEL = (
+    ("rtx", re.compile(r"[2-5]0[5-9]0")),
+    ("gtx", re.compile(r"(?:10|16)[5-8]0")),
+    ("rx", re.compile(r"5[3-7]00|6[4-9][05]0|7[6-9]00|90[67]0")),
+    ("rtx", re.compile(r"a(?:2000|4000|4500|5000|5500|6000)")),
+    ("arc", re.compile(r"a(?:310|380|580|750|770)|b5[78]0")),
+)
+
+_COUNT = re.compile(r"[0-9]{1,4}")
+_SIZE = r"[0-9]+(?:\.[0-9]+)?\s*(?:[kmgtp]i?b?|b)"
+_BARE = r"[0-9]+(?:\.[0-9]+)?"
+_MEMORY = re.compile(rf"{_SIZE}\+?|{_SIZE}\s*\.\.|(?:{_SIZE}|{_BARE})?\s*\.\.\s*{_SIZE}")
+_COUNT_RANGE = re.compile(r"[0-9]*\s*(?:\.\.\s*[0-9]*|\+)|[0-9]+\.[0-9]+")
+_MEMORY_IN_NAME = re.compile(r"(.+?)[-_ ]([0-9]+gi?b)\b(.*)", re.IGNORECASE)
+_KEYS = ("name", "memory", "count")
+
+
+class GpuRequest(BaseModel):
+    """Whole GPUs, all alike: `count` of them, of this name, each with this much memory (bytes)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str | None = None
+    memory: Range[int] | None = None
+    count: int = Field(default=1, ge=1, le=MAX_GPU_COUNT)
+
+    def accepts(self, name: str, memory_bytes: int) -> bool:
+        """Whether one card of that name (as the driver or `normalise_gpu_name` writes it) will do."""
+        if self.name is not None and not gpu_name_matches(self.name, name):
+            return False
+        return self.memory is None or self.memory.accepts(memory_bytes, VRAM_TOLERANCE)
+
+    def to_wire(self) -> dict[str, object]:
+        wire: dict[str, object] = {"count": self.count}
+        if self.name is not None:
+            wire["name"] = self.name
+        if self.memory is not None:
+            wire["memory"] = format_range(self.memory, format_bytes)
+        return wire
+
+    def __str__(self) -> str:
+        parts = [self.name or "", format_range(self.memory, format_bytes) if self.memory else "", str(self.count)]
+        return ":".join(part for part in parts if part)
+
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def normalise_gpu_name(name: str) -> str:
+    """The one form in which names are compared; applied twice it changes nothing more."""
+    words = _model_words(name)
+    return "-".join(words or _words(name)) or "unknown"
+
+
+def gpu_name_matches(requested: str, actual: str) -> bool:
+    """Whether a card is what was asked for: `a100` accepts `a100-sxm4`, `rtx-4090` no `rtx-4090-laptop`."""
+    wanted, found = normalise_gpu_name(requested).split("-"), normalise_gpu_name(actual).split("-")
+    if wanted[-1] == "sxm":
+        found = ["sxm" if word.startswith("sxm") else word for word in found]
+    same = found[: len(wanted)] == wanted
+    return same and all(_FORM_FACTOR.fullmatch(word) for word in found[len(wanted) :])
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[^a-z0-9.]+", name[:200].lower()) if word.strip(".")]
+
+
+def _model_words(name: str) -> list[str]:
+    """What is left of a name without vendor, memory and noise; nothing when it names no model."""
+    # PCI listings put the chip first and the card in brackets: "AD102 [GeForce RTX 4090]".
+    bracket = re.search(r"\[([^\]]+)\]", name[:200])
+    if bracket and (words := _model_words(bracket[1])):
+        return words
+    split = [part for word in _words(name) for part in _unglue(word)]
+    words = [word for word in split if word not in _DROPPED and not _MEMORY_WORD.fullmatch(word)]
+    series = next((series for series, model in _SERIES_OF_BARE_MODEL if words and model.fullmatch(words[0])), None)
+    return [series, *words] if series else words
+
+
+def _unglue(word: str) -> list[str]:
+    """`rtx4070tisuper` is four words."""
+    match = _GLUED.fullmatch(word)
+    if match is None:
+        return [word]
+    return [part for part in (match[1], match[2], *_SUFFIX.findall(match[3])) if part]
+
+
+# ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def parse_gpu(value: object) -> GpuRequest | None:
+    """A request from `name:memory:count` (each part optional), a number, or a mapping; None for 0 and null."""
+    if value is None or (isinstance(value, int) and value == 0 and value is not False):
+        return None
+    if isinstance(value, Mapping):
+        return _from_mapping(value)
+    if isinstance(value, list) and len(value) == 1:
+        return parse_gpu(value[0])
+    if isinstance(value, list):
+        raise BadValueError(
+            f"{short_repr(value)} names several GPUs", "name one model, or only its memory, such as 24GB.."
+        )
+    if isinstance(value, str):
+        return _from_text(value)
+    if isinstance(value, int) and 100 <= value <= 9999:
+        return _from_text(str(value))
+    return _build({"count": value})
+
+
+def _from_text(text: str) -> GpuRequest | None:
+    parts = [part.strip() for part in text.split(":")]
+    if text.strip() == "0":
+        return None
+    if not all(parts) or len(parts) > 3 or len(text) > 200:
+        raise BadValueError(f"{short_repr(text)} is not a GPU request", f"write it like {GPU_EXAMPLES}")
+    fields: dict[str, object] = {}
+    for position, part in enumerate(parts):
+        kind = _kind_of(part, first=position == 0)
+        if kind in fields or (kind == "name" and position):
+            raise BadValueError(
+                f"{short_repr(text)} has two parts that could be its {kind}"
+                if kind in fields
+                else f"{short_repr(text)} has its name after its {next(iter(fields))}",
+                f"write name:memory:count, like {GPU_EXAMPLES}",
+            )
+        fields[kind] = part
+    return _build(fields)
+
+
+def _kind_of(part: str, *, first: bool) -> str:
+    lower = part.lower()
+    if _COUNT.fullmatch(part):
+        # No machine has a hundred GPUs, and no model has a number of two digits: "4090" is a name, "8" a count.
+        return "name" if first and int(part) >= 100 else "count"
+    if _COUNT_RANGE.fullmatch(part):
+        return "count"
+    return "memory" if _MEMORY.fullmatch(lower) else "name"
+
+
+def _from_mapping(value: Mapping[object, object]) -> GpuRequest | None:
+    keys = [key for key in value if isinstance(key, str)]
+    if len(keys) == len(value) and not set(keys) & set(_KEYS) and keys:
+        if len(keys) > 1:
+            hint = "name one model, or write {name: …, memory: …, count: …}"
+            raise BadValueError(f"{short_repr(value)} names several GPUs", hint)
+        if isinstance(value[keys[0]], int | float):
+            return _build({"name": keys[0], "count": value[keys[0]]})
+    unknown = [key for key in value if key not in _KEYS]
+    if unknown or not value:
+        meant = nearest(str(unknown[0]), _KEYS) if unknown and isinstance(unknown[0], str) else None
+        problem = f"{short_repr(unknown[0])} is not known here" if unknown else "the mapping is empty"
+        suggestion = f"did you mean {meant!r}? " if meant else ""
+        raise BadValueError(problem, f"{suggestion}the keys are name, memory and count")
+    return _build({key: value[key] for key in _KEYS if value.get(key) is not None})
+
+
+def _build(fields: Mapping[str, object]) -> GpuRequest | None:
+    count = _count(fields.get("count", 1))
+    name, memory = fields.get("name"), fields.get("memory")
+    if isinstance(name, list) and len(name) == 1:
+        name = name[0]
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if name is not None and not isinstance(name, str):
+        raise BadValueError(f"{short_repr(name)} is not the name of a GPU", "name one model, such as rtx-4090")
+    if name is not None:
+        name, memory_in_name = _name(name)
+        memory = memory if memory is not None else memory_in_name
+    if count == 0:
+        return None
+    return GpuRequest(name=name, memory=None if memory is None else _memory(memory), count=count)
+
+
+def _name(text: str) -> tuple[str, str | None]:
+    """The normalised name, and the memory that SkyPilot writes into it ("A100-80GB")."""
+    match = _MEMORY_IN_NAME.fullmatch(text)
+    memory = match[2] if match else None
+    words = _model_words(text)
+    if not words:
+        raise BadValueError(
+            f"{short_repr(text)} names no model", "name one, such as rtx-4090, or only its memory, such as 24GB.."
+        )
+    name = "-".join(words)
+    if len(name) > MAX_GPU_NAME_CHARS:
+        raise BadValueError(f"{short_repr(text)} is longer than {MAX_GPU_NAME_CHARS} characters", "name one GPU model")
+    if "," in text:
+        raise BadValueError(
+            f"{short_repr(text)} names several GPUs", "name one model, or only its memory, such as 24GB.."
+        )
+    return name, memory
+
+
+def _memory(value: object) -> Range[int]:
+    memory = parse_size_range(value)
+    if not memory.minimum and memory.maximum is None:
+        raise BadValueError(f"{short_repr(value)} asks for no memory", "leave it out, or write it like 24GB..")
+    return memory
+
+
+def _count(value: object) -> int:
+    number: object = value
+    if isinstance(value, str) and _COUNT.fullmatch(value.strip()):
+        number = int(value)
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise BadValueError(f"{short_repr(value)} is not a number of GPUs", "GPUs are given whole; write 1, 2, 8 …")
+    if not 0 <= number <= MAX_GPU_COUNT:
+        closest = 1 if number < 0 else MAX_GPU_COUNT
+        hint = f"the nearest valid count is {closest}"
+        if 0 < number <= 1000:
+            hint += f"; if memory was meant, write {number}GB"
+        raise BadValueError(f"{short_repr(value)} is not a number of GPUs from 0 to {MAX_GPU_COUNT}", hint)
+    return number

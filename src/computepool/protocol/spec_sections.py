@@ -1,0 +1,290 @@
+"""The parts of a spec that are more than one value: resources, where, env, inputs, run, verify, publish."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from computepool.protocol.gpus import parse_gpu
+from computepool.protocol.spec_aliases import (
+    ELSEWHERE,
+    LIFTED_FROM_RESOURCES,
+    RESOURCE_ALIASES,
+    RESOURCE_KEYS,
+    WHERE_KEYS,
+)
+from computepool.protocol.spec_errors import Problems
+from computepool.protocol.spec_fields import (
+    ARTIFACT_ID,
+    MAX_ARGUMENT_BYTES,
+    MODEL_NAME,
+    NODE_ID,
+    SLUG,
+    TAG,
+    Section,
+    choice,
+    country,
+    env_name,
+    matching,
+    named_path,
+    open_section,
+    scalar_text,
+    script,
+    share,
+    whole_number,
+)
+from computepool.protocol.spec_input import join_path
+from computepool.protocol.spec_models import MAX_REPLICAS, MIN_REPLICAS, Input, Publish, Resources, Trust, Verify, Where
+from computepool.protocol.units import MIB, BadValueError, Number, Range, parse_cpu_range, parse_size_range, short_repr
+
+MAX_ENV_ENTRIES = 1000
+MAX_INPUTS = 1000
+MAX_ARGV_ITEMS = 10_000
+MIN_SIZE_BYTES = MIB
+
+_INPUT_HINT = "write a stored artifact (artifact_…) or {url: https://…, sha256: …}"
+_LOCAL_FILE_HINT = "local files travel with `workdir`; " + _INPUT_HINT
+_DIGEST = re.compile(r"(?:sha256[:=])?([0-9a-fA-F]{64})")
+
+
+def read_resources(problems: Problems, path: str, data: object) -> Resources:
+    if isinstance(data, Mapping):
+        data = {key: value for key, value in data.items() if key not in LIFTED_FROM_RESOURCES}
+    section = open_section(problems, path, data, RESOURCE_KEYS, RESOURCE_ALIASES, ELSEWHERE)
+    default = Resources()
+    return Resources(
+        cpus=section.read("cpus", lambda value: _floor(parse_cpu_range(value), default.cpus), default.cpus),
+        memory=section.read("memory", lambda value: _size(value, default.memory), default.memory),
+        disk=section.read("disk", lambda value: _size(value, default.disk), default.disk),
+        gpu=section.read("gpu", parse_gpu, None),
+    )
+
+
+def _floor(asked: Range[Number], default: Range[Number]) -> Range[Number]:
+    """`..8` leaves its beginning open; something must be reserved all the same."""
+    if asked.minimum or asked.maximum is None:
+        return asked
+    return asked.model_copy(update={"minimum": min(default.minimum, asked.maximum)})
+
+
+def _size(value: object, default: Range[int]) -> Range[int]:
+    # dstack writes a disk as {size: 100GB..}.
+    size = parse_size_range(value["size"] if isinstance(value, Mapping) and set(value) == {"size"} else value)
+    size = _floor(size, default)
+    if size.minimum < MIN_SIZE_BYTES:
+        raise BadValueError(f"{short_repr(value)} is less than 1MB", "the nearest valid value is 1MB")
+    return size
+
+
+def read_where(problems: Problems, data: object) -> Where:
+    section = open_section(problems, "where", data, WHERE_KEYS)
+    return Where(
+        country=tuple(sorted(section.read_list("country", country, most=250))),
+        trust=section.read("trust", choice(Trust), Trust.ANY),
+        tags=tuple(
+            sorted(section.read_list("tags", matching(TAG, "a tag", "letters, digits and . _ : = -, up to 64")))
+        ),
+        min_reliability=section.read("min_reliability", share, None),
+        node=section.read(
+            "node", matching(NODE_ID, "the id of a node", "`computepool nodes` lists ids (node_…)"), None
+        ),
+    )
+
+
+# ── run ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_run(section: Section) -> str | tuple[str, ...]:
+    value = section.get("run")
+    if value is None:
+        hint = "write what to run, such as `run: python train.py`"
+        section.problems.add("run", None, "there is nothing to run", hint)
+        return ""
+    field = section.field("run")
+    if not isinstance(value, list):
+        return section.attempt(field, value, script, "")
+    if not value or len(value) > MAX_ARGV_ITEMS:
+        section.problems.add(field, value, f"{len(value)} items; write 1 to {MAX_ARGV_ITEMS}")
+        return ""
+    words = [section.attempt(f"{field}[{index}]", item, scalar_text, "?") for index, item in enumerate(value)]
+    if field == "commands":
+        # As in dstack: line by line, and the first that fails ends the job.
+        return section.attempt(field, "\n".join(["set -e", *words]), script, "")
+    if not words[0].strip():
+        section.problems.add(f"{field}[0]", value[0], "the program's name is empty", "such as [python, train.py]")
+    return tuple(words)
+
+
+# ── env ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_env(section: Section, environ: Mapping[str, str] | None) -> dict[str, str]:
+    value, field = section.get("env"), section.field("env")
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, Mapping | list):
+        section.problems.add(field, value, f"{short_repr(value)} is neither a mapping nor a list", "write {EPOCHS: 3}")
+        return {}
+    if len(value) > MAX_ENV_ENTRIES:
+        section.problems.add(field, value, f"{len(value)} entries; at most {MAX_ENV_ENTRIES} are allowed")
+        return {}
+    if isinstance(value, Mapping):
+        entries = [(join_path(field, name), name, given) for name, given in value.items()]
+    else:
+        entries = [_env_item(f"{field}[{index}]", item) for index, item in enumerate(value)]
+    env: dict[str, str] = {}
+    for where, name, given in entries:
+        read = section.attempt(where, name, env_name, None)
+        if read is None:
+            continue
+        if read in env:
+            section.problems.add(where, name, f"{read} is given twice", "keep one of the two")
+        env[read] = _env_value(section, where, read, given, environ)
+    return env
+
+
+def _env_item(where: str, item: object) -> tuple[str, object, object]:
+    """`A=1`, or `A` alone for the caller's value."""
+    if not isinstance(item, str):
+        return where, item, None
+    name, equals, given = item.partition("=")
+    return where, name.strip(), given if equals else None
+
+
+def _env_value(section: Section, where: str, name: str, given: object, environ: Mapping[str, str] | None) -> str:
+    if given is None:
+        given = (environ or {}).get(name)
+    if given is None:
+        hint = f"`export {name}=…` before submitting, or write {name}: value"
+        section.problems.add(where, None, f"{name} has no value, and is not set where the job is submitted", hint)
+        return ""
+    if isinstance(given, str) and not _is_clean(given):
+        section.problems.add_hidden(where, f"the value of {name} is not valid text", "it must be UTF-8 without NUL")
+        return ""
+    if isinstance(given, str) and len(name) + 1 + len(given.encode()) > MAX_ARGUMENT_BYTES:
+        hint = "put it in a file in `workdir`"
+        section.problems.add_hidden(where, f"{name} is longer than {MAX_ARGUMENT_BYTES} bytes", hint)
+        return ""
+    return section.attempt(where, given, scalar_text, "")
+
+
+def _is_clean(value: str) -> bool:
+    """The caller's environment did not pass the first look; it may hold bytes that are no text."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
+
+
+def read_secrets(section: Section) -> tuple[str, ...]:
+    value, field = section.get("secrets"), section.field("secrets")
+    if not isinstance(value, Mapping):
+        return tuple(sorted(section.read_list("secrets", env_name)))
+    names = []
+    for written, given in value.items():
+        where = join_path(field, written)
+        name = section.attempt(where, written, env_name, "")
+        if name and given is not None:
+            hint = f"keep it out of the file: `computepool secret set {name}`, then write secrets: [{name}]"
+            section.problems.add_hidden(where, "a secret's value does not belong in a spec", hint)
+        names.append(name)
+    return tuple(sorted(names))
+
+
+# ── inputs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_inputs(section: Section) -> dict[str, Input]:
+    value, field = section.get("inputs"), section.field("inputs")
+    if value is None:
+        return {}
+    if isinstance(value, list) and field == "files":
+        entries = [_file_item(f"{field}[{index}]", item) for index, item in enumerate(value)]
+    elif isinstance(value, Mapping):
+        entries = [(join_path(field, path), path, source) for path, source in value.items()]
+    else:
+        section.problems.add(
+            field, value, f"{short_repr(value)} is not a mapping", "write {data/train.csv: artifact_…}"
+        )
+        return {}
+    if len(entries) > MAX_INPUTS:
+        section.problems.add(field, value, f"{len(entries)} inputs; at most {MAX_INPUTS} are allowed")
+        return {}
+    inputs: dict[str, Input] = {}
+    for where, path, source in entries:
+        target = section.attempt(where, path, named_path, None)
+        read = section.attempt(where, source, _source, None)
+        if target is None or read is None:
+            continue
+        if target in inputs:
+            section.problems.add(where, path, f"{target} is given twice", "keep one of the two")
+        inputs[target] = read
+    return inputs
+
+
+def _file_item(where: str, item: object) -> tuple[str, object, object]:
+    """dstack's `source:path`."""
+    if isinstance(item, str) and (match := re.fullmatch(r"(artifact_[^:]*|https://.*):([^:]+)", item)):
+        return where, match[2], match[1]
+    return where, "file", item
+
+
+def _source(value: object) -> Input:
+    if isinstance(value, Mapping):
+        return _source_mapping(value)
+    if isinstance(value, str) and ARTIFACT_ID.fullmatch(value):
+        return Input(artifact_id=value)
+    if isinstance(value, str) and value.lower().startswith(("https:", "http:")):
+        url, _, digest = value.partition("#")
+        return _url(url, digest)
+    hint = _LOCAL_FILE_HINT if isinstance(value, str) else _INPUT_HINT
+    raise BadValueError(f"{short_repr(value)} is neither a stored artifact nor a URL", hint)
+
+
+def _source_mapping(value: Mapping[str, object]) -> Input:
+    unknown = [key for key in value if key not in ("url", "sha256", "digest")]
+    if unknown or "url" not in value:
+        raise BadValueError(
+            f"{short_repr(unknown[0])} is not known here" if unknown else "there is no url", _INPUT_HINT
+        )
+    return _url(value["url"], value.get("sha256", value.get("digest")))
+
+
+def _url(url: object, digest: object) -> Input:
+    if (
+        not isinstance(url, str)
+        or not re.fullmatch(r"https://[^\s/@#?]+(?:[/?][^\s#]*)?", url)
+        or not url.isprintable()
+    ):
+        raise BadValueError(
+            f"{short_repr(url)} is not an https URL", "write https://host/path, without user and password"
+        )
+    match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
+    if match is None:
+        hint = "write {url: …, sha256: …} with the 64 hex digits that `sha256sum FILE` prints"
+        raise BadValueError(f"{short_repr(url)} has no SHA-256 digest, so nobody could tell what was downloaded", hint)
+    return Input(url=url, sha256=match[1].lower())
+
+
+# ── verify, publish ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_verify(problems: Problems, data: object) -> Verify | None:
+    if data is None:
+        return None
+    section = open_section(problems, "verify", data, ("replicas",))
+    return Verify(replicas=section.read("replicas", whole_number(MIN_REPLICAS, MAX_REPLICAS), MIN_REPLICAS))
+
+
+def read_publish(problems: Problems, data: object) -> Publish | None:
+    if data is None:
+        return None
+    section = open_section(problems, "publish", data, ("model", "license"))
+    name: Callable[[object], str] = matching(MODEL_NAME, "the name of a model", "write owner/name, such as alice/mnist")
+    model = section.read("model", name, "")
+    if section.get("model") is None:
+        problems.add("publish.model", None, "it is missing", "write owner/name, such as alice/mnist")
+    return Publish(
+        model=model, license=section.read("license", matching(SLUG, "a license", "such as mit or apache-2.0"), None)
+    )

@@ -1,0 +1,68 @@
+"""What a spec may say but this pool cannot do yet. Such a job is refused, never run without what it asked for.
+
+One row for each field; the work that brings a field deletes its row.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from computepool.protocol.spec_errors import FieldProblem
+from computepool.protocol.spec_models import Optimize, Trust
+from computepool.protocol.states import IsolationLevel
+from computepool.protocol.units import short_repr
+
+if TYPE_CHECKING:
+    from computepool.protocol.spec import JobSpec
+
+_LEAVE_OUT = "leave it out"
+
+Row = tuple[str, "Callable[[JobSpec], object]", str]
+"""The field, what is asked for (nothing when the field is not used), and what to do instead."""
+
+NOT_YET: tuple[Row, ...] = (
+    ("image", lambda spec: spec.image, "leave it out: the command runs in the node's default sandbox"),
+    ("setup", lambda spec: spec.setup, "leave it out, and send what is needed in `workdir`"),
+    ("network", lambda spec: spec.network, "leave it out, and send what is needed in `workdir`"),
+    ("secrets", lambda spec: spec.secrets, _LEAVE_OUT),
+    ("checkpoint", lambda spec: spec.checkpoint, "leave it out: an interrupted job starts again from the beginning"),
+    ("budget", lambda spec: spec.budget_micros is not None, "leave it out: nothing is charged yet"),
+    ("max_price", lambda spec: spec.max_price_micros is not None, "leave it out: nothing is charged yet"),
+    ("preemptible", lambda spec: spec.preemptible, _LEAVE_OUT),
+    ("deterministic", lambda spec: spec.deterministic, _LEAVE_OUT),
+    ("verify", lambda spec: spec.verify, _LEAVE_OUT),
+    ("publish", lambda spec: spec.publish, "leave it out, and fetch the outputs with `computepool get`"),
+    ("notify", lambda spec: spec.notify, "leave it out, and follow the job with `computepool logs -f`"),
+    ("team", lambda spec: spec.team, "leave it out: the job is your own"),
+    ("inputs", lambda spec: spec.inputs, "leave it out, and send the files in `workdir`"),
+    (
+        "optimize",
+        lambda spec: spec.optimize if spec.optimize is not Optimize.BALANCED else None,
+        "leave it out, or write balanced",
+    ),
+    (
+        "where.trust",
+        lambda spec: spec.where.trust if spec.where.trust is Trust.VERIFIED else None,
+        "write mine for your own nodes, or any",
+    ),
+    (
+        "where.min_reliability",
+        lambda spec: spec.where.min_reliability is not None,
+        "leave it out, or name machines with `where.tags` or `where.node`",
+    ),
+    (
+        "isolation",
+        lambda spec: spec.isolation if spec.isolation in (IsolationLevel.CONTAINER, IsolationLevel.GVISOR) else None,
+        "write bubblewrap, or leave it out",
+    ),
+)
+
+
+def not_supported_yet(spec: "JobSpec") -> list[FieldProblem]:
+    """The fields of a valid spec that this pool has to refuse."""
+    return [
+        FieldProblem(
+            field=field, value=short_repr(asked), message=f'"{field}" is not supported yet by this pool.', hint=hint
+        )
+        for field, wants, hint in NOT_YET
+        if (asked := wants(spec))
+    ]
