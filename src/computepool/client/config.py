@@ -1,0 +1,136 @@
+"""Where a client finds its hub and its token.
+
+A flag comes first, then the environment (`COMPUTEPOOL_URL`, `COMPUTEPOOL_TOKEN`), then the credentials file in the home
+folder (`COMPUTEPOOL_HOME`, by default `~/.computepool`), which `login` and `up` write. A token is only ever sent to the
+hub that it belongs to: the file's token is not used with another address.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from computepool.client.errors import ClientError
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+CREDENTIALS = "credentials.json"
+PREFERENCES = "client.json"
+
+
+class ConfigError(ClientError):
+    code = "config"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    url: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The hub to talk to, and as whom."""
+
+    url: str
+    token: str | None
+    home: Path
+
+
+def home_folder(home: str | Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
+    chosen = home or environ.get("COMPUTEPOOL_HOME") or Path.home() / ".computepool"
+    return Path(chosen).expanduser().absolute()
+
+
+def find_target(
+    url: str | None = None,
+    token: str | None = None,
+    home: str | Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Target:
+    folder = home_folder(home, environ)
+    saved = load_credentials(folder)
+    found = url or environ.get("COMPUTEPOOL_URL") or (saved.url if saved else DEFAULT_URL)
+    chosen = normal_url(found)
+    found_token = token or environ.get("COMPUTEPOOL_TOKEN")
+    if not found_token and saved is not None and normal_url(saved.url) == chosen:
+        found_token = saved.token
+    return Target(chosen, found_token or None, folder)
+
+
+def normal_url(url: str) -> str:
+    """The hub's address without a trailing slash or `/api/v1`; `pool.example.org` means https."""
+    from urllib.parse import urlsplit
+
+    text = url.strip()
+    if "://" not in text:
+        host = text.split("/", 1)[0].rsplit(":", 1)[0].strip("[]")
+        text = f"{'http' if host in ('localhost', '127.0.0.1', '::1') else 'https'}://{text}"
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        valid = False
+    if not valid or any(character <= " " for character in text):
+        raise ConfigError(f"{url!r} is not the address of a hub.", hint="Write it like https://pool.example.org")
+    path = parts.path.rstrip("/").removesuffix("/api/v1")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}{path}"
+
+
+def load_credentials(home: Path) -> Credentials | None:
+    data = _read_json(home / CREDENTIALS)
+    url, token = data.get("url"), data.get("token")
+    if not data:
+        return None
+    if not isinstance(url, str) or not isinstance(token, str):
+        raise ConfigError(f"{home / CREDENTIALS} lacks its url or token.", hint="Sign in again: computepool login URL")
+    return Credentials(url, token)
+
+
+def save_credentials(home: Path, credentials: Credentials) -> Path:
+    return _write_private(home / CREDENTIALS, {"url": credentials.url, "token": credentials.token})
+
+
+def forget_credentials(home: Path) -> bool:
+    path = home / CREDENTIALS
+    existed = path.exists()
+    path.unlink(missing_ok=True)
+    return existed
+
+
+def load_preferences(home: Path) -> dict[str, object]:
+    """What the person was told or chose before, such as the warning about strangers' nodes."""
+    return _read_json(home / PREFERENCES)
+
+
+def save_preference(home: Path, name: str, value: object) -> None:
+    _write_private(home / PREFERENCES, {**load_preferences(home), name: value})
+
+
+def _read_json(path: Path) -> dict[str, object]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}", hint="Mend it, or delete it and sign in again.") from None
+    return data if isinstance(data, dict) else {}
+
+
+def _write_private(path: Path, data: Mapping[str, object]) -> Path:
+    """Whole or not at all, and readable by its owner alone from the first byte on."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(data, file, indent=2)
+                file.write("\n")
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error}", hint="Choose another folder with --home.") from None
+    return path

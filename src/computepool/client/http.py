@@ -1,0 +1,207 @@
+"""One hub over HTTP: signed-in requests, patient with a hub that is away for a moment, impatient with a wrong address.
+
+What is retried: lost connections and the answers 429, 502, 503, 504 — for requests that may be repeated without harm:
+reads, and posts that carry an idempotency key or are idempotent by themselves.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import httpx
+
+from computepool import __version__
+from computepool.client.errors import HubUnreachable, TransferError, error_from
+
+API = "/api/v1"
+RETRIED_STATUS = frozenset({429, 502, 503, 504})
+FIRST_CONTACT_SECONDS = 2.0
+"""Before the first answer a dead address is more likely a mistake than a restart."""
+PATIENCE_SECONDS = 60.0
+FIRST_WAIT_SECONDS = 0.1
+LONGEST_WAIT_SECONDS = 5.0
+RETRY_AFTER_LIMIT_SECONDS = 30.0
+TIMEOUT = httpx.Timeout(30.0, connect=10.0)
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+Retry = Literal["always", "unsent", "never"]
+"""`unsent`: only while no connection could be made, so that nothing can have been done twice."""
+
+
+class Backoff:
+    """Growing waits with jitter, until the patience is used up."""
+
+    def __init__(self, patience_seconds: float, sleep: Callable[[float], None], chance: random.Random) -> None:
+        self._deadline = time.monotonic() + patience_seconds
+        self._sleep = sleep
+        self._chance = chance
+        self._wait = FIRST_WAIT_SECONDS
+
+    def wait(self, at_least: float = 0.0) -> bool:
+        """False when there is no time left to try again."""
+        wait = max(self._wait * self._chance.uniform(0.5, 1.0), at_least)
+        if time.monotonic() + wait > self._deadline:
+            return False
+        self._sleep(wait)
+        self._wait = min(self._wait * 2, LONGEST_WAIT_SECONDS)
+        return True
+
+
+class Http:
+    """The connection of one `Pool`."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: random.Random | None = None,
+    ) -> None:
+        self.url = url
+        self.token = token
+        self.patience_seconds = patience_seconds
+        self.sleep = sleep
+        self._chance = chance or random.Random()
+        self.reached = False
+        agent = {"User-Agent": f"computepool/{__version__}"}
+        headers = agent | ({"Authorization": f"Bearer {token}"} if token else {})
+        # A proxy from the environment cannot know this machine's own loopback.
+        self.is_local = urlsplit(url).hostname in LOOPBACK
+        self._client = httpx.Client(base_url=url + API, headers=headers, timeout=TIMEOUT, trust_env=not self.is_local)
+        # Signed URLs carry their own right. The token is for the hub alone, and must not reach a storage server.
+        self._bare = httpx.Client(headers=agent, timeout=TIMEOUT, follow_redirects=True, trust_env=not self.is_local)
+
+    def close(self) -> None:
+        self._client.close()
+        self._bare.close()
+
+    # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get(self, path: str, params: Mapping[str, object] | None = None) -> Any:
+        return self.request("GET", path, params=_query(params)).json()
+
+    def post(
+        self,
+        path: str,
+        json: object = None,
+        *,
+        params: Mapping[str, object] | None = None,
+        idempotency_key: str | None = None,
+        repeatable: bool = False,
+    ) -> Any:
+        """`repeatable`: doing it twice is the same as doing it once, so a lost answer may be asked for again."""
+        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        retry: Retry = "always" if repeatable or idempotency_key else "unsent"
+        response = self.request("POST", path, json=json, params=_query(params), headers=headers, retry=retry)
+        return response.json() if response.content else None
+
+    def request(self, method: str, path: str, *, retry: Retry = "always", **options: Any) -> httpx.Response:
+        backoff = self.backoff()
+        while True:
+            try:
+                response = self._client.request(method, path, **options)
+            except httpx.TransportError as error:
+                may_repeat = retry == "always" or (retry == "unsent" and isinstance(error, httpx.ConnectError))
+                if may_repeat and backoff.wait():
+                    continue
+                raise self.unreachable(error) from None
+            if response.status_code in RETRIED_STATUS and retry == "always" and backoff.wait(_retry_after(response)):
+                continue
+            self.reached = True
+            return _checked(response)
+
+    @contextmanager
+    def stream(self, path: str, params: Mapping[str, object] | None = None) -> Iterator[httpx.Response]:
+        """A response whose body is read as it comes. Not retried: the caller knows how far it got."""
+        with self._client.stream("GET", path, params=_query(params)) as response:
+            if response.is_error:
+                response.read()
+            yield _checked(response)
+
+    def backoff(self, patience_seconds: float | None = None) -> Backoff:
+        patience = self.patience_seconds if patience_seconds is None else patience_seconds
+        if not self.reached:
+            patience = min(patience, FIRST_CONTACT_SECONDS)
+        return Backoff(patience, self.sleep, self._chance)
+
+    def unreachable(self, error: Exception) -> HubUnreachable:
+        hint = "Is it running, and is this its address? Start one here with: computepool up"
+        if self.reached:
+            hint = "It answered before: it may be restarting. Try again in a moment."
+        return HubUnreachable(f"The hub at {self.url} does not answer ({_reason(error)}).", hint=hint)
+
+    # ── signed URLs ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def put_part(self, url: str, data: bytes) -> None:
+        """Raises `TransferError` with code `url_refused` when the URL's time is over."""
+        backoff = self.backoff()
+        while True:
+            try:
+                response = self._bare.put(self.absolute(url), content=data)
+            except httpx.TransportError as error:
+                if backoff.wait():
+                    continue
+                raise TransferError(f"An upload was cut off ({_reason(error)}).", hint=RESUME_HINT) from None
+            if response.is_success:
+                return
+            if response.status_code in RETRIED_STATUS and backoff.wait(_retry_after(response)):
+                continue
+            raise _transfer_refused(response)
+
+    @contextmanager
+    def open_signed(self, url: str, start: int) -> Iterator[httpx.Response]:
+        """A download from byte `start` on; the answer is 206, or 200 from a server that cannot resume."""
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+        with self._bare.stream("GET", self.absolute(url), headers=headers) as response:
+            if response.is_error:
+                response.read()
+                raise _transfer_refused(response)
+            yield response
+
+    def absolute(self, url: str) -> str:
+        return str(httpx.URL(self.url + "/").join(url))
+
+
+RESUME_HINT = "Run the same command again: it goes on where it stopped."
+
+
+def _transfer_refused(response: httpx.Response) -> TransferError:
+    if response.status_code in (401, 403, 410):
+        return TransferError("The storage no longer accepts this URL.", hint=RESUME_HINT, code="url_refused")
+    error = error_from(response.status_code, _json_or_none(response))
+    code = "transfer_unavailable" if response.status_code in RETRIED_STATUS else error.code
+    return TransferError(error.message, hint=error.hint, code=code)
+
+
+def _checked(response: httpx.Response) -> httpx.Response:
+    if response.is_success:
+        return response
+    raise error_from(response.status_code, _json_or_none(response))
+
+
+def _json_or_none(response: httpx.Response) -> object:
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
+def _query(params: Mapping[str, object] | None) -> dict[str, Any]:
+    return {name: value for name, value in (params or {}).items() if value is not None}
+
+
+def _retry_after(response: httpx.Response) -> float:
+    value = response.headers.get("Retry-After", "")
+    return min(float(value), RETRY_AFTER_LIMIT_SECONDS) if value.isdecimal() else 0.0
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return "its certificate cannot be verified"
+    return "connection refused" if "refused" in text.lower() else text

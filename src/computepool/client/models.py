@@ -1,0 +1,186 @@
+"""What the hub tells about jobs and nodes. Unknown fields are ignored: a newer hub is no trouble."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from computepool.protocol.messages import HubKey
+from computepool.protocol.signing import Signed
+
+FINAL_STATES = frozenset({"succeeded", "failed", "canceled"})
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Attempt(Model):
+    id: str
+    number: int
+    fence: int = 0
+    node_id: str | None = None
+    node_name: str | None = None
+    own: bool = False
+    state: str
+    verdict: str | None = None
+    reason: str | None = None
+    detail: str | None = None
+    isolation: str | None = None
+    exit_code: int | None = None
+    leased_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    log_bytes: int = 0
+
+
+class Slice(Model):
+    index: int
+    state: str
+    verdict: str | None = None
+    exit_code: int | None = None
+    reason: str | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def newest(self) -> Attempt | None:
+        return max(self.attempts, key=lambda attempt: attempt.number, default=None)
+
+
+class Job(Model):
+    id: str
+    name: str = ""
+    state: str
+    verdict: str | None = None
+    exit_code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    owner_id: str | None = None
+    priority: int = 0
+    retry_of: str | None = None
+    labels: tuple[str, ...] = ()
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    cancel_requested_at: datetime | None = None
+    counts: dict[str, int] = Field(default_factory=dict)
+    spec: dict[str, Any] = Field(default_factory=dict)
+    slices: tuple[Slice, ...] = ()
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL_STATES
+
+    @property
+    def slice_count(self) -> int:
+        return len(self.slices) or sum(self.counts.values()) or 1
+
+
+class Gpu(Model):
+    id: str = ""
+    name: str = ""
+    slug: str = ""
+    memory_bytes: int = 0
+
+
+class NodeCapacity(Model):
+    cpus: float = 0
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    gpus: tuple[Gpu, ...] = ()
+    isolation: tuple[str, ...] = ()
+    soft_limits: bool = False
+    platform: str = ""
+    simulated: bool = False
+
+
+class NodeFree(Model):
+    cpus: float = 0
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    gpus: Any = None
+    """How many, or which."""
+
+
+class Node(Model):
+    id: str
+    name: str
+    state: str
+    owner_id: str | None = None
+    country: str | None = None
+    tags: tuple[str, ...] = ()
+    capacity: NodeCapacity = NodeCapacity()
+    free: NodeFree | None = None
+    agent_version: str | None = None
+    created_at: datetime | None = None
+    last_seen_at: datetime | None = None
+    running_attempts: int = 0
+
+
+class Gate(Model):
+    gate: str
+    removed: int = 0
+    detail: str | None = None
+
+
+class Why(Model):
+    job_id: str
+    state: str
+    summary: str = ""
+    nodes_total: int = 0
+    gates: tuple[Gate, ...] = ()
+    feasible: int | None = None
+    free: int | None = None
+    position: int | None = None
+    suggestions: tuple[str, ...] = ()
+
+
+class Output(Model):
+    """A file that a job left behind."""
+
+    slice: int = 0
+    attempt: int = 1
+    path: str
+    size_bytes: int
+    digest: str
+    downloads: tuple[str, ...] = ()
+    part_bytes: int = 0
+
+
+class Artifact(Model):
+    id: str
+    digest: str
+    size_bytes: int
+    state: str = "stored"
+
+
+class ReceiptNode(Model):
+    id: str
+    name: str = ""
+    sign_key: str
+
+
+class ReceiptItem(Model):
+    """The order and the answer to it, each in the bytes that were signed."""
+
+    slice: int
+    attempt: int
+    manifest: Signed
+    receipt: Signed
+    node: ReceiptNode
+    hub_keys: tuple[HubKey, ...] = ()
+
+
+class User(Model):
+    id: str
+    email: str | None = None
+    name: str | None = None
+    role: str | None = None
+    country: str | None = None
+    created_at: datetime | None = None
+
+
+class JoinToken(Model):
+    token: str
+    expires_at: datetime | None = None
+    uses: int = 1

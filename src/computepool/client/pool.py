@@ -1,0 +1,298 @@
+"""`Pool`: one hub, as one person."""
+
+import random
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from computepool.client.bundle import Bundle, pack
+from computepool.client.config import find_target
+from computepool.client.downloads import Downloader, Fetched, newest_outputs
+from computepool.client.errors import ClientError, NotFound
+from computepool.client.follow import Ended, Event, Follower
+from computepool.client.http import PATIENCE_SECONDS, Http
+from computepool.client.logs import LogChunk, LogReader, Position, chosen_slices, follow_attempt, read_logs
+from computepool.client.models import (
+    Artifact,
+    Job,
+    JoinToken,
+    Node,
+    Output,
+    ReceiptItem,
+    User,
+    Why,
+)
+from computepool.client.uploads import Progress, upload
+from computepool.protocol.messages import HubKey
+from computepool.protocol.spec import JobSpec, parse_spec
+
+PAGE_LIMIT = 100
+JOIN_TOKEN_SECONDS = 900
+
+
+class Pool:
+    """A hub to submit to and ask. Without arguments it is the one that this machine is signed in to."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        home: str | Path | None = None,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: random.Random | None = None,
+    ) -> None:
+        self.target = find_target(url, token, home)
+        self._http = Http(
+            self.target.url, self.target.token, patience_seconds=patience_seconds, sleep=sleep, chance=chance
+        )
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    # ── jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def submit(
+        self,
+        spec: Mapping[str, object] | JobSpec,
+        *,
+        bundle: Path | Bundle | Artifact | str | None = None,
+        idempotency_key: str | None = None,
+        progress: Progress | None = None,
+    ) -> Job:
+        """A new job. A lost answer is asked for again with the same key, so it never becomes two.
+
+        `bundle`: a folder or an archive to send along, what `pack` made of one, or a stored artifact (or its id).
+        """
+        parsed = spec if isinstance(spec, JobSpec) else parse_spec(spec)
+        artifact = self._bundle_id(bundle, progress)
+        answer = self._http.post(
+            "/jobs",
+            parsed.to_wire(),
+            params={"bundle": artifact},
+            idempotency_key=idempotency_key or secrets.token_hex(16),
+        )
+        return Job.model_validate(answer)
+
+    def job(self, job_id: str) -> Job:
+        return Job.model_validate(self.job_document(job_id))
+
+    def job_document(self, job_id: str) -> dict[str, Any]:
+        """The job exactly as the hub tells it."""
+        return dict(self._http.get(f"/jobs/{job_id}"))
+
+    def jobs(self, *, state: str | None = None, limit: int = PAGE_LIMIT) -> Iterator[Job]:
+        """The newest first, up to `limit`."""
+        for document in self.job_documents(state=state, limit=limit):
+            yield Job.model_validate(document)
+
+    def job_documents(self, *, state: str | None = None, limit: int = PAGE_LIMIT) -> Iterator[dict[str, Any]]:
+        yield from self._pages("/jobs", {"state": state}, limit)
+
+    def cancel(self, job_id: str) -> Job:
+        return Job.model_validate(self._http.post(f"/jobs/{job_id}/cancel", repeatable=True))
+
+    def retry(self, job_id: str, *, idempotency_key: str | None = None) -> Job:
+        """A new job with the same spec and bundle, linked to the old one."""
+        key = idempotency_key or secrets.token_hex(16)
+        return Job.model_validate(self._http.post(f"/jobs/{job_id}/retry", idempotency_key=key))
+
+    def why(self, job_id: str) -> Why:
+        return Why.model_validate(self.why_document(job_id))
+
+    def why_document(self, job_id: str) -> dict[str, Any]:
+        return dict(self._http.get(f"/jobs/{job_id}/why"))
+
+    def find_job(self, text: str) -> str:
+        """The id that a person meant: whole, its unique beginning (with or without `job_`), a name, `last` or `-`."""
+        if text.startswith("job_") and len(text) == len("job_") + 26:
+            return text
+        if text in ("last", "-"):
+            for job in self.jobs(limit=1):
+                return job.id
+            raise NotFound("There is no job yet.", status=404, hint="Run one: computepool run -- echo hello")
+        jobs = list(self.jobs(limit=1000))
+        beginning = text if text.startswith("job_") else f"job_{text.lower()}"
+        found = [job for job in jobs if job.id.startswith(beginning)] or [job for job in jobs if job.name == text]
+        if len(found) == 1:
+            return found[0].id
+        if not found:
+            raise NotFound(f"There is no job {text!r}.", status=404, hint="computepool ps -a lists them.")
+        some = ", ".join(job.id for job in found[:3])
+        raise ClientError(f"{text!r} could be any of {len(found)} jobs: {some} …", hint="Write more of its id.")
+
+    # ── logs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def logs(
+        self,
+        job_id: str,
+        *,
+        follow: bool = False,
+        slice: int | None = None,
+        attempt: int | None = None,
+        tail: int | None = None,
+    ) -> Iterator[LogChunk]:
+        """The log's bytes, of each slice's newest attempt; with `follow` until the job is over."""
+        if follow and attempt is None:
+            events = self.follow(job_id, slice=slice, tail=tail)
+            yield from (event for event in events if isinstance(event, LogChunk))
+            return
+        reader, job = LogReader(self._http, job_id), self.job(job_id)
+        if follow and attempt is not None:
+            yield from follow_attempt(reader, job, slice or 0, attempt, tail, self._http.sleep)
+            return
+        yield from read_logs(reader, job, slice=slice, attempt=attempt, tail=tail)
+
+    def follow(self, job_id: str, *, slice: int | None = None, tail: int | None = None) -> Iterator[Event]:
+        """States and log as they come, until `Ended`; `Idle` now and then while nothing comes."""
+        positions: dict[int, Position] = {}
+        if tail is not None:
+            reader = LogReader(self._http, job_id)
+            for part in chosen_slices(self.job(job_id), slice):
+                if part.newest is not None:
+                    number = part.newest.number
+                    start = reader.tail_start(part.index, number, part.newest.log_bytes, tail)
+                    positions[part.index] = Position(number, start)
+        yield from Follower(self._http, job_id, slice=slice, positions=positions).events()
+
+    def wait(self, job_id: str) -> Job:
+        for event in self.follow(job_id):
+            if isinstance(event, Ended):
+                return event.job
+        raise AssertionError("following ends with Ended or raises")
+
+    # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def upload(self, path: Path | str, *, progress: Progress | None = None) -> Artifact:
+        return upload(self._http, Path(path), progress=progress)
+
+    def _bundle_id(self, bundle: Path | Bundle | Artifact | str | None, progress: Progress | None) -> str | None:
+        if bundle is None or isinstance(bundle, str):
+            return bundle
+        if isinstance(bundle, Artifact):
+            return bundle.id
+        if isinstance(bundle, Bundle):
+            if bundle.path is None:
+                raise ClientError("This bundle was packed into an open file.", hint="Pack it into a path instead.")
+            stored = upload(
+                self._http, bundle.path, digest=bundle.digest, size_bytes=bundle.size_bytes, progress=progress
+            )
+            return stored.id
+        if bundle.is_dir():
+            with tempfile.TemporaryDirectory(prefix="computepool-") as folder:
+                return self._bundle_id(pack(bundle, Path(folder) / "bundle.tar.gz"), progress)
+        return self.upload(bundle, progress=progress).id
+
+    def outputs(self, job_id: str) -> list[Output]:
+        return newest_outputs(
+            Output.model_validate(item) for item in self._pages(f"/jobs/{job_id}/artifacts", {}, limit=None)
+        )
+
+    def download_outputs(
+        self,
+        job: str | Job,
+        folder: Path | str,
+        *,
+        outputs: Sequence[Output] | None = None,
+        progress: Progress | None = None,
+    ) -> list[Fetched]:
+        """Every output below `folder`, checked; with several slices each under its number."""
+        known = self.job(job) if isinstance(job, str) else job
+        root = Path(folder).absolute()
+        found = self.outputs(known.id) if outputs is None else list(outputs)
+        downloader = Downloader(self._http, root, lambda: self.outputs(known.id))
+        return downloader.fetch(found, by_slice=known.slice_count > 1, progress=progress)
+
+    # ── receipts ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def receipts(self, job_id: str) -> list[ReceiptItem]:
+        return [ReceiptItem.model_validate(item) for item in self._pages(f"/jobs/{job_id}/receipts", {}, limit=None)]
+
+    def hub_keys(self) -> list[HubKey]:
+        return [HubKey.model_validate(item) for item in self._http.get("/keys")["items"]]
+
+    # ── nodes and people ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def nodes(self) -> list[Node]:
+        return [Node.model_validate(item) for item in self.node_documents()]
+
+    def node_documents(self) -> list[dict[str, Any]]:
+        return list(self._pages("/nodes", {}, limit=None))
+
+    def node_document(self, node_id: str) -> dict[str, Any]:
+        return dict(self._http.get(f"/nodes/{node_id}"))
+
+    def change_node(self, node_id: str, changes: Mapping[str, object]) -> dict[str, Any]:
+        return dict(self._http.request("PATCH", f"/nodes/{node_id}", json=dict(changes)).json())
+
+    def find_node(self, text: str) -> str:
+        if text.startswith("node_") and len(text) == len("node_") + 26:
+            return text
+        nodes = self.nodes()
+        beginning = text if text.startswith("node_") else f"node_{text.lower()}"
+        found = [node for node in nodes if node.name == text] or [n for n in nodes if n.id.startswith(beginning)]
+        if len(found) == 1:
+            return found[0].id
+        if not found:
+            raise NotFound(f"There is no node {text!r}.", status=404, hint="computepool nodes lists them.")
+        raise ClientError(f"{text!r} could be any of {len(found)} nodes.", hint="Write its id.")
+
+    def join_token(self, *, uses: int = 1, expires_in_seconds: int = JOIN_TOKEN_SECONDS) -> JoinToken:
+        body = {"uses": uses, "expires_in_seconds": expires_in_seconds}
+        return JoinToken.model_validate(self._http.post("/nodes/join-tokens", body))
+
+    def me(self) -> User:
+        return User.model_validate(self.me_document())
+
+    def me_document(self) -> dict[str, Any]:
+        return dict(self._http.get("/me"))
+
+    def tokens(self) -> list[dict[str, Any]]:
+        return list(self._pages("/tokens", {}, limit=None))
+
+    def create_token(
+        self, name: str, *, scopes: Sequence[str] | None = None, expires_in_seconds: int | None = None
+    ) -> dict[str, Any]:
+        body: dict[str, object] = {"name": name}
+        if scopes:
+            body["scopes"] = list(scopes)
+        if expires_in_seconds is not None:
+            body["expires_in_seconds"] = expires_in_seconds
+        return dict(self._http.post("/tokens", body))
+
+    def revoke_token(self, token_id: str) -> None:
+        self._http.request("DELETE", f"/tokens/{token_id}", retry="unsent")
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """Any other route under `/api/v1`, with this client's sign-in and errors."""
+        if method == "GET":
+            return self._http.get(path)
+        return self._http.post(path, body)
+
+    def version(self) -> str:
+        return str(self._http.get("/version")["version"])
+
+    def _pages(self, path: str, params: Mapping[str, object], limit: int | None) -> Iterator[dict[str, Any]]:
+        cursor: str | None = None
+        left = limit
+        while left is None or left > 0:
+            size = PAGE_LIMIT if left is None else min(left, PAGE_LIMIT)
+            page = self._http.get(path, {**params, "limit": size, "cursor": cursor})
+            yield from page["items"][:left]
+            cursor = page.get("next")
+            if cursor is None:
+                return
+            left = None if left is None else left - len(page["items"])

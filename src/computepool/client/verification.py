@@ -1,0 +1,170 @@
+"""Checking receipts, offline: that the hub ordered exactly this, that the node answered exactly that order, and that
+what was downloaded is what the node signed for.
+
+A pure function of what it is given. Whose keys to trust is the caller's to say: the keys that come with a receipt only
+show that it is consistent, keys that were known before show that it is genuine.
+"""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from pydantic import ValidationError
+
+from computepool.client.models import ReceiptItem
+from computepool.protocol.manifest import MANIFEST, Manifest
+from computepool.protocol.messages import HubKey
+from computepool.protocol.receipt import RECEIPT, Receipt
+from computepool.protocol.signing import SignatureRefused, key_id_of, load_public_key
+from computepool.protocol.signing import verify as open_signed
+from computepool.protocol.states import IsolationLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    slice: int
+    attempt: int
+    name: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the caller has of one attempt, to be held against its receipt."""
+
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    """Path → digest."""
+    log_digest: str | None = None
+    log_bytes: int | None = None
+
+
+def digest_of_bytes(data: bytes) -> str:
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def verify(
+    items: Iterable[ReceiptItem],
+    *,
+    hub_keys: Sequence[HubKey] | None = None,
+    job_id: str | None = None,
+    evidence: Mapping[tuple[int, int], Evidence] | None = None,
+) -> list[Check]:
+    """All checks of all receipts. `hub_keys` are those that the caller trusts; without them, those beside a receipt.
+
+    `evidence` is keyed by (slice, attempt).
+    """
+    checks: list[Check] = []
+    for item in items:
+        found = (evidence or {}).get((item.slice, item.attempt))
+        checks += _Judge(item).run(hub_keys, job_id, found)
+    return checks
+
+
+class _Judge:
+    def __init__(self, item: ReceiptItem) -> None:
+        self._item = item
+        self._checks: list[Check] = []
+
+    def run(self, hub_keys: Sequence[HubKey] | None, job_id: str | None, evidence: Evidence | None) -> list[Check]:
+        item = self._item
+        manifest = self._manifest(item.hub_keys if hub_keys is None else hub_keys)
+        receipt = self._receipt()
+        if manifest is not None and receipt is not None:
+            self._belong_together(manifest, receipt, job_id)
+            self._isolation(manifest, receipt)
+        if receipt is not None and evidence is not None:
+            self._outputs(receipt, evidence)
+            self._log(receipt, evidence)
+        return self._checks
+
+    def _say(self, name: str, passed: bool, detail: str) -> None:
+        self._checks.append(Check(self._item.slice, self._item.attempt, name, passed, detail))
+
+    def _manifest(self, keys: Sequence[HubKey]) -> Manifest | None:
+        try:
+            body = open_signed(self._item.manifest, MANIFEST, _trusted(keys))
+            manifest = Manifest.model_validate_json(body)
+        except SignatureRefused as error:
+            self._say("hub signature", False, str(error))
+            return None
+        except ValidationError as error:
+            self._say("hub signature", False, f"the manifest holds nonsense: {error.errors()[0]['msg']}")
+            return None
+        self._say("hub signature", True, f"the order is signed by {self._item.manifest.key_id}")
+        return manifest
+
+    def _receipt(self) -> Receipt | None:
+        node = self._item.node
+        try:
+            raw = base64.b64decode(node.sign_key, validate=True)
+            keys = {key_id_of(raw): load_public_key(raw)}
+            receipt = Receipt.model_validate_json(open_signed(self._item.receipt, RECEIPT, keys))
+        except (binascii.Error, ValueError, SignatureRefused) as error:
+            text = "the receipt holds nonsense" if isinstance(error, ValidationError) else str(error)
+            self._say("node signature", False, text)
+            return None
+        self._say("node signature", True, f"the receipt is signed by {node.name or node.id}")
+        return receipt
+
+    def _belong_together(self, manifest: Manifest, receipt: Receipt, job_id: str | None) -> None:
+        item = self._item
+        pairs: tuple[tuple[str, object, object], ...] = (
+            ("job", receipt.job_id, manifest.job_id),
+            ("attempt", receipt.attempt_id, manifest.attempt_id),
+            ("fence", receipt.fence, manifest.fence),
+            ("spec digest", receipt.spec_digest, manifest.spec_digest),
+            ("node", receipt.node_id, manifest.node_id),
+            ("node of the key", item.node.id, manifest.node_id),
+            ("manifest digest", receipt.manifest_digest, digest_of_bytes(item.manifest.body.encode())),
+            ("slice", item.slice, manifest.slice_index),
+            ("number of the attempt", item.attempt, manifest.attempt_number),
+            ("job that was asked for", job_id or manifest.job_id, manifest.job_id),
+        )
+        wrong = [f"{name}: {one} is not {other}" for name, one, other in pairs if one != other]
+        detail = "; ".join(wrong) or f"the receipt answers this order (fence {manifest.fence})"
+        self._say("receipt answers order", not wrong, detail)
+
+    def _isolation(self, manifest: Manifest, receipt: Receipt) -> None:
+        enough = receipt.isolation.rank >= manifest.isolation.rank
+        if receipt.isolation is IsolationLevel.PROCESS and not manifest.own:
+            enough = False
+        detail = f"ran at level {receipt.isolation}, ordered at least {manifest.isolation}"
+        if receipt.isolation is IsolationLevel.PROCESS and enough:
+            detail += "; not isolated: the owner's own job on their own node"
+        self._say("isolation", enough, detail)
+
+    def _outputs(self, receipt: Receipt, evidence: Evidence) -> None:
+        signed = {output.path: output.digest for output in receipt.outputs}
+        wrong = [path for path, digest in evidence.outputs.items() if signed.get(path) != digest]
+        missing = [path for path in signed if path not in evidence.outputs]
+        if wrong or missing:
+            parts = [f"{path} differs" if path in signed else f"{path} was not signed for" for path in wrong]
+            self._say("outputs", False, "; ".join(parts + [f"{path} is missing" for path in missing]))
+        else:
+            count = len(signed)
+            self._say("outputs", True, "no outputs" if not count else f"{count} match" + ("es" if count == 1 else ""))
+
+    def _log(self, receipt: Receipt, evidence: Evidence) -> None:
+        if evidence.log_digest is None:
+            return
+        same = evidence.log_digest == receipt.log_digest
+        detail = f"{receipt.log_bytes} bytes match"
+        if not same:
+            detail = f"the log of {evidence.log_bytes} bytes is not the one of {receipt.log_bytes} that the node signed"
+        self._say("log", same, detail)
+
+
+def _trusted(keys: Sequence[HubKey]) -> dict[str, Ed25519PublicKey]:
+    """By the id that follows from the key itself: a name beside it could be anything."""
+    trusted = {}
+    for key in keys:
+        try:
+            raw = base64.b64decode(key.public_key, validate=True)
+            trusted[key_id_of(raw)] = load_public_key(raw)
+        except (binascii.Error, ValueError):
+            continue
+    return trusted

@@ -1,0 +1,226 @@
+"""Following a log: whatever happens to the line, every byte comes once."""
+
+import random
+import threading
+import time
+from collections.abc import Iterable
+
+import pytest
+from support.fake_api import FakeHub, FakeJob
+
+from computepool.client import ClientError, HubUnreachable, NotFound, Pool
+from computepool.client.follow import Ended, Event, Follower, HubAway, JobChanged
+from computepool.client.logs import LogChunk, Position
+
+NOISE = random.Random(7).randbytes(200_000)
+
+
+def followed(pool: Pool, job: FakeJob, **options: object) -> bytes:
+    return b"".join(chunk.data for chunk in pool.logs(job.id, follow=True, **options))  # type: ignore[arg-type]
+
+
+def joined(events: Iterable[Event]) -> bytes:
+    return b"".join(event.data for event in events if isinstance(event, LogChunk))
+
+
+def running(hub: FakeHub, data: bytes = b"", **spec: object) -> FakeJob:
+    job = hub.add_job({"run": "true", **spec})
+    for part in job.document["slices"]:
+        job.begin(part["index"])
+        job.write(data, part["index"])
+    return job
+
+
+def in_background(*actions: object, every: float = 0.03) -> threading.Thread:
+    def act() -> None:
+        for action in actions:
+            time.sleep(every)
+            action()  # type: ignore[operator]
+
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_log_of_a_finished_job_is_read_whole_page_by_page(hub, pool):
+    hub.log_page_bytes = 999
+    job = running(hub, NOISE)
+    job.finish()
+    assert b"".join(chunk.data for chunk in pool.logs(job.id)) == NOISE
+
+
+def test_offsets_of_chunks_follow_each_other(hub, pool):
+    hub.log_page_bytes = 10_000
+    job = running(hub, NOISE)
+    job.finish()
+    offset = 0
+    for chunk in pool.logs(job.id):
+        assert chunk.offset == offset
+        offset += len(chunk.data)
+    assert offset == len(NOISE)
+
+
+def test_reading_goes_on_where_the_body_broke_off(hub, pool):
+    job = running(hub, NOISE)
+    job.finish()
+    hub.cut_bodies_after = 70_001
+    assert b"".join(chunk.data for chunk in pool.logs(job.id)) == NOISE
+
+
+def test_following_gives_live_bytes_and_ends_with_the_job(hub, pool):
+    job = running(hub, b"one\n")
+    in_background(lambda: job.write(b"two\n"), lambda: job.write(b"three"), lambda: job.finish(0))
+    assert followed(pool, job) == b"one\ntwo\nthree"
+
+
+def test_following_over_hub_restarts_loses_and_repeats_nothing(hub, pool):
+    hub.frame_bytes = 1000
+    job = running(hub, NOISE[:50_000])
+    in_background(
+        hub.restart,
+        lambda: job.write(NOISE[50_000:120_000]),
+        lambda: hub.restart(0.2),
+        lambda: job.write(NOISE[120_000:]),
+        hub.restart,
+        lambda: job.finish(0),
+    )
+    assert followed(pool, job) == NOISE
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3, 7])
+def test_following_over_broken_streams_loses_and_repeats_nothing(hub, pool, frames):
+    hub.frame_bytes, hub.close_sockets_after = 50, frames + 1
+    text = b"".join(b"line %d\n" % number for number in range(30))
+    job = running(hub, text)
+    in_background(lambda: job.finish(0))
+    assert followed(pool, job) == text
+
+
+def test_restart_is_told_while_the_hub_is_away(hub, pool):
+    job = running(hub, b"before ")
+    in_background(lambda: hub.restart(0.5), lambda: job.write(b"after"), lambda: job.finish(0))
+    events = list(pool.follow(job.id))
+    assert any(isinstance(event, HubAway) for event in events)
+    assert joined(events) == b"before after"
+
+
+def test_follow_falls_back_to_polling_where_websockets_are_blocked(hub, pool):
+    hub.block_sockets = True
+    job = running(hub, NOISE)
+    in_background(lambda: job.write(b"tail"), lambda: job.finish(0))
+    assert followed(pool, job) == NOISE + b"tail"
+
+
+def test_polling_alone_survives_a_restart(hub, pool):
+    job = running(hub, b"one ")
+    in_background(lambda: hub.restart(0.2), lambda: job.write(b"two"), lambda: job.finish(0))
+    follower = Follower(pool._http, job.id, use_socket=False)
+    assert joined(follower.events()) == b"one two"
+
+
+def test_gap_in_the_stream_is_fetched(hub, pool):
+    job = running(hub, b"0123456789")
+    job.finish()
+    follower = Follower(pool._http, job.id)
+    taken = [*follower._take(LogChunk(0, 1, 4, b"4567")), *follower._take(LogChunk(0, 1, 2, b"23456789"))]
+    assert joined(taken) == b"0123456789"
+
+
+def test_end_is_not_believed_before_the_log_is_whole(hub, pool):
+    job = running(hub, b"0123456789")
+    job.finish()
+    follower = Follower(pool._http, job.id)
+    list(follower._take(LogChunk(0, 1, 0, b"0123")))
+    *chunks, end = follower._end(pool.job(job.id))
+    assert joined(chunks) == b"456789"
+    assert isinstance(end, Ended)
+
+
+def test_new_attempt_begins_its_log_anew_and_the_old_one_is_heard_no_more(hub, pool):
+    job = running(hub, b"first try, lost half-w")
+    in_background(job.lose, job.begin, lambda: job.write(b"second try, whole"), lambda: job.finish(0), every=0.1)
+    chunks = list(pool.logs(job.id, follow=True))
+    assert b"".join(c.data for c in chunks if c.attempt == 1) == b"first try, lost half-w"
+    assert b"".join(c.data for c in chunks if c.attempt == 2) == b"second try, whole"
+    assert [c.attempt for c in chunks] == sorted(c.attempt for c in chunks)
+
+
+def test_stale_attempt_is_dropped(hub, pool):
+    follower = Follower(pool._http, "job_x", positions={0: Position(2, 0)})
+    assert list(follower._take(LogChunk(0, 1, 0, b"old"))) == []
+
+
+def test_resume_names_slice_attempt_and_offset(hub, pool):
+    hub.close_sockets_after = 3
+    hub.frame_bytes = 5
+    job = running(hub, b"0123456789")
+    in_background(lambda: job.finish(0), every=0.3)
+    followed(pool, job)
+    assert hub.queries[0] == ""
+    assert hub.queries[1] == "from=0.1:10"
+
+
+def test_one_slice_of_many_is_followed_alone(hub, pool):
+    job = hub.add_job({"run": "true", "slices": 3})
+    for index in range(3):
+        job.begin(index)
+        job.write(b"slice %d" % index, index)
+    job.finish()
+    assert followed(pool, job, slice=1) == b"slice 1"
+    assert {chunk.slice for chunk in pool.logs(job.id, follow=True)} == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("log", "lines", "expected"),
+    [
+        (b"a\nb\nc\n", 2, b"b\nc\n"),
+        (b"a\nb\nc", 2, b"b\nc"),
+        (b"a\nb\nc\n", 9, b"a\nb\nc\n"),
+        (b"a\nb\nc\n", 0, b""),
+        (b"", 3, b""),
+        (b"\n\n\n", 2, b"\n\n"),
+        (b"x" * 300_000 + b"\nlast\n", 1, b"last\n"),
+        (b"x" * 300_000 + b"\nlast\n", 2, b"x" * 300_000 + b"\nlast\n"),
+    ],
+)
+def test_tail_begins_with_the_last_lines(hub, pool, log, lines, expected):
+    hub.frame_bytes = 4096
+    job = running(hub, log)
+    job.finish()
+    assert b"".join(chunk.data for chunk in pool.logs(job.id, tail=lines)) == expected
+    assert followed(pool, job, tail=lines) == expected
+
+
+def test_older_attempt_can_be_read_and_followed(hub, pool):
+    job = running(hub, b"first")
+    job.lose()
+    job.begin()
+    job.write(b"second")
+    assert b"".join(chunk.data for chunk in pool.logs(job.id, attempt=1)) == b"first"
+    assert followed(pool, job, attempt=1) == b"first"
+    with pytest.raises(ClientError, match="no attempt 9"):
+        followed(pool, job, attempt=9)
+
+
+def test_following_an_unknown_job_says_so(hub, pool):
+    with pytest.raises(NotFound, match="no such job"):
+        list(pool.logs("job_nowhere", follow=True))
+
+
+def test_following_gives_up_when_the_hub_stays_away(hub, pool):
+    job = running(hub)
+    pool.job(job.id)
+    hub.stop()
+    follower = Follower(pool._http, job.id, patience_seconds=0.3)
+    with pytest.raises(HubUnreachable, match="does not answer"):
+        list(follower.events())
+
+
+def test_states_come_with_the_log(hub, pool):
+    job = running(hub, b"x")
+    in_background(lambda: job.finish(3))
+    events = list(pool.follow(job.id))
+    changes = [event.job.state for event in events if isinstance(event, JobChanged)]
+    assert changes[0] == "running"
+    assert isinstance(events[-1], Ended)
+    assert events[-1].job.exit_code == 3

@@ -1,0 +1,141 @@
+"""A receipt holds only when every signature, every name and every digest does."""
+
+import json
+from typing import Any
+
+import pytest
+from support.fake_api import digest
+from support.receipts import Signer, receipt_item
+
+from computepool.client.models import ReceiptItem
+from computepool.client.verification import Check, Evidence, verify
+from computepool.protocol.messages import HubKey
+
+HUB, NODE, OTHER = Signer(), Signer(), Signer()
+
+
+def judged(item: dict[str, Any], **options: Any) -> dict[str, Check]:
+    return {check.name: check for check in verify([ReceiptItem.model_validate(item)], **options)}
+
+
+def failed(item: dict[str, Any], **options: Any) -> set[str]:
+    return {name for name, check in judged(item, **options).items() if not check.passed}
+
+
+def test_honest_receipt_holds():
+    checks = judged(receipt_item(HUB, NODE), job_id="job_1")
+    assert set(checks) == {"hub signature", "node signature", "receipt answers order", "isolation"}
+    assert all(check.passed for check in checks.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"attempt_id": "attempt_2"}, "attempt"),
+        ({"fence": 8}, "fence"),
+        ({"spec_digest": "sha256:other"}, "spec digest"),
+        ({"manifest_digest": "sha256:other"}, "manifest digest"),
+        ({"node_id": "node_2"}, "node"),
+        ({"job_id": "job_2"}, "job"),
+    ],
+)
+def test_receipt_of_another_order_is_found(change, wrong):
+    checks = judged(receipt_item(HUB, NODE, receipt=change))
+    assert not checks["receipt answers order"].passed
+    assert wrong in checks["receipt answers order"].detail
+
+
+@pytest.mark.parametrize(
+    "change", [{"slice_index": 1, "slices": 2}, {"attempt_number": 2}, {"node_id": "node_2"}, {"job_id": "job_2"}]
+)
+def test_order_for_something_else_is_found(change):
+    assert "receipt answers order" in failed(receipt_item(HUB, NODE, manifest=change), job_id="job_1")
+
+
+def test_receipt_of_another_job_is_found():
+    assert failed(receipt_item(HUB, NODE, "job_1"), job_id="job_2") == {"receipt answers order"}
+
+
+@pytest.mark.parametrize(("part", "name"), [("manifest", "hub signature"), ("receipt", "node signature")])
+def test_changed_body_is_found(part, name):
+    item = receipt_item(HUB, NODE)
+    item[part]["body"] = item[part]["body"].replace('"fence":7', '"fence":9')
+    assert name in failed(item)
+
+
+@pytest.mark.parametrize("part", ["manifest", "receipt"])
+@pytest.mark.parametrize("field", ["signature", "key_id", "type"])
+def test_envelope_that_was_tampered_with_is_found(part, field):
+    item = receipt_item(HUB, NODE)
+    item[part][field] = "AAAA"
+    assert failed(item)
+
+
+def test_receipt_signed_by_another_node_is_found():
+    item = receipt_item(HUB, OTHER)
+    item["node"]["sign_key"] = NODE.text
+    assert failed(item) == {"node signature"}
+
+
+def test_hub_key_beside_the_receipt_is_not_enough_when_keys_are_known():
+    known = [HubKey.model_validate(HUB.hub_key)]
+    assert failed(receipt_item(HUB, NODE), hub_keys=known) == set()
+    assert failed(receipt_item(OTHER, NODE), hub_keys=known) == {"hub signature"}
+
+
+def test_key_under_a_borrowed_id_is_not_trusted():
+    item = receipt_item(HUB, NODE)
+    item["hub_keys"] = [{"key_id": HUB.hub_key["key_id"], "public_key": OTHER.text}]
+    assert "hub signature" in failed(item)
+
+
+@pytest.mark.parametrize("key", ["", "AAAA", "%%%", "A" * 44])
+def test_nonsense_keys_are_failures_not_crashes(key):
+    item = receipt_item(HUB, NODE)
+    item["node"]["sign_key"] = key
+    item["hub_keys"] = [{"key_id": "x", "public_key": key}]
+    assert {"hub signature", "node signature"} <= failed(item)
+
+
+def test_signed_nonsense_is_a_failure_not_a_crash():
+    item = receipt_item(HUB, NODE)
+    item["manifest"] = HUB.sign("manifest", b"{}").model_dump(mode="json")
+    item["receipt"] = NODE.sign("receipt", b"[1").model_dump(mode="json")
+    assert failed(item) == {"hub signature", "node signature"}
+
+
+def test_strangers_job_at_level_process_is_found():
+    item = receipt_item(HUB, NODE, manifest={"own": False}, receipt={"isolation": "process"})
+    assert failed(item) == {"isolation"}
+
+
+def test_own_job_at_level_process_is_said_to_be_not_isolated():
+    checks = judged(receipt_item(HUB, NODE, receipt={"isolation": "process"}))
+    assert checks["isolation"].passed
+    assert "not isolated" in checks["isolation"].detail
+
+
+def test_weaker_isolation_than_ordered_is_found():
+    item = receipt_item(HUB, NODE, manifest={"isolation": "container"}, receipt={"isolation": "bubblewrap"})
+    assert failed(item) == {"isolation"}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "log", "wrong"),
+    [
+        ({"a": b"1", "b": b"2"}, b"log", set()),
+        ({"a": b"1", "b": b"X"}, b"log", {"outputs"}),
+        ({"a": b"1"}, b"log", {"outputs"}),
+        ({"a": b"1", "b": b"2", "c": b"3"}, b"log", {"outputs"}),
+        ({"a": b"1", "b": b"2"}, b"other", {"log"}),
+    ],
+)
+def test_downloads_are_held_against_the_receipt(outputs, log, wrong):
+    item = receipt_item(HUB, NODE, log=b"log", outputs={"a": b"1", "b": b"2"})
+    evidence = Evidence({path: digest(data) for path, data in outputs.items()}, digest(log), len(log))
+    assert failed(item, evidence={(0, 1): evidence}) == wrong
+
+
+def test_items_survive_a_round_trip_through_a_file():
+    item = json.loads(json.dumps(ReceiptItem.model_validate(receipt_item(HUB, NODE)).model_dump(mode="json")))
+    assert failed(item) == set()
