@@ -1,7 +1,7 @@
 """The hub's settings. Only this file reads the environment."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, ValidationError, field_validator
@@ -51,6 +51,10 @@ class Settings(BaseSettings):
             "start and kept in the home folder.",
         ),
     ] = None
+    registration: Annotated[
+        Literal["open", "closed"],
+        Field(description="Whether people may make themselves an account: `open` or `closed`."),
+    ] = "open"
     upload_limit_bytes: Annotated[
         int, Field(ge=1, description="The largest single artifact that is taken, in bytes.")
     ] = 50 * 1024**3

@@ -1,0 +1,89 @@
+"""The first start: an admin without any password, and this machine signed in."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from computepool.hub.accounts import repository
+from computepool.hub.accounts.directory import LiveToken, TokenDirectory
+from computepool.hub.accounts.errors import BadToken
+from computepool.hub.accounts.service import create_one_time_token, create_personal_token, create_user
+from computepool.hub.accounts.tokens import new_one_time_token, new_personal_token
+from computepool.hub.core.context import Context
+from computepool.hub.core.http import Role
+from computepool.hub.core.records import HUB_ACTOR
+
+ADMIN_EMAIL = "admin@localhost"
+LOCAL_TOKEN_NAME = "this machine's CLI"
+LOCAL_TOKEN_LIFETIME = timedelta(days=366)
+
+
+@dataclass(frozen=True)
+class LocalAdmin:
+    user_id: str
+    token: str
+    """Personal token for the CLI of the hub's own machine: keep it in the home folder, for its owner's eyes only."""
+    is_new_token: bool
+    sign_in_token: str
+    """For the link that `up` prints: good for one sign-in in a browser, through `auth/one-time`."""
+
+
+def create_admin(session: Session, user_id: str, now: datetime) -> str:
+    """The id of an admin: the one there is, or `user_id`, made now, whose password nobody knows because it has none."""
+    known = repository.find_an_admin(session)
+    if known is not None:
+        return known.id
+    return create_user(
+        session,
+        user_id,
+        now,
+        email=ADMIN_EMAIL,
+        name="Admin",
+        country=None,
+        password_hash=None,
+        role=Role.ADMIN,
+        actor=HUB_ACTOR,
+    )
+
+
+async def sign_in_this_machine(context: Context, directory: TokenDirectory, saved_token: str | None) -> LocalAdmin:
+    """What `up` does at each start. `saved_token`, which an earlier start kept, is used on if it still works."""
+    now = context.now()
+    token, new = saved_token, None
+    if saved_token is None or not _is_admins(directory, saved_token):
+        token, new = new_personal_token(context.randbits), context.new_id("token")
+    assert token is not None
+    link = new_one_time_token(context.randbits)
+    user_id, live = await context.db.run(_sign_in, context.new_id("user"), token, new, link, now)
+    if live is not None:
+        directory.admit_token(live)
+    return LocalAdmin(user_id, token, live is not None, link)
+
+
+def _sign_in(
+    session: Session, user_id: str, token: str, new_token_id: str | None, link: str, now: datetime
+) -> tuple[str, LiveToken | None]:
+    admin_id = create_admin(session, user_id, now)
+    live = None
+    if new_token_id is not None:
+        live = create_personal_token(
+            session,
+            new_token_id,
+            token,
+            admin_id,
+            now,
+            name=LOCAL_TOKEN_NAME,
+            scopes=Role.ADMIN.scopes,
+            lifetime=LOCAL_TOKEN_LIFETIME,
+            actor=HUB_ACTOR,
+        )
+    create_one_time_token(session, link, admin_id, now)
+    return admin_id, live
+
+
+def _is_admins(directory: TokenDirectory, token: str) -> bool:
+    try:
+        return directory.authenticate(token).is_admin
+    except BadToken:
+        return False

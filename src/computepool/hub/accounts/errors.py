@@ -1,0 +1,103 @@
+"""
+PoolError
+├── Unauthenticated
+│   ├── BadCredentials
+│   ├── BadToken                 `code` says what is wrong with it
+│   └── BadSignInLink
+├── Forbidden
+│   ├── RegistrationClosed
+│   └── MoreThanYouHave          nobody hands on rights that they do not have
+├── NotFound
+│   ├── NoSuchToken, NoSuchSession, NoSuchUser
+│   └── NoSuchUserCode
+├── Conflict
+│   ├── EmailTaken
+│   └── TokenLimitReached
+├── TooMany
+│   └── TooManyTries
+└── DeviceLoginRefused     400   the codes of RFC 8628: authorization_pending, slow_down, expired, denied
+"""
+
+from computepool.hub.core.errors import Conflict, Forbidden, NotFound, PoolError, TooMany, Unauthenticated
+
+
+class BadCredentials(Unauthenticated):
+    code = "bad_credentials"
+
+    def __init__(self) -> None:
+        super().__init__("The email or the password is wrong.")
+
+
+class BadToken(Unauthenticated):
+    code = "bad_token"
+
+
+class BadSignInLink(Unauthenticated):
+    code = "bad_sign_in_link"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This sign-in link was used already, or has expired.", hint="Start the hub again, and it prints a new one."
+        )
+
+
+class RegistrationClosed(Forbidden):
+    code = "registration_closed"
+
+    def __init__(self) -> None:
+        super().__init__("This pool takes no new accounts by itself.", hint="Ask its operator for one.")
+
+
+class MoreThanYouHave(Forbidden):
+    code = "more_than_you_have"
+
+
+class NoSuchToken(NotFound):
+    def __init__(self, token_id: str) -> None:
+        super().__init__(f"There is no token {token_id}.", hint="List yours with: computepool token list")
+
+
+class NoSuchSession(NotFound):
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"There is no session {session_id}.")
+
+
+class NoSuchUser(NotFound):
+    def __init__(self, user_id: str) -> None:
+        super().__init__(f"There is no user {user_id}.")
+
+
+class NoSuchUserCode(NotFound):
+    code = "no_such_user_code"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No login waits for this code.", hint="Check the letters; a code is good for ten minutes and one use."
+        )
+
+
+class EmailTaken(Conflict):
+    code = "email_taken"
+
+    def __init__(self) -> None:
+        super().__init__("There is an account with this email already.", hint="Sign in instead.")
+
+
+class TokenLimitReached(Conflict):
+    code = "token_limit"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"You have {limit} tokens, which is the most.", hint="Revoke one that you no longer use.")
+
+
+class TooManyTries(TooMany):
+    code = "too_many_tries"
+
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__("Too many tries.", hint=f"Try again in {retry_after_seconds} s.")
+        self.retry_after_seconds = retry_after_seconds
+
+
+class DeviceLoginRefused(PoolError):
+    status = 400
+    code = "authorization_pending"

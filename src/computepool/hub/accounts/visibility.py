@@ -1,0 +1,21 @@
+"""Who may see what: the one place that every feature asks."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, true
+from sqlalchemy.orm import InstrumentedAttribute
+
+from computepool.hub.core.http import Principal
+
+
+def owned_by(principal: Principal, owner_column: InstrumentedAttribute[Any]) -> ColumnElement[bool]:
+    """The condition for rows that the caller may see and change: their own and their teams'; an admin's are all.
+
+    Put it into the query, and answer "not found" for what it leaves out: whether it exists is not the caller's affair.
+    """
+    if principal.is_admin:
+        return true()
+    if len(principal.owner_ids) == 1:
+        (owner_id,) = principal.owner_ids
+        return owner_column == owner_id
+    return owner_column.in_(sorted(principal.owner_ids))
