@@ -2,10 +2,11 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import ParamSpec, TypeVar
 
 import httpx
 from argon2 import PasswordHasher
@@ -25,6 +26,8 @@ from computepool.hub.core.http_shell import install_shell
 from computepool.hub.core.settings import Settings
 from computepool.hub.core.tables import Base
 
+P = ParamSpec("P")
+R = TypeVar("R")
 SECRET_KEY = b"a secret key of a hub that only lives in tests"
 PASSWORD = "correct horse battery"
 CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -99,7 +102,7 @@ async def small_hub(
         clock=clock,
         randbits=random.SystemRandom().getrandbits,
         bus=bus,
-        offload=asyncio.to_thread,
+        offload=_in_a_thread,
         secret_key=SECRET_KEY,
         hub_id="hub_test",
         fence_epoch=1,
@@ -122,6 +125,10 @@ async def small_hub(
             yield SmallHub(context, clock, app, client, signer, directory)
     finally:
         db.close()
+
+
+def _in_a_thread(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
+    return asyncio.to_thread(fn, *args, **kwargs)
 
 
 def _soon(loop: asyncio.AbstractEventLoop, publish: Callable, events: list) -> None:

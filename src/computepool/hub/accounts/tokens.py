@@ -49,6 +49,8 @@ _READING: Options = {
     "verify_iat": False,
     "verify_nbf": False,
 }
+_ACCESS = re.compile(r"[\w-]+\.[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]", re.ASCII)
+"""The one way to write a token: base64 decoders forgive padding and stray bits, and a token must have no twin."""
 _PERSONAL = re.compile(rf"cp_[0-9A-Za-z]{{{RANDOM_CHARACTERS + CHECKSUM_CHARACTERS}}}", re.ASCII)
 _REFRESH = re.compile(r"cpr_(session_[0-9a-hjkmnp-tv-z]{26})\.(0|[1-9][0-9]{0,8})\.([\w-]{43})", re.ASCII)
 
@@ -138,6 +140,8 @@ class TokenSigner:
         return jwt.encode(claims, self._access_key, ALGORITHM, headers={"typ": TYPE})
 
     def read_access_token(self, token: str, now: datetime) -> AccessClaims:
+        if not _ACCESS.fullmatch(token):
+            raise _not_ours()
         try:
             whole = jwt.decode_complete(
                 token,
