@@ -1,19 +1,22 @@
 """How a machine becomes a node: it makes its keys itself, and shows that it holds them."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.messages import HubKey
 from computepool.protocol.model import Wire
+from computepool.protocol.spec_fields import TAG
 
 ENROL_PROOF = "enrol_proof"
 
 
 class EnrolRequest(Wire):
     token: str = Field(max_length=200)
-    name: str = Field(min_length=1, max_length=64)
+    name: str = Field(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")
     country: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
-    tags: tuple[str, ...] = Field(default=(), max_length=32)
+    tags: tuple[Annotated[str, Field(pattern=f"^{TAG.pattern}$")], ...] = Field(default=(), max_length=32)
     sign_key: str
     """Base64 of the node's raw Ed25519 public key."""
     seal_key: str

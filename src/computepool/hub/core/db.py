@@ -115,9 +115,9 @@ class SqliteDatabase:
                         result, caused = in_transaction(connection, fn)
                         events += caused
                         answers.append(partial(done.set_result, result))
-                    except Exception as error:  # noqa: BLE001 (it is the caller's, who gets it)
+                    except Exception as error:
                         answers.append(partial(done.set_exception, error))
-        except Exception as error:  # noqa: BLE001 (the commit failed, so nobody's work is durable)
+        except Exception as error:
             answers = [partial(done.set_exception, error) for _, done in group if not done.cancelled()]
             events = []
         for answer in answers:  # only now: an answer before the commit would be a lie

@@ -5,15 +5,17 @@ layer just before the commit, in two statements however many there are; after th
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.tables import AuditRow, OutboxRow
 
 HUB_ACTOR = "hub"
+OUTBOX_KEPT = timedelta(days=7)
+"""Long enough for any reader that was away to catch up."""
 
 
 @dataclass(frozen=True)
@@ -64,3 +66,7 @@ def write_records(session: Session) -> list[Event]:
     if records.audits:
         session.execute(insert(AuditRow), records.audits)
     return records.events
+
+
+def prune_outbox(session: Session, now: datetime) -> None:
+    session.execute(delete(OutboxRow).where(OutboxRow.created_at < now - OUTBOX_KEPT))

@@ -1,5 +1,6 @@
 """Keys and secrets at rest. Each purpose has a key of its own, derived from the hub's one secret."""
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -47,19 +48,23 @@ def load_secret_key(configured: str | None, path: Path) -> bytes:
     """The configured one; else the one in the file, which is made, for its owner's eyes only, where there is none."""
     if configured is not None:
         return configured.encode()
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _read_secret_key(path)
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_urlsafe(KEY_BYTES))
-        file.flush()
-        os.fsync(file.fileno())
-    return _read_secret_key(path)
-
-
-def _read_secret_key(path: Path) -> bytes:
+    if not path.exists():
+        _make_secret_key(path)
     key = path.read_text().strip()
     if len(key) < SECRET_KEY_LEAST_CHARACTERS:
         raise ValueError(f"{path} holds no secret key; restore it from a backup, or start with an empty home folder")
     return key.encode()
+
+
+def _make_secret_key(path: Path) -> None:
+    """Whole or not at all, and never over one that another start has made meanwhile."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secrets.token_urlsafe(KEY_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()

@@ -62,7 +62,7 @@ class OutboxRow(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
     topic: Mapped[str] = mapped_column(String(120))
     payload: Mapped[dict[str, Any]]
-    created_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class AuditRow(Base):

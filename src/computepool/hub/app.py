@@ -1,0 +1,108 @@
+"""`create_app(hub)`: the HTTP shell around the engine, and the only place where routes are put together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+
+from computepool import __version__
+from computepool.hub.accounts import api as accounts_api
+from computepool.hub.accounts.passwords import Passwords
+from computepool.hub.accounts.sign_in import SignIn
+from computepool.hub.artifacts import api as artifacts_api
+from computepool.hub.artifacts.blob_api import blob_router
+from computepool.hub.artifacts.local import LocalStore
+from computepool.hub.core.errors import Unavailable
+from computepool.hub.core.http import Routes, add_routes, check_routes
+from computepool.hub.core.http_shell import install_shell
+from computepool.hub.engine import Engine
+from computepool.hub.gateway import api as gateway_api
+from computepool.hub.jobs import api as jobs_api
+from computepool.hub.nodes import api as nodes_api
+from computepool.hub.pages import pages_router
+from computepool.hub.stats import PublicStats, read_stats
+from computepool.protocol.messages import HubKey
+from computepool.protocol.model import Wire
+
+
+class VersionView(Wire):
+    version: str
+    api: str
+
+
+class KeysView(Wire):
+    hub_id: str
+    items: tuple[HubKey, ...]
+
+
+def create_app(engine: Engine) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await engine.start()
+        try:
+            yield
+        finally:
+            await engine.stop()
+
+    app = FastAPI(title="ComputePool", version=__version__, lifespan=lifespan, openapi_url="/openapi.json")
+    public_url = engine.context.settings.public_url or ""
+    install_shell(app, https=public_url.startswith("https://"))
+    context, directory = engine.context, engine.directory
+    authenticate = directory.authenticate
+    sign_in = SignIn(context, engine.token_signer, directory, Passwords(context.offload))
+    add_routes(
+        app,
+        accounts_api.router(context, directory, sign_in),
+        nodes_api.router(authenticate, context, engine.keyring, engine.look_live, engine.node_changed),
+        artifacts_api.router(engine.uploads, engine.store, authenticate),
+        jobs_api.router(authenticate, context, engine.keyring, engine, engine.logs, engine.store, engine.uploads),
+        gateway_api.router(authenticate, engine.gateway, engine.polls),
+        _public_routes(engine).router,
+        _health_routes(engine).router,
+        pages_router(authenticate),
+    )
+    if isinstance(engine.store, LocalStore):
+        add_routes(app, blob_router(engine.store, engine.blob_signer, context.offload, authenticate))
+    check_routes(app)
+    return app
+
+
+def _public_routes(engine: Engine) -> Routes:
+    routes = Routes(engine.directory.authenticate, tags=["public"])
+
+    @routes.get("/version", visible="public")
+    async def version() -> VersionView:
+        return VersionView(version=__version__, api="v1")
+
+    @routes.get("/keys", visible="public")
+    async def keys() -> KeysView:
+        """The hub's public keys: what manifests are signed with."""
+        return KeysView(hub_id=engine.context.hub_id, items=engine.keyring.public)
+
+    @routes.get("/stats", visible="public")
+    async def stats() -> PublicStats:
+        """How large the pool is and how busy, without anybody's names."""
+        return read_stats(engine.scheduler, engine.context.clock.monotonic() - engine.started_at)
+
+    return routes
+
+
+def _health_routes(engine: Engine) -> Routes:
+    routes = Routes(engine.directory.authenticate, prefix="", tags=["health"])
+
+    @routes.get("/healthz", visible="public")
+    async def healthz() -> dict[str, str]:
+        """The process lives."""
+        return {"status": "ok"}
+
+    @routes.get("/readyz", visible="public")
+    async def readyz() -> dict[str, Any]:
+        """It can do its work: the database answers."""
+        try:
+            await engine.context.db.read(lambda session: session.connection().exec_driver_sql("SELECT 1"))
+        except Exception as error:
+            raise Unavailable("The database does not answer.") from error
+        return {"status": "ready"}
+
+    return routes

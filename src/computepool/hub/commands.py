@@ -1,0 +1,176 @@
+"""What the CLI calls to run a hub. Each function is one command, or one step of `up`."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import uvicorn
+
+from computepool.hub.accounts.background import load_directory
+from computepool.hub.accounts.bootstrap import sign_in_this_machine
+from computepool.hub.app import create_app
+from computepool.hub.core.db import open_database
+from computepool.hub.core.logging import configure_logging
+from computepool.hub.core.records import HUB_ACTOR
+from computepool.hub.core.settings import Settings, load_settings
+from computepool.hub.doctor import Check, doctor
+from computepool.hub.engine import Engine
+from computepool.hub.nodes import service as nodes
+from computepool.hub.opening import lock_database, open_engine, prepare_home
+from computepool.hub.schema import migrate as migrate_schema
+from computepool.protocol.messages import MESSAGE_LIMIT_BYTES
+
+__all__ = [
+    "Check",
+    "Prepared",
+    "bind",
+    "doctor",
+    "load_settings",
+    "migrate",
+    "prepare",
+    "run_server",
+    "serve",
+]
+
+SHUTDOWN_SECONDS = 5
+BACKLOG = 2048
+OWN_TOKEN_LIFETIME = timedelta(minutes=10)
+PRINTED_TOKEN_LIFETIME = timedelta(days=1)
+PRINTED_TOKEN_USES = 20
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What `up` shows and keeps after it made everything ready."""
+
+    admin_id: str
+    cli_token: str
+    is_new_token: bool
+    sign_in_path: str
+    """Good for one sign-in in a browser."""
+    own_join_token: str
+    """For the machine that the hub runs on."""
+    join_token: str
+    """For the line that is printed for other machines."""
+
+
+def migrate(settings: Settings) -> str:
+    """Bring the schema up to date; the revision that it has now."""
+    prepare_home(settings)
+    lock = lock_database(settings)
+    db = open_database(settings.effective_database_url)
+    try:
+        return migrate_schema(db.engine)
+    finally:
+        db.close()
+        if lock is not None:
+            lock.close()
+
+
+async def prepare(settings: Settings, saved_token: str | None) -> Prepared:
+    """The first steps of `up`: an admin, this machine signed in, and a token to join with. The schema is up to date."""
+    engine = await open_engine(settings)
+    context = engine.context
+    try:
+        await load_directory(context, engine.directory)
+        local = await sign_in_this_machine(context, engine.directory, saved_token)
+        own = await _new_join_token(engine, local.user_id, 1, OWN_TOKEN_LIFETIME)
+        others = await _new_join_token(engine, local.user_id, PRINTED_TOKEN_USES, PRINTED_TOKEN_LIFETIME)
+        return Prepared(
+            admin_id=local.user_id,
+            cli_token=local.token,
+            is_new_token=local.is_new_token,
+            sign_in_path=f"/#sign-in={local.sign_in_token}",
+            own_join_token=own,
+            join_token=others,
+        )
+    finally:
+        context.db.close()
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn, ended by an event instead of by signals, which belong to whoever runs the process."""
+
+    async def serve_until(self, stop: asyncio.Event, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
+        self._ready = ready
+        ending = asyncio.create_task(self._end_on(stop))
+        try:
+            await self._serve(sockets)
+        finally:
+            ending.cancel()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def _end_on(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self.should_exit = True
+
+
+async def run_server(
+    settings: Settings, sockets: list[socket.socket], *, ready: Callable[[], None], stop: asyncio.Event
+) -> None:
+    """Serve on sockets that are bound already, until `stop` is set. Calls `ready` once requests are answered."""
+    engine = await open_engine(settings)
+    server = _Server(
+        uvicorn.Config(
+            create_app(engine),
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            backlog=BACKLOG,
+            ws="websockets-sansio",
+            ws_max_size=MESSAGE_LIMIT_BYTES,
+            ws_per_message_deflate=False,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+            server_header=False,
+        )
+    )
+    try:
+        await server.serve_until(stop, sockets, ready)
+    finally:
+        engine.context.db.close()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Bound before anything else happens, so that a port in use is told at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+async def serve(settings: Settings, host: str, port: int, *, ready: Callable[[], None], stop: asyncio.Event) -> None:
+    """`hub serve`: the hub alone, on a schema that was migrated before."""
+    configure_logging()
+    prepare_home(settings)
+    lock = lock_database(settings)
+    try:
+        await run_server(settings, [bind(host, port)], ready=ready, stop=stop)
+    finally:
+        if lock is not None:
+            lock.close()
+
+
+async def _new_join_token(engine: Engine, owner_id: str, uses: int, lifetime: timedelta) -> str:
+    context, token = engine.context, nodes.new_join_token()
+    await context.db.run(
+        nodes.create_join_token,
+        context.new_id("join"),
+        owner_id,
+        token,
+        uses,
+        lifetime,
+        context.now(),
+        actor=HUB_ACTOR,
+    )
+    return token

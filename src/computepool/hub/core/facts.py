@@ -1,0 +1,38 @@
+"""Few facts about this hub as a whole, kept in its database."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.tables import HubFact
+
+HUB_ID = "hub_id"
+FENCE_EPOCH = "fence_epoch"
+
+
+@dataclass(frozen=True)
+class HubFacts:
+    hub_id: str
+    fence_epoch: int
+    """Raised by each restore from a backup, so that no fence is ever given out twice."""
+
+
+def load_facts(session: Session, fresh_hub_id: str) -> HubFacts:
+    """Made on the first start."""
+    hub_id = _get_or_set(session, HUB_ID, fresh_hub_id)
+    return HubFacts(hub_id, int(_get_or_set(session, FENCE_EPOCH, "1")))
+
+
+def raise_fence_epoch(session: Session) -> int:
+    row = session.get(HubFact, FENCE_EPOCH)
+    epoch = int(row.value) + 1 if row is not None else 2
+    session.merge(HubFact(name=FENCE_EPOCH, value=str(epoch)))
+    return epoch
+
+
+def _get_or_set(session: Session, name: str, default: str) -> str:
+    row = session.get(HubFact, name)
+    if row is None:
+        row = HubFact(name=name, value=default)
+        session.add(row)
+    return row.value

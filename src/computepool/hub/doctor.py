@@ -1,0 +1,77 @@
+"""Whether a hub could run here, and what to do where it could not."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from computepool.hub.core.settings import Settings
+from computepool.hub.opening import AlreadyRunning, lock_database, prepare_home
+from computepool.hub.schema import SchemaError, check_schema
+
+LEAST_FREE_BYTES = 1024**3
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    ok: bool
+    message: str
+    hint: str | None = None
+
+
+def doctor(settings: Settings) -> list[Check]:
+    checks: list[Callable[[Settings], Check]] = [_home, _disk, _process, _database, _public_url]
+    return [check(settings) for check in checks]
+
+
+def _home(settings: Settings) -> Check:
+    try:
+        prepare_home(settings)
+        probe = settings.home / ".probe"
+        probe.write_text("")
+        probe.unlink()
+    except OSError as error:
+        return Check("home", False, f"{settings.home}: {error.strerror}", "Set COMPUTEPOOL_HOME to a folder of yours.")
+    return Check("home", True, f"{settings.home} is there and can be written to")
+
+
+def _disk(settings: Settings) -> Check:
+    free = shutil.disk_usage(settings.home).free
+    ok = free > LEAST_FREE_BYTES
+    return Check("disk", ok, f"{free / 1024**3:.1f} GB free", None if ok else "Make room: logs and artifacts need it.")
+
+
+def _process(settings: Settings) -> Check:
+    try:
+        lock = lock_database(settings)
+    except AlreadyRunning as running:
+        return Check("process", True, str(running))
+    if lock is not None:
+        lock.close()
+    return Check("process", True, "no other hub is running on this database")
+
+
+def _database(settings: Settings) -> Check:
+    engine = create_engine(settings.effective_database_url)
+    try:
+        with engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+        check_schema(engine)
+    except SQLAlchemyError as error:
+        return Check(
+            "database", False, str(error.__cause__ or error).splitlines()[0], "Check COMPUTEPOOL_DATABASE_URL."
+        )
+    except SchemaError as error:
+        return Check("database", False, str(error))
+    finally:
+        engine.dispose()
+    return Check("database", True, f"{engine.dialect.name}, schema up to date")
+
+
+def _public_url(settings: Settings) -> Check:
+    if settings.public_url is None:
+        return Check("public url", True, "unset: fine on one machine; set COMPUTEPOOL_PUBLIC_URL for others to join")
+    return Check("public url", True, settings.public_url)

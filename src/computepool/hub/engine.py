@@ -1,0 +1,171 @@
+"""The hub without its HTTP shell: everything that has a memory or a loop, wired once.
+
+`app` puts routes around it; the simulation runs it as it is, with its own clock, chance and links.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+import structlog
+
+from computepool.hub.accounts.background import keep_directory
+from computepool.hub.accounts.directory import TokenDirectory
+from computepool.hub.accounts.tokens import TokenSigner
+from computepool.hub.artifacts.background import sweep_abandoned
+from computepool.hub.artifacts.blob_urls import BlobSigner
+from computepool.hub.artifacts.logs import LogStore
+from computepool.hub.artifacts.outputs import Outputs
+from computepool.hub.artifacts.store import Store
+from computepool.hub.artifacts.transfers import sign_downloads
+from computepool.hub.artifacts.uploads import Uploads
+from computepool.hub.core.context import Context
+from computepool.hub.core.keyring import Keyring
+from computepool.hub.core.records import Event, prune_outbox
+from computepool.hub.gateway.handshake import Gateway
+from computepool.hub.gateway.polls import Polls
+from computepool.hub.gateway.reports import Reports
+from computepool.hub.jobs.brief import JobBrief
+from computepool.hub.jobs.service import NewJob
+from computepool.hub.jobs.submission import StoreJob
+from computepool.hub.market.requirements import MILLI
+from computepool.hub.nodes.api import Live, Room
+from computepool.hub.nodes.tables import Node
+from computepool.hub.scheduling import memory
+from computepool.hub.scheduling.fleet import free_of, traits_of
+from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.queue import Waiting
+from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.hub.scheduling.why import explain
+from computepool.protocol.states import NodeState
+
+POLL_SWEEP_SECONDS = 30.0
+TIDY_SECONDS = 3600.0
+
+log = structlog.get_logger()
+
+
+class Engine:
+    def __init__(self, context: Context, keyring: Keyring, store: Store, blob_signer: BlobSigner) -> None:
+        self.context = context
+        self.keyring = keyring
+        self.store = store
+        self.blob_signer = blob_signer
+        self.started_at = context.clock.monotonic()
+        self.token_signer = TokenSigner(context.secret_key, context.hub_id)
+        self.directory = TokenDirectory(self.token_signer, context.clock)
+        self.logs = LogStore(store, context.offload, context.settings.log_limit_bytes)
+        self.outputs = Outputs(context, store)
+        self.uploads = Uploads(context, store)
+        self.scheduler = Scheduler(context, keyring, self._downloads)
+        self.leases = LeaseKeeper(context, self.scheduler)
+        reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs)
+        self.gateway = Gateway(context, keyring, self.scheduler, self.leases, reports)
+        self.polls = Polls(context, self.gateway)
+        self._stack = AsyncExitStack()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Rebuild the memory from the truth, then begin to work."""
+        loop = asyncio.get_running_loop()
+
+        def tell(events: list[Event]) -> None:
+            loop.call_soon_threadsafe(self.context.bus.publish, events)
+
+        self.context.db.on_commit = tell
+        await self._stack.enter_async_context(keep_directory(self.context, self.directory))
+        for node in await self.context.db.read(memory.load_fleet, self.context.clock.monotonic()):
+            self.scheduler.fleet.put(node)
+        self.scheduler.restore(*await self.context.db.read(memory.load_queue))
+        self._spawn(self.scheduler.run())
+        self._spawn(self.leases.run())
+        self._spawn(self._every(POLL_SWEEP_SECONDS, self.polls.sweep))
+        self._spawn(self._every(TIDY_SECONDS, self._tidy))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.gateway.close()
+        await self._stack.aclose()
+
+    # ── what jobs need of the scheduler and the gateway (jobs.ports.Dispatch) ────────────────────────────────────────
+
+    async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
+        return await self.scheduler.submit(job, brief, store)
+
+    def canceled(self, job_id: str, *, final: bool) -> None:
+        self.scheduler.canceled(job_id, final=final)
+
+    def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None:
+        self.gateway.stop_attempt(node_id, attempt_id, fence, reason)
+
+    def why(self, job_id: str) -> list[dict[str, Any]]:
+        """Slices that wait for the same, together."""
+        queue, groups = self.scheduler.queue, dict[tuple[object, ...], list[Waiting]]()
+        brief = self.scheduler.briefs.get(job_id)
+        for index in range(brief.slices if brief else 0):
+            waiting = queue.get((job_id, index))
+            if waiting is not None:
+                groups.setdefault((waiting.avoid, waiting.retry_at), []).append(waiting)
+        return [
+            explain(self.scheduler.fleet, queue, group[0], [one.slice_index for one in group]).model_dump(mode="json")
+            for group in groups.values()
+        ]
+
+    # ── what nodes need of the scheduler (nodes.api) ─────────────────────────────────────────────────────────────────
+
+    def look_live(self, node_id: str) -> Live | None:
+        node = self.scheduler.fleet.get(node_id)
+        if node is None:
+            return None
+        free = node.free
+        room = Room(
+            cpus=free.cpu_millis / MILLI,
+            memory_bytes=free.memory_bytes,
+            disk_bytes=free.disk_bytes,
+            gpus=len(free.gpus),
+        )
+        seen = self.context.clock.monotonic() - node.seen_at if node.line is not None else None
+        return Live(state=node.state, free=room, running_attempts=len(node.attempts), seen_seconds_ago=seen)
+
+    async def node_changed(self, row: Node) -> None:
+        fleet = self.scheduler.fleet
+        node = fleet.get(row.id)
+        if row.state == NodeState.BANNED:
+            fleet.remove(row.id)
+            await self.gateway.dismiss(row.id)
+            if node is not None:
+                await self.leases.lose_all(node)
+        elif node is None:
+            fleet.put(memory.fleet_node(row, self.context.clock.monotonic()))
+        else:
+            node.name, node.drain_requested = row.name, row.drain_requested
+            node.traits = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity)
+            node.free = free_of(node.traits, node.attempts.values())
+            if node.line is not None and node.state in (NodeState.ONLINE, NodeState.DRAINING):
+                node.state = NodeState.DRAINING if row.drain_requested else NodeState.ONLINE
+        self.scheduler.wake()
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _downloads(self, brief: JobBrief) -> dict[str, tuple[str, ...]]:
+        if brief.bundle is None or brief.bundle_id is None:
+            return {}
+        return {brief.bundle.digest: tuple(sign_downloads(self.store, brief.bundle_id, brief.bundle.size_bytes))}
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(work))
+
+    async def _every(self, seconds: float, work: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await work()
+            except Exception:
+                log.exception("periodic.failed", work=work.__name__)
+
+    async def _tidy(self) -> None:
+        await sweep_abandoned(self.context, self.store)
+        await self.context.db.run(prune_outbox, self.context.now())

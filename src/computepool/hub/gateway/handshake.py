@@ -1,0 +1,279 @@
+"""How a link begins: the node proves itself by a signed challenge, what it holds is settled, its line attached."""
+
+import asyncio
+import base64
+import contextlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+import structlog
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.context import Context
+from computepool.hub.core.keyring import Keyring
+from computepool.hub.core.records import record
+from computepool.hub.gateway.line import NodeLine
+from computepool.hub.gateway.pipe import Pipe, PipeClosed
+from computepool.hub.gateway.reconcile import Reconciled, reconcile
+from computepool.hub.gateway.reports import Reports
+from computepool.hub.gateway.session import AgentSession
+from computepool.hub.jobs.policy import Ending
+from computepool.hub.nodes.service import effective_state
+from computepool.hub.nodes.tables import Node
+from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, take_room, traits_of
+from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.protocol.manifest import Manifest
+from computepool.protocol.messages import (
+    LINK_PROOF,
+    PROTOCOL_VERSION,
+    Challenge,
+    Goodbye,
+    Hello,
+    KeyAnnouncement,
+    MalformedMessage,
+    Proof,
+    Welcome,
+    link_challenge,
+    parse_from_agent,
+)
+from computepool.protocol.model import Wire
+from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, load_public_key, verify
+from computepool.protocol.states import NodeState, Verdict
+from computepool.protocol.timing import HEARTBEAT_SECONDS, LEASE_SECONDS, OFFLINE_AFTER_SECONDS
+
+log = structlog.get_logger()
+
+HANDSHAKE_SECONDS = 20.0
+First = TypeVar("First", Hello, Proof)
+
+
+class Dismissed(Exception):
+    """The agent is sent away, and told why and whether to come back."""
+
+    def __init__(self, code: str, message: str, *, retry: bool) -> None:
+        super().__init__(message)
+        self.goodbye = Goodbye(code=code, message=message, retry=retry)
+
+
+@dataclass
+class Connected:
+    """Who is at the other end of an open link."""
+
+    instance_id: str
+    pipe: Pipe
+
+
+class Gateway:
+    """What all links share."""
+
+    def __init__(
+        self, context: Context, keyring: Keyring, scheduler: Scheduler, leases: LeaseKeeper, reports: Reports
+    ) -> None:
+        self._context = context
+        self._keyring = keyring
+        self._scheduler = scheduler
+        self._leases = leases
+        self._reports = reports
+        self._stream_id = context.new_id("stream")
+        self._lines: dict[str, NodeLine] = {}
+        self._connected: dict[str, Connected] = {}
+
+    async def serve(self, pipe: Pipe) -> None:
+        """Speak with one agent until either side ends it."""
+        node: FleetNode | None = None
+        try:
+            async with asyncio.timeout(HANDSHAKE_SECONDS):
+                node, session = await self._begin(pipe)
+            await session.run()
+        except Dismissed as dismissed:
+            log.info("agent.dismissed", code=dismissed.goodbye.code, reason=str(dismissed))
+            await _try_to_send(pipe, dismissed.goodbye)
+        except MalformedMessage as error:
+            log.warning("agent.malformed", reason=str(error))
+            await _try_to_send(pipe, Goodbye(code="malformed", message=str(error)[:500], retry=True))
+        except (PipeClosed, TimeoutError):
+            pass
+        finally:
+            if node is not None:
+                self._detach(node, pipe)
+            await pipe.close()
+
+    async def close(self) -> None:
+        """The hub stops: say so, so that agents come back soon and do not wonder."""
+        for connected in list(self._connected.values()):
+            await _try_to_send(connected.pipe, Goodbye(code="hub_stopping", message="The hub is stopping.", retry=True))
+            await connected.pipe.close()
+
+    async def dismiss(self, node_id: str) -> None:
+        """The node is no longer part of the pool."""
+        self._lines.pop(node_id, None)
+        connected = self._connected.pop(node_id, None)
+        if connected is not None:
+            message = "This node was taken out of the pool."
+            await _try_to_send(connected.pipe, Goodbye(code="banned", message=message, retry=False))
+            await connected.pipe.close()
+
+    def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None:
+        """Tell a node to end an attempt: now, or when it is there again."""
+        self._line(node_id).stop(attempt_id, fence, reason)
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _begin(self, pipe: Pipe) -> tuple[FleetNode, AgentSession]:
+        hello = await _expect(pipe, Hello)
+        if hello.protocol > PROTOCOL_VERSION:
+            raise Dismissed("protocol", f"This hub speaks protocol {PROTOCOL_VERSION}: upgrade it.", retry=True)
+        row = await self._context.db.read(_find_node, hello.node_id)
+        if row is None or row.state == NodeState.BANNED:
+            raise Dismissed("unknown_node", "This node is not, or no longer, part of the pool.", retry=False)
+        nonce = secrets.token_urlsafe(24)
+        await pipe.send(Challenge(nonce=nonce, hub_time=self._context.now()).to_bytes())
+        proof = await _expect(pipe, Proof)
+        sign_key = self._check_proof(row, hello, proof, nonce)
+        await self._take_over(hello, pipe)
+        return await self._join_fleet(row, hello, proof, pipe, sign_key)
+
+    def _check_proof(self, row: Node, hello: Hello, proof: Proof, nonce: str) -> bytes:
+        key = base64.b64decode(row.sign_key)
+        body = link_challenge(self._context.hub_id, hello.node_id, hello.instance_id, nonce).decode()
+        signed = Signed(type=LINK_PROOF, key_id=key_id_of(key), body=body, signature=proof.signature)
+        try:
+            verify(signed, LINK_PROOF, {key_id_of(key): load_public_key(key)})
+        except SignatureRefused:
+            raise Dismissed("bad_proof", "The challenge was not signed with this node's key.", retry=False) from None
+        return key
+
+    async def _take_over(self, hello: Hello, pipe: Pipe) -> None:
+        """One link a node. A second one of the same start replaces the first; of another start, it is a clone."""
+        earlier = self._connected.get(hello.node_id)
+        if earlier is not None and earlier.instance_id != hello.instance_id:
+            node = self._scheduler.fleet.get(hello.node_id)
+            silent = self._context.clock.monotonic() - node.seen_at if node else OFFLINE_AFTER_SECONDS
+            if silent < OFFLINE_AFTER_SECONDS:
+                await self._context.db.run(_flag_clone, hello.node_id, hello.instance_id, self._context.now())
+                raise Dismissed(
+                    "cloned",
+                    "Another agent is connected as this node: was its disk or home folder copied? "
+                    "Join the copy as a node of its own.",
+                    retry=True,
+                )
+        self._connected[hello.node_id] = Connected(hello.instance_id, pipe)
+        if earlier is not None:
+            self._line(hello.node_id).detach()
+            await earlier.pipe.close()
+
+    async def _join_fleet(
+        self, row: Node, hello: Hello, proof: Proof, pipe: Pipe, sign_key: bytes
+    ) -> tuple[FleetNode, AgentSession]:
+        line = self._line(row.id)
+        same_stream = proof.stream_id == line.stream_id
+        cursor = proof.cursor if same_stream else 0
+        if same_stream:
+            line.seen(cursor)
+        node = self._fleet_node(row, proof)
+        state = effective_state(NodeState(proof.state), drain_requested=row.drain_requested)
+        result = await self._context.db.run(
+            reconcile,
+            row.id,
+            state,
+            proof.capacity,
+            hello.agent_version,
+            proof.holding,
+            line.unseen_offers(),
+            self._context.now(),
+        )
+        session = AgentSession(self._context, self._scheduler, self._leases, self._reports, pipe, node, sign_key)
+        node.seen_at = self._context.clock.monotonic()
+        welcome = Welcome(
+            hub_id=self._context.hub_id,
+            stream_id=line.stream_id,
+            hub_time=self._context.now(),
+            heartbeat_seconds=HEARTBEAT_SECONDS,
+            lease_seconds=LEASE_SECONDS,
+        )
+        session.post(welcome)
+        if self._keyring.announcement is not None:
+            session.post(KeyAnnouncement(announcement=self._keyring.announcement))
+        await self._settle(node, line, result)
+        self._leases.renew(node, proof.holding)
+        node.state = state
+        if self._connected.get(row.id) is not None and self._connected[row.id].pipe is pipe:
+            node.line = line
+            line.attach(session.post_raw, cursor)
+        self._scheduler.wake()
+        log.info("agent.connected", node_id=row.id, version=hello.agent_version, holding=len(proof.holding))
+        return node, session
+
+    async def _settle(self, node: FleetNode, line: NodeLine, result: Reconciled) -> None:
+        """What the node and the hub disagreed on. Commands go to the line, and out when it is attached."""
+        for view, manifest in result.taken_back:
+            self._hold(node, view.job_id, manifest)
+            self._scheduler.taken_back(view.job_id, view.slice_index)
+        for view in result.lost:
+            await self._leases.lose(
+                node, view.attempt_id, view.fence, Ending(Verdict.HOST, "forgotten_by_agent", lost=True)
+            )
+        for view, manifest in result.unheard:
+            signed = Signed.model_validate_json(manifest)
+            fresh = Manifest.model_validate_json(signed.body).expires_at > self._context.now()
+            if not (fresh and self._scheduler.offer_again(line, view.attempt_id, view.job_id, signed)):
+                await self._leases.lose(
+                    node, view.attempt_id, view.fence, Ending(Verdict.HUB, "never_delivered", lost=True)
+                )
+        for view in result.stopping:
+            line.stop(view.attempt_id, view.fence, "canceled")
+        for one in result.stale:
+            line.stop(one.attempt_id, one.fence, "superseded")
+
+    def _hold(self, node: FleetNode, job_id: str, manifest: str) -> None:
+        body = Manifest.model_validate_json(Signed.model_validate_json(manifest).body)
+        if body.attempt_id not in node.attempts:
+            now = self._context.clock.monotonic()
+            take_room(node, Held(body.attempt_id, job_id, body.fence, body.grant, renewed_at=now))
+
+    def _fleet_node(self, row: Node, proof: Proof) -> FleetNode:
+        traits = traits_of(row.id, row.owner_id, row.country, row.tags, proof.capacity)
+        node = self._scheduler.fleet.get(row.id)
+        if node is None:
+            node = FleetNode(traits, row.name, NodeState.OFFLINE, proof.capacity, free_of(traits))
+            self._scheduler.fleet.put(node)
+        else:
+            node.traits, node.name, node.capacity = traits, row.name, proof.capacity
+            node.free = free_of(traits, node.attempts.values())
+        node.drain_requested = row.drain_requested
+        return node
+
+    def _line(self, node_id: str) -> NodeLine:
+        return self._lines.setdefault(node_id, NodeLine(self._stream_id))
+
+    def _detach(self, node: FleetNode, pipe: Pipe) -> None:
+        """The link is over; the node's line and its leases stay."""
+        node_id = node.traits.node_id
+        connected = self._connected.get(node_id)
+        if connected is not None and connected.pipe is pipe:
+            del self._connected[node_id]
+            self._line(node_id).detach()
+            node.line = None
+
+
+async def _expect(pipe: Pipe, wanted: type[First]) -> First:
+    message = parse_from_agent(await pipe.receive())
+    if not isinstance(message, wanted):
+        raise Dismissed("handshake", f"Expected a {wanted.__name__.lower()} message.", retry=True)
+    return message
+
+
+async def _try_to_send(pipe: Pipe, message: Wire) -> None:
+    with contextlib.suppress(PipeClosed):
+        await pipe.send(message.to_bytes())
+
+
+def _find_node(session: Session, node_id: str) -> Node | None:
+    return session.get(Node, node_id)
+
+
+def _flag_clone(session: Session, node_id: str, instance_id: str, now: datetime) -> None:
+    record(session, "node.cloned", node_id, now, actor=node_id, instance_id=instance_id)

@@ -1,0 +1,63 @@
+"""A node's line: the numbered commands for it, kept until its agent has them, whatever link carries them.
+
+It outlives links. When one breaks and the next comes up, the agent tells how far it got and the rest is sent again, so
+a switch neither drops nor repeats a command. It does not outlive the hub's process: the stream's id then changes, and
+what still matters is offered again from the truth.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Literal, cast
+
+from computepool.protocol.messages import Command, Offer, Stop
+from computepool.protocol.signing import Signed
+from computepool.protocol.timing import STOP_GRACE_SECONDS
+
+Post = Callable[[bytes], None]
+StopReason = Literal["canceled", "superseded", "evicted"]
+
+
+class NodeLine:
+    def __init__(self, stream_id: str) -> None:
+        self.stream_id = stream_id
+        self._number = 0
+        self._unseen: deque[tuple[str, Command]] = deque()
+        """Commands that the agent has not confirmed with its cursor, with the attempt that they are about."""
+        self._post: Post | None = None
+
+    def offer(self, attempt_id: str, manifest: Signed, downloads: Mapping[str, tuple[str, ...]]) -> None:
+        self._number += 1
+        self._send(attempt_id, Offer(number=self._number, manifest=manifest, downloads=dict(downloads)))
+
+    def stop(self, attempt_id: str, fence: int, reason: str) -> None:
+        self._number += 1
+        command = Stop(
+            number=self._number,
+            attempt_id=attempt_id,
+            fence=fence,
+            reason=cast(StopReason, reason),
+            grace_seconds=STOP_GRACE_SECONDS,
+        )
+        self._send(attempt_id, command)
+
+    def seen(self, cursor: int) -> None:
+        while self._unseen and self._unseen[0][1].number <= cursor:
+            self._unseen.popleft()
+
+    def attach(self, post: Post, cursor: int) -> None:
+        """A link is up: send what the agent has not seen."""
+        self.seen(cursor)
+        self._post = post
+        for _, command in self._unseen:
+            post(command.to_bytes())
+
+    def detach(self) -> None:
+        self._post = None
+
+    def unseen_offers(self) -> set[str]:
+        return {attempt_id for attempt_id, command in self._unseen if isinstance(command, Offer)}
+
+    def _send(self, attempt_id: str, command: Command) -> None:
+        self._unseen.append((attempt_id, command))
+        if self._post is not None:
+            self._post(command.to_bytes())

@@ -1,0 +1,164 @@
+"""Links by long poll, for agents whose WebSockets are blocked on the way.
+
+Both directions are counted within a session, so that a request or a reply that got lost loses and repeats no message.
+Each request is signed with the node's key: a session's id alone is worth nothing.
+"""
+
+import asyncio
+import base64
+from collections import deque
+
+from computepool.hub.core.context import Context
+from computepool.hub.core.errors import Forbidden, Invalid, TooMany
+from computepool.hub.gateway.handshake import Gateway
+from computepool.hub.gateway.pipe import PipeClosed
+from computepool.hub.nodes.tables import Node
+from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, POLL, PollReply, PollRequest
+from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, load_public_key, verify
+from computepool.protocol.timing import OFFLINE_AFTER_SECONDS
+
+SESSIONS_LIMIT = 100_000
+SESSIONS_PER_NODE = 4
+IDLE_SECONDS = 60.0 + OFFLINE_AFTER_SECONDS
+"""A session nobody polls for this long is over: the longest wait, and then silence."""
+INBOX_LIMIT = 256
+REPLY_BYTES = MESSAGE_LIMIT_BYTES // 2
+
+
+class PollPipe:
+    """One polled link, as the gateway sees it."""
+
+    def __init__(self, node_id: str) -> None:
+        self.node_id = node_id
+        self.polled_at = 0.0
+        self._inbox: asyncio.Queue[str | None] = asyncio.Queue(INBOX_LIMIT)
+        self._accepted = 0
+        self._outbox: deque[str] = deque()
+        self._confirmed = 0
+        """How many of our messages the agent has: the outbox begins behind them."""
+        self._closed = False
+        self._news = asyncio.Event()
+        self._lock = asyncio.Lock()
+
+    async def receive(self) -> str:
+        message = await self._inbox.get()
+        if message is None:
+            raise PipeClosed
+        return message
+
+    async def send(self, raw: bytes) -> None:
+        if self._closed:
+            raise PipeClosed
+        self._outbox.append(raw.decode())
+        self._news.set()
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._news.set()
+            while self._inbox.full():
+                self._inbox.get_nowait()
+            self._inbox.put_nowait(None)
+
+    async def exchange(self, request: PollRequest) -> PollReply:
+        """Take what is new of the agent's messages; wait, if it likes, until there is something for it."""
+        async with self._lock:
+            if request.start > self._accepted or request.received > self._confirmed + len(self._outbox):
+                await self.close()  # it counts from a session that we do not know
+            fresh = request.messages[self._accepted - request.start :] if not self._closed else ()
+            for message in fresh:
+                await self._inbox.put(message)
+                self._accepted += 1
+        while self._confirmed < request.received and self._outbox:
+            self._outbox.popleft()
+            self._confirmed += 1
+        if not self._unsent(request.received) and not self._closed and request.wait_seconds:
+            await self._wait_for_news(request.received, request.wait_seconds)
+        messages = self._unsent(request.received)
+        start = max(request.received, self._confirmed)
+        return PollReply(accepted=self._accepted, start=start, messages=messages, closed=self._closed and not messages)
+
+    async def _wait_for_news(self, received: int, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while not self._unsent(received) and not self._closed:
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            pass
+
+    def _unsent(self, received: int) -> tuple[str, ...]:
+        batch: list[str] = []
+        size = 0
+        for position, message in enumerate(self._outbox, start=self._confirmed):
+            if position < received:
+                continue
+            size += len(message)
+            if batch and size > REPLY_BYTES:
+                break
+            batch.append(message)
+        return tuple(batch)
+
+
+class Polls:
+    def __init__(self, context: Context, gateway: Gateway) -> None:
+        self._context = context
+        self._gateway = gateway
+        self._pipes: dict[str, PollPipe] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def exchange(self, body: bytes, signature: str) -> PollReply:
+        request = _parse(body)
+        await self._check_signature(request.node_id, body, signature)
+        pipe = self._pipes.get(request.session)
+        if pipe is None:
+            if request.start != 0 or request.received != 0:
+                return PollReply(accepted=0, start=0, closed=True)  # of a hub that was restarted since
+            pipe = self._open(request)
+        elif pipe.node_id != request.node_id:
+            raise Forbidden("This session is another node's.")
+        pipe.polled_at = self._context.clock.monotonic()
+        return await pipe.exchange(request)
+
+    async def sweep(self) -> None:
+        """End the links of agents that stopped polling."""
+        now = self._context.clock.monotonic()
+        for pipe in list(self._pipes.values()):
+            if now - pipe.polled_at > IDLE_SECONDS:
+                await pipe.close()
+
+    def _open(self, request: PollRequest) -> PollPipe:
+        of_node = sum(1 for pipe in self._pipes.values() if pipe.node_id == request.node_id)
+        if of_node >= SESSIONS_PER_NODE or len(self._pipes) >= SESSIONS_LIMIT:
+            raise TooMany("Too many polled links at once.", hint="Wait a minute; the old ones end by themselves.")
+        pipe = self._pipes[request.session] = PollPipe(request.node_id)
+        task = asyncio.create_task(self._serve(request.session, pipe))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return pipe
+
+    async def _serve(self, session: str, pipe: PollPipe) -> None:
+        try:
+            await self._gateway.serve(pipe)
+        finally:
+            # Its last words may still have to be fetched; the sweep's silence rule forgets it then.
+            await asyncio.sleep(IDLE_SECONDS)
+            self._pipes.pop(session, None)
+
+    async def _check_signature(self, node_id: str, body: bytes, signature: str) -> None:
+        row = await self._context.db.read(lambda session: session.get(Node, node_id))
+        if row is None:
+            raise Forbidden("This node is not part of the pool.", code="unknown_node")
+        key = base64.b64decode(row.sign_key)
+        try:
+            signed = Signed(type=POLL, key_id=key_id_of(key), body=body.decode(), signature=signature[:100])
+            verify(signed, POLL, {key_id_of(key): load_public_key(key)})
+        except (SignatureRefused, UnicodeDecodeError):
+            raise Forbidden("The request is not signed with this node's key.", code="bad_signature") from None
+
+
+def _parse(body: bytes) -> PollRequest:
+    try:
+        return PollRequest.model_validate_json(body)
+    except ValueError:
+        raise Invalid("This is not a poll request.") from None

@@ -1,0 +1,194 @@
+"""What agents report about attempts, and the answer to each. Every report is fenced and may come twice.
+
+A report about an attempt that the node does not hold under that fence changes nothing: not the state, not the log, not
+the outputs. It is refused, and the agent ends the attempt.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+from pydantic import ValidationError
+
+from computepool.hub.artifacts.logs import LogGap, LogLimit, LogStore
+from computepool.hub.artifacts.outputs import Outputs, OutputsRefused
+from computepool.hub.core.context import Context
+from computepool.hub.jobs import ending, service
+from computepool.hub.jobs.ending import Applied
+from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.policy import Ending, ending_of
+from computepool.hub.jobs.receipts import find_lease
+from computepool.hub.scheduling.fleet import FleetNode
+from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.protocol.messages import (
+    AttemptRef,
+    Finished,
+    Gone,
+    LogAck,
+    LogChunk,
+    Refused,
+    ReportAck,
+    Update,
+    UploadGrant,
+    UploadRequest,
+)
+from computepool.protocol.model import Wire
+from computepool.protocol.receipt import RECEIPT, EndReason, Receipt
+from computepool.protocol.signing import SignatureRefused, key_id_of, load_public_key, verify
+from computepool.protocol.states import AttemptState, Verdict
+
+log = structlog.get_logger()
+
+Report = Update | LogChunk | UploadRequest | Finished | Gone
+OWNER_REASONS = frozenset({"owner", "paused", "drained"})
+GONE_REASON_CHARACTERS = 200
+
+
+class Reports:
+    def __init__(
+        self, context: Context, scheduler: Scheduler, leases: LeaseKeeper, logs: LogStore, outputs: Outputs
+    ) -> None:
+        self._context = context
+        self._scheduler = scheduler
+        self._leases = leases
+        self._logs = logs
+        self._outputs = outputs
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def handle(self, node: FleetNode, sign_key: bytes, message: Report) -> Sequence[Wire]:
+        if isinstance(message, Finished):
+            return [await self._finished(node, sign_key, message)]
+        if isinstance(message, Gone):
+            return [await self._gone(node, message)]
+        held = node.attempts.get(message.attempt_id)
+        if held is None or held.fence != message.fence:
+            return [_refused(message, "stale_lease", "This attempt is not this node's any more.")]
+        if isinstance(message, LogChunk):
+            return [await self._log(message)]
+        if isinstance(message, UploadRequest):
+            return [await self._upload(node, message)]
+        return [await self._update(node, message)]
+
+    async def _update(self, node: FleetNode, message: Update) -> Wire:
+        try:
+            await self._context.db.run(
+                service.report,
+                message.attempt_id,
+                message.fence,
+                node.traits.node_id,
+                AttemptState(message.state),
+                message.isolation,
+                self._context.now(),
+            )
+        except StaleLease as stale:
+            return _refused(message, stale.code, stale.message)
+        return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
+
+    async def _log(self, message: LogChunk) -> Wire:
+        try:
+            offset = await self._logs.append(message.attempt_id, message.offset, message.data)
+        except LogGap as gap:
+            offset = gap.expected
+        except LogLimit as limit:
+            return _refused(message, "log_limit", str(limit))
+        return LogAck(attempt_id=message.attempt_id, fence=message.fence, offset=offset)
+
+    async def _upload(self, node: FleetNode, message: UploadRequest) -> Wire:
+        brief = self._scheduler.briefs.get(node.attempts[message.attempt_id].job_id)
+        if brief is None:
+            return _refused(message, "job_over", "The job has ended.")
+        try:
+            targets = await self._outputs.grant(message.attempt_id, brief.owner_id, message.files)
+        except OutputsRefused as refused:
+            return UploadGrant(
+                attempt_id=message.attempt_id, fence=message.fence, request=message.request, refused=str(refused)
+            )
+        return UploadGrant(
+            attempt_id=message.attempt_id, fence=message.fence, request=message.request, targets=tuple(targets)
+        )
+
+    async def _gone(self, node: FleetNode, message: Gone) -> Wire:
+        detail = message.reason[:GONE_REASON_CHARACTERS]
+        if message.reason in OWNER_REASONS:
+            ended = Ending(Verdict.OWNER, "taken_back_by_owner", detail=detail, lost=True)
+        else:
+            ended = Ending(Verdict.HOST, "agent_restarted", detail=detail, lost=True)
+        await self._leases.lose(node, message.attempt_id, message.fence, ended)
+        return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=0)
+
+    async def _finished(self, node: FleetNode, sign_key: bytes, message: Finished) -> Wire:
+        """The receipt is checked first; then one transaction gives the attempt its verdict and all that follows."""
+        try:
+            ended, facts = await self._judge(node, sign_key, message)
+            result = await self._context.db.run(
+                ending.end_attempt,
+                message.attempt_id,
+                message.fence,
+                node.traits.node_id,
+                ended,
+                self._context.now(),
+                facts,
+            )
+        except StaleLease as stale:
+            return _refused(message, stale.code, stale.message)
+        if result.applied is not Applied.DUPLICATE:
+            self._scheduler.ended(node.traits.node_id, result)
+            self._later(message.attempt_id)
+        return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
+
+    async def _judge(self, node: FleetNode, sign_key: bytes, message: Finished) -> tuple[Ending, dict[str, object]]:
+        """What the receipt says, if it can be believed; else the host's verdict."""
+        facts: dict[str, object] = {"receipt": message.receipt.model_dump_json()}
+        try:
+            body = verify(message.receipt, RECEIPT, {key_id_of(sign_key): load_public_key(sign_key)})
+            receipt = Receipt.model_validate_json(body)
+        except (SignatureRefused, ValidationError) as error:
+            return Ending(Verdict.HOST, "bad_receipt", detail=str(error)[:300]), facts
+        problem = await self._mismatch(node, message, receipt)
+        if problem is not None:
+            log.warning("receipt.mismatch", attempt_id=message.attempt_id, problem=problem)
+            return Ending(Verdict.HOST, "receipt_mismatch", receipt.exit_code, detail=problem), facts
+        facts |= {"log_bytes": receipt.log_bytes, "log_digest": receipt.log_digest, "isolation": receipt.isolation}
+        if receipt.outputs:
+            missing = await self._outputs.complete(message.attempt_id, receipt.outputs)
+            if missing is not None:
+                return Ending(Verdict.HOST, "outputs_missing", receipt.exit_code, detail=missing), facts
+        return ending_of(EndReason(receipt.reason), receipt.exit_code, receipt.detail), facts
+
+    async def _mismatch(self, node: FleetNode, message: Finished, receipt: Receipt) -> str | None:
+        lease = await self._context.db.read(find_lease, message.attempt_id)
+        if lease is None or lease.node_id != node.traits.node_id or lease.fence != message.fence:
+            raise StaleLease(message.attempt_id, message.fence, "finished")
+        manifest = lease.manifest
+        claims = (receipt.attempt_id, receipt.fence, receipt.node_id, receipt.job_id, receipt.spec_digest)
+        facts = (message.attempt_id, message.fence, lease.node_id, lease.job_id, manifest.spec_digest)
+        if claims != facts:
+            return "the receipt is of another attempt"
+        if receipt.manifest_digest != lease.manifest_digest:
+            return "the receipt is of another manifest"
+        if receipt.isolation.rank < manifest.isolation.rank and receipt.exit_code is not None:
+            return f"it ran at {receipt.isolation}, below {manifest.isolation}"
+        if await self._logs.size(message.attempt_id) != receipt.log_bytes:
+            return "the log is not whole"
+        if receipt.log_bytes and await self._logs.digest(message.attempt_id) != receipt.log_digest:
+            return "the log's digest does not match"
+        return None
+
+    def _later(self, attempt_id: str) -> None:
+        """Sealing the log is not what the agent waits for."""
+        task = asyncio.create_task(self._seal(attempt_id))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _seal(self, attempt_id: str) -> None:
+        try:
+            await self._logs.seal(attempt_id)
+        except Exception:
+            log.exception("log.seal_failed", attempt_id=attempt_id)  # it is whole all the same, in pieces
+        finally:
+            self._logs.forget(attempt_id)
+
+
+def _refused(ref: AttemptRef, code: str, message: str) -> Refused:
+    return Refused(attempt_id=ref.attempt_id, fence=ref.fence, code=code, message=message)

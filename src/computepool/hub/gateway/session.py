@@ -1,0 +1,110 @@
+"""One agent's link after its handshake: messages in, answers and commands out.
+
+Reports of different attempts are handled side by side, those of one attempt in order.
+"""
+
+import asyncio
+
+import structlog
+
+from computepool.hub.core.context import Context
+from computepool.hub.gateway.pipe import Pipe
+from computepool.hub.gateway.reconcile import set_node_state
+from computepool.hub.gateway.reports import Report, Reports
+from computepool.hub.nodes.service import effective_state
+from computepool.hub.scheduling.fleet import FleetNode
+from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.protocol.messages import FromAgent, Heartbeat, HeartbeatAck, parse_from_agent
+from computepool.protocol.model import Wire
+from computepool.protocol.states import NodeState
+
+log = structlog.get_logger()
+
+IN_FLIGHT = 64
+"""Reports of one node that are handled at the same time: bounds what a flooding agent can make the hub hold."""
+SEND_QUEUE_LIMIT = 10_000
+
+
+class AgentSession:
+    def __init__(
+        self,
+        context: Context,
+        scheduler: Scheduler,
+        leases: LeaseKeeper,
+        reports: Reports,
+        pipe: Pipe,
+        node: FleetNode,
+        sign_key: bytes,
+    ) -> None:
+        self._context = context
+        self._scheduler = scheduler
+        self._leases = leases
+        self._reports = reports
+        self._pipe = pipe
+        self._node = node
+        self._sign_key = sign_key
+        self._outgoing: asyncio.Queue[bytes] = asyncio.Queue(SEND_QUEUE_LIMIT)
+        self._room = asyncio.Semaphore(IN_FLIGHT)
+        self._last: dict[str, asyncio.Task[None]] = {}
+        """The newest report of each attempt that is being handled: the next one waits for it."""
+
+    def post(self, message: Wire) -> None:
+        self.post_raw(message.to_bytes())
+
+    def post_raw(self, raw: bytes) -> None:
+        try:
+            self._outgoing.put_nowait(raw)
+        except asyncio.QueueFull:
+            log.warning("agent.too_slow", node_id=self._node.traits.node_id)  # it will ask again: all is repeatable
+
+    async def run(self) -> None:
+        """Until the pipe closes. What was being handled is finished, not torn: its agent will ask again anyway."""
+        sender = asyncio.create_task(self._send_all())
+        try:
+            while True:
+                message = parse_from_agent(await self._pipe.receive())
+                if message is not None:
+                    await self._handle(message)
+        finally:
+            sender.cancel()
+
+    async def _send_all(self) -> None:
+        while True:
+            await self._pipe.send(await self._outgoing.get())
+
+    async def _handle(self, message: FromAgent) -> None:
+        self._node.seen_at = self._context.clock.monotonic()
+        if isinstance(message, Heartbeat):
+            await self._heartbeat(message)
+        elif isinstance(message, Report):
+            await self._room.acquire()
+            before = self._last.get(message.attempt_id)
+            task = asyncio.create_task(self._report(message, before))
+            self._last[message.attempt_id] = task
+
+    async def _heartbeat(self, message: Heartbeat) -> None:
+        node = self._node
+        renewed = self._leases.renew(node, message.holding)
+        if node.line is not None:
+            node.line.seen(message.cursor)
+        self.post(HeartbeatAck(hub_time=self._context.now(), renewed=tuple(renewed)))
+        state = effective_state(NodeState(message.state), drain_requested=node.drain_requested)
+        if node.state is not state:
+            node.state = state
+            await self._context.db.run(set_node_state, node.traits.node_id, state, self._context.now())
+            self._scheduler.wake()
+
+    async def _report(self, message: Report, before: "asyncio.Task[None] | None") -> None:
+        try:
+            if before is not None:
+                await asyncio.wait([before])
+            for answer in await self._reports.handle(self._node, self._sign_key, message):
+                self.post(answer)
+        except Exception:
+            # No answer: the agent asks again. Ending the link would punish every other attempt on the node.
+            log.exception("report.failed", attempt_id=message.attempt_id, type=message.type)
+        finally:
+            self._room.release()
+            if self._last.get(message.attempt_id) is asyncio.current_task():
+                del self._last[message.attempt_id]

@@ -1,0 +1,284 @@
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response, WebSocket, WebSocketDisconnect
+from pydantic import BaseModel
+from sqlalchemy.orm import Session
+from starlette.datastructures import UploadFile
+
+from computepool.hub.artifacts.logs import LogStore
+from computepool.hub.artifacts.outputs import list_outputs
+from computepool.hub.artifacts.parts import PART_BYTES
+from computepool.hub.artifacts.store import Store
+from computepool.hub.artifacts.transfers import downloads_for
+from computepool.hub.artifacts.uploads import Uploads
+from computepool.hub.core.context import Context
+from computepool.hub.core.errors import Invalid
+from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope, principal_of
+from computepool.hub.core.idempotency import digest_of
+from computepool.hub.core.keyring import Keyring
+from computepool.hub.jobs import ending, queries, submission
+from computepool.hub.jobs.errors import JobNotFinal
+from computepool.hub.jobs.ports import Dispatch
+from computepool.hub.jobs.stream import JobStream, parse_resume
+from computepool.hub.jobs.tables import Job
+from computepool.hub.jobs.views import JobPage, JobView
+from computepool.protocol.messages import HubKey
+from computepool.protocol.signing import Signed
+from computepool.protocol.spec import parse_spec
+from computepool.protocol.states import JOB_FINAL, JobState, Verdict
+
+PAGE_LIMIT = 500
+LOG_PIECE_BYTES = 1024**2
+BUNDLE_LIMIT_BYTES = 2 * 1024**3
+
+
+class WhyView(BaseModel):
+    job_id: str
+    state: JobState
+    summary: str
+    waiting: list[dict[str, Any]]
+
+
+class ReceiptNode(BaseModel):
+    id: str
+    name: str
+    sign_key: str
+
+
+class ReceiptView(BaseModel):
+    slice: int
+    attempt: int
+    attempt_id: str
+    state: str
+    verdict: Verdict | None
+    manifest: Signed
+    receipt: Signed
+    node: ReceiptNode
+    hub_keys: list[HubKey]
+
+
+class ReceiptPage(BaseModel):
+    items: list[ReceiptView]
+    next: None = None
+
+
+class OutputView(BaseModel):
+    slice: int
+    attempt: int
+    path: str
+    size_bytes: int
+    digest: str
+    part_bytes: int
+    downloads: list[str]
+    """The URLs of its parts, in order."""
+
+
+class OutputPage(BaseModel):
+    items: list[OutputView]
+    next: None = None
+
+
+def router(
+    authenticate: Authenticate,
+    context: Context,
+    keyring: Keyring,
+    dispatch: Dispatch,
+    logs: LogStore,
+    store: Store,
+    uploads: Uploads,
+) -> APIRouter:
+    routes = Routes(authenticate, tags=["jobs"])
+    _add_submit(routes, context, dispatch, uploads)
+    _add_change(routes, context, dispatch)
+    _add_show(routes, context, dispatch)
+    _add_results(routes, context, keyring, store)
+    _add_logs(routes, context, logs)
+    return routes.router
+
+
+def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: Uploads) -> None:
+    db = context.db
+
+    async def create(request: submission.Request, raw: bytes, bundle: dict[str, Any] | None) -> JobView:
+        spec = submission.read_spec(raw)
+        job_id = await dispatch.submit(*submission.prepare(context, request, spec, bundle))
+        return await db.read(queries.show_job, request.principal, job_id)
+
+    @routes.post("/jobs", visible="own", scope=Scope.JOBS_WRITE, status_code=201, body_limit_bytes=BUNDLE_LIMIT_BYTES)
+    async def submit_job(
+        request: Request, caller: Caller, key: IdempotencyKey = None, bundle: str | None = None
+    ) -> JobView:
+        """The body is the spec as JSON; or multipart, with the spec as `spec` and an archive as `bundle`."""
+        if request.headers.get("content-type", "").startswith("multipart/"):
+            raw, found = await _read_multipart(uploads, request, caller)
+        else:
+            raw = await request.body()
+            found = await db.read(submission.find_bundle, bundle, caller.user_id) if bundle is not None else None
+        identity = raw + str(found["digest"]).encode() if found else raw
+        return await create(submission.Request(caller, key, digest_of(identity)), raw, found)
+
+
+def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
+    db = context.db
+
+    @routes.post("/jobs/{job_id}/cancel", visible="own", scope=Scope.JOBS_WRITE)
+    async def cancel_job(job_id: str, caller: Caller) -> JobView:
+        """What waits is canceled at once; what runs is told to stop, and the job ends when it has."""
+        canceled = await db.run(_cancel, context, caller, job_id)
+        dispatch.canceled(job_id, final=canceled.state in JOB_FINAL)
+        for attempt_id, fence, node_id in canceled.live:
+            dispatch.stop_attempt(node_id, attempt_id, fence, "canceled")
+        return await db.read(queries.show_job, caller, job_id)
+
+    @routes.post("/jobs/{job_id}/retry", visible="own", scope=Scope.JOBS_WRITE, status_code=201)
+    async def retry_job(job_id: str, caller: Caller, key: IdempotencyKey = None) -> JobView:
+        """The same spec as a new job, linked to the old one."""
+        old = await db.read(queries.load_job, caller, job_id)
+        if old.state not in JOB_FINAL:
+            raise JobNotFinal(job_id, old.state)
+        request = submission.Request(caller, key, digest_of(f"retry {job_id}".encode()))
+        new = submission.prepare(context, request, parse_spec(old.spec), old.bundle, retry_of=job_id)
+        return await db.read(queries.show_job, caller, await dispatch.submit(*new))
+
+
+def _add_show(routes: Routes, context: Context, dispatch: Dispatch) -> None:
+    db = context.db
+
+    @routes.get("/jobs", visible="own", scope=Scope.JOBS_READ)
+    async def list_jobs(
+        caller: Caller,
+        state: Annotated[list[JobState] | None, Query()] = None,
+        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 50,
+        cursor: str | None = None,
+    ) -> JobPage:
+        return await db.read(queries.show_jobs, caller, state or [], cursor, limit)
+
+    @routes.get("/jobs/{job_id}", visible="own", scope=Scope.JOBS_READ)
+    async def show_job(job_id: str, caller: Caller) -> JobView:
+        return await db.read(queries.show_job, caller, job_id)
+
+    @routes.get("/jobs/{job_id}/why", visible="own", scope=Scope.JOBS_READ)
+    async def why(job_id: str, caller: Caller) -> WhyView:
+        """Why it still waits: how many nodes each gate removed, and what would help."""
+        job = await db.read(queries.load_job, caller, job_id)
+        waiting = dispatch.why(job_id)
+        return WhyView(job_id=job_id, state=JobState(job.state), summary=_why_summary(job, waiting), waiting=waiting)
+
+
+def _add_results(routes: Routes, context: Context, keyring: Keyring, store: Store) -> None:
+    db = context.db
+
+    @routes.get("/jobs/{job_id}/artifacts", visible="own", scope=Scope.JOBS_READ)
+    async def list_artifacts(job_id: str, caller: Caller) -> OutputPage:
+        """What the job left behind, of each slice's deciding attempt, with URLs to fetch it."""
+        return OutputPage(items=await db.read(_list_outputs, store, caller, job_id))
+
+    @routes.get("/jobs/{job_id}/receipts", visible="own", scope=Scope.JOBS_READ)
+    async def list_receipts(job_id: str, caller: Caller) -> ReceiptPage:
+        rows = await db.read(queries.list_receipts, caller, job_id)
+        return ReceiptPage(items=[_receipt_view(row, list(keyring.public)) for row in rows])
+
+
+def _add_logs(routes: Routes, context: Context, logs: LogStore) -> None:
+    db = context.db
+
+    @routes.get("/jobs/{job_id}/logs", visible="own", scope=Scope.JOBS_READ, response_class=Response)
+    async def read_logs(
+        job_id: str,
+        caller: Caller,
+        after: Annotated[int, Query(ge=0)] = 0,
+        slice: Annotated[int, Query(ge=0)] = 0,
+        attempt: Annotated[int | None, Query(ge=1)] = None,
+    ) -> Response:
+        """Raw bytes from `after` on. `X-Next-Offset` says where to go on, `X-Log-Complete` whether more can come."""
+        place = await db.read(queries.find_log, caller, job_id, slice, attempt)
+        data = await logs.read(place.attempt_id, after, LOG_PIECE_BYTES) if place is not None else b""
+        whole = place is not None and place.ended and after + len(data) >= await logs.size(place.attempt_id)
+        headers = {
+            "X-Next-Offset": str(after + len(data)),
+            "X-Log-Complete": "1" if whole else "0",
+            "X-Attempt": str(place.number if place else 0),
+        }
+        return Response(data, media_type="application/octet-stream", headers=headers)
+
+    @routes.websocket("/jobs/{job_id}/stream", visible="own", scope=Scope.JOBS_READ)
+    async def stream(socket: WebSocket, job_id: str) -> None:
+        principal = principal_of(socket)
+        try:
+            only = int(socket.query_params["slice"]) if "slice" in socket.query_params else None
+            resume = parse_resume(socket.query_params.get("from", ""))
+            if only is not None and "after" in socket.query_params:
+                resume.setdefault((only, 1), int(socket.query_params["after"]))
+        except ValueError:
+            raise Invalid("slice, after and from must be numbers, such as from=0.1:4096.") from None
+        await db.read(queries.load_job, principal, job_id)
+        await socket.accept()
+        frames = JobStream(context, logs, principal, job_id, only, resume).frames()
+        try:
+            async for frame in frames:
+                await socket.send_json(frame)
+            await socket.close()
+        except (WebSocketDisconnect, RuntimeError):
+            pass  # the reader went away
+        finally:
+            await frames.aclose()
+
+
+async def _read_multipart(uploads: Uploads, request: Request, caller: Principal) -> tuple[bytes, dict[str, Any] | None]:
+    async with request.form(max_files=1, max_fields=4) as form:
+        spec, bundle = form.get("spec"), form.get("bundle")
+        raw = await spec.read() if isinstance(spec, UploadFile) else (spec or "").encode()
+        submission.read_spec(raw)  # before a large archive is stored for nothing
+        if not isinstance(bundle, UploadFile):
+            raise Invalid("The multipart body has no file called `bundle`.", hint="Send the spec alone as JSON.")
+        artifact = await uploads.keep_file(caller.user_id, bundle.file, actor=caller.user_id)
+        return raw, {"id": artifact.id, "digest": artifact.digest, "size_bytes": artifact.size_bytes}
+
+
+def _cancel(session: Session, context: Context, principal: Principal, job_id: str) -> ending.Canceled:
+    job = queries.load_job(session, principal, job_id)
+    return ending.cancel(session, job, context.now(), actor=principal.user_id)
+
+
+def _list_outputs(session: Session, store: Store, principal: Principal, job_id: str) -> list[OutputView]:
+    places = {
+        attempt_id: (index, number)
+        for index, number, attempt_id in queries.list_deciding_attempts(session, principal, job_id)
+    }
+    views = []
+    for artifact in list_outputs(session, list(places)):
+        index, number = places[artifact.attempt_id or ""]
+        views.append(
+            OutputView(
+                slice=index,
+                attempt=number,
+                path=artifact.path or "",
+                size_bytes=artifact.size_bytes,
+                digest=artifact.digest,
+                part_bytes=PART_BYTES,
+                downloads=downloads_for(store, artifact),
+            )
+        )
+    return sorted(views, key=lambda view: (view.slice, view.path))
+
+
+def _why_summary(job: Job, waiting: list[dict[str, Any]]) -> str:
+    if job.state in JOB_FINAL:
+        return f"It is {job.state}: it waits for nothing."
+    if not waiting:
+        return "Every slice has a node: it waits for nothing."
+    return str(waiting[0]["summary"])
+
+
+def _receipt_view(row: dict[str, Any], keys: list[HubKey]) -> ReceiptView:
+    return ReceiptView(
+        slice=row["slice_index"],
+        attempt=row["number"],
+        attempt_id=row["id"],
+        state=row["state"],
+        verdict=row["verdict"],
+        manifest=Signed.model_validate_json(row["manifest"]),
+        receipt=Signed.model_validate_json(row["receipt"]),
+        node=ReceiptNode(id=row["node_id"], name=row["name"], sign_key=row["sign_key"]),
+        hub_keys=keys,
+    )

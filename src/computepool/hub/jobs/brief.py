@@ -1,0 +1,91 @@
+"""What the scheduler keeps in memory of an open job: enough to place its slices and to write their manifests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from computepool.hub.market.requirements import MILLI, Requirements, requirements_of
+from computepool.protocol.manifest import BundleRef, Grant, Manifest
+from computepool.protocol.spec import JobSpec
+from computepool.protocol.timing import MANIFEST_VALID_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class JobBrief:
+    job_id: str
+    owner_id: str
+    name: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    outputs: tuple[str, ...]
+    bundle_id: str | None
+    bundle: BundleRef | None
+    spec_digest: str
+    max_runtime_seconds: float
+    slices: int
+    priority: int
+    requirements: Requirements
+
+
+def brief_of(
+    job_id: str, owner_id: str, name: str, spec: JobSpec, spec_digest: str, bundle: Mapping[str, Any] | None
+) -> JobBrief:
+    return JobBrief(
+        job_id=job_id,
+        owner_id=owner_id,
+        name=name,
+        argv=spec.argv(),
+        env=dict(spec.env),
+        outputs=tuple(spec.outputs),
+        bundle_id=bundle["id"] if bundle else None,
+        bundle=BundleRef.model_validate(bundle) if bundle else None,
+        spec_digest=spec_digest,
+        max_runtime_seconds=spec.max_runtime_seconds,
+        slices=spec.slices,
+        priority=spec.priority,
+        requirements=requirements_of(spec, owner_id),
+    )
+
+
+def manifest_of(
+    brief: JobBrief,
+    *,
+    hub_id: str,
+    node_id: str,
+    own: bool,
+    attempt_id: str,
+    number: int,
+    slice_index: int,
+    fence: int,
+    gpus: tuple[str, ...],
+    now: datetime,
+) -> Manifest:
+    needs = brief.requirements
+    return Manifest(
+        hub_id=hub_id,
+        node_id=node_id,
+        job_id=brief.job_id,
+        attempt_id=attempt_id,
+        attempt_number=number,
+        slice_index=slice_index,
+        slices=brief.slices,
+        fence=fence,
+        issued_at=now,
+        expires_at=now + timedelta(seconds=MANIFEST_VALID_SECONDS),
+        spec_digest=brief.spec_digest,
+        name=brief.name,
+        argv=brief.argv,
+        env=brief.env,
+        bundle=brief.bundle,
+        outputs=brief.outputs,
+        grant=Grant(
+            cpus=needs.cpu_millis / MILLI,
+            memory_bytes=needs.memory_bytes,
+            disk_bytes=needs.disk_bytes,
+            gpus=gpus,
+        ),
+        isolation=needs.least_isolation(own),
+        own=own,
+        max_runtime_seconds=brief.max_runtime_seconds,
+    )

@@ -1,0 +1,200 @@
+"""How attempts, slices and jobs end, one transaction a function.
+
+Whoever says that an attempt is over (the node with its receipt, the hub that lost sight of it, a renter who cancels),
+the same few lines decide: the attempt moves, the money follows, the slice is retried or ends, the last slice ends the
+job. A rescue can never overwrite a completion, because both write through the same guard.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.records import record
+from computepool.hub.jobs import money, repository
+from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.policy import WORST_FIRST, Ending, Next, Tries, next_step
+from computepool.hub.jobs.repository import AttemptView
+from computepool.hub.jobs.tables import Job, topics_of
+from computepool.protocol.states import ATTEMPT_ENDED, AttemptState, JobState, Verdict
+
+
+class Applied(StrEnum):
+    APPLIED = "applied"
+    DUPLICATE = "duplicate"
+    """It had ended already, and this changes nothing."""
+    SUPERSEDED = "superseded"
+    """Too late: its slice was given to another, or is over. Kept, not paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requeued:
+    """A slice that waits again, as the queue in memory needs to know it."""
+
+    job_id: str
+    slice_index: int
+    fence: int
+    avoid: tuple[str, ...]
+    retry_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    applied: Applied
+    attempt_id: str
+    job_id: str
+    requeued: Requeued | None = None
+    job_final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Canceled:
+    state: JobState
+    live: list[tuple[str, int, str]] = field(default_factory=list)
+    """(attempt, fence, node) that must be told to stop."""
+
+
+def end_attempt(
+    session: Session,
+    attempt_id: str,
+    fence: int,
+    node_id: str,
+    ending: Ending,
+    now: datetime,
+    facts: dict[str, Any] | None = None,
+) -> Ended:
+    """Give the attempt its one verdict, and let everything follow from it. `facts`: receipt, log, isolation."""
+    view = repository.find_attempt(session, attempt_id)
+    if view is None or view.fence != fence or view.node_id != node_id:
+        raise StaleLease(attempt_id, fence, ending.attempt_state)
+    if view.state in ATTEMPT_ENDED and view.state is not AttemptState.LOST:
+        return Ended(Applied.DUPLICATE, attempt_id, view.job_id)
+    if not view.is_current:
+        return _too_late(session, view, facts or {}, now)
+    if view.state is AttemptState.LOST:
+        if ending.lost:
+            return Ended(Applied.DUPLICATE, attempt_id, view.job_id)
+        view = _take_back(session, view, now)
+    values = {
+        "verdict": ending.verdict,
+        "reason": ending.reason,
+        "exit_code": ending.exit_code,
+        "detail": ending.detail[:500] or None,
+        **(facts or {}),
+    }
+    repository.move_attempt(session, attempt_id, fence, ending.attempt_state, now, values)
+    money.settle(session, attempt_id, ending.verdict)
+    step = next_step(
+        ending, Tries(view.failures, view.losses, view.retries_allowed), cancel_requested=view.cancel_requested
+    )
+    record(
+        session,
+        f"attempt.{ending.attempt_state}",
+        attempt_id,
+        now,
+        actor=node_id if not ending.lost else "hub",
+        topics=topics_of(view.job_id, view.owner_id),
+        slice=view.slice_index,
+        verdict=ending.verdict,
+        reason=ending.reason,
+    )
+    return _move_on(session, view, ending, step, now)
+
+
+def take_back(session: Session, attempt_id: str, fence: int, node_id: str, now: datetime) -> AttemptView | None:
+    """A lost attempt is there again, and still runs: it goes on, if its slice was not given to another meanwhile."""
+    view = repository.find_attempt(session, attempt_id)
+    if view is None or view.fence != fence or view.node_id != node_id:
+        return None
+    if view.state is not AttemptState.LOST or not view.is_current or view.cancel_requested:
+        return None
+    return _take_back(session, view, now)
+
+
+def cancel(session: Session, job: Job, now: datetime, *, actor: str) -> Canceled:
+    """Nothing of it starts any more. What runs is told to stop, and ends the job when it has."""
+    if job.finished_at is not None:
+        return Canceled(JobState(job.state))
+    if job.cancel_requested_at is None:
+        job.cancel_requested_at = now
+        session.flush()
+        record(session, "job.cancel_requested", job.id, now, actor=actor, topics=topics_of(job.id, job.owner_id))
+    ended = repository.cancel_queued_slices(session, job.id, now)
+    if ended and repository.take_slices_off(session, job.id, ended) == 0:
+        _finish_job(session, job.id, job.owner_id, now)
+    session.refresh(job)
+    live = [(row[0], row[1], row[2]) for row in repository.list_live_attempts_of_job(session, job.id)]
+    return Canceled(JobState(job.state), live)
+
+
+def _too_late(session: Session, view: AttemptView, facts: dict[str, Any], now: datetime) -> Ended:
+    kept = {key: value for key, value in facts.items() if key in ("receipt", "isolation")}
+    repository.move_attempt(session, view.attempt_id, view.fence, AttemptState.SUPERSEDED, now, kept)
+    record(session, "attempt.superseded", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
+    return Ended(Applied.SUPERSEDED, view.attempt_id, view.job_id)
+
+
+def _take_back(session: Session, view: AttemptView, now: datetime) -> AttemptView:
+    losses = max(0, view.losses - 1)
+    values = {"losses": losses, "retry_at": None}
+    if not repository.move_slice(session, view.job_id, view.slice_index, view.fence, JobState.RUNNING, now, values):
+        raise StaleLease(view.attempt_id, view.fence, AttemptState.RUNNING)
+    blank = {"verdict": None, "reason": None, "detail": None}
+    repository.move_attempt(session, view.attempt_id, view.fence, AttemptState.RUNNING, now, blank)
+    repository.move_job(session, view.job_id, JobState.RUNNING, now)
+    record(session, "attempt.taken_back", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
+    found = repository.find_attempt(session, view.attempt_id)
+    if found is None:
+        raise AssertionError("an attempt never vanishes")
+    return found
+
+
+def _move_on(session: Session, view: AttemptView, ending: Ending, step: Next, now: datetime) -> Ended:
+    avoid = sorted({*view.avoid, view.node_id}) if step.avoid_node else view.avoid
+    waits = step.state is JobState.QUEUED
+    retry_at = now + timedelta(seconds=step.delay_seconds) if waits and step.delay_seconds else None
+    values: dict[str, Any] = {
+        "failures": step.failures,
+        "losses": step.losses,
+        "avoid": avoid,
+        "retry_at": retry_at,
+        "verdict": ending.verdict,
+        "exit_code": ending.exit_code,
+        "reason": ending.reason,
+    }
+    if not repository.move_slice(session, view.job_id, view.slice_index, view.fence, step.state, now, values):
+        raise StaleLease(view.attempt_id, view.fence, ending.attempt_state)
+    if waits:
+        requeued = Requeued(view.job_id, view.slice_index, view.fence, tuple(avoid), retry_at)
+        return Ended(Applied.APPLIED, view.attempt_id, view.job_id, requeued=requeued)
+    final = repository.take_slices_off(session, view.job_id, 1) == 0
+    if final:
+        _finish_job(session, view.job_id, view.owner_id, now, step.message)
+    return Ended(Applied.APPLIED, view.attempt_id, view.job_id, job_final=final)
+
+
+def _finish_job(session: Session, job_id: str, owner_id: str, now: datetime, message: str | None = None) -> None:
+    """The last slice has ended: the job ends as its worst slice did."""
+    state, values = job_end(repository.list_slice_ends(session, job_id))
+    if repository.move_job(session, job_id, state, now, {**values, "message": message}):
+        record(session, f"job.{state}", job_id, now, topics=topics_of(job_id, owner_id), **values)
+
+
+def job_end(
+    slices: Sequence[Row[str, str | None, int | None, str | None]],
+) -> tuple[JobState, dict[str, Any]]:
+    """(state, verdict and exit code) of a job whose slices ended so: canceled before failed before succeeded."""
+    states = {state for state, *_ in slices}
+    state = next(s for s in (JobState.CANCELED, JobState.FAILED, JobState.SUCCEEDED) if s in states)
+    ranked = sorted(
+        (row for row in slices if row[0] == state),
+        key=lambda row: WORST_FIRST.index(Verdict(row[1])) if row[1] else len(WORST_FIRST),
+    )
+    _, verdict, exit_code, reason = ranked[0]
+    if state is JobState.CANCELED:
+        verdict, reason = verdict or Verdict.RENTER, reason or "canceled"
+    return state, {"verdict": verdict, "exit_code": exit_code, "reason": reason}

@@ -1,0 +1,61 @@
+"""
+NotFound
+└── NoSuchJob
+Conflict
+├── StaleLease             the reporter's lease was given to somebody else
+└── JobNotFinal            it is still under way
+Invalid
+├── BadSpec                each wrong field, with what would be right
+├── NotSupportedYet        understood, but this pool cannot do it
+└── BadBundle              the bundle is not there, or not the caller's
+"""
+
+from collections.abc import Sequence
+
+from computepool.hub.core.errors import Conflict, Invalid, NotFound
+from computepool.protocol.errors import FieldError
+from computepool.protocol.states import AttemptState
+
+
+class NoSuchJob(NotFound):
+    code = "no_such_job"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"There is no job {job_id} that you can see.", hint="`computepool ps -a` lists yours.")
+
+
+class StaleLease(Conflict):
+    code = "stale_lease"
+
+    def __init__(self, attempt_id: str, fence: int, target: AttemptState | str) -> None:
+        super().__init__(f"{attempt_id} cannot become {target}: fence {fence} is not the current one. Stop it.")
+
+
+class JobNotFinal(Conflict):
+    code = "job_not_final"
+
+    def __init__(self, job_id: str, state: str) -> None:
+        super().__init__(
+            f"{job_id} is still {state}.", hint="Cancel it first, or wait until it has ended, and retry it then."
+        )
+
+
+class BadSpec(Invalid):
+    code = "bad_spec"
+
+    def __init__(self, fields: Sequence[FieldError]) -> None:
+        first = fields[0]
+        more = f" (and {len(fields) - 1} more)" if len(fields) > 1 else ""
+        super().__init__(f"The job spec is not valid: {first.field}: {first.message}{more}", fields=fields)
+
+
+class NotSupportedYet(Invalid):
+    code = "not_supported_yet"
+
+    def __init__(self, fields: Sequence[FieldError]) -> None:
+        names = ", ".join(field.field for field in fields)
+        super().__init__(f"Not supported yet by this pool: {names}.", fields=fields)
+
+
+class BadBundle(Invalid):
+    code = "bad_bundle"

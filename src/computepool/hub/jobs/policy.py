@@ -1,0 +1,134 @@
+"""What the end of an attempt means, and what comes next. Pure functions: every case is a line in a table or a test."""
+
+from dataclasses import dataclass
+
+from computepool.protocol.receipt import EndReason
+from computepool.protocol.states import AttemptState, JobState, Verdict
+from computepool.protocol.timing import LOST_LIMIT
+
+BACKOFF_FIRST_SECONDS = 1.0
+BACKOFF_LONGEST_SECONDS = 60.0
+
+VERDICT_OF_REASON: dict[EndReason, Verdict] = {
+    EndReason.EXITED: Verdict.RENTER,  # with exit code 0: ok
+    EndReason.MEMORY: Verdict.RENTER,
+    EndReason.DISK: Verdict.RENTER,
+    EndReason.RUNTIME: Verdict.RENTER,
+    EndReason.CANCELED: Verdict.RENTER,
+    EndReason.OUTPUTS: Verdict.RENTER,
+    EndReason.BUNDLE: Verdict.RENTER,
+    EndReason.START_FAILED: Verdict.RENTER,
+    EndReason.SANDBOX: Verdict.HOST,
+    EndReason.INPUT: Verdict.HOST,
+    EndReason.NODE_DISK: Verdict.HOST,
+    EndReason.DECLINED: Verdict.OWNER,
+}
+
+NEVER_BETTER_NEXT_TIME = frozenset({EndReason.CANCELED, EndReason.BUNDLE, EndReason.START_FAILED})
+"""Ends that another try with the same spec cannot change."""
+
+WORST_FIRST = (
+    Verdict.HOST,
+    Verdict.HUB,
+    Verdict.BUDGET,
+    Verdict.PREEMPTED,
+    Verdict.OWNER,
+    Verdict.RENTER,
+    Verdict.OK,
+)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an attempt ended, whoever tells it: the node's receipt, or the hub that lost sight of it."""
+
+    verdict: Verdict
+    reason: str
+    exit_code: int | None = None
+    detail: str = ""
+    lost: bool = False
+    """Nobody on the node can say how it ended."""
+
+    @property
+    def attempt_state(self) -> AttemptState:
+        if self.lost:
+            return AttemptState.LOST
+        if self.verdict is Verdict.OK:
+            return AttemptState.SUCCEEDED
+        return AttemptState.CANCELED if self.reason == EndReason.CANCELED else AttemptState.FAILED
+
+
+@dataclass(frozen=True)
+class Tries:
+    """What a slice has been through, this attempt not yet counted."""
+
+    failures: int
+    losses: int
+    retries_allowed: int
+
+
+@dataclass(frozen=True)
+class Next:
+    """What becomes of the slice. A queued one may use the node that failed it again after the delay."""
+
+    state: JobState
+    failures: int
+    losses: int
+    delay_seconds: float = 0.0
+    avoid_node: bool = False
+    message: str | None = None
+
+
+def ending_of(reason: EndReason, exit_code: int | None, detail: str) -> Ending:
+    verdict = VERDICT_OF_REASON[reason]
+    if reason is EndReason.EXITED and exit_code == 0:
+        verdict = Verdict.OK
+    return Ending(verdict, reason, exit_code, detail)
+
+
+def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
+    """Retry, or the slice's end. A verdict that is not the renter's never uses up the renter's retries."""
+    if ending.verdict is Verdict.OK:
+        return Next(JobState.SUCCEEDED, tries.failures, tries.losses)
+    if cancel_requested:
+        return Next(JobState.CANCELED, tries.failures, tries.losses)
+    if ending.verdict is Verdict.RENTER:
+        return _after_renters_doing(ending, tries)
+    losses = tries.losses + 1
+    if losses >= LOST_LIMIT:
+        message = f"Lost {losses} times ({ending.reason} the last time): the pool gave up."
+        return Next(JobState.FAILED, tries.failures, losses, message=message)
+    return Next(
+        JobState.QUEUED,
+        tries.failures,
+        losses,
+        delay_seconds=backoff_seconds(losses),
+        avoid_node=ending.verdict in (Verdict.HOST, Verdict.OWNER),
+    )
+
+
+def backoff_seconds(times: int) -> float:
+    return float(min(BACKOFF_FIRST_SECONDS * 2 ** (times - 1), BACKOFF_LONGEST_SECONDS))
+
+
+def _after_renters_doing(ending: Ending, tries: Tries) -> Next:
+    failures = tries.failures + 1
+    if ending.reason == EndReason.CANCELED:
+        return Next(JobState.CANCELED, failures, tries.losses)
+    if ending.reason in NEVER_BETTER_NEXT_TIME or failures > tries.retries_allowed:
+        return Next(JobState.FAILED, failures, tries.losses, message=_in_words(ending))
+    return Next(JobState.QUEUED, failures, tries.losses, delay_seconds=backoff_seconds(failures))
+
+
+def _in_words(ending: Ending) -> str:
+    words = {
+        EndReason.EXITED: f"The command ended with exit code {ending.exit_code}.",
+        EndReason.MEMORY: "The command used more memory than `resources.memory` allows.",
+        EndReason.DISK: "The command wrote more than `resources.disk` allows.",
+        EndReason.RUNTIME: "The command ran longer than `max_runtime` allows.",
+        EndReason.START_FAILED: "The command could not be started.",
+        EndReason.BUNDLE: "The bundle was refused.",
+        EndReason.OUTPUTS: "The outputs could not be kept.",
+    }
+    text = words.get(EndReason(ending.reason), f"Ended: {ending.reason}.")
+    return f"{text} {ending.detail}".strip()[:500]

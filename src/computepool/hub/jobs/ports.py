@@ -1,0 +1,23 @@
+"""What jobs need of the scheduler and the gateway, which stand above them."""
+
+from typing import Any, Protocol
+
+from computepool.hub.jobs.brief import JobBrief
+from computepool.hub.jobs.service import NewJob
+from computepool.hub.jobs.submission import StoreJob
+
+
+class Dispatch(Protocol):
+    async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
+        """Store the job and lease what finds room at once. The id: its own, or that of its earlier twin."""
+        ...
+
+    def canceled(self, job_id: str, *, final: bool) -> None:
+        """Nothing of it waits any more."""
+        ...
+
+    def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None: ...
+
+    def why(self, job_id: str) -> list[dict[str, Any]]:
+        """For each group of slices that waits alike, what it waits for."""
+        ...

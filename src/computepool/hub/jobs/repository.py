@@ -1,0 +1,277 @@
+"""Jobs, slices and attempts in the database. Every write of a state is guarded by the states it may come from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, CursorResult, Row, Update, func, select, update
+from sqlalchemy.orm import Session
+
+from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.protocol.states import (
+    ATTEMPT_ENDED,
+    ATTEMPT_LIVE,
+    ATTEMPT_NEXT,
+    JOB_FINAL,
+    JOB_NEXT,
+    AttemptState,
+    JobState,
+    sources_of,
+)
+
+OPEN_SLICES_LIMIT = 2_000_000
+SHOWN_SLICES_LIMIT = 1_000
+SHOWN_ATTEMPTS_LIMIT = 5_000
+
+_ATTEMPT_SOURCES = {state: tuple(sources_of(ATTEMPT_NEXT, state)) for state in AttemptState}
+_JOB_SOURCES = {state: tuple(sources_of(JOB_NEXT, state)) for state in JobState}
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptView:
+    """An attempt with what decides its end: its slice's and its job's side of the story."""
+
+    attempt_id: str
+    state: AttemptState
+    fence: int
+    node_id: str
+    job_id: str
+    slice_index: int
+    slice_state: JobState
+    slice_fence: int
+    failures: int
+    losses: int
+    avoid: list[str]
+    retries_allowed: int
+    cancel_requested: bool
+    owner_id: str
+
+    @property
+    def is_current(self) -> bool:
+        """Its slice was not given to another."""
+        return self.slice_fence == self.fence and self.slice_state not in JOB_FINAL
+
+
+def move_attempt(
+    session: Session,
+    attempt_id: str,
+    fence: int,
+    target: AttemptState,
+    now: datetime,
+    values: Mapping[str, Any] | None = None,
+) -> None:
+    """The only write of an attempt's state. Nothing updated means that the caller no longer holds the lease."""
+    moved = _write(
+        session,
+        update(Attempt)
+        .where(Attempt.id == attempt_id, Attempt.fence == fence, Attempt.state.in_(_ATTEMPT_SOURCES[target]))
+        .values(state=target, finished_at=now if target in ATTEMPT_ENDED else None, **(values or {})),
+    )
+    if moved != 1:
+        raise StaleLease(attempt_id, fence, target)
+
+
+def move_slice(
+    session: Session,
+    job_id: str,
+    index: int,
+    fence: int,
+    target: JobState,
+    now: datetime,
+    values: Mapping[str, Any] | None = None,
+) -> bool:
+    """The only write of a slice's state. False when it moved on meanwhile, or was leased anew."""
+    moved = _write(
+        session,
+        update(Slice)
+        .where(
+            Slice.job_id == job_id,
+            Slice.index == index,
+            Slice.fence == fence,
+            Slice.state.in_(_JOB_SOURCES[target]),
+        )
+        .values(state=target, finished_at=now if target in JOB_FINAL else None, **(values or {})),
+    )
+    return moved == 1
+
+
+def move_job(
+    session: Session, job_id: str, target: JobState, now: datetime, values: Mapping[str, Any] | None = None
+) -> bool:
+    """The only write of a job's state."""
+    moved = _write(
+        session,
+        update(Job)
+        .where(Job.id == job_id, Job.state.in_(_JOB_SOURCES[target]))
+        .values(state=target, finished_at=now if target in JOB_FINAL else None, **(values or {})),
+    )
+    return moved == 1
+
+
+def _write(session: Session, statement: Update) -> int:
+    """How many rows it changed. Objects that the session holds are not looked through: hot paths hold none."""
+    result = session.execute(statement.execution_options(synchronize_session=False))
+    return cast(CursorResult[Any], result).rowcount
+
+
+def take_slices_off(session: Session, job_id: str, count: int) -> int:
+    """Count slices that have become final; returns how many are left."""
+    left = session.scalar(
+        update(Job)
+        .where(Job.id == job_id)
+        .values(slices_left=Job.slices_left - count)
+        .returning(Job.slices_left)
+        .execution_options(synchronize_session=False)
+    )
+    if left is None or left < 0:
+        raise AssertionError(f"{job_id} ended more slices than it has")
+    return left
+
+
+def cancel_queued_slices(session: Session, job_id: str, now: datetime) -> int:
+    return _write(
+        session,
+        update(Slice)
+        .where(Slice.job_id == job_id, Slice.state == JobState.QUEUED)
+        .values(state=JobState.CANCELED, finished_at=now, reason="canceled"),
+    )
+
+
+_VIEW = (
+    select(
+        Attempt.id,
+        Attempt.state,
+        Attempt.fence,
+        Attempt.node_id,
+        Attempt.job_id,
+        Attempt.slice_index,
+        Slice.state,
+        Slice.fence,
+        Slice.failures,
+        Slice.losses,
+        Slice.avoid,
+        Job.retries_allowed,
+        Job.cancel_requested_at,
+        Job.owner_id,
+    )
+    .join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index))
+    .join(Job, Job.id == Attempt.job_id)
+)
+
+
+def find_attempt(session: Session, attempt_id: str) -> AttemptView | None:
+    """Locks the slice where the database can, so that what is decided on it still holds when it is written."""
+    row = session.execute(_VIEW.where(Attempt.id == attempt_id).with_for_update(of=Slice)).first()
+    return _view_of(row) if row is not None else None
+
+
+def list_live_attempts_on(session: Session, node_id: str) -> list[AttemptView]:
+    query = _VIEW.where(Attempt.node_id == node_id, Attempt.state.in_(ATTEMPT_LIVE)).limit(SHOWN_ATTEMPTS_LIMIT)
+    return [_view_of(row) for row in session.execute(query)]
+
+
+def _view_of(row: Row[*tuple[Any, ...]]) -> AttemptView:
+    (attempt_id, state, fence, node_id, job_id, index, slice_state, slice_fence, *rest) = tuple(row)
+    failures, losses, avoid, retries_allowed, cancel_requested_at, owner_id = rest
+    return AttemptView(
+        attempt_id,
+        AttemptState(state),
+        fence,
+        node_id,
+        job_id,
+        index,
+        JobState(slice_state),
+        slice_fence,
+        failures,
+        losses,
+        avoid,
+        retries_allowed,
+        cancel_requested_at is not None,
+        owner_id,
+    )
+
+
+def list_live_attempts_of_job(session: Session, job_id: str) -> Sequence[Row[str, int, str]]:
+    return session.execute(
+        select(Attempt.id, Attempt.fence, Attempt.node_id)
+        .where(Attempt.job_id == job_id, Attempt.state.in_(ATTEMPT_LIVE))
+        .limit(OPEN_SLICES_LIMIT)
+    ).all()
+
+
+def list_live_attempts(session: Session) -> Sequence[Row[str, int, str, str, str, str]]:
+    """Everything that runs, for the fleet's memory after a start."""
+    return session.execute(
+        select(Attempt.id, Attempt.fence, Attempt.node_id, Attempt.job_id, Attempt.state, Attempt.manifest)
+        .where(Attempt.state.in_(ATTEMPT_LIVE))
+        .limit(OPEN_SLICES_LIMIT)
+    ).all()
+
+
+def list_queued_slices(session: Session) -> Sequence[Row[str, int, int, int, list[str], datetime | None]]:
+    """Everything that waits, oldest job first, for the queue's memory after a start."""
+    return session.execute(
+        select(Slice.job_id, Slice.index, Slice.fence, Slice.attempts, Slice.avoid, Slice.retry_at)
+        .where(Slice.state == JobState.QUEUED)
+        .order_by(Slice.job_id, Slice.index)
+        .limit(OPEN_SLICES_LIMIT)
+    ).all()
+
+
+def list_open_jobs(session: Session) -> Sequence[Job]:
+    open_ids = select(Slice.job_id).where(Slice.state.in_((JobState.QUEUED, JobState.RUNNING))).distinct()
+    return session.scalars(select(Job).where(Job.id.in_(open_ids)).limit(OPEN_SLICES_LIMIT)).all()
+
+
+def list_jobs(
+    session: Session, visible: ColumnElement[bool], states: Sequence[str], before: str | None, limit: int
+) -> Sequence[Job]:
+    query = select(Job).where(visible).order_by(Job.id.desc()).limit(limit)
+    if states:
+        query = query.where(Job.state.in_(states))
+    if before is not None:
+        query = query.where(Job.id < before)
+    return session.scalars(query).all()
+
+
+def find_job(session: Session, job_id: str, visible: ColumnElement[bool]) -> Job | None:
+    return session.scalar(select(Job).where(Job.id == job_id, visible))
+
+
+def list_slices(session: Session, job_id: str) -> Sequence[Slice]:
+    return session.scalars(
+        select(Slice).where(Slice.job_id == job_id).order_by(Slice.index).limit(SHOWN_SLICES_LIMIT)
+    ).all()
+
+
+def list_attempts(session: Session, job_id: str) -> Sequence[Attempt]:
+    return session.scalars(
+        select(Attempt)
+        .where(Attempt.job_id == job_id)
+        .order_by(Attempt.slice_index, Attempt.number)
+        .limit(SHOWN_ATTEMPTS_LIMIT)
+    ).all()
+
+
+def count_slices_by_state(session: Session, job_ids: Sequence[str]) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {job_id: {} for job_id in job_ids}
+    query = (
+        select(Slice.job_id, Slice.state, func.count())
+        .where(Slice.job_id.in_(job_ids))
+        .group_by(Slice.job_id, Slice.state)
+    )
+    for job_id, state, count in session.execute(query):
+        counts[job_id][state] = count
+    return counts
+
+
+def list_slice_ends(session: Session, job_id: str) -> Sequence[Row[str, str | None, int | None, str | None]]:
+    """The distinct ways in which the slices of a job ended."""
+    return session.execute(
+        select(Slice.state, Slice.verdict, Slice.exit_code, Slice.reason)
+        .where(Slice.job_id == job_id)
+        .distinct()
+        .limit(SHOWN_SLICES_LIMIT)
+    ).all()

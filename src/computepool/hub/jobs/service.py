@@ -1,0 +1,195 @@
+"""How a job begins and goes on, one transaction a function: submit, lease, report. Its ends are in `ending`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import insert, update
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.records import record
+from computepool.hub.jobs import money, repository
+from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.tables import Attempt, Job, Slice, topics_of
+from computepool.protocol.states import AttemptState, JobState
+
+SLICE_INSERT_BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """An attempt to be: its slice, its node, and the manifest that is signed already."""
+
+    attempt_id: str
+    job_id: str
+    slice_index: int
+    number: int
+    fence: int
+    previous_fence: int
+    node_id: str
+    own: bool
+    manifest: str
+    owner_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    id: str
+    owner_id: str
+    submitted_by: str
+    name: str
+    spec: dict[str, Any]
+    spec_digest: str
+    bundle: dict[str, Any] | None
+    priority: int
+    retries_allowed: int
+    slices: int
+    retry_of: str | None = None
+
+
+def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime) -> None:
+    """Store the job, its slices, and the leases of those that found a free node, in one commit."""
+    state = JobState.RUNNING if leases else JobState.QUEUED
+    money.reserve_for_submit(session, job.id, job.owner_id)
+    session.execute(
+        insert(Job).values(
+            id=job.id,
+            owner_id=job.owner_id,
+            submitted_by=job.submitted_by,
+            name=job.name,
+            state=state,
+            spec=job.spec,
+            spec_digest=job.spec_digest,
+            bundle=job.bundle,
+            priority=job.priority,
+            retries_allowed=job.retries_allowed,
+            retry_of=job.retry_of,
+            slice_count=job.slices,
+            slices_left=job.slices,
+            created_at=now,
+        )
+    )
+    fences = {lease.slice_index: lease.fence for lease in leases}
+    rows = [_new_slice(job.id, index, fences.get(index)) for index in range(job.slices)]
+    for start in range(0, len(rows), SLICE_INSERT_BATCH):
+        session.execute(insert(Slice), rows[start : start + SLICE_INSERT_BATCH])
+    _add_attempts(session, leases, now)
+    record(
+        session,
+        "job.submitted",
+        job.id,
+        now,
+        actor=job.submitted_by,
+        topics=topics_of(job.id, job.owner_id),
+        state=state,
+        slices=job.slices,
+    )
+
+
+def lease(session: Session, leases: Sequence[Lease], now: datetime) -> set[str]:
+    """Give queued slices to nodes. Returns the attempts that came to be: a slice canceled meanwhile gets none."""
+    granted = []
+    for one in leases:
+        values = {"fence": one.fence, "attempts": one.number, "retry_at": None}
+        if repository.move_slice(
+            session, one.job_id, one.slice_index, one.previous_fence, JobState.RUNNING, now, values
+        ):
+            granted.append(one)
+            repository.move_job(session, one.job_id, JobState.RUNNING, now)
+    _add_attempts(session, granted, now)
+    return {one.attempt_id for one in granted}
+
+
+def report(
+    session: Session,
+    attempt_id: str,
+    fence: int,
+    node_id: str,
+    target: AttemptState,
+    isolation: str | None,
+    now: datetime,
+) -> None:
+    """The agent says how far it is. What was reported before, or skipped, is no news."""
+    values: dict[str, Any] = {"isolation": isolation} if isolation else {}
+    if target is AttemptState.RUNNING:
+        values["started_at"] = now
+    try:
+        repository.move_attempt(session, attempt_id, fence, target, now, values)
+    except StaleLease:
+        view = repository.find_attempt(session, attempt_id)
+        if view is None or view.fence != fence or view.node_id != node_id or not view.is_current:
+            raise
+        return  # a duplicate, or older than what we know
+    view = _current(session, attempt_id, fence, node_id, target)
+    if target is AttemptState.RUNNING:
+        session.execute(
+            update(Job)
+            .where(Job.id == view.job_id, Job.started_at.is_(None))
+            .values(started_at=now)
+            .execution_options(synchronize_session=False)
+        )
+    record(
+        session,
+        f"attempt.{target}",
+        attempt_id,
+        now,
+        actor=node_id,
+        topics=topics_of(view.job_id, view.owner_id),
+        slice=view.slice_index,
+    )
+
+
+def _current(
+    session: Session, attempt_id: str, fence: int, node_id: str, target: AttemptState
+) -> repository.AttemptView:
+    view = repository.find_attempt(session, attempt_id)
+    if view is None or view.node_id != node_id or not view.is_current:
+        raise StaleLease(attempt_id, fence, target)
+    return view
+
+
+def _new_slice(job_id: str, index: int, fence: int | None) -> dict[str, Any]:
+    return {
+        "job_id": job_id,
+        "index": index,
+        "state": JobState.QUEUED if fence is None else JobState.RUNNING,
+        "fence": fence or 0,
+        "attempts": 0 if fence is None else 1,
+        "failures": 0,
+        "losses": 0,
+        "avoid": [],
+    }
+
+
+def _add_attempts(session: Session, leases: Sequence[Lease], now: datetime) -> None:
+    if not leases:
+        return
+    rows = [
+        {
+            "id": one.attempt_id,
+            "job_id": one.job_id,
+            "slice_index": one.slice_index,
+            "number": one.number,
+            "fence": one.fence,
+            "node_id": one.node_id,
+            "own": one.own,
+            "state": AttemptState.LEASED,
+            "manifest": one.manifest,
+            "leased_at": now,
+            "log_bytes": 0,
+        }
+        for one in leases
+    ]
+    session.execute(insert(Attempt), rows)
+    money.hold_for_leases(session, [one.attempt_id for one in leases])
+    for one in leases:
+        record(
+            session,
+            "attempt.leased",
+            one.attempt_id,
+            now,
+            topics=topics_of(one.job_id, one.owner_id),
+            slice=one.slice_index,
+            node=one.node_id,
+        )

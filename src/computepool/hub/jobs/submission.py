@@ -1,0 +1,118 @@
+"""From what a renter sent to a job: read the spec, refuse what cannot be done, store it once."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from computepool.hub.artifacts.tables import Artifact
+from computepool.hub.core.context import Context
+from computepool.hub.core.http import Principal
+from computepool.hub.core.idempotency import claim
+from computepool.hub.jobs import service
+from computepool.hub.jobs.brief import JobBrief, brief_of
+from computepool.hub.jobs.errors import BadBundle, BadSpec, NotSupportedYet
+from computepool.hub.jobs.service import Lease, NewJob
+from computepool.hub.jobs.tables import Job
+from computepool.protocol.errors import FieldError
+from computepool.protocol.spec import JobSpec, SpecError, not_supported_yet, parse_spec
+
+SUBMIT_ROUTE = "POST jobs"
+StoreJob = Callable[[Session, NewJob, list[Lease]], str | None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to create a job, made repeatable by its key."""
+
+    principal: Principal
+    idempotency_key: str | None
+    body_digest: str
+
+
+def read_spec(raw: bytes) -> JobSpec:
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise BadSpec([FieldError(field="(body)", message="is not JSON", hint="Send the spec as JSON.")]) from None
+    if not isinstance(data, dict):
+        raise BadSpec([FieldError(field="(body)", message="must be a mapping", hint='Such as {"run": "nvidia-smi"}.')])
+    return check_spec(data)
+
+
+def check_spec(data: dict[str, Any]) -> JobSpec:
+    try:
+        spec = parse_spec(data)
+    except SpecError as error:
+        raise BadSpec([problem.to_error() for problem in error.problems]) from None
+    missing = not_supported_yet(spec)
+    if missing:
+        raise NotSupportedYet([problem.to_error() for problem in missing])
+    return spec
+
+
+def find_bundle(session: Session, artifact_id: str, owner_id: str) -> dict[str, Any]:
+    row = session.execute(
+        select(Artifact.id, Artifact.digest, Artifact.size_bytes, Artifact.state).where(
+            Artifact.id == artifact_id, Artifact.owner_id == owner_id
+        )
+    ).first()
+    if row is None:
+        raise BadBundle(f"There is no artifact {artifact_id} of yours.", hint="Upload the bundle first.")
+    if row.state != "stored":
+        raise BadBundle(f"The upload of {artifact_id} is not complete.", hint="Finish it, then submit the job.")
+    return {"id": row.id, "digest": row.digest, "size_bytes": row.size_bytes}
+
+
+def prepare(
+    context: Context, request: Request, spec: JobSpec, bundle: dict[str, Any] | None, retry_of: str | None = None
+) -> tuple[NewJob, JobBrief, StoreJob]:
+    """What the scheduler needs to place and store it."""
+    owner_id = request.principal.user_id
+    job_id, wire, digest = context.new_id("job"), spec.to_wire(), spec.digest()
+    job = NewJob(
+        id=job_id,
+        owner_id=owner_id,
+        submitted_by=request.principal.user_id,
+        name=spec.name or _short_name(spec),
+        spec=wire,
+        spec_digest=digest,
+        bundle=bundle,
+        priority=spec.priority,
+        retries_allowed=spec.retries,
+        slices=spec.slices,
+        retry_of=retry_of,
+    )
+    brief = brief_of(job_id, owner_id, job.name, spec, digest, bundle)
+    now = context.now()
+
+    def store(session: Session, job: NewJob, leases: list[Lease]) -> str | None:
+        return _store_once(session, request, job, leases, now)
+
+    return job, brief, store
+
+
+def _store_once(session: Session, request: Request, job: NewJob, leases: list[Lease], now: datetime) -> str | None:
+    """None when the job is new; else the id of the one that the same request made before."""
+    if request.idempotency_key is not None:
+        user_id = request.principal.user_id
+        earlier = claim(session, user_id, request.idempotency_key, SUBMIT_ROUTE, request.body_digest, job.id, now)
+        if earlier is not None:
+            return earlier
+    service.submit(session, job, leases, now)
+    return None
+
+
+def brief_of_row(job: Job) -> JobBrief:
+    """A stored job's brief, for the memory that is rebuilt on start."""
+    return brief_of(job.id, job.owner_id, job.name, parse_spec(job.spec), job.spec_digest, job.bundle)
+
+
+def _short_name(spec: JobSpec) -> str:
+    words = spec.run if isinstance(spec.run, str) else " ".join(spec.run)
+    line = words.strip().splitlines()[0] if words.strip() else "job"
+    return line if len(line) <= 40 else line[:39] + "…"

@@ -1,0 +1,124 @@
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, ForeignKeyConstraint, Index, String, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from computepool.hub.core.tables import Base, Id
+from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, JOB_FINAL, JobState
+
+
+def _in(column: str, states: frozenset[Any]) -> str:
+    listed = ", ".join(f"'{state}'" for state in sorted(states))
+    return f"{column} IN ({listed})"
+
+
+_OPEN_SLICE = text(_in("state", frozenset(JobState) - JOB_FINAL))
+_LIVE_ATTEMPT = text(_in("state", ATTEMPT_LIVE))
+
+
+class Job(Base):
+    """Requested work."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', JOB_FINAL)})", name="finished_iff_final"),
+        Index("ix_jobs_owner_newest", "owner_id", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(ForeignKey("owners.id"))
+    submitted_by: Mapped[str] = mapped_column(Id)
+    name: Mapped[str] = mapped_column(String(128))
+    state: Mapped[str] = mapped_column(String(12))
+    verdict: Mapped[str | None] = mapped_column(String(12))
+    exit_code: Mapped[int | None]
+    reason: Mapped[str | None] = mapped_column(String(24))
+    message: Mapped[str | None] = mapped_column(String(500))
+    """In words, why it ended as it did."""
+    spec: Mapped[dict[str, Any]]
+    spec_digest: Mapped[str] = mapped_column(String(80))
+    bundle: Mapped[dict[str, Any] | None]
+    """`{id, digest, size_bytes}` of the archive that is unpacked where the command runs."""
+    priority: Mapped[int]
+    retry_of: Mapped[str | None] = mapped_column(Id)
+    retries_allowed: Mapped[int]
+    slice_count: Mapped[int]
+    slices_left: Mapped[int]
+    """Slices that are not final yet; the last one to end ends the job."""
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    cancel_requested_at: Mapped[datetime | None]
+
+
+class Slice(Base):
+    """One parallel part of a job, scheduled on its own."""
+
+    __tablename__ = "slices"
+    __table_args__ = (
+        CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', JOB_FINAL)})", name="finished_iff_final"),
+        # Few slices are open however many have ended: the hub reads just these when it starts.
+        Index("ix_slices_open", "job_id", sqlite_where=_OPEN_SLICE, postgresql_where=_OPEN_SLICE),
+    )
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    state: Mapped[str] = mapped_column(String(12))
+    fence: Mapped[int] = mapped_column(BigInteger)
+    """Of the newest lease: a report with another one is stale. 0 before the first."""
+    attempts: Mapped[int]
+    failures: Mapped[int]
+    """Attempts that the renter's own doing ended: they use up the spec's retries."""
+    losses: Mapped[int]
+    """Attempts that ended through no doing of the renter's."""
+    avoid: Mapped[list[str]]
+    """Nodes that failed it: used again only while there is no other."""
+    retry_at: Mapped[datetime | None]
+    verdict: Mapped[str | None] = mapped_column(String(12))
+    exit_code: Mapped[int | None]
+    reason: Mapped[str | None] = mapped_column(String(24))
+    finished_at: Mapped[datetime | None]
+
+
+class Attempt(Base):
+    """One try of a slice on one node."""
+
+    __tablename__ = "attempts"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "slice_index"], ["slices.job_id", "slices.index"], name="fk_attempts_slice"),
+        CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', ATTEMPT_ENDED)})", name="finished_iff_ended"),
+        Index("ix_attempts_slice", "job_id", "slice_index"),
+        Index("ix_attempts_live", "node_id", sqlite_where=_LIVE_ATTEMPT, postgresql_where=_LIVE_ATTEMPT),
+    )
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[str] = mapped_column(Id)
+    slice_index: Mapped[int]
+    number: Mapped[int]
+    """From 1, within its slice."""
+    fence: Mapped[int] = mapped_column(BigInteger)
+    node_id: Mapped[str] = mapped_column(ForeignKey("nodes.id"))
+    own: Mapped[bool]
+    """The node belongs to whom the job belongs to."""
+    state: Mapped[str] = mapped_column(String(12))
+    verdict: Mapped[str | None] = mapped_column(String(12))
+    exit_code: Mapped[int | None]
+    reason: Mapped[str | None] = mapped_column(String(24))
+    detail: Mapped[str | None] = mapped_column(String(500))
+    isolation: Mapped[str | None] = mapped_column(String(12))
+    """The level that it really ran at."""
+    manifest: Mapped[str] = mapped_column(Text)
+    """As signed and sent."""
+    receipt: Mapped[str | None] = mapped_column(Text)
+    """As signed by the node."""
+    leased_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    log_bytes: Mapped[int] = mapped_column(BigInteger)
+    log_digest: Mapped[str | None] = mapped_column(String(80))
+
+
+def topics_of(job_id: str, owner_id: str) -> tuple[str, ...]:
+    """Who hears of what happens to a job: its readers, and its owner's live stream."""
+    return (f"job/{job_id}", f"owner/{owner_id}")

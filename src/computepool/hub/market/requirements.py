@@ -1,0 +1,54 @@
+"""What one slice needs of a node, in the units that the fleet counts in."""
+
+from dataclasses import dataclass
+
+from computepool.protocol.gpus import GpuRequest
+from computepool.protocol.spec import JobSpec
+from computepool.protocol.states import IsolationLevel
+
+MILLI = 1000
+DEFAULT_STRANGER_ISOLATION = IsolationLevel.BUBBLEWRAP
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """Equal requirements find equal nodes: the queue keeps slices of one class together by this value."""
+
+    owner_id: str
+    cpu_millis: int
+    """Cores in thousandths: integers, so that taking and giving back leaves nothing over."""
+    memory_bytes: int
+    disk_bytes: int
+    gpu: GpuRequest | None = None
+    countries: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    node_id: str | None = None
+    mine_only: bool = False
+    isolation: IsolationLevel | None = None
+    """The least that the spec asks for; None leaves it to the pool: anything at home, bubblewrap elsewhere."""
+
+    @property
+    def gpu_count(self) -> int:
+        return self.gpu.count if self.gpu else 0
+
+    def least_isolation(self, own: bool) -> IsolationLevel:
+        asked = self.isolation or (IsolationLevel.PROCESS if own else DEFAULT_STRANGER_ISOLATION)
+        if own or asked.rank >= DEFAULT_STRANGER_ISOLATION.rank:
+            return asked
+        return DEFAULT_STRANGER_ISOLATION
+
+
+def requirements_of(spec: JobSpec, owner_id: str) -> Requirements:
+    needs, where = spec.resources, spec.where
+    return Requirements(
+        owner_id=owner_id,
+        cpu_millis=max(1, round((needs.cpus.minimum or 1) * MILLI)),
+        memory_bytes=int(needs.memory.minimum or 0),
+        disk_bytes=int(needs.disk.minimum or 0),
+        gpu=needs.gpu,
+        countries=frozenset(where.country),
+        tags=frozenset(where.tags),
+        node_id=where.node,
+        mine_only=where.trust == "mine",
+        isolation=spec.isolation,
+    )

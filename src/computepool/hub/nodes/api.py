@@ -1,0 +1,213 @@
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
+
+from computepool.hub.accounts.visibility import owned_by
+from computepool.hub.core.context import Context
+from computepool.hub.core.http import Authenticate, Caller, Principal, Routes, Scope
+from computepool.hub.core.keyring import Keyring
+from computepool.hub.core.records import record
+from computepool.hub.nodes import repository, service
+from computepool.hub.nodes.errors import NoSuchNode
+from computepool.hub.nodes.tables import Node
+from computepool.protocol.enrol import EnrolReply, EnrolRequest
+from computepool.protocol.spec_fields import TAG
+from computepool.protocol.states import NodeState
+
+PAGE_LIMIT = 500
+Tag = Annotated[str, Field(pattern=f"^{TAG.pattern}$")]
+
+
+class NewJoinToken(BaseModel):
+    uses: int = Field(default=1, ge=1, le=service.JOIN_TOKEN_MOST_USES)
+    expires_in_seconds: int = Field(
+        default=int(service.JOIN_TOKEN_DEFAULT.total_seconds()),
+        ge=1,
+        le=int(service.JOIN_TOKEN_LONGEST.total_seconds()),
+    )
+
+
+class JoinTokenView(BaseModel):
+    token: str
+    """Shown once."""
+    uses: int
+    expires_at: datetime
+
+
+class Room(BaseModel):
+    cpus: float
+    memory_bytes: int
+    disk_bytes: int
+    gpus: int
+
+
+class Live(BaseModel):
+    """What only the scheduler's memory knows of a node."""
+
+    state: NodeState
+    free: Room
+    running_attempts: int
+    seen_seconds_ago: float | None
+
+
+class NodeView(BaseModel):
+    id: str
+    name: str
+    state: NodeState
+    owner_id: str
+    country: str | None
+    tags: list[str]
+    capacity: dict[str, Any]
+    free: Room | None
+    running_attempts: int
+    agent_version: str
+    created_at: datetime
+    last_seen_at: datetime | None
+
+
+class NodePage(BaseModel):
+    items: list[NodeView]
+    next: str | None
+
+
+class NodeChange(BaseModel):
+    model_config = {"extra": "forbid"}
+
+    name: str | None = Field(default=None, min_length=1, max_length=64)
+    country: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
+    tags: list[Tag] | None = Field(default=None, max_length=32)
+
+
+LookLive = Callable[[str], Live | None]
+Changed = Callable[[Node], Awaitable[None]]
+"""Tells the scheduler's memory what was changed in the database."""
+
+
+def router(
+    authenticate: Authenticate, context: Context, keyring: Keyring, look_live: LookLive, changed: Changed
+) -> APIRouter:
+    routes = Routes(authenticate, tags=["nodes"])
+
+    def view(node: Node) -> NodeView:
+        live = look_live(node.id)
+        seen = node.last_seen_at
+        if live is not None and live.seen_seconds_ago is not None:
+            seen = context.now() - timedelta(seconds=live.seen_seconds_ago)
+        return NodeView(
+            id=node.id,
+            name=node.name,
+            state=live.state if live is not None else NodeState(node.state),
+            owner_id=node.owner_id,
+            country=node.country,
+            tags=node.tags,
+            capacity=node.capacity,
+            free=live.free if live is not None else None,
+            running_attempts=live.running_attempts if live is not None else 0,
+            agent_version=node.agent_version,
+            created_at=node.created_at,
+            last_seen_at=seen,
+        )
+
+    async def drain(caller: Principal, node_id: str, wanted: bool) -> NodeView:
+        node = await context.db.run(_drain, caller, node_id, wanted, context.now())
+        await changed(node)
+        return view(node)
+
+    @routes.post("/nodes/join-tokens", visible="own", scope=Scope.NODES_WRITE, status_code=201)
+    async def create_join_token(body: NewJoinToken, caller: Caller) -> JoinTokenView:
+        """A token that lets machines enrol as nodes of the caller."""
+        token = service.new_join_token()
+        row = await context.db.run(
+            service.create_join_token,
+            context.new_id("join"),
+            caller.user_id,
+            token,
+            body.uses,
+            timedelta(seconds=body.expires_in_seconds),
+            context.now(),
+            actor=caller.user_id,
+        )
+        return JoinTokenView(token=token, uses=row.uses_left, expires_at=row.expires_at)
+
+    @routes.post("/nodes/enroll", visible="public", status_code=201)
+    async def enroll(body: EnrolRequest) -> EnrolReply:
+        """A machine becomes a node. Proven by a join token, and a signature with the key that it brings."""
+        node = await context.db.run(service.enrol, context.new_id("node"), body, context.now())
+        await changed(node)
+        return EnrolReply(node_id=node.id, name=node.name, hub_id=context.hub_id, keys=keyring.public)
+
+    @routes.get("/nodes", visible="own", scope=Scope.NODES_READ)
+    async def list_nodes(
+        caller: Caller,
+        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
+        cursor: str | None = None,
+    ) -> NodePage:
+        nodes = await context.db.read(repository.list_nodes, owned_by(caller, Node.owner_id), cursor, limit + 1)
+        shown = nodes[:limit]
+        return NodePage(items=[view(node) for node in shown], next=shown[-1].id if len(nodes) > limit else None)
+
+    @routes.get("/nodes/{node_id}", visible="own", scope=Scope.NODES_READ)
+    async def show_node(node_id: str, caller: Caller) -> NodeView:
+        return view(await context.db.read(load_node, caller, node_id))
+
+    @routes.patch("/nodes/{node_id}", visible="own", scope=Scope.NODES_WRITE)
+    async def change_node(node_id: str, body: NodeChange, caller: Caller) -> NodeView:
+        node = await context.db.run(_change, caller, node_id, body, context.now())
+        await changed(node)
+        return view(node)
+
+    @routes.post("/nodes/{node_id}/drain", visible="own", scope=Scope.NODES_WRITE)
+    async def drain_node(node_id: str, caller: Caller) -> NodeView:
+        """What runs is finished; nothing new starts, until it is resumed."""
+        return await drain(caller, node_id, True)
+
+    @routes.post("/nodes/{node_id}/resume", visible="own", scope=Scope.NODES_WRITE)
+    async def resume_node(node_id: str, caller: Caller) -> NodeView:
+        """Take work again after a drain."""
+        return await drain(caller, node_id, False)
+
+    @routes.post("/nodes/{node_id}/ban", visible="own", scope=Scope.NODES_WRITE)
+    async def ban_node(node_id: str, caller: Caller) -> NodeView:
+        """Take it out of the pool for good."""
+        node = await context.db.run(_ban, caller, node_id, context.now())
+        await changed(node)
+        return view(node)
+
+    return routes.router
+
+
+def load_node(session: Session, principal: Principal, node_id: str) -> Node:
+    node = session.get(Node, node_id)
+    if node is None or not (principal.is_admin or node.owner_id in principal.owner_ids):
+        raise NoSuchNode(node_id)
+    return node
+
+
+def _change(session: Session, principal: Principal, node_id: str, change: NodeChange, now: datetime) -> Node:
+    node = load_node(session, principal, node_id)
+    values = change.model_dump(exclude_none=True)
+    if "tags" in values:
+        values["tags"] = sorted(set(values["tags"]))
+    for name, value in values.items():
+        setattr(node, name, value)
+    record(session, "node.changed", node_id, now, actor=principal.user_id, **values)
+    return node
+
+
+def _drain(session: Session, principal: Principal, node_id: str, wanted: bool, now: datetime) -> Node:
+    node = load_node(session, principal, node_id)
+    if node.drain_requested != wanted:
+        node.drain_requested = wanted
+        record(session, "node.drain" if wanted else "node.resume", node_id, now, actor=principal.user_id)
+    return node
+
+
+def _ban(session: Session, principal: Principal, node_id: str, now: datetime) -> Node:
+    node = load_node(session, principal, node_id)
+    service.change_state(session, node, NodeState.BANNED, now, actor=principal.user_id)
+    session.refresh(node)
+    return node

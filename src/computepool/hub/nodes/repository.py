@@ -1,0 +1,51 @@
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, select, update
+from sqlalchemy.orm import Session
+
+from computepool.hub.nodes.errors import NodeMoved
+from computepool.hub.nodes.tables import JoinToken, Node
+from computepool.protocol.states import NODE_NEXT, NodeState, sources_of
+
+FLEET_LIMIT = 200_000
+"""More nodes than this need more than one hub's memory."""
+
+
+def move_node(session: Session, node_id: str, target: NodeState, now: datetime) -> bool:
+    """The only write of a node's state. False when it is there already."""
+    moved = session.scalar(
+        update(Node)
+        .where(Node.id == node_id, Node.state.in_(sources_of(NODE_NEXT, target)))
+        .values(state=target, last_seen_at=now)
+        .returning(Node.id)
+    )
+    if moved is None and session.scalar(select(Node.state).where(Node.id == node_id)) != target:
+        raise NodeMoved(f"{node_id} cannot become {target} now.")
+    return moved is not None
+
+
+def take_join_token(session: Session, token_hash: str, now: datetime) -> JoinToken | None:
+    """Use the token once, if it has a use left. Two machines at the same moment cannot share the last one."""
+    return session.scalar(
+        update(JoinToken)
+        .where(JoinToken.hash == token_hash, JoinToken.uses_left > 0, JoinToken.expires_at > now)
+        .values(uses_left=JoinToken.uses_left - 1)
+        .returning(JoinToken)
+    )
+
+
+def list_nodes(session: Session, visible: ColumnElement[bool], after: str | None, limit: int) -> Sequence[Node]:
+    query = select(Node).where(visible).order_by(Node.id.desc()).limit(limit)
+    if after is not None:
+        query = query.where(Node.id < after)
+    return session.scalars(query).all()
+
+
+def list_fleet(session: Session) -> Sequence[Node]:
+    """Every node that may ever take work, for the scheduler's memory."""
+    return session.scalars(select(Node).where(Node.state != NodeState.BANNED).limit(FLEET_LIMIT)).all()
+
+
+def find_node_by_key(session: Session, sign_key: str) -> Node | None:
+    return session.scalar(select(Node).where(Node.sign_key == sign_key))

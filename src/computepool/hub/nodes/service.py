@@ -1,0 +1,109 @@
+import base64
+import binascii
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.records import record
+from computepool.hub.nodes import repository
+from computepool.hub.nodes.errors import BadJoinToken, BadProof, KeyTaken, NoSuchNode
+from computepool.hub.nodes.tables import JoinToken, Node
+from computepool.protocol.enrol import ENROL_PROOF, EnrolRequest, enrol_proof_body
+from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, load_public_key, verify
+from computepool.protocol.states import NodeState
+
+JOIN_TOKEN_PREFIX = "cpj_"
+JOIN_TOKEN_DEFAULT = timedelta(minutes=15)
+JOIN_TOKEN_LONGEST = timedelta(days=7)
+JOIN_TOKEN_MOST_USES = 1000
+KEY_BYTES = 32
+
+
+def new_join_token() -> str:
+    return JOIN_TOKEN_PREFIX + secrets.token_urlsafe(24)
+
+
+def hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def create_join_token(
+    session: Session,
+    token_id: str,
+    owner_id: str,
+    token: str,
+    uses: int,
+    lifetime: timedelta,
+    now: datetime,
+    *,
+    actor: str,
+) -> JoinToken:
+    row = JoinToken(
+        id=token_id,
+        owner_id=owner_id,
+        hash=hash_token(token),
+        uses_left=uses,
+        created_at=now,
+        expires_at=now + lifetime,
+    )
+    session.add(row)
+    record(session, "join_token.created", row.id, now, actor=actor, uses=uses)
+    return row
+
+
+def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) -> Node:
+    """A machine with a good token and a key of its own becomes a node of the token's owner."""
+    _check_proof(request)
+    token = repository.take_join_token(session, hash_token(request.token), now)
+    if token is None:
+        raise BadJoinToken
+    if repository.find_node_by_key(session, request.sign_key) is not None:
+        raise KeyTaken
+    if request.replace is not None:
+        earlier = session.get(Node, request.replace)
+        if earlier is None or earlier.owner_id != token.owner_id:
+            raise NoSuchNode(request.replace)
+        repository.move_node(session, earlier.id, NodeState.BANNED, now)
+    node = Node(
+        id=node_id,
+        owner_id=token.owner_id,
+        name=request.name,
+        state=NodeState.OFFLINE,
+        drain_requested=False,
+        sign_key=request.sign_key,
+        seal_key=request.seal_key,
+        country=request.country,
+        tags=sorted(set(request.tags)),
+        capacity=request.capacity.model_dump(mode="json"),
+        agent_version=request.agent_version,
+        replaces=request.replace,
+        created_at=now,
+        last_seen_at=None,
+    )
+    session.add(node)
+    record(session, "node.enrolled", node.id, now, actor=token.owner_id, topics=(f"owner/{token.owner_id}",))
+    return node
+
+
+def change_state(session: Session, node: Node, target: NodeState, now: datetime, *, actor: str) -> None:
+    if repository.move_node(session, node.id, target, now):
+        record(session, f"node.{target}", node.id, now, actor=actor, topics=(f"owner/{node.owner_id}",))
+
+
+def _check_proof(request: EnrolRequest) -> None:
+    try:
+        raw, seal = (base64.b64decode(key, validate=True) for key in (request.sign_key, request.seal_key))
+        if len(raw) != KEY_BYTES or len(seal) != KEY_BYTES:
+            raise BadProof
+        body = enrol_proof_body(request.token, request.sign_key, request.seal_key).decode()
+        signed = Signed(type=ENROL_PROOF, key_id=key_id_of(raw), body=body, signature=request.signature)
+        verify(signed, ENROL_PROOF, {key_id_of(raw): load_public_key(raw)})
+    except (SignatureRefused, binascii.Error, ValueError):
+        raise BadProof from None
+
+
+def effective_state(reported: NodeState, *, drain_requested: bool) -> NodeState:
+    """What an agent says of itself, under what its owner asked of the hub."""
+    return NodeState.DRAINING if drain_requested and reported is NodeState.ONLINE else reported

@@ -1,0 +1,46 @@
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from computepool.hub.core.tables import Base, Id
+
+
+class Node(Base):
+    """An enrolled machine."""
+
+    __tablename__ = "nodes"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(ForeignKey("owners.id"), index=True)
+    name: Mapped[str] = mapped_column(String(64))
+    state: Mapped[str] = mapped_column(String(12))
+    drain_requested: Mapped[bool]
+    """Its owner wants it to take nothing new, whatever its agent says."""
+    sign_key: Mapped[str] = mapped_column(String(64), unique=True)
+    """Base64 of the Ed25519 public key that the node proves itself with and signs receipts with."""
+    seal_key: Mapped[str] = mapped_column(String(64))
+    """Base64 of the X25519 public key that secrets for it are sealed to."""
+    country: Mapped[str | None] = mapped_column(String(2))
+    tags: Mapped[list[str]]
+    capacity: Mapped[dict[str, Any]]
+    agent_version: Mapped[str] = mapped_column(String(40))
+    replaces: Mapped[str | None] = mapped_column(Id)
+    """The owner's earlier node whose record this one goes on with."""
+    created_at: Mapped[datetime]
+    last_seen_at: Mapped[datetime | None]
+    """When it was last seen to come or go; heartbeats in between stay in memory."""
+
+
+class JoinToken(Base):
+    """Lets a machine enrol as a node of its maker. Short-lived, and single-use by default."""
+
+    __tablename__ = "join_tokens"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(ForeignKey("owners.id"), index=True)
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
+    uses_left: Mapped[int]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]

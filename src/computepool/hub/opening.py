@@ -1,0 +1,90 @@
+"""Opens a hub from its settings: database, secret, keys, store. What `up`, `hub serve` and the tests begin with."""
+
+import asyncio
+import fcntl
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, ParamSpec, TypeVar
+
+from sqlalchemy import make_url
+
+from computepool.hub.artifacts.blob_urls import BlobSigner
+from computepool.hub.artifacts.opening import open_store
+from computepool.hub.core.bus import Bus
+from computepool.hub.core.clock import SystemClock
+from computepool.hub.core.context import Context
+from computepool.hub.core.db import open_database
+from computepool.hub.core.facts import load_facts
+from computepool.hub.core.ids import new_id
+from computepool.hub.core.keyring import load_keyring
+from computepool.hub.core.secrets import load_secret_key
+from computepool.hub.core.settings import Settings
+from computepool.hub.engine import Engine
+from computepool.hub.schema import check_schema
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class AlreadyRunning(Exception):
+    """SQLite means one hub process; there is one already."""
+
+
+async def offload_to_threads(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    return await asyncio.to_thread(fn, *args, **kwargs)
+
+
+def prepare_home(settings: Settings) -> None:
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def lock_database(settings: Settings) -> IO[str] | None:
+    """Held for as long as the file is open. Nothing to lock on PostgreSQL, which takes several hubs."""
+    url = make_url(settings.effective_database_url)
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    file = Path(f"{url.database}.lock").open("a+")  # noqa: SIM115 (the caller keeps it open)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.seek(0)
+        holder = file.read().strip()
+        file.close()
+        raise AlreadyRunning(
+            f"A hub is already running on {url.database}" + (f" (process {holder})." if holder else ".")
+        ) from None
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
+
+
+async def open_engine(settings: Settings) -> Engine:
+    """Everything but the HTTP shell, on a schema that is up to date."""
+    prepare_home(settings)
+    clock = SystemClock()
+    secret_key = load_secret_key(settings.secret_key, settings.home / "secret.key")
+    db = open_database(settings.effective_database_url)
+    try:
+        await offload_to_threads(check_schema, db.engine)
+        facts = await db.run(load_facts, new_id("hub", clock.now(), secrets.randbits))
+        keyring = await db.run(load_keyring, secret_key, clock.now())
+    except BaseException:
+        db.close()
+        raise
+    signer = BlobSigner(secret_key, clock)
+    context = Context(
+        settings=settings,
+        db=db,
+        clock=clock,
+        randbits=secrets.randbits,
+        bus=Bus(),
+        offload=offload_to_threads,
+        secret_key=secret_key,
+        hub_id=facts.hub_id,
+        fence_epoch=facts.fence_epoch,
+    )
+    return Engine(context, keyring, open_store(settings.effective_storage_url, signer, clock), signer)

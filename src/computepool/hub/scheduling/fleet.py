@@ -1,0 +1,178 @@
+"""The nodes as the scheduler sees them: what each has, what is left of it, and whether it can be reached.
+
+A projection: it changes only after the commit that justifies it, and is rebuilt from the truth on start. Room is taken
+a moment earlier, by a reservation that is given back if the commit fails.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from computepool.hub.market.feasibility import Free, Gate, Traits, closed_gate, fits, matching_gpus
+from computepool.hub.market.requirements import MILLI, Requirements
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.manifest import Grant
+from computepool.protocol.signing import Signed
+from computepool.protocol.states import IsolationLevel, NodeState
+
+
+class Line(Protocol):
+    """How a node is told things while it is connected. The gateway has one for each."""
+
+    def offer(self, attempt_id: str, manifest: Signed, downloads: Mapping[str, tuple[str, ...]]) -> None: ...
+
+    def stop(self, attempt_id: str, fence: int, reason: str) -> None: ...
+
+    def seen(self, cursor: int) -> None:
+        """The agent has every command up to this number."""
+        ...
+
+
+@dataclass(slots=True)
+class Held:
+    """An attempt on a node, and the room that it takes."""
+
+    attempt_id: str
+    job_id: str
+    fence: int
+    grant: Grant
+    renewed_at: float
+    """On the hub's elapsed clock. After a start of the hub: that start, so that its own downtime costs nobody."""
+    renewed: bool = True
+    """False until the node renewed it since the hub started."""
+
+
+@dataclass(slots=True)
+class FleetNode:
+    traits: Traits
+    name: str
+    state: NodeState
+    capacity: Capacity
+    free: Free
+    drain_requested: bool = False
+    line: Line | None = None
+    seen_at: float = 0.0
+    attempts: dict[str, Held] = field(default_factory=dict)
+
+    @property
+    def takes_work(self) -> bool:
+        return self.line is not None and self.state is NodeState.ONLINE
+
+
+class Fleet:
+    def __init__(self) -> None:
+        self._nodes: dict[str, FleetNode] = {}
+
+    def __iter__(self) -> Iterator[FleetNode]:
+        return iter(self._nodes.values())
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def get(self, node_id: str) -> FleetNode | None:
+        return self._nodes.get(node_id)
+
+    def put(self, node: FleetNode) -> None:
+        self._nodes[node.traits.node_id] = node
+
+    def remove(self, node_id: str) -> FleetNode | None:
+        return self._nodes.pop(node_id, None)
+
+    def choose(self, needs: Requirements, avoid: Iterable[str] = (), *, avoided_too: bool = False) -> FleetNode | None:
+        """The best node with room for it now. Own nodes first, for they are free; then the fullest, to keep room whole.
+
+        A node in `avoid` is taken only when the caller says so and no other could ever run it.
+        """
+        avoided = frozenset(avoid)
+        best: FleetNode | None = None
+        second_choice: FleetNode | None = None
+        other_feasible = False
+        for node in self._nodes.values():
+            if not node.takes_work:
+                continue
+            has_room = fits(needs, node.free)
+            if not has_room and not avoided:
+                continue
+            if closed_gate(needs, node.traits) is not None:
+                continue
+            if node.traits.node_id in avoided:
+                second_choice = node if has_room else second_choice
+                continue
+            other_feasible = True
+            if has_room and (best is None or _rank(node, needs) < _rank(best, needs)):
+                best = node
+        if best is not None or other_feasible or not avoided_too:
+            return best
+        return second_choice
+
+    def gate(self, needs: Requirements, node: FleetNode) -> Gate | None:
+        """Why this node is not running it now, or None if it could."""
+        gate = closed_gate(needs, node.traits)
+        if gate is not None:
+            return gate
+        if not node.takes_work:
+            return Gate.STATE
+        return None if fits(needs, node.free) else Gate.BUSY
+
+
+def _rank(node: FleetNode, needs: Requirements) -> tuple[bool, int, str]:
+    return (node.traits.owner_id != needs.owner_id, node.free.cpu_millis, node.traits.node_id)
+
+
+def grant_on(node: FleetNode, needs: Requirements) -> Grant:
+    gpus = matching_gpus(needs, node.free.gpus)[: needs.gpu_count]
+    return Grant(
+        cpus=needs.cpu_millis / MILLI,
+        memory_bytes=needs.memory_bytes,
+        disk_bytes=needs.disk_bytes,
+        gpus=tuple(gpu.id for gpu in gpus),
+    )
+
+
+def take_room(node: FleetNode, held: Held) -> None:
+    node.attempts[held.attempt_id] = held
+    _change_room(node, held.grant, -1)
+
+
+def give_room_back(node: FleetNode, attempt_id: str) -> Held | None:
+    held = node.attempts.pop(attempt_id, None)
+    if held is not None:
+        _change_room(node, held.grant, +1)
+    return held
+
+
+def _change_room(node: FleetNode, grant: Grant, sign: int) -> None:
+    node.free.cpu_millis += sign * round(grant.cpus * MILLI)
+    node.free.memory_bytes += sign * grant.memory_bytes
+    node.free.disk_bytes += sign * grant.disk_bytes
+    if sign < 0:
+        node.free.gpus = [gpu for gpu in node.free.gpus if gpu.id not in grant.gpus]
+    else:
+        back = [gpu for gpu in node.traits.gpus if gpu.id in grant.gpus]
+        node.free.gpus = [*node.free.gpus, *back]
+
+
+def traits_of(node_id: str, owner_id: str, country: str | None, tags: Iterable[str], capacity: Capacity) -> Traits:
+    return Traits(
+        node_id=node_id,
+        owner_id=owner_id,
+        country=country,
+        tags=frozenset(tags),
+        isolation=tuple(IsolationLevel(level) for level in capacity.isolation),
+        cpu_millis=round(capacity.cpus * MILLI),
+        memory_bytes=capacity.memory_bytes,
+        disk_bytes=capacity.disk_bytes,
+        gpus=capacity.gpus,
+    )
+
+
+def free_of(traits: Traits, attempts: Iterable[Held] = ()) -> Free:
+    """All of it, less what attempts hold."""
+    held = list(attempts)
+    taken_gpus = {gpu for one in held for gpu in one.grant.gpus}
+    return Free(
+        cpu_millis=traits.cpu_millis - sum(round(one.grant.cpus * MILLI) for one in held),
+        memory_bytes=traits.memory_bytes - sum(one.grant.memory_bytes for one in held),
+        disk_bytes=traits.disk_bytes - sum(one.grant.disk_bytes for one in held),
+        gpus=[gpu for gpu in traits.gpus if gpu.id not in taken_gpus],
+    )

@@ -1,0 +1,104 @@
+"""The leases' clock: who has been silent for how long, and what follows.
+
+Renewals come with heartbeats and touch only memory. A node silent for 45 s is offline; an attempt that was not renewed
+for 135 s is lost and its slice queued again. After a start of the hub all clocks begin anew: its downtime is nobody's
+fault, and what was running is still running somewhere.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime
+
+import structlog
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.context import Context
+from computepool.hub.core.records import record
+from computepool.hub.jobs import ending
+from computepool.hub.jobs.ending import Ended
+from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.policy import Ending
+from computepool.hub.nodes import repository as nodes
+from computepool.hub.nodes.errors import NodeMoved
+from computepool.hub.scheduling.fleet import FleetNode, give_room_back
+from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.protocol.messages import AttemptRef
+from computepool.protocol.states import NodeState, Verdict
+from computepool.protocol.timing import OFFLINE_AFTER_SECONDS, REQUEUE_AFTER_SECONDS
+
+log = structlog.get_logger()
+
+SWEEP_EVERY_SECONDS = 5.0
+
+
+class LeaseKeeper:
+    def __init__(self, context: Context, scheduler: Scheduler) -> None:
+        self._context = context
+        self._scheduler = scheduler
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_EVERY_SECONDS)
+            try:
+                await self.sweep()
+            except Exception:
+                log.exception("leases.sweep_failed")
+
+    def renew(self, node: FleetNode, holding: Iterable[AttemptRef]) -> list[AttemptRef]:
+        """Which of them the node still has the lease of. In memory only."""
+        now = self._context.clock.monotonic()
+        node.seen_at = now
+        renewed = []
+        for ref in holding:
+            held = node.attempts.get(ref.attempt_id)
+            if held is not None and held.fence == ref.fence:
+                held.renewed_at = now
+                held.renewed = True
+                renewed.append(AttemptRef(attempt_id=ref.attempt_id, fence=ref.fence))
+        return renewed
+
+    async def sweep(self) -> None:
+        now = self._context.clock.monotonic()
+        for node in list(self._scheduler.fleet):
+            if node.state in _REACHABLE and now - node.seen_at > OFFLINE_AFTER_SECONDS:
+                await self.went_offline(node)
+            for held in list(node.attempts.values()):
+                if now - held.renewed_at > REQUEUE_AFTER_SECONDS:
+                    verdict = Verdict.HOST if held.renewed else Verdict.HUB
+                    reason = "lease_expired" if held.renewed else "hub_downtime"
+                    await self.lose(node, held.attempt_id, held.fence, Ending(verdict, reason, lost=True))
+
+    async def went_offline(self, node: FleetNode) -> None:
+        log.info("node.offline", node_id=node.traits.node_id)
+        node.state = NodeState.OFFLINE
+        await self._context.db.run(_move_node, node.traits.node_id, NodeState.OFFLINE, self._context.now())
+
+    async def lose_all(self, node: FleetNode) -> None:
+        """The node left the pool: nothing it holds will be taken from it any more."""
+        for held in list(node.attempts.values()):
+            await self.lose(node, held.attempt_id, held.fence, Ending(Verdict.HOST, "node_banned", lost=True))
+
+    async def lose(self, node: FleetNode, attempt_id: str, fence: int, ended: Ending) -> Ended | None:
+        """Nobody will finish this attempt any more: its slice waits for another node."""
+        node_id = node.traits.node_id
+        log.info("attempt.lost", attempt_id=attempt_id, node_id=node_id, reason=ended.reason)
+        try:
+            result = await self._context.db.run(
+                ending.end_attempt, attempt_id, fence, node_id, ended, self._context.now()
+            )
+        except StaleLease:
+            give_room_back(node, attempt_id)  # it ended otherwise in the meantime
+            return None
+        self._scheduler.ended(node_id, result)
+        return result
+
+
+_REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
+
+
+def _move_node(session: Session, node_id: str, target: NodeState, now: datetime) -> None:
+    try:
+        if nodes.move_node(session, node_id, target, now):
+            record(session, f"node.{target}", node_id, now)
+    except NodeMoved:
+        pass  # banned meanwhile: stays so

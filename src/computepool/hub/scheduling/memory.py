@@ -1,0 +1,52 @@
+"""The scheduler's memory, rebuilt from the truth when the hub starts."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from computepool.hub.jobs import repository as jobs
+from computepool.hub.jobs.brief import JobBrief
+from computepool.hub.jobs.submission import brief_of_row
+from computepool.hub.nodes import repository as nodes
+from computepool.hub.nodes.tables import Node
+from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, take_room, traits_of
+from computepool.hub.scheduling.queue import Waiting
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.manifest import Manifest
+from computepool.protocol.signing import Signed
+from computepool.protocol.states import NodeState
+
+
+def load_fleet(session: Session, started_at: float) -> list[FleetNode]:
+    """Every node with the attempts that it holds. Their clocks begin now: the hub's downtime is not theirs."""
+    fleet = {row.id: fleet_node(row, started_at) for row in nodes.list_fleet(session)}
+    for attempt_id, fence, node_id, job_id, _state, manifest in jobs.list_live_attempts(session):
+        node = fleet.get(node_id)
+        if node is not None:
+            grant = Manifest.model_validate_json(Signed.model_validate_json(manifest).body).grant
+            take_room(node, Held(attempt_id, job_id, fence, grant, renewed_at=started_at, renewed=False))
+    return list(fleet.values())
+
+
+def load_queue(session: Session) -> tuple[list[JobBrief], list[Waiting]]:
+    """The briefs of all open jobs, and the slices that wait."""
+    briefs = {job.id: brief_of_row(job) for job in jobs.list_open_jobs(session)}
+    waiting = [
+        Waiting(briefs[job_id], index, fence=fence, attempts=attempts, avoid=tuple(avoid), retry_at=retry_at)
+        for job_id, index, fence, attempts, avoid, retry_at in jobs.list_queued_slices(session)
+    ]
+    return list(briefs.values()), waiting
+
+
+def fleet_node(row: Node, seen_at: float, held: Sequence[Held] = ()) -> FleetNode:
+    capacity = Capacity.model_validate(row.capacity)
+    traits = traits_of(row.id, row.owner_id, row.country, row.tags, capacity)
+    return FleetNode(
+        traits,
+        row.name,
+        NodeState(row.state),
+        capacity,
+        free_of(traits, held),
+        drain_requested=row.drain_requested,
+        seen_at=seen_at,
+    )

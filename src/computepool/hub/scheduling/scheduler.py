@@ -1,0 +1,246 @@
+"""Gives queued slices to nodes with room. Event-driven: a submit, a freed node or a new one wakes it; nothing polls.
+
+A slice that finds room when it is submitted is leased in the commit that stores it. Everything here runs on the event
+loop and decides in memory; the database then confirms, under its guards, or the room is given back.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+import structlog
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.context import Context
+from computepool.hub.core.keyring import Keyring
+from computepool.hub.jobs import service
+from computepool.hub.jobs.brief import JobBrief, manifest_of
+from computepool.hub.jobs.ending import Ended, Requeued
+from computepool.hub.jobs.service import Lease, NewJob
+from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held, Line, give_room_back, grant_on, take_room
+from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.protocol.manifest import MANIFEST
+from computepool.protocol.signing import Signed
+
+log = structlog.get_logger()
+
+LEASE_BATCH = 64
+"""Most leases in one transaction."""
+LOOK_BEHIND = 64
+"""How many of one line are looked at when its first must wait for reasons of its own."""
+EPOCH_STEP = 2**40
+"""A fence is epoch times this, plus the attempt's number: greater than any before a restore."""
+AFTER_FAILURE_SECONDS = 1.0
+
+Downloads = Callable[[JobBrief], Mapping[str, tuple[str, ...]]]
+SubmitOnce = Callable[[Session, NewJob, list[Lease]], str | None]
+"""Stores the job, or returns the id of the one that the same request made before."""
+
+
+@dataclass(slots=True)
+class Placement:
+    waiting: Waiting
+    node: FleetNode
+    lease: Lease
+    manifest: Signed
+
+
+class Scheduler:
+    def __init__(self, context: Context, keyring: Keyring, downloads: Downloads) -> None:
+        self.fleet = Fleet()
+        self.queue = Queue()
+        self.briefs: dict[str, JobBrief] = {}
+        """Of every job that is not final."""
+        self._context = context
+        self._keyring = keyring
+        self._downloads = downloads
+        self._woken = asyncio.Event()
+
+    # ── new work ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def submit(self, job: NewJob, brief: JobBrief, store: SubmitOnce) -> str:
+        """Store the job, and lease what finds room, in one commit. Returns its id, or that of its earlier twin."""
+        waiting = [Waiting(brief, index, fence=0, attempts=0) for index in range(job.slices)]
+        placements = list(islice(self._place_each(waiting), LEASE_BATCH))
+        try:
+            earlier = await self._context.db.run(store, job, [one.lease for one in placements])
+        except BaseException:
+            self._give_back(placements)
+            raise
+        if earlier is not None:
+            self._give_back(placements)
+            return earlier
+        self.briefs[job.id] = brief
+        placed = {one.lease.slice_index for one in placements}
+        for one in waiting:
+            if one.slice_index not in placed:
+                self.queue.add(one)
+        self._deliver(placements)
+        if len(placements) < job.slices:
+            self.wake()  # room may have come while the commit was under way
+        return job.id
+
+    def offer_again(self, line: Line, attempt_id: str, job_id: str, manifest: Signed) -> bool:
+        """Its node never heard of the lease, because the hub was restarted. False if the job is not open any more."""
+        brief = self.briefs.get(job_id)
+        if brief is None:
+            return False
+        line.offer(attempt_id, manifest, self._downloads(brief))
+        return True
+
+    def taken_back(self, job_id: str, slice_index: int) -> None:
+        """A lost attempt goes on: its slice does not wait any more."""
+        self.queue.remove((job_id, slice_index))
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    async def run(self) -> None:
+        """The dispatch loop: sleeps until woken, then places whatever fits."""
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            try:
+                while placements := self._place_queued():
+                    await self._lease(placements)
+            except Exception:
+                log.exception("dispatch.failed")
+                self._wake_later(AFTER_FAILURE_SECONDS)
+
+    # ── what happened ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ended(self, node_id: str, ended: Ended) -> None:
+        """An attempt is over, and the commit that says so is durable."""
+        node = self.fleet.get(node_id)
+        if node is not None:
+            give_room_back(node, ended.attempt_id)
+        if ended.requeued is not None:
+            self._requeue(ended.requeued)
+        if ended.job_final:
+            self.briefs.pop(ended.job_id, None)
+        self.wake()
+
+    def canceled(self, job_id: str, *, final: bool) -> None:
+        brief = self.briefs.get(job_id)
+        if brief is not None:
+            self.queue.remove_job(job_id, brief.slices)
+        if final:
+            self.briefs.pop(job_id, None)
+
+    def restore(self, briefs: Iterable[JobBrief], waiting: Iterable[Waiting]) -> None:
+        """Fill the memory from the truth, on start."""
+        self.briefs.update((brief.job_id, brief) for brief in briefs)
+        for one in waiting:
+            self.queue.add(one)
+            self._wake_when_due(one)
+        self.wake()
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _requeue(self, requeued: Requeued) -> None:
+        brief = self.briefs.get(requeued.job_id)
+        if brief is None:
+            log.error("requeue.without_brief", job_id=requeued.job_id)
+            return
+        waiting = Waiting(
+            brief,
+            requeued.slice_index,
+            fence=requeued.fence,
+            attempts=requeued.fence % EPOCH_STEP,
+            avoid=requeued.avoid,
+            retry_at=requeued.retry_at,
+        )
+        self.queue.add(waiting)
+        self._wake_when_due(waiting)
+
+    def _place_queued(self) -> list[Placement]:
+        placements: list[Placement] = []
+        for needs, _head in self.queue.heads():
+            room = LEASE_BATCH - len(placements)
+            if room <= 0:
+                break
+            placements += islice(self._place_each(self.queue.line(needs, room + LOOK_BEHIND)), room)
+        for one in placements:
+            self.queue.remove(one.waiting.key)
+        return placements
+
+    def _place_each(self, line: Iterable[Waiting]) -> Iterable[Placement]:
+        """Slices of one line, in order. The first that nothing special holds back and that finds no room ends it."""
+        now = self._context.now()
+        for waiting in line:
+            due = waiting.retry_at is None or waiting.retry_at <= now
+            if not due and not waiting.avoid:
+                continue
+            node = self.fleet.choose(waiting.brief.requirements, waiting.avoid, avoided_too=due)
+            if node is not None:
+                yield self._place(waiting, node, now)
+            elif not waiting.avoid:
+                return
+
+    def _place(self, waiting: Waiting, node: FleetNode, now: datetime) -> Placement:
+        brief, context = waiting.brief, self._context
+        number = waiting.attempts + 1
+        fence = context.fence_epoch * EPOCH_STEP + number
+        attempt_id = context.new_id("attempt")
+        grant = grant_on(node, brief.requirements)
+        own = node.traits.owner_id == brief.owner_id
+        manifest = manifest_of(
+            brief,
+            hub_id=context.hub_id,
+            node_id=node.traits.node_id,
+            own=own,
+            attempt_id=attempt_id,
+            number=number,
+            slice_index=waiting.slice_index,
+            fence=fence,
+            gpus=grant.gpus,
+            now=now,
+        )
+        signed = self._keyring.sign(MANIFEST, manifest.to_bytes())
+        lease = Lease(
+            attempt_id=attempt_id,
+            job_id=brief.job_id,
+            slice_index=waiting.slice_index,
+            number=number,
+            fence=fence,
+            previous_fence=waiting.fence,
+            node_id=node.traits.node_id,
+            own=own,
+            manifest=signed.model_dump_json(),
+            owner_id=brief.owner_id,
+        )
+        take_room(node, Held(attempt_id, brief.job_id, fence, grant, renewed_at=context.clock.monotonic()))
+        return Placement(waiting, node, lease, signed)
+
+    async def _lease(self, placements: list[Placement]) -> None:
+        leases = [one.lease for one in placements]
+        try:
+            granted = await self._context.db.run(service.lease, leases, self._context.now())
+        except BaseException:
+            self._give_back(placements)
+            for one in placements:
+                one.waiting.removed = False
+                self.queue.add(one.waiting)
+            raise
+        refused = [one for one in placements if one.lease.attempt_id not in granted]
+        self._give_back(refused)  # canceled while we were at it
+        self._deliver(one for one in placements if one.lease.attempt_id in granted)
+
+    def _deliver(self, placements: Iterable[Placement]) -> None:
+        """Tell the nodes. One that went away meanwhile is told when it comes back."""
+        for one in placements:
+            if one.node.line is not None:
+                one.node.line.offer(one.lease.attempt_id, one.manifest, self._downloads(one.waiting.brief))
+
+    def _give_back(self, placements: Iterable[Placement]) -> None:
+        for one in placements:
+            give_room_back(one.node, one.lease.attempt_id)
+
+    def _wake_when_due(self, waiting: Waiting) -> None:
+        if waiting.retry_at is not None:
+            self._wake_later(max(0.0, (waiting.retry_at - self._context.now()).total_seconds()))
+
+    def _wake_later(self, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, self.wake)

@@ -1,0 +1,119 @@
+"""Why a job still waits: how many nodes each gate removed, in the order in which a person would ask."""
+
+from collections import Counter
+
+from pydantic import BaseModel
+
+from computepool.hub.market.feasibility import RULES, Gate, Traits, closed_gate
+from computepool.hub.market.requirements import MILLI, Requirements
+from computepool.hub.scheduling.fleet import Fleet
+from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.protocol.units import format_bytes
+
+
+class GateCount(BaseModel):
+    gate: Gate
+    removed: int
+    detail: str
+
+
+class WhySlice(BaseModel):
+    """Why one slice, or all slices that wait alike, have no node."""
+
+    slices: list[int]
+    nodes_total: int
+    gates: list[GateCount]
+    feasible: int
+    """Nodes that could run it, were they free and there."""
+    free: int
+    position: int
+    """How many slices would be served before it."""
+    summary: str
+    suggestions: list[str]
+
+
+def explain(fleet: Fleet, queue: Queue, waiting: Waiting, slices: list[int]) -> WhySlice:
+    needs = waiting.brief.requirements
+    removed = Counter(fleet.gate(needs, node) for node in fleet)
+    free = removed.pop(None, 0)
+    gates = [GateCount(gate=gate, removed=removed[gate], detail=_detail(gate, needs)) for gate in Gate if removed[gate]]
+    feasible = free + removed[Gate.STATE] + removed[Gate.BUSY]
+    return WhySlice(
+        slices=slices,
+        nodes_total=len(fleet),
+        gates=gates,
+        feasible=feasible,
+        free=free,
+        position=queue.ahead_of(waiting),
+        summary=_summary(len(fleet), feasible, removed, waiting),
+        suggestions=_suggestions(fleet, needs) if feasible == 0 else [],
+    )
+
+
+def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: Waiting) -> str:
+    if total == 0:
+        return "There is no node in the pool. Join one: the line that `computepool up` prints."
+    if feasible == 0:
+        return f"None of the {_nodes(total)} can ever run it as it is specified."
+    if removed[Gate.BUSY]:
+        return (
+            f"{_nodes(removed[Gate.BUSY])} could run it and {_is(removed[Gate.BUSY])} busy: it runs when one is free."
+        )
+    if waiting.retry_at is not None:
+        return f"It failed before, and is tried again at {waiting.retry_at:%H:%M:%S} UTC."
+    if removed[Gate.STATE]:
+        gone = removed[Gate.STATE]
+        return f"{_nodes(gone)} could run it, but {_is(gone)} offline, paused or draining."
+    return "A node is free: it starts at any moment."
+
+
+def _suggestions(fleet: Fleet, needs: Requirements) -> list[str]:
+    """Single changes of the spec that would find a node: each gate that is the only one in some node's way."""
+    found: dict[Gate, Traits] = {}
+    for node in fleet:
+        gate = closed_gate(needs, node.traits)
+        if gate is not None and gate not in found and _only_gate(needs, node.traits, gate):
+            found[gate] = node.traits
+    return [_suggestion(gate, traits) for gate, traits in found.items()]
+
+
+def _only_gate(needs: Requirements, node: Traits, gate: Gate) -> bool:
+    return all(passes(needs, node) for other, passes in RULES if other is not gate)
+
+
+def _suggestion(gate: Gate, node: Traits) -> str:
+    return {
+        Gate.NODE: f"leave out where.node: {node.node_id} would do",
+        Gate.TRUST: "where.trust: any would find a stranger's node",
+        Gate.COUNTRY: f"where.country: [{node.country}] would find a node",
+        Gate.TAGS: f"fewer tags: a node has [{', '.join(sorted(node.tags))}]",
+        Gate.ISOLATION: f"isolation: {node.isolation[-1] if node.isolation else 'process'} would find a node",
+        Gate.GPU: "gpu: " + (", ".join(gpu.slug for gpu in node.gpus) or "none") + " is what another node has",
+        Gate.CPUS: f"cpus: {node.cpu_millis / MILLI:g} would fit",
+        Gate.MEMORY: f"memory: {format_bytes(node.memory_bytes)} would fit",
+        Gate.DISK: f"disk: {format_bytes(node.disk_bytes)} would fit",
+    }[gate]
+
+
+def _detail(gate: Gate, needs: Requirements) -> str:
+    return {
+        Gate.NODE: f"not {needs.node_id}",
+        Gate.TRUST: "not yours (where.trust: mine)",
+        Gate.COUNTRY: f"not in {', '.join(sorted(needs.countries))}",
+        Gate.TAGS: f"without {', '.join(sorted(needs.tags))}",
+        Gate.ISOLATION: f"below {needs.least_isolation(own=False)}",
+        Gate.GPU: f"without {needs.gpu_count} such GPU(s)" if needs.gpu else "",
+        Gate.CPUS: f"fewer than {needs.cpu_millis / MILLI:g} cores",
+        Gate.MEMORY: f"less than {format_bytes(needs.memory_bytes)} of memory",
+        Gate.DISK: f"less than {format_bytes(needs.disk_bytes)} of disk",
+        Gate.STATE: "offline, paused or draining",
+        Gate.BUSY: "others are using it",
+    }[gate]
+
+
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,0 +1,12 @@
+"""Every table of the hub, so that one import knows the whole schema."""
+
+import computepool.hub.accounts.tables
+import computepool.hub.artifacts.tables
+import computepool.hub.core.idempotency
+import computepool.hub.core.keyring
+import computepool.hub.core.owners
+import computepool.hub.jobs.tables
+import computepool.hub.nodes.tables  # noqa: F401
+from computepool.hub.core.tables import Base
+
+metadata = Base.metadata
