@@ -32,6 +32,8 @@ PROTOCOL_VERSION = 1
 
 LOG_CHUNK_LIMIT_BYTES = 256 * 1024
 MESSAGE_LIMIT_BYTES = 4 * 1024 * 1024
+UPLOAD_PART_BYTES = 32 * 1024 * 1024
+"""What is uploaded travels in parts of this size; the last may be shorter."""
 
 
 class AttemptRef(Wire):
@@ -95,6 +97,8 @@ class UploadFile(Wire):
     path: str
     size_bytes: int
     digest: str
+    part_digests: tuple[str, ...] = ()
+    """Of each part, in order, when there is more than one: every URL is bound to the digest of what is put there."""
 
 
 class UploadRequest(AttemptRef):
@@ -115,6 +119,8 @@ class Gone(AttemptRef):
     """The agent no longer has it and never will: it crashed, or the machine was reset, in the middle."""
 
     type: Literal["gone"] = "gone"
+    sequence: int = 0
+    """Acknowledged like any report; repeated until then."""
     reason: str
 
 
@@ -182,7 +188,9 @@ class LogAck(AttemptRef):
 class UploadTarget(Wire):
     path: str
     urls: tuple[str, ...]
-    """One for each part, in order; empty when the hub has these bytes already."""
+    """One for each part, in order, "" for a part that is there already; none at all when everything is."""
+    headers: tuple[dict[str, str], ...] = ()
+    """What must be sent with each part, besides its Content-Length; in the order of `urls`."""
     part_bytes: int
 
 

@@ -1,0 +1,295 @@
+"""The agent: keeps a line to its hub, through restarts, blocked WebSockets and sleep, and looks after its attempts.
+
+Everything it needs from the world is passed in, so that many of them run in one process in virtual time. Canceling
+`run` is the same as killing the process: nothing is told, nothing is written; `Agent(parts).run()` with the same home
+is the restart.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from computepool.agent.clock import Clock, HubTime
+from computepool.agent.home import AgentHome, Identity, NodeRecord
+from computepool.agent.inputs import InputCache
+from computepool.agent.journal import Journal
+from computepool.agent.link.backoff import reconnect_delay_seconds
+from computepool.agent.link.base import Link, LinkUnavailable
+from computepool.agent.link.failover import STABLE_SECONDS, Baton
+from computepool.agent.link.handshake import Dismissed, HandshakeFailed, Standing, handshake
+from computepool.agent.outgoing import Outgoing
+from computepool.agent.output import PipeOutput
+from computepool.agent.ports import Connect, LinkKind, Offload, OpenOutput, Transfer
+from computepool.agent.sandbox.interface import Sandbox
+from computepool.agent.session import Session
+from computepool.agent.spool import LOG_LIMIT_BYTES
+from computepool.agent.supervisor import Supervisor
+from computepool.agent.workshop import Workshop
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.states import NodeState
+from computepool.protocol.timing import RECONNECT_LIMIT_IDLE_SECONDS, RECONNECT_LIMIT_WITH_JOB_SECONDS
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 5.0
+GOODBYE_SECONDS = 5.0
+"""When stopping, how long to wait for the hub to hear that the attempts are gone."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What an agent is made of."""
+
+    home: AgentHome
+    node: NodeRecord
+    identity: Identity
+    capacity: Capacity
+    instance_id: str
+    """Random for each start."""
+    agent_version: str
+    clock: Clock
+    rng: random.Random
+    offload: Offload
+    connect: Connect
+    sandboxes: Sequence[Sandbox]
+    """Those whose self-test held."""
+    transfer: Transfer
+    open_output: OpenOutput = PipeOutput
+    gpu_devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    log_limit_bytes: int = LOG_LIMIT_BYTES
+
+
+class Agent:
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._outgoing = Outgoing()
+        self._hub_time = HubTime(parts.clock)
+        self._shop = Workshop(
+            node=parts.node,
+            identity=parts.identity,
+            capacity=parts.capacity,
+            clock=parts.clock,
+            hub_time=self._hub_time,
+            offload=parts.offload,
+            sandboxes=parts.sandboxes,
+            journal=Journal(parts.home.journal),
+            cache=InputCache(parts.home.cache, parts.transfer, parts.offload),
+            transfer=parts.transfer,
+            outgoing=self._outgoing,
+            open_output=parts.open_output,
+            gpu_devices=parts.gpu_devices,
+            log_limit_bytes=parts.log_limit_bytes,
+        )
+        self._supervisor = Supervisor(self._shop, lambda: parts.home.save_node(self._shop.node))
+        self._baton = Baton(parts.rng)
+        self._failures = 0
+        self._prepared: Link | None = None
+        """A WebSocket that a probe opened while polling."""
+        self._leave = asyncio.Event()
+        self._connected: LinkKind | None = None
+        self._last_trouble = ""
+
+    # ── the owner's controls ──
+
+    def pause(self) -> None:
+        """Take the machine back, at once: what runs is ended and given back to the pool."""
+        self._set_state(NodeState.PAUSED)
+        self._supervisor.give_back_everything("owner")
+
+    def resume(self) -> None:
+        self._set_state(NodeState.ONLINE)
+
+    def drain(self) -> None:
+        """Take nothing new; `run` returns when what is here is finished and acknowledged."""
+        self._set_state(NodeState.DRAINING)
+        self._leave_if_drained()
+
+    async def stop(self) -> None:
+        """End everything now; `run` returns once the hub knows, or after a few seconds."""
+        self._set_state(NodeState.DRAINING)
+        self._supervisor.give_back_everything("the agent was stopped")
+        try:
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._supervisor.until_idle()
+        except TimeoutError:
+            log.warning("agent.stopped_unheard", extra={"attempts": len(self._supervisor.attempts)})
+        self._leave.set()
+
+    def _set_state(self, state: NodeState) -> None:
+        if state is not self._supervisor.state:
+            self._supervisor.state = state
+            log.info("node.state", extra={"state": state.value})
+            # Heartbeats carry it; one now, so that the hub does not learn of it ten seconds late.
+            self._outgoing.put_first(self._supervisor.heartbeat())
+
+    @property
+    def state(self) -> NodeState:
+        return self._supervisor.state
+
+    @property
+    def connected(self) -> LinkKind | None:
+        return self._connected
+
+    def status(self) -> dict[str, Any]:
+        return {
+            "node_id": self._parts.node.node_id,
+            "name": self._parts.node.name,
+            "hub_url": self._parts.node.hub_url,
+            "state": self._supervisor.state.value,
+            "link": None if self._connected is None else self._connected.value,
+            "trouble": self._last_trouble,
+            "clock_skew_seconds": round(self._hub_time.skew_seconds, 3),
+            "capacity": self._parts.capacity.model_dump(mode="json"),
+            "attempts": [
+                {
+                    "attempt_id": attempt.id,
+                    "job_id": attempt.manifest.job_id,
+                    "name": attempt.manifest.name,
+                    "state": "gone" if attempt.gone else attempt.state.value,
+                    "own": attempt.manifest.own,
+                }
+                for attempt in self._supervisor.attempts
+            ],
+        }
+
+    # ── its life ──
+
+    async def run(self) -> None:
+        """Until drained or stopped. Raises Dismissed when the hub does not want this node any more."""
+        await self._supervisor.recover()
+        self._supervisor.on_idle = self._leave_if_drained
+        self._leave_if_drained()
+        ticking = asyncio.ensure_future(self._tick())
+        left = asyncio.ensure_future(self._leave.wait())
+        try:
+            while not self._leave.is_set():
+                trouble = await self._connect_once(left)
+                if trouble and not self._leave.is_set():
+                    self._last_trouble = trouble
+                    await self._pause_before_next(left, trouble)
+        finally:
+            ticking.cancel()
+            left.cancel()
+            await asyncio.gather(ticking, left, return_exceptions=True)
+            await self._drop_prepared()
+            await self._supervisor.close()
+
+    async def end_jobs(self) -> None:
+        """The hub dismissed this node for good: nothing may go on running for nobody."""
+        self._supervisor.give_back_everything("the node was dismissed")
+        tasks = [attempt.task for attempt in self._supervisor.attempts if attempt.task and attempt.ended is None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            self._supervisor.tick()
+
+    def _leave_if_drained(self) -> None:
+        if self._supervisor.state is NodeState.DRAINING and not self._supervisor.is_busy:
+            self._leave.set()
+
+    async def _connect_once(self, left: "asyncio.Future[Any]") -> str:
+        """One line, from its opening to its end. Empty when the next should follow at once."""
+        clock = self._parts.clock
+        kind = LinkKind.WEBSOCKET if self._prepared is not None else self._baton.choose(clock.monotonic())
+        try:
+            link = await self._open(kind)
+        except LinkUnavailable as error:
+            self._baton.failed(kind, clock.monotonic(), blocked=error.blocked)
+            self._failures += 1
+            return f"{kind}: {error}"
+        began = clock.monotonic()
+        try:
+            reason = await self._talk(kind, link, left)
+        except HandshakeFailed as error:
+            await link.close()
+            self._baton.failed(kind, clock.monotonic())
+            self._failures += 1
+            return f"{kind}: {error}"
+        except Dismissed as goodbye:
+            await link.close()
+            if not goodbye.retry:
+                await self.end_jobs()
+                raise
+            self._failures += 1
+            return f"the hub said goodbye: {goodbye}"
+        finally:
+            self._connected = None
+        if self._prepared is not None:
+            return ""
+        if clock.monotonic() - began >= STABLE_SECONDS:
+            self._baton.held(kind)
+            self._failures = 1
+        else:
+            self._baton.failed(kind, clock.monotonic())
+            self._failures += 1
+        return f"{kind}: {reason}"
+
+    async def _open(self, kind: LinkKind) -> Link:
+        if self._prepared is not None:
+            link, self._prepared = self._prepared, None
+            return link
+        return await self._parts.connect(kind)
+
+    async def _talk(self, kind: LinkKind, link: Link, left: "asyncio.Future[Any]") -> str:
+        supervisor = self._supervisor
+        welcome = await handshake(
+            link,
+            node=self._shop.node,
+            identity=self._parts.identity,
+            instance_id=self._parts.instance_id,
+            agent_version=self._parts.agent_version,
+            standing=lambda: Standing(
+                capacity=self._parts.capacity,
+                holding=supervisor.holding(),
+                stream_id=supervisor.stream_id,
+                cursor=supervisor.cursor,
+                state=supervisor.state,
+            ),
+            hub_time=self._hub_time,
+        )
+        if supervisor.stream_id not in {None, welcome.stream_id}:
+            self._baton.hub_restarted()
+        self._connected = kind
+        self._last_trouble = ""
+        log.info("link.up", extra={"kind": kind.value, "skew_seconds": round(self._hub_time.skew_seconds, 3)})
+        session = Session(link, welcome, supervisor, self._outgoing, self._parts.clock)
+        if kind is LinkKind.WEBSOCKET:
+            return await session.run(left)
+        probe = asyncio.ensure_future(self._probe_websocket())
+        either = asyncio.ensure_future(asyncio.wait([probe, left], return_when=asyncio.FIRST_COMPLETED))
+        try:
+            return await session.run(either)
+        finally:
+            either.cancel()
+            probe.cancel()
+            await asyncio.gather(either, probe, return_exceptions=True)
+
+    async def _probe_websocket(self) -> None:
+        """While polling: done when a WebSocket is open again, ready to take over."""
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            now = self._parts.clock.monotonic()
+            if self._baton.wants_probe(now):
+                try:
+                    self._prepared = await self._parts.connect(LinkKind.WEBSOCKET)
+                    return
+                except LinkUnavailable as error:
+                    log.info("link.still_blocked", extra={"reason": str(error)})
+                    self._baton.probe_failed(now)
+
+    async def _drop_prepared(self) -> None:
+        if self._prepared is not None:
+            link, self._prepared = self._prepared, None
+            await link.close()
+
+    async def _pause_before_next(self, left: "asyncio.Future[Any]", trouble: str) -> None:
+        busy = self._supervisor.is_busy
+        limit = RECONNECT_LIMIT_WITH_JOB_SECONDS if busy else RECONNECT_LIMIT_IDLE_SECONDS
+        delay = reconnect_delay_seconds(self._failures, limit, self._parts.rng)
+        log.info("link.down", extra={"reason": trouble, "retry_seconds": round(delay, 2)})
+        await asyncio.wait([left], timeout=delay)

@@ -1,0 +1,107 @@
+"""One attempt that this node holds, in memory: where it is, what it still has to tell, how it was asked to end."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from computepool.agent.journal import Ended
+from computepool.agent.logs import LogSender
+from computepool.agent.reports import Reports
+from computepool.agent.spool import LogSpool
+from computepool.protocol.manifest import Manifest
+from computepool.protocol.messages import AttemptRef, Holding, UploadGrant, UploadRequest
+from computepool.protocol.receipt import EndReason
+from computepool.protocol.signing import Signed
+from computepool.protocol.states import AttemptState
+
+
+class EndMode(StrEnum):
+    FINISH = "finish"
+    """The hub gets a receipt that says why."""
+    GONE = "gone"
+    """The node gives it back: no receipt, only word that it is gone."""
+    FORGET = "forget"
+    """The hub does not want to hear of it any more."""
+
+
+@dataclass(frozen=True)
+class EndRequest:
+    mode: EndMode
+    reason: EndReason = EndReason.CANCELED
+    detail: str = ""
+    grace_seconds: float = 0.0
+
+    def outranks(self, other: "EndRequest | None") -> bool:
+        """A later wish counts only where it goes further: who was told to forget an attempt does not report on it."""
+        order = list(EndMode)
+        return other is None or order.index(self.mode) > order.index(other.mode)
+
+
+@dataclass(eq=False)
+class Attempt:
+    signed: Signed
+    manifest: Manifest
+    downloads: dict[str, tuple[str, ...]]
+    spool: LogSpool
+    log: LogSender
+    reports: Reports = field(default_factory=Reports)
+    state: AttemptState = AttemptState.LEASED
+    folder: str | None = None
+    """The job's folder, once it was made."""
+    ended: Ended | None = None
+    """Set once the command is gone, or never was: the attempt uses no room from then on."""
+    ending: EndRequest | None = None
+    on_end_request: Callable[[EndRequest], None] | None = None
+    """What can be interrupted right now: the running command, a download, an upload."""
+    uploading: UploadRequest | None = None
+    granted: asyncio.Future[UploadGrant] | None = None
+    upload_requests: int = 0
+    gone: bool = False
+    task: asyncio.Task[None] | None = None
+    over_at: float = 0.0
+    """When its result was ready, on the elapsed-time clock: results are kept for a day."""
+    started_monotonic: float | None = None
+
+    @property
+    def id(self) -> str:
+        return self.manifest.attempt_id
+
+    @property
+    def ref(self) -> AttemptRef:
+        return AttemptRef(attempt_id=self.manifest.attempt_id, fence=self.manifest.fence)
+
+    @property
+    def holding(self) -> Holding:
+        return Holding(attempt_id=self.manifest.attempt_id, fence=self.manifest.fence, state=self.state)
+
+    def is_named_by(self, message: AttemptRef) -> bool:
+        return message.attempt_id == self.manifest.attempt_id and message.fence == self.manifest.fence
+
+    @property
+    def takes_room(self) -> bool:
+        return self.ended is None and self.ending is None and not self.gone
+
+    def ran_seconds(self, now: float) -> float:
+        return 0.0 if self.started_monotonic is None else now - self.started_monotonic
+
+    def request_end(self, request: EndRequest) -> bool:
+        """Ask it to end; whether this changed anything."""
+        if not request.outranks(self.ending):
+            return False
+        self.ending = request
+        if self.on_end_request is not None:
+            self.on_end_request(request)
+        return True
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Tells, in its own task, an interruption asked for here from the end of the agent itself."""
+        task = asyncio.current_task()
+        return self.ending is not None and (task is None or not task.cancelling())
+
+    def grant(self, grant: UploadGrant) -> None:
+        if self.uploading is not None and grant.request == self.uploading.request:
+            self.uploading = None
+            if self.granted is not None and not self.granted.done():
+                self.granted.set_result(grant)

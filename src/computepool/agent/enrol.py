@@ -1,0 +1,138 @@
+"""How this machine becomes a node: `join` makes the keys, shows them to the hub, and pins the hub's."""
+
+import json
+import socket
+from typing import Any
+
+import httpx
+from pydantic import ValidationError
+
+from computepool.agent.home import AgentHome, NodeRecord
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.enrol import ENROL_PROOF, EnrolReply, EnrolRequest, enrol_proof_body
+
+ENROL_PATH = "/api/v1/nodes/enroll"
+TIMEOUT_SECONDS = 30.0
+
+
+class JoinFailed(Exception):
+    """This machine did not become a node. The message says why, and what to do."""
+
+    def __init__(self, message: str, code: str = "join_failed") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+_NEW_TOKEN = "Make a new one on the pool's side with `computepool node join-token`, or in the web app."
+_ADVICE = {
+    "join_token_expired": f"This token has expired. {_NEW_TOKEN}",
+    "join_token_used": f"This token was used already. {_NEW_TOKEN}",
+    "join_token_unknown": f"The hub does not know this token. Copy the whole of it, or make a new one. {_NEW_TOKEN}",
+}
+
+
+def join(
+    home: AgentHome,
+    url: str,
+    token: str,
+    *,
+    capacity: Capacity,
+    agent_version: str,
+    name: str | None = None,
+    country: str | None = None,
+    tags: tuple[str, ...] = (),
+    replace: str | None = None,
+    client: httpx.Client | None = None,
+) -> NodeRecord:
+    """Enrol this machine with the hub at `url`; its record is stored in `home`, with the hub's keys pinned."""
+    if home.is_enrolled():
+        known = home.node()
+        raise JoinFailed(
+            f"this machine is node {known.node_id} of {known.hub_url} already. Start it with `computepool agent start`;"
+            " to join another pool beside it, use another --home",
+            "already_joined",
+        )
+    hub_url = _hub_url(url)
+    home.prepare()
+    identity = home.identity()
+    sign_key, seal_key = identity.public_sign_key, identity.public_seal_key
+    try:
+        request = EnrolRequest(
+            token=token.strip(),
+            name=name or socket.gethostname()[:64] or "node",
+            country=country.upper() if country else None,
+            tags=tags,
+            sign_key=sign_key,
+            seal_key=seal_key,
+            signature=identity.sign(ENROL_PROOF, enrol_proof_body(token.strip(), sign_key, seal_key)).signature,
+            capacity=capacity,
+            agent_version=agent_version,
+            replace=replace,
+        )
+    except ValidationError as error:
+        raise JoinFailed(_field_problem(error), "invalid") from None
+    reply = _enrol(hub_url, request, client)
+    node = NodeRecord(hub_url=hub_url, hub_id=reply.hub_id, node_id=reply.node_id, name=reply.name, hub_keys=reply.keys)
+    home.save_node(node)
+    return node
+
+
+def _hub_url(url: str) -> str:
+    text = url.strip().rstrip("/")
+    if "://" not in text:
+        text = f"http://{text}"
+    parsed = httpx.URL(text)
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise JoinFailed(f"{url} is not a hub's address; it looks like https://pool.example.org", "invalid_url")
+    return text
+
+
+def _enrol(hub_url: str, request: EnrolRequest, client: httpx.Client | None) -> EnrolReply:
+    post = client.post if client is not None else httpx.post
+    try:
+        response = post(
+            hub_url + ENROL_PATH,
+            content=request.to_bytes(),
+            headers={"Content-Type": "application/json"},
+            timeout=TIMEOUT_SECONDS,
+        )
+    except httpx.HTTPError as error:
+        raise JoinFailed(
+            f"the hub at {hub_url} cannot be reached ({error}). Check the address, and that the hub runs", "unreachable"
+        ) from None
+    if response.is_success:
+        try:
+            return EnrolReply.model_validate_json(response.content)
+        except ValidationError:
+            raise JoinFailed(f"what answers at {hub_url} is not a ComputePool hub", "not_a_hub") from None
+    raise _refusal(hub_url, response)
+
+
+def _refusal(hub_url: str, response: httpx.Response) -> JoinFailed:
+    error = _error_of(response)
+    if error is None:
+        return JoinFailed(
+            f"what answers at {hub_url} is not a ComputePool hub (HTTP {response.status_code})", "not_a_hub"
+        )
+    code = str(error.get("code", "refused"))
+    advice = _ADVICE.get(code)
+    if advice is None:
+        hint = error.get("hint")
+        advice = f"{error.get('message', 'the hub refused')}" + (f". {hint}" if hint else "")
+    return JoinFailed(advice, code)
+
+
+def _error_of(response: httpx.Response) -> dict[str, Any] | None:
+    try:
+        body = response.json()
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return None
+    error = body.get("error") if isinstance(body, dict) else None
+    return error if isinstance(error, dict) else None
+
+
+def _field_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    hint = " (a country is two letters, such as IN)" if field == "country" else ""
+    return f"{field}: {first['msg']}{hint}"

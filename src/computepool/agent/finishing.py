@@ -1,0 +1,138 @@
+"""An attempt's last part: its outputs go up, its log arrives whole, its receipt is signed and handed over."""
+
+import asyncio
+import hashlib
+import logging
+from pathlib import Path
+
+from computepool.agent.attempt import Attempt, EndMode, EndRequest
+from computepool.agent.disk import is_disk_trouble
+from computepool.agent.journal import Ended
+from computepool.agent.outputs import Collected, OutputsRefused, collect, has_nothing_to_keep
+from computepool.agent.uploads import UploadFailed, Uploads
+from computepool.agent.workshop import Workshop
+from computepool.protocol.messages import Finished, UploadFile, UploadGrant, UploadRequest
+from computepool.protocol.receipt import RECEIPT, EndReason, Receipt, Usage
+from computepool.protocol.states import AttemptState
+
+log = logging.getLogger(__name__)
+
+DETAIL_LIMIT_CHARS = 500
+_KEPT_AFTER = frozenset({EndReason.EXITED, EndReason.MEMORY, EndReason.RUNTIME})
+"""Ends after which what the job had written so far is still worth keeping."""
+
+
+async def finish(shop: Workshop, attempt: Attempt, ended: Ended) -> None:
+    """Leaves a `Finished` among the attempt's reports, unless it was told meanwhile that nobody wants one."""
+    attempt.state = AttemptState.FINISHING
+    files: tuple[Collected, ...] = ()
+    if ended.started_at is not None and ended.reason in _KEPT_AFTER and attempt.folder is not None:
+        ended, files = await _keep_outputs(shop, attempt, ended, Path(attempt.folder))
+    await attempt.log.delivered()
+    if attempt.ending is not None and attempt.ending.mode is not EndMode.FINISH:
+        return
+    receipt = _receipt(shop, attempt, ended, files)
+    finished = Finished(
+        attempt_id=attempt.id,
+        fence=attempt.manifest.fence,
+        sequence=attempt.reports.next_sequence(),
+        receipt=shop.identity.sign(RECEIPT, receipt.to_bytes()),
+    )
+    attempt.over_at = shop.clock.monotonic()
+    attempt.reports.add(finished, attempt.over_at)
+    shop.outgoing.put(finished)
+    log.info(
+        "attempt.finished",
+        extra={"attempt_id": attempt.id, "reason": receipt.reason.value, "exit_code": receipt.exit_code},
+    )
+
+
+async def _keep_outputs(
+    shop: Workshop, attempt: Attempt, ended: Ended, folder: Path
+) -> tuple[Ended, tuple[Collected, ...]]:
+    globs = attempt.manifest.outputs
+    if has_nothing_to_keep(folder, globs):
+        return ended, ()
+    work = asyncio.ensure_future(_collect_and_upload(shop, attempt, folder))
+
+    def interrupt(_: EndRequest) -> None:
+        work.cancel()
+
+    attempt.on_end_request = interrupt
+    try:
+        files, left_out = await work
+    except asyncio.CancelledError:
+        if attempt.ending is None or not attempt.was_interrupted:
+            raise
+        return _changed(ended, attempt.ending.reason, attempt.ending.detail), ()
+    except OutputsRefused as error:
+        return _outputs_lost(ended, EndReason.OUTPUTS, str(error)), ()
+    except UploadFailed as error:
+        return _outputs_lost(ended, EndReason.SANDBOX, str(error)), ()
+    except OSError as error:
+        reason = EndReason.NODE_DISK if is_disk_trouble(error) else EndReason.SANDBOX
+        return _outputs_lost(ended, reason, f"the outputs could not be read on the node: {error}"), ()
+    except Exception as error:
+        log.exception("outputs.fault", extra={"attempt_id": attempt.id})
+        return _outputs_lost(ended, EndReason.SANDBOX, f"fault of the agent: {type(error).__name__}: {error}"), ()
+    finally:
+        attempt.on_end_request = None
+    if left_out:
+        note = f"{left_out} links or special files among the outputs were left out"
+        ended = _changed(ended, ended.reason, f"{ended.detail}; {note}".lstrip("; "))
+    return ended, files
+
+
+async def _collect_and_upload(shop: Workshop, attempt: Attempt, folder: Path) -> tuple[tuple[Collected, ...], int]:
+    collection = await shop.offload(collect, folder, attempt.manifest.outputs)
+    if collection.files:
+        shop.tell(attempt, "finishing")
+
+        async def ask(files: tuple[UploadFile, ...]) -> UploadGrant:
+            attempt.upload_requests += 1
+            attempt.granted = asyncio.get_running_loop().create_future()
+            attempt.uploading = UploadRequest(
+                attempt_id=attempt.id, fence=attempt.manifest.fence, request=attempt.upload_requests, files=files
+            )
+            shop.outgoing.put(attempt.uploading)
+            return await attempt.granted
+
+        await Uploads(folder, shop.transfer, ask).put_all(collection.files)
+    return collection.files, collection.left_out
+
+
+def _outputs_lost(ended: Ended, reason: EndReason, detail: str) -> Ended:
+    """A job that failed anyway keeps its own reason; one that went well did not, without its outputs."""
+    if ended.reason is EndReason.EXITED and ended.exit_code == 0:
+        return _changed(ended, reason, detail)
+    return _changed(ended, ended.reason, f"{ended.detail}; outputs: {detail}".lstrip("; "))
+
+
+def _changed(ended: Ended, reason: EndReason, detail: str) -> Ended:
+    return ended.model_copy(update={"reason": reason, "detail": detail})
+
+
+def _receipt(shop: Workshop, attempt: Attempt, ended: Ended, files: tuple[Collected, ...]) -> Receipt:
+    manifest = attempt.manifest
+    return Receipt(
+        node_id=manifest.node_id,
+        job_id=manifest.job_id,
+        attempt_id=manifest.attempt_id,
+        fence=manifest.fence,
+        spec_digest=manifest.spec_digest,
+        manifest_digest="sha256:" + hashlib.sha256(attempt.signed.body.encode()).hexdigest(),
+        isolation=ended.isolation,
+        exit_code=ended.exit_code,
+        reason=ended.reason,
+        detail=ended.detail[:DETAIL_LIMIT_CHARS],
+        log_bytes=ended.log.size_bytes,
+        log_digest=ended.log.digest,
+        outputs=tuple(file.ref for file in files),
+        usage=Usage(
+            running_seconds=ended.running_seconds,
+            cpu_seconds=ended.cpu_seconds,
+            peak_memory_bytes=ended.peak_memory_bytes,
+        ),
+        started_at=ended.started_at,
+        finished_at=ended.finished_at,
+    )

@@ -1,0 +1,139 @@
+"""Inputs by digest: from the cache, or downloaded, resumed where it broke off, and checked before anybody sees it."""
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from computepool.agent.ports import Offload, Transfer, TransferFailed
+from computepool.protocol.manifest import BundleRef
+
+log = logging.getLogger(__name__)
+
+DOWNLOAD_TRIES = 8
+RETRY_SECONDS = 1.0
+RETRY_LIMIT_SECONDS = 30.0
+CACHE_LIMIT_BYTES = 20 * 1024**3
+
+
+class InputFailed(Exception):
+    """An input could not be had on this node, or is not what its digest says."""
+
+
+class InputCache:
+    def __init__(
+        self, folder: Path, transfer: Transfer, offload: Offload, *, limit_bytes: int = CACHE_LIMIT_BYTES
+    ) -> None:
+        self._folder = folder
+        self._transfer = transfer
+        self._offload = offload
+        self._limit_bytes = limit_bytes
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def get(self, bundle: BundleRef, urls: tuple[str, ...]) -> Path:
+        """The file with these bytes. Two attempts that want it at once download it once."""
+        kind, _, name = bundle.digest.partition(":")
+        if kind != "sha256" or len(name) != 64 or not name.isalnum():
+            raise InputFailed(f"{bundle.digest!r} is not a SHA-256 digest")
+        path = self._folder / name
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        try:
+            async with lock:
+                if not _is_whole(path, bundle.size_bytes):
+                    await self._download(path, bundle, urls)
+                    await self._offload(self._prune, path)
+        finally:
+            if not lock.locked():
+                self._locks.pop(name, None)
+        return path
+
+    def clear_partial(self) -> None:
+        for path in self._folder.glob("*.part"):
+            path.unlink(missing_ok=True)
+
+    async def _download(self, path: Path, bundle: BundleRef, urls: tuple[str, ...]) -> None:
+        if not urls:
+            raise InputFailed(f"the hub named no place to get {bundle.digest} from")
+        partial = path.with_suffix(".part")
+        try:
+            with partial.open("wb") as file:
+                parts = _Parts(file, bundle.size_bytes)
+                for url in urls:
+                    await self._download_part(url, parts)
+                parts.check(bundle)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    async def _download_part(self, url: str, parts: "_Parts") -> None:
+        parts.next_part()
+        for attempt in range(DOWNLOAD_TRIES):
+            try:
+                await self._transfer.download(url, offset=parts.part_bytes, sink=parts)
+                return
+            except TransferFailed as error:
+                if not error.retry or attempt == DOWNLOAD_TRIES - 1:
+                    raise InputFailed(str(error)) from None
+                log.info("input.retry", extra={"reason": str(error), "have_bytes": parts.part_bytes})
+            await asyncio.sleep(min(RETRY_SECONDS * 2**attempt, RETRY_LIMIT_SECONDS))
+
+    def _prune(self, keep: Path) -> None:
+        """Keep the cache within its limit: what was used longest ago goes first."""
+        files = [(entry.stat(), Path(entry.path)) for entry in os.scandir(self._folder) if entry.is_file()]
+        total = sum(stat.st_size for stat, _ in files)
+        for stat, path in sorted(files, key=lambda item: item[0].st_mtime):
+            if total <= self._limit_bytes:
+                return
+            if path != keep and path.suffix != ".part":
+                path.unlink(missing_ok=True)
+                total -= stat.st_size
+
+
+class _Parts:
+    """One file put together from parts, each of which may break off and go on, or begin again."""
+
+    def __init__(self, file: BinaryIO, limit_bytes: int) -> None:
+        self._file = file
+        self._limit = limit_bytes
+        self._hash = self._hash_at_part = hashlib.sha256()
+        self._part_start = 0
+        self.part_bytes = 0
+
+    def next_part(self) -> None:
+        self._part_start += self.part_bytes
+        self.part_bytes = 0
+        self._hash_at_part = self._hash.copy()
+
+    def begin(self, offset: int) -> None:
+        if offset != self.part_bytes:
+            self._hash = self._hash_at_part.copy()
+            self.part_bytes = 0
+            self._file.seek(self._part_start)
+            self._file.truncate()
+
+    def write(self, data: bytes) -> None:
+        if self._part_start + self.part_bytes + len(data) > self._limit:
+            raise InputFailed(f"the download is larger than the {self._limit} bytes it should have")
+        self._file.write(data)
+        self._hash.update(data)
+        self.part_bytes += len(data)
+
+    def check(self, bundle: BundleRef) -> None:
+        size, digest = self._part_start + self.part_bytes, "sha256:" + self._hash.hexdigest()
+        if size != bundle.size_bytes or digest != bundle.digest:
+            raise InputFailed(f"what was downloaded is {digest} of {size} bytes, not {bundle.digest}")
+
+
+def _is_whole(path: Path, size_bytes: int) -> bool:
+    """A file gets its name only after it was checked, and the folder is closed to everybody else."""
+    try:
+        if path.stat().st_size != size_bytes:
+            return False
+    except FileNotFoundError:
+        return False
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return True

@@ -1,0 +1,70 @@
+"""The line as one WebSocket, opened from here."""
+
+import contextlib
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
+
+from computepool.agent.link.base import Link, LinkClosed, LinkUnavailable
+from computepool.protocol.messages import MESSAGE_LIMIT_BYTES
+
+LINK_PATH = "/api/v1/agent/link"
+OPEN_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
+WRITE_BUFFER_BYTES = 256 * 1024
+"""Beyond this much on its way, a send waits: what is behind it stays on the node's disk."""
+
+_HUB_IS_AWAY = frozenset({429, 502, 503, 504})
+"""Answers of a proxy in front of a hub that restarts; they say nothing about WebSockets."""
+
+
+class WebSocketLink:
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+
+    async def send(self, raw: bytes) -> None:
+        try:
+            await self._connection.send(raw, text=True)
+        except ConnectionClosed as closed:
+            raise LinkClosed(str(closed)) from None
+
+    async def receive(self) -> bytes:
+        try:
+            data = await self._connection.recv(decode=False)
+        except ConnectionClosed as closed:
+            raise LinkClosed(str(closed)) from None
+        return data
+
+    async def close(self) -> None:
+        with contextlib.suppress(WebSocketException, OSError):
+            await self._connection.close()
+
+
+def link_url(hub_url: str) -> str:
+    """`https://hub` becomes `wss://hub/api/v1/agent/link`."""
+    return "ws" + hub_url.removeprefix("http") + LINK_PATH
+
+
+async def open_websocket(hub_url: str, agent_version: str) -> Link:
+    try:
+        # No compression: logs are small pieces, and a context per agent costs the hub memory. No pings: heartbeats
+        # are answered, so they find a dead line on their own.
+        connection = await connect(
+            link_url(hub_url),
+            compression=None,
+            ping_interval=None,
+            max_size=MESSAGE_LIMIT_BYTES,
+            open_timeout=OPEN_SECONDS,
+            close_timeout=CLOSE_SECONDS,
+            write_limit=WRITE_BUFFER_BYTES,
+            user_agent_header=f"computepool-agent/{agent_version}",
+        )
+    except InvalidStatus as refused:
+        status = refused.response.status_code
+        message = f"the WebSocket was answered with HTTP {status}"
+        raise LinkUnavailable(message, blocked=status not in _HUB_IS_AWAY) from None
+    except InvalidHandshake as strange:
+        raise LinkUnavailable(f"no WebSocket was spoken: {strange}", blocked=True) from None
+    except (TimeoutError, OSError, WebSocketException) as error:
+        raise LinkUnavailable(f"{type(error).__name__}: {error}".rstrip(": ")) from None
+    return WebSocketLink(connection)

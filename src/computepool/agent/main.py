@@ -1,0 +1,136 @@
+"""Wires the real parts together: the agent as a program."""
+
+import asyncio
+import contextlib
+import logging
+import random
+import secrets
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from computepool.agent.agent import Agent, Parts
+from computepool.agent.clock import SystemClock
+from computepool.agent.control import serve_control
+from computepool.agent.detect import detect
+from computepool.agent.home import AgentHome
+from computepool.agent.link.connections import Connections
+from computepool.agent.ports import offload_to_threads
+from computepool.agent.sandbox import Sandbox, available_sandboxes, self_test
+from computepool.agent.transfer import HttpTransfer
+from computepool.protocol.capacity import Capacity
+
+log = logging.getLogger(__name__)
+
+
+def agent_version() -> str:
+    try:
+        return version("computepool")
+    except PackageNotFoundError:
+        return "0"
+
+
+def sandboxes_of(home: AgentHome) -> list[Sandbox]:
+    """Every sandbox of this machine, proven or not."""
+    return available_sandboxes(home.root, offload=offload_to_threads, hidden=(home.root.parent,))
+
+
+async def proven_sandboxes(home: AgentHome) -> list[Sandbox]:
+    """The sandboxes whose self-test holds here, strongest first. Others are not offered to anybody."""
+    proven = []
+    for sandbox in sandboxes_of(home):
+        result = await self_test(sandbox)
+        if result.ok:
+            proven.append(sandbox)
+        else:
+            log.warning("sandbox.unproven", extra={"level": sandbox.level.value, "why": "; ".join(result.problems)})
+            await sandbox.close()
+    return proven
+
+
+async def measure(home: AgentHome) -> Capacity:
+    """What this machine can offer, for `join`."""
+    home.prepare()
+    sandboxes = await proven_sandboxes(home)
+    try:
+        return (await offload_to_threads(detect, home.root)).capacity(sandboxes)
+    finally:
+        for sandbox in sandboxes:
+            await sandbox.close()
+
+
+async def run_agent(
+    home: AgentHome,
+    *,
+    sandboxes: Sequence[Sandbox] | None = None,
+    handle_signals: bool = True,
+    on_ready: Callable[[Agent], Awaitable[None]] | None = None,
+) -> None:
+    """Run the agent of this home until it is drained or stopped. Raises HomeError, Dismissed."""
+    home.prepare()
+    with home.lock():
+        async with _real_agent(home, sandboxes) as agent:
+            with _signals(agent) if handle_signals else contextlib.nullcontext():
+                async with serve_control(agent, home.socket_path):
+                    if on_ready is not None:
+                        await on_ready(agent)
+                    await agent.run()
+
+
+@contextlib.asynccontextmanager
+async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> AsyncIterator[Agent]:
+    node, identity = home.node(), home.identity()
+    clock, rng = SystemClock(), random.SystemRandom()
+    proven = list(sandboxes) if sandboxes is not None else await proven_sandboxes(home)
+    hardware = await offload_to_threads(detect, home.root)
+    connections = Connections(node, identity, agent_version(), rng)
+    transfer = HttpTransfer(node.hub_url)
+    try:
+        yield Agent(
+            Parts(
+                home=home,
+                node=node,
+                identity=identity,
+                capacity=hardware.capacity(proven),
+                instance_id=secrets.token_hex(16),
+                agent_version=agent_version(),
+                clock=clock,
+                rng=rng,
+                offload=offload_to_threads,
+                connect=connections,
+                sandboxes=proven,
+                transfer=transfer,
+                gpu_devices=hardware.gpu_devices,
+            )
+        )
+    finally:
+        await connections.close()
+        await transfer.close()
+        for sandbox in proven:
+            await sandbox.close()
+
+
+@contextlib.contextmanager
+def _signals(agent: Agent) -> Iterator[None]:
+    """SIGTERM drains: heartbeats go on until what runs is done. Ctrl-C, or a second SIGTERM, gives it back."""
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def stop() -> None:
+        if not tasks:
+            tasks.add(asyncio.ensure_future(agent.stop()))
+
+    def terminate() -> None:
+        if agent.state == "draining":
+            stop()
+        else:
+            log.info("agent.draining", extra={"hint": "signal again to stop at once"})
+            agent.drain()
+
+    loop.add_signal_handler(signal.SIGTERM, terminate)
+    loop.add_signal_handler(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+        loop.remove_signal_handler(signal.SIGINT)

@@ -1,0 +1,251 @@
+"""What a job leaves to be kept: everything under its output folder, and what its globs match where it worked.
+
+The job may be hostile: its folders are read through directory descriptors, no link is followed anywhere, and only
+regular files count. A link to /etc/passwd is left out, not read.
+"""
+
+import contextlib
+import errno
+import fnmatch
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from computepool.agent.placement import OUTPUT, WORK
+from computepool.protocol.receipt import OutputRef
+
+MAX_FILES = 5_000
+MAX_ENTRIES = 1_000_000
+"""Names that are looked at, kept or not."""
+MAX_DEPTH = 64
+MAX_PATH_BYTES = 1024
+MAX_REFERENCE_BYTES = 2 * 1024 * 1024
+"""Of all names and digests together: they travel in one receipt."""
+_PIECE_BYTES = 1024 * 1024
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NO_FOLDER = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+_REFERENCE_OVERHEAD_BYTES = 130
+
+
+class OutputsRefused(Exception):
+    """What is to be kept cannot be: too many files, or unreadable. The renter's to mend."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    path: str
+    """Its name among the job's outputs."""
+    place: str
+    """Where it lies in the job's folder."""
+    size_bytes: int
+    digest: str
+
+    @property
+    def ref(self) -> OutputRef:
+        return OutputRef(path=self.path, digest=self.digest, size_bytes=self.size_bytes)
+
+
+@dataclass(frozen=True)
+class Collection:
+    files: tuple[Collected, ...] = ()
+    left_out: int = 0
+    """Links and special files."""
+
+
+def has_nothing_to_keep(folder: Path, globs: Sequence[str]) -> bool:
+    """The common case, found with one look and no thread."""
+    if globs:
+        return False
+    try:
+        with _opened(str(folder)) as root, _opened(OUTPUT, root) as fd, os.scandir(fd) as entries:
+            return next(entries, None) is None
+    except OSError as error:
+        return error.errno in _NO_FOLDER
+
+
+def collect(folder: Path, globs: Sequence[str]) -> Collection:
+    """Find and hash what is to be kept. Blocking. Raises OutputsRefused, or OSError for the node's own trouble."""
+    walk = _Walk()
+    found: dict[str, Collected] = {}
+    with _opened(str(folder)) as root:
+        for place, relative in walk.files(root, OUTPUT, None):
+            found[relative] = _hashed(root, place, relative)
+        if globs:
+            matcher = GlobMatcher(globs)
+            for place, relative in walk.files(root, WORK, matcher):
+                # Both may hold the same name; neither is lost.
+                name = relative if relative not in found else f"{WORK}/{relative}"
+                if name in found:
+                    raise OutputsRefused(f"two outputs want the name {name!r}")
+                found[name] = _hashed(root, place, name)
+    return Collection(tuple(found.values()), walk.left_out)
+
+
+def open_collected(folder: Path, file: Collected) -> BinaryIO:
+    """The same file again, for its upload."""
+    with _opened(str(folder)) as root:
+        return _open_file(root, file.place)
+
+
+class GlobMatcher:
+    """`*`, `?` and `[…]` stay within a name, a `**` crosses folders; a pattern that matches a folder takes all of it.
+
+    Steps through names, keeping the set of places in the patterns where it could be: whatever a renter writes, a path
+    costs no more than its length times the patterns'.
+    """
+
+    def __init__(self, globs: Sequence[str]) -> None:
+        self._patterns = [_compile(glob) for glob in globs]
+
+    def matches(self, relative: str) -> bool:
+        return any(_step_through(pattern, relative)[0] for pattern in self._patterns)
+
+    def may_contain(self, folder: str) -> bool:
+        """Whether anything below this folder could match: a folder full of packages is not walked for `out/**`."""
+        return any(any(_step_through(pattern, folder)) for pattern in self._patterns)
+
+
+_Pattern = list[re.Pattern[str] | None]
+"""One step per name; None is `**`."""
+
+
+def _compile(glob: str) -> _Pattern:
+    names = [name for name in glob.strip().split("/") if name not in {"", "."}]
+    return [None if name == "**" else re.compile(fnmatch.translate(name)) for name in names] or [None]
+
+
+def _step_through(pattern: _Pattern, path: str) -> tuple[bool, bool]:
+    """(the pattern matches the path or a folder above it, it could match something below)."""
+    places = _with_skips(pattern, {0})
+    for name in path.split("/"):
+        reached = set()
+        for place in places:
+            step = pattern[place]
+            if step is None:
+                reached.add(place)
+                if place == len(pattern) - 1:
+                    return True, True
+            elif step.match(name):
+                reached.add(place + 1)
+        places = _with_skips(pattern, reached)
+        if len(pattern) in places:
+            return True, True
+    return False, bool(places)
+
+
+def _with_skips(pattern: _Pattern, places: set[int]) -> set[int]:
+    """A `**` may also stand for nothing; but one at the end wants at least a name, so that it is not its own folder."""
+    result = set()
+    for start in places:
+        place = start
+        result.add(place)
+        while place < len(pattern) - 1 and pattern[place] is None:
+            place += 1
+            result.add(place)
+    return result
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.left_out = 0
+        self._entries = 0
+        self._files = 0
+        self._reference_bytes = 0
+
+    def files(self, root: int, top: str, matcher: GlobMatcher | None) -> Iterator[tuple[str, str]]:
+        """(place in the job's folder, name below `top`) of every regular file that is to be kept."""
+        pending = [""]
+        while pending:
+            folder = pending.pop()
+            place = f"{top}/{folder}" if folder else top
+            with contextlib.ExitStack() as stack:
+                try:
+                    fd = stack.enter_context(_opened(place, root))
+                except OSError as error:
+                    if error.errno in _NO_FOLDER:
+                        # The job removed it, or put a link in its place.
+                        continue
+                    raise OutputsRefused(f"{place!r} cannot be read: {error.strerror}") from None
+                for name, mode in self._names(fd):
+                    relative = f"{folder}/{name}" if folder else name
+                    if stat.S_ISDIR(mode):
+                        if matcher is None or matcher.may_contain(relative):
+                            self._check_depth(relative)
+                            pending.append(relative)
+                    elif matcher is None or matcher.matches(relative):
+                        if stat.S_ISREG(mode):
+                            self._count(relative)
+                            yield f"{top}/{relative}", relative
+                        else:
+                            self.left_out += 1
+
+    def _names(self, fd: int) -> list[tuple[str, int]]:
+        found = []
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                self._entries += 1
+                if self._entries > MAX_ENTRIES:
+                    raise OutputsRefused(f"more than {MAX_ENTRIES} files and folders to look at")
+                found.append((entry.name, entry.stat(follow_symlinks=False).st_mode))
+        return sorted(found)
+
+    def _check_depth(self, relative: str) -> None:
+        if relative.count("/") >= MAX_DEPTH:
+            raise OutputsRefused(f"outputs lie more than {MAX_DEPTH} folders deep")
+
+    def _count(self, relative: str) -> None:
+        try:
+            size = len(relative.encode())
+        except UnicodeEncodeError:
+            raise OutputsRefused(f"the name of an output is not UTF-8: {relative!a}") from None
+        if size > MAX_PATH_BYTES:
+            raise OutputsRefused(f"the path of an output is longer than {MAX_PATH_BYTES} bytes: {relative[:80]!r}…")
+        self._files += 1
+        self._reference_bytes += size + _REFERENCE_OVERHEAD_BYTES
+        if self._files > MAX_FILES or self._reference_bytes > MAX_REFERENCE_BYTES:
+            raise OutputsRefused(f"more than {MAX_FILES} outputs: pack them into one archive")
+
+
+def _hashed(root: int, place: str, path: str) -> Collected:
+    digest = hashlib.sha256()
+    size = 0
+    with _open_file(root, place) as file:
+        while piece := file.read(_PIECE_BYTES):
+            digest.update(piece)
+            size += len(piece)
+    return Collected(path, place, size, f"sha256:{digest.hexdigest()}")
+
+
+def _open_file(root: int, place: str) -> BinaryIO:
+    folder, _, name = place.rpartition("/")
+    try:
+        with _opened(folder, root) as parent:
+            fd = os.open(name, _FILE_FLAGS, dir_fd=parent)
+    except PermissionError as error:
+        raise OutputsRefused(f"the output {place!r} cannot be read: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OutputsRefused(f"the output {place!r} is not a regular file")
+    return os.fdopen(fd, "rb", buffering=0)
+
+
+@contextlib.contextmanager
+def _opened(path: str, root: int | None = None) -> Iterator[int]:
+    """A folder's descriptor; below `root` every step is taken without following links."""
+    names = [path] if root is None else [name for name in path.split("/") if name]
+    fd = -1
+    try:
+        for name in names:
+            before, fd = fd, os.open(name, _FOLDER_FLAGS, dir_fd=root if fd < 0 else fd)
+            if before >= 0:
+                os.close(before)
+        yield fd
+    finally:
+        if fd >= 0:
+            os.close(fd)

@@ -1,0 +1,173 @@
+"""One attempt's log on the node's disk, from the command's pipe until the hub has every byte.
+
+The first half of the allowance is kept whole and can be sent at once. What comes after it goes round in a ring, so
+that the end survives; when the command is done, a marker line says how much is missing between the two.
+
+    hub's offsets   0 ──────── head ────────┬─ marker ─┬──────── tail ────────►
+    on disk         <id>.log                │          │ <id>.tail, a ring
+"""
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+
+from computepool.protocol.model import Wire
+
+LOG_LIMIT_BYTES = 1_000_000_000
+"""Of one attempt: what the hub keeps at most."""
+_READ_BYTES = 1024 * 1024
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class SealedLog(Wire):
+    """How a finished log lies on disk: all that a restarted agent needs to go on sending it."""
+
+    digest: str
+    head_bytes: int = 0
+    marker: str = ""
+    tail_bytes: int = 0
+    tail_start: int = 0
+    """Where in the ring its oldest byte is."""
+
+    @property
+    def size_bytes(self) -> int:
+        return self.head_bytes + len(self.marker.encode()) + self.tail_bytes
+
+
+EMPTY_LOG = SealedLog(digest="sha256:" + hashlib.sha256().hexdigest())
+
+
+class LogSpool:
+    """Written by the reader of the pipe, read by the sender. The files appear with the first byte."""
+
+    def __init__(self, path: Path, *, limit_bytes: int = LOG_LIMIT_BYTES) -> None:
+        self._path = path
+        self._tail_path = path.with_suffix(".tail")
+        self._head_limit = limit_bytes // 2
+        self._ring_bytes = limit_bytes - self._head_limit
+        self._head_fd = self._tail_fd = -1
+        self._has_files = False
+        self._head = 0
+        self._overflow = 0
+        """Bytes that went into the ring, those it forgot included."""
+        self._hash = hashlib.sha256()
+        self._sealed: SealedLog | None = None
+
+    @classmethod
+    def reopen(cls, path: Path, sealed: SealedLog, *, limit_bytes: int = LOG_LIMIT_BYTES) -> "LogSpool":
+        """The log of an attempt that ended before the agent was restarted."""
+        spool = cls(path, limit_bytes=limit_bytes)
+        spool._sealed = sealed
+        spool._head = sealed.head_bytes
+        spool._has_files = True
+        return spool
+
+    @property
+    def sealed(self) -> SealedLog | None:
+        return self._sealed
+
+    @property
+    def ready_bytes(self) -> int:
+        """How many bytes of the hub's log exist by now."""
+        return self._head if self._sealed is None else self._sealed.size_bytes
+
+    def append(self, data: bytes) -> None:
+        """Raises OSError when the disk is full; what fitted before is kept, and counted."""
+        room = self._head_limit - self._head
+        if room > 0:
+            piece = data if len(data) <= room else data[:room]
+            self._append_head(piece)
+            data = data[len(piece) :]
+        if data:
+            self._append_tail(data)
+
+    def _append_head(self, data: bytes) -> None:
+        if self._head_fd < 0:
+            self._has_files = True
+            self._head_fd = os.open(self._path, _FLAGS | os.O_TRUNC, 0o600)
+        view = memoryview(data)
+        while view:
+            written = os.pwrite(self._head_fd, view, self._head)
+            self._hash.update(view[:written])
+            self._head += written
+            view = view[written:]
+
+    def _append_tail(self, data: bytes) -> None:
+        if self._tail_fd < 0:
+            self._tail_fd = os.open(self._tail_path, _FLAGS | os.O_TRUNC, 0o600)
+        if len(data) > self._ring_bytes:
+            self._overflow += len(data) - self._ring_bytes
+            data = data[-self._ring_bytes :]
+        view = memoryview(data)
+        while view:
+            place = self._overflow % self._ring_bytes
+            written = os.pwrite(self._tail_fd, view[: self._ring_bytes - place], place)
+            self._overflow += written
+            view = view[written:]
+
+    def seal(self) -> SealedLog:
+        """No more will be written. Reads the ring once, so with a long tail this belongs off the event loop."""
+        if self._sealed is not None:
+            return self._sealed
+        tail = min(self._overflow, self._ring_bytes)
+        dropped = self._overflow - tail
+        layout = SealedLog(
+            digest="",
+            head_bytes=self._head,
+            marker=f"\n[computepool: {dropped} bytes of the log were dropped here]\n" if dropped else "",
+            tail_bytes=tail,
+            tail_start=self._overflow % self._ring_bytes if dropped else 0,
+        )
+        if self._overflow:
+            self._hash.update(layout.marker.encode())
+            start = 0
+            while start < tail:
+                piece = self._read_tail(layout, start, min(_READ_BYTES, tail - start))
+                self._hash.update(piece)
+                start += len(piece)
+        self._sealed = layout.model_copy(update={"digest": "sha256:" + self._hash.hexdigest()})
+        return self._sealed
+
+    @property
+    def has_tail(self) -> bool:
+        return self._overflow > 0
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes of the hub's log, as far as they exist."""
+        size = min(size, self.ready_bytes - offset)
+        if size <= 0:
+            return b""
+        if offset < self._head:
+            return os.pread(self._open_head(), min(size, self._head - offset), offset)
+        assert self._sealed is not None
+        offset -= self._head
+        marker = self._sealed.marker.encode()
+        if offset < len(marker):
+            return marker[offset : offset + size]
+        return self._read_tail(self._sealed, offset - len(marker), size)
+
+    def _read_tail(self, layout: SealedLog, start: int, size: int) -> bytes:
+        if self._tail_fd < 0:
+            self._tail_fd = os.open(self._tail_path, _FLAGS, 0o600)
+        place = (layout.tail_start + start) % self._ring_bytes
+        return os.pread(self._tail_fd, min(size, self._ring_bytes - place), place)
+
+    def _open_head(self) -> int:
+        if self._head_fd < 0:
+            self._head_fd = os.open(self._path, _FLAGS, 0o600)
+        return self._head_fd
+
+    def close(self) -> None:
+        for fd in (self._head_fd, self._tail_fd):
+            if fd >= 0:
+                os.close(fd)
+        self._head_fd = self._tail_fd = -1
+
+    def remove(self) -> None:
+        """The hub has it all, or nobody wants it."""
+        self.close()
+        if self._has_files:
+            for path in (self._path, self._tail_path):
+                with contextlib.suppress(FileNotFoundError):
+                    path.unlink()

@@ -1,0 +1,326 @@
+"""The attempts that this node holds: takes the hub's messages in, decides, and lets runners do the work.
+
+Knows nothing of links: what is to be said goes into `outgoing`, and is said again when a new line is up.
+"""
+
+import asyncio
+import base64
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from pydantic import ValidationError
+
+from computepool.agent.attempt import Attempt, EndMode, EndRequest
+from computepool.agent.janitor import Janitor
+from computepool.agent.link.handshake import proof_state
+from computepool.agent.logs import LogSender
+from computepool.agent.placement import is_safe_id, why_no_room
+from computepool.agent.recovery import recover
+from computepool.agent.reports import GONE_SEQUENCE
+from computepool.agent.runner import decline, out_of_time, run_attempt
+from computepool.agent.spool import LogSpool
+from computepool.agent.workshop import Workshop
+from computepool.protocol.manifest import Grant, Manifest, open_manifest
+from computepool.protocol.messages import (
+    KEY_ANNOUNCEMENT,
+    AttemptRef,
+    FromHub,
+    Gone,
+    Heartbeat,
+    HeartbeatAck,
+    Holding,
+    HubKey,
+    KeyAnnouncement,
+    LogAck,
+    Offer,
+    Refused,
+    ReportAck,
+    Stop,
+    UploadGrant,
+)
+from computepool.protocol.receipt import EndReason
+from computepool.protocol.signing import SignatureRefused, load_public_key, verify
+from computepool.protocol.states import NodeState
+from computepool.protocol.timing import SPOOL_KEPT_SECONDS
+
+log = logging.getLogger(__name__)
+
+REPEAT_SECONDS = 15.0
+"""A report that was not acknowledged for this long is said again on the same line."""
+
+
+class Supervisor:
+    def __init__(self, shop: Workshop, save_node: Callable[[], None]) -> None:
+        self._shop = shop
+        self._save_node = save_node
+        self._attempts: dict[str, Attempt] = {}
+        self._janitor = Janitor(shop)
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.on_idle: Callable[[], None] = lambda: None
+        self.state = NodeState.ONLINE
+        self.stream_id: str | None = None
+        self.cursor = 0
+        self._gap_at: int | None = None
+
+    # ── what it holds ──
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        return list(self._attempts.values())
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._attempts)
+
+    async def until_idle(self) -> None:
+        await self._idle.wait()
+
+    def holding(self) -> tuple[Holding, ...]:
+        return tuple(attempt.holding for attempt in self._attempts.values() if not attempt.gone)
+
+    def heartbeat(self) -> Heartbeat:
+        return Heartbeat(
+            cursor=self.cursor,
+            holding=tuple(attempt.ref for attempt in self._attempts.values() if not attempt.gone),
+            state=proof_state(self.state),
+        )
+
+    # ── a line comes up ──
+
+    def begin_stream(self, stream_id: str) -> None:
+        """The hub's count of commands; a new one begins with each start of the hub."""
+        if stream_id != self.stream_id:
+            self.stream_id = stream_id
+            self.cursor = 0
+        self._gap_at = None
+
+    def say_everything_again(self) -> None:
+        """On a new line, in order: whatever the hub has not acknowledged."""
+        for attempt in self._attempts.values():
+            for report in attempt.reports.pending():
+                self._shop.outgoing.put(report)
+            if attempt.uploading is not None:
+                self._shop.outgoing.put(attempt.uploading)
+            if not attempt.gone:
+                attempt.log.rewind()
+
+    # ── messages ──
+
+    def handle(self, message: FromHub) -> None:
+        match message:
+            case Offer() | Stop():
+                self._command(message)
+            case ReportAck():
+                self._with_attempt(message, lambda attempt: self._acknowledged(attempt, message.sequence))
+            case LogAck():
+                self._with_attempt(message, lambda attempt: attempt.log.acknowledge(message.offset))
+            case UploadGrant():
+                self._with_attempt(message, lambda attempt: attempt.grant(message))
+            case Refused():
+                self._with_attempt(message, lambda attempt: self._refused(attempt, message))
+            case HeartbeatAck():
+                self._shop.hub_time.set(message.hub_time)
+            case KeyAnnouncement():
+                self._trust_next_key(message)
+            case _:
+                log.debug("link.unexpected", extra={"type": message.type})
+
+    def _with_attempt(self, message: AttemptRef, then: Callable[[Attempt], None]) -> None:
+        """A stale fence means nothing here, as it means nothing to the hub."""
+        attempt = self._attempts.get(message.attempt_id)
+        if attempt is not None and attempt.is_named_by(message):
+            then(attempt)
+
+    def _command(self, command: Offer | Stop) -> None:
+        if command.number <= self.cursor:
+            return
+        if self.cursor and command.number > self.cursor + 1 and self._gap_at != self.cursor:
+            # Something between was lost. A new line makes the hub send again what lies behind the cursor; if the
+            # same gap comes back, the hub left it on purpose.
+            self._gap_at = self.cursor
+            raise CommandsMissing(f"command {command.number} came after {self.cursor}")
+        self.cursor = command.number
+        if isinstance(command, Offer):
+            self._offer(command)
+        else:
+            self._with_attempt(command, lambda attempt: self._stop(attempt, command))
+
+    def _offer(self, offer: Offer) -> None:
+        shop = self._shop
+        try:
+            manifest = open_manifest(
+                offer.manifest,
+                shop.node.trusted_keys,
+                hub_id=shop.node.hub_id,
+                node_id=shop.node.node_id,
+                now=shop.hub_time.now(),
+            )
+            if not is_safe_id(manifest.attempt_id):
+                raise SignatureRefused(f"{manifest.attempt_id[:100]!r} cannot be an attempt's id")
+        except (SignatureRefused, ValidationError) as error:
+            log.warning("manifest.refused", extra={"number": offer.number, "reason": str(error).splitlines()[0]})
+            return
+        if manifest.attempt_id in self._attempts or shop.journal.has_seen(manifest.attempt_id):
+            log.info("manifest.repeated", extra={"attempt_id": manifest.attempt_id})
+            return
+        self._accept(offer, manifest)
+
+    def _accept(self, offer: Offer, manifest: Manifest) -> None:
+        shop = self._shop
+        spool = LogSpool(shop.journal.log_path(manifest.attempt_id), limit_bytes=shop.log_limit_bytes)
+        attempt = Attempt(
+            signed=offer.manifest,
+            manifest=manifest,
+            downloads=dict(offer.downloads),
+            spool=spool,
+            log=LogSender(manifest.attempt_id, manifest.fence, spool, shop.outgoing, shop.clock),
+        )
+        taken = [other.manifest.grant for other in self._attempts.values() if other.takes_room]
+        self.adopt(attempt)
+        problem = self._why_not(manifest, taken)
+        try:
+            shop.journal.mark_seen(manifest.attempt_id, manifest.expires_at)
+        except OSError as error:
+            self.start(attempt, decline(shop, attempt, EndReason.NODE_DISK, f"the node's disk: {error.strerror}"))
+            return
+        if problem is not None:
+            self.start(attempt, decline(shop, attempt, EndReason.DECLINED, problem))
+        else:
+            self.start(attempt, run_attempt(shop, attempt))
+
+    def _why_not(self, manifest: Manifest, taken: list[Grant]) -> str | None:
+        if self.state is not NodeState.ONLINE:
+            return f"the node is {self.state}"
+        return why_no_room(manifest.grant, self._shop.capacity, taken)
+
+    def _stop(self, attempt: Attempt, stop: Stop) -> None:
+        log.info("attempt.stop", extra={"attempt_id": attempt.id, "reason": stop.reason})
+        detail = f"stopped by the hub: {stop.reason}"
+        attempt.request_end(EndRequest(EndMode.FINISH, EndReason.CANCELED, detail, max(0.0, stop.grace_seconds)))
+
+    def _refused(self, attempt: Attempt, refused: Refused) -> None:
+        log.info("attempt.refused", extra={"attempt_id": attempt.id, "code": refused.code, "reason": refused.message})
+        self._end(attempt, EndRequest(EndMode.FORGET, detail=refused.message))
+
+    def _acknowledged(self, attempt: Attempt, sequence: int) -> None:
+        report = attempt.reports.acknowledge(sequence)
+        if report is not None and report.type in {"finished", "gone"}:
+            self.forget(attempt)
+
+    def _trust_next_key(self, message: KeyAnnouncement) -> None:
+        try:
+            body = verify(message.announcement, KEY_ANNOUNCEMENT, self._shop.node.trusted_keys)
+            key = HubKey.model_validate_json(body)
+            load_public_key(base64.b64decode(key.public_key, validate=True))
+        except (SignatureRefused, ValidationError, ValueError) as error:
+            log.warning("key.refused", extra={"reason": str(error).splitlines()[0]})
+            return
+        self._shop.node = self._shop.node.trusting(key)
+        self._save_node()
+        log.info("key.pinned", extra={"key_id": key.key_id})
+
+    # ── lives of attempts ──
+
+    def adopt(self, attempt: Attempt) -> None:
+        self._attempts[attempt.id] = attempt
+        self._idle.clear()
+
+    def start(self, attempt: Attempt, life: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(life)
+        attempt.task = task
+        task.add_done_callback(lambda done: self._life_over(attempt, done))
+
+    def _life_over(self, attempt: Attempt, task: asyncio.Task[None]) -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None:
+            log.error("attempt.fault", exc_info=error, extra={"attempt_id": attempt.id})
+            self._gone(attempt, f"fault of the agent: {type(error).__name__}")
+        elif attempt.ending is not None:
+            self._settle(attempt, attempt.ending)
+
+    def _end(self, attempt: Attempt, request: EndRequest) -> None:
+        """End it and leave no receipt. Where the command still runs, the rest happens once it is gone."""
+        attempt.request_end(request)
+        if attempt.ended is not None:
+            # Finishing: nothing of it is worth waiting for.
+            if attempt.task is not None and not attempt.task.done():
+                attempt.task.cancel()
+            self._settle(attempt, request)
+
+    def _settle(self, attempt: Attempt, request: EndRequest) -> None:
+        if request.mode is EndMode.FORGET:
+            self.forget(attempt)
+        elif request.mode is EndMode.GONE:
+            self._gone(attempt, request.detail)
+
+    def _gone(self, attempt: Attempt, reason: str) -> None:
+        self.tell_gone(attempt, reason)
+        self._janitor.clear_folder(attempt)
+
+    def tell_gone(self, attempt: Attempt, reason: str) -> None:
+        attempt.gone = True
+        attempt.uploading = None
+        attempt.log.close()
+        attempt.over_at = self._shop.clock.monotonic()
+        gone = Gone(attempt_id=attempt.id, fence=attempt.manifest.fence, sequence=GONE_SEQUENCE, reason=reason)
+        attempt.reports.only(gone, attempt.over_at)
+        self._shop.outgoing.put(gone)
+        log.info("attempt.gone", extra={"attempt_id": attempt.id, "reason": reason})
+
+    def forget(self, attempt: Attempt) -> None:
+        """The hub has all of it, or wants none of it."""
+        if self._attempts.pop(attempt.id, None) is not None:
+            attempt.log.close()
+            self._janitor.remove(attempt)
+            if not self._attempts:
+                self._idle.set()
+                self.on_idle()
+
+    # ── the owner's wishes, and time ──
+
+    def give_back_everything(self, reason: str) -> None:
+        """The machine is taken back: end what runs, now, and say that it is gone. Results on their way still go."""
+        for attempt in self.attempts:
+            if attempt.ended is None and not attempt.gone:
+                self._end(attempt, EndRequest(EndMode.GONE, detail=reason))
+
+    def tick(self) -> None:
+        """Now and then: what time has decided, and what the hub seems to have missed."""
+        now = self._shop.clock.monotonic()
+        for attempt in self.attempts:
+            if attempt.ended is None and attempt.ran_seconds(now) > attempt.manifest.max_runtime_seconds:
+                # The timer of the event loop stands still while the machine sleeps; this clock does not.
+                attempt.request_end(out_of_time(attempt))
+            if attempt.over_at and now - attempt.over_at > SPOOL_KEPT_SECONDS:
+                log.warning("attempt.given_up", extra={"attempt_id": attempt.id})
+                self.forget(attempt)
+                continue
+            for report in attempt.reports.pending_since(now, REPEAT_SECONDS):
+                self._shop.outgoing.put(report)
+            if not attempt.gone:
+                attempt.log.rewind_if_stale()
+        self._shop.journal.prune_seen(self._shop.hub_time.now())
+
+    async def recover(self) -> None:
+        await recover(self, self._shop)
+        await self._janitor.sweep(attempt.folder for attempt in self.attempts)
+
+    async def close(self) -> None:
+        """Stop looking after attempts. Nothing is told or written: this is also how an agent dies in a simulation."""
+        tasks = [attempt.task for attempt in self.attempts if attempt.task is not None and not attempt.task.done()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for attempt in self.attempts:
+            attempt.log.close()
+            attempt.spool.close()
+        await self._janitor.close()
+        self._shop.journal.close()
+
+
+class CommandsMissing(Exception):
+    """The hub's commands have a gap: the line is not to be trusted any further."""

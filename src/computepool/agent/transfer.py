@@ -1,0 +1,82 @@
+"""Downloads and uploads over HTTP, with one client for all of them, made when the first is needed."""
+
+import os
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import urljoin
+
+from computepool.agent.ports import Sink, TransferFailed
+
+if TYPE_CHECKING:
+    import httpx
+
+PIECE_BYTES = 256 * 1024
+CONNECT_SECONDS = 15.0
+STALL_SECONDS = 60.0
+"""Without a single byte for this long, a transfer is tried anew."""
+
+_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class HttpTransfer:
+    def __init__(self, hub_url: str) -> None:
+        self._hub_url = hub_url + "/"
+        self._client: httpx.AsyncClient | None = None
+
+    def _http(self) -> "httpx.AsyncClient":
+        if self._client is None:
+            import httpx
+
+            timeout = httpx.Timeout(STALL_SECONDS, connect=CONNECT_SECONDS)
+            self._client = httpx.AsyncClient(timeout=timeout, follow_redirects=False)
+        return self._client
+
+    def _absolute(self, url: str) -> str:
+        """A hub that keeps artifacts itself may give paths: the node knows best under which name it reaches the hub."""
+        return urljoin(self._hub_url, url)
+
+    async def download(self, url: str, *, offset: int, sink: Sink) -> None:
+        import httpx
+
+        headers = {"Range": f"bytes={offset}-"} if offset else {}
+        try:
+            async with self._http().stream("GET", self._absolute(url), headers=headers) as response:
+                if response.status_code == 416:
+                    # Nothing behind the offset: all of it is here already.
+                    return
+                if response.status_code not in {200, 206}:
+                    raise _failure("download", response.status_code)
+                sink.begin(offset if response.status_code == 206 else 0)
+                async for piece in response.aiter_bytes(PIECE_BYTES):
+                    sink.write(piece)
+        except httpx.HTTPError as error:
+            raise TransferFailed(f"the download broke off: {type(error).__name__} {error}", retry=True) from None
+
+    async def upload(self, url: str, file: BinaryIO, *, offset: int, size_bytes: int) -> None:
+        import httpx
+
+        async def pieces() -> AsyncIterator[bytes]:
+            sent = 0
+            while sent < size_bytes:
+                piece = os.pread(file.fileno(), min(PIECE_BYTES, size_bytes - sent), offset + sent)
+                if not piece:
+                    raise TransferFailed("the file became shorter", retry=False)
+                sent += len(piece)
+                yield piece
+
+        headers = {"Content-Length": str(size_bytes), "Content-Type": "application/octet-stream"}
+        try:
+            response = await self._http().put(self._absolute(url), content=pieces(), headers=headers)
+        except httpx.HTTPError as error:
+            raise TransferFailed(f"the upload broke off: {type(error).__name__} {error}", retry=True) from None
+        if not response.is_success:
+            raise _failure("upload", response.status_code)
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+
+def _failure(what: str, status: int) -> TransferFailed:
+    return TransferFailed(f"the {what} was answered with HTTP {status}", retry=status in _TRY_AGAIN)

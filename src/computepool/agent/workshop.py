@@ -1,0 +1,62 @@
+"""What every attempt on this node shares: passed in once, so that nothing below reaches for a global."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from computepool.agent.attempt import Attempt
+from computepool.agent.clock import Clock, HubTime
+from computepool.agent.home import Identity, NodeRecord
+from computepool.agent.inputs import InputCache
+from computepool.agent.journal import Journal
+from computepool.agent.outgoing import Outgoing
+from computepool.agent.output import PipeOutput
+from computepool.agent.ports import Offload, OpenOutput, Transfer
+from computepool.agent.sandbox.interface import Sandbox
+from computepool.agent.spool import LOG_LIMIT_BYTES
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.messages import Update
+from computepool.protocol.states import AttemptState, IsolationLevel
+
+ToldState = Literal["preparing", "running", "suspended", "finishing"]
+
+
+@dataclass
+class Workshop:
+    node: NodeRecord
+    identity: Identity
+    capacity: Capacity
+    clock: Clock
+    hub_time: HubTime
+    offload: Offload
+    sandboxes: Sequence[Sandbox]
+    journal: Journal
+    cache: InputCache
+    transfer: Transfer
+    outgoing: Outgoing
+    open_output: OpenOutput = PipeOutput
+    gpu_devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By GPU id: the device files that a job with this GPU needs."""
+    log_limit_bytes: int = LOG_LIMIT_BYTES
+
+    def devices_for(self, gpus: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(device for gpu in gpus for device in self.gpu_devices.get(gpu, ())))
+
+    def job_folders(self) -> list[Path]:
+        """Where sandboxes keep the folders of jobs."""
+        return list(dict.fromkeys(sandbox.attempts_folder for sandbox in self.sandboxes))
+
+    def tell(self, attempt: Attempt, state: ToldState, isolation: IsolationLevel | None = None) -> None:
+        """Report a state. Each costs the hub a transaction, so only those that mean something are told."""
+        attempt.state = AttemptState(state)
+        update = Update(
+            attempt_id=attempt.id,
+            fence=attempt.manifest.fence,
+            sequence=attempt.reports.next_sequence(),
+            state=state,
+            isolation=isolation,
+            at=self.hub_time.now(),
+        )
+        attempt.reports.add(update, self.clock.monotonic())
+        self.outgoing.put(update)

@@ -1,0 +1,106 @@
+"""Real agents for tests: real lines, real files, the real plain-process sandbox, in the test's own event loop."""
+
+import asyncio
+import contextlib
+import random
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.fake_hub import FakeHub, Node
+
+from computepool.agent.agent import Agent, Parts
+from computepool.agent.clock import SystemClock
+from computepool.agent.home import AgentHome, NodeRecord
+from computepool.agent.link.connections import Connections
+from computepool.agent.ports import Connect, offload_to_threads
+from computepool.agent.sandbox import ProcessSandbox, Sandbox
+from computepool.agent.transfer import HttpTransfer
+from computepool.protocol.capacity import Capacity
+
+CAPACITY = Capacity(cpus=4.0, memory_bytes=4 * 1024**3, disk_bytes=10 * 1024**3)
+
+
+def enrolled_home(hub: FakeHub, folder: Path) -> tuple[AgentHome, Node]:
+    """A home whose node the hub knows, without the ceremony."""
+    home = AgentHome(folder / "agent")
+    home.prepare()
+    if home.is_enrolled():
+        return home, hub.nodes[home.node().node_id]
+    identity = home.identity()
+    node = hub.add_node(identity.sign_key.public_key().public_bytes_raw())
+    home.save_node(
+        NodeRecord(hub_url=hub.url, hub_id=hub.hub_id, node_id=node.node_id, name="test", hub_keys=hub.hub_keys)
+    )
+    return home, node
+
+
+@dataclass
+class Running:
+    agent: Agent
+    home: AgentHome
+    node: Node
+    """As the hub knows it."""
+    task: asyncio.Task[None]
+    sandboxes: Sequence[Sandbox]
+
+    @property
+    def job_folders(self) -> list[Path]:
+        return [path for sandbox in self.sandboxes for path in sandbox.attempts_folder.iterdir()]
+
+    async def die(self) -> None:
+        """As `kill -9` would: nothing is told, nothing is tidied up."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def running_agent(
+    hub: FakeHub,
+    folder: Path,
+    *,
+    connect: Connect | None = None,
+    wait: bool = True,
+    sandboxes: Sequence[Sandbox] | None = None,
+    log_limit_bytes: int = 1_000_000_000,
+    seed: int = 1,
+    capacity: Capacity = CAPACITY,
+) -> AsyncIterator[Running]:
+    home, node = enrolled_home(hub, folder)
+    own = sandboxes is None
+    used: Sequence[Sandbox] = [ProcessSandbox(home.root, cgroups=None)] if sandboxes is None else sandboxes
+    rng = random.Random(seed)
+    connections = Connections(home.node(), home.identity(), "test", rng)
+    transfer = HttpTransfer(hub.url)
+    agent = Agent(
+        Parts(
+            home=home,
+            node=home.node(),
+            identity=home.identity(),
+            capacity=capacity,
+            instance_id=secrets.token_hex(16),
+            agent_version="test",
+            clock=SystemClock(),
+            rng=rng,
+            offload=offload_to_threads,
+            connect=connect or connections,
+            sandboxes=used,
+            transfer=transfer,
+            log_limit_bytes=log_limit_bytes,
+        )
+    )
+    task = asyncio.ensure_future(agent.run())
+    try:
+        if wait:
+            await hub.until(lambda: node.line is not None or task.done())
+        yield Running(agent, home, node, task, used)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await connections.close()
+        await transfer.close()
+        if own:
+            for sandbox in used:
+                await sandbox.sweep()
+                await sandbox.close()
