@@ -37,6 +37,7 @@ PEOPLE = {
     "admin": person(Role.ADMIN),
     "reader": person(scopes=frozenset({Scope.JOBS_READ})),
     "quiet-admin": person(Role.ADMIN, scopes=Role.USER.scopes),
+    "impostor": person(Role.USER, scopes=frozenset(Scope)),
 }
 
 
@@ -217,7 +218,7 @@ def test_missing_scope_is_403_and_named():
 
 def test_admin_route_wants_role_and_scope():
     codes = {name: ask("DELETE", "/orders", token=name).status_code for name in PEOPLE}
-    assert codes == {"user": 403, "admin": 200, "reader": 403, "quiet-admin": 403}
+    assert codes == {"user": 403, "admin": 200, "reader": 403, "quiet-admin": 403, "impostor": 403}
 
 
 def test_stranger_is_refused_before_the_body_is_read():
