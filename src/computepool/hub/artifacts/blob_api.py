@@ -1,0 +1,86 @@
+"""The local store's own doors: signed URLs to put and get single objects. With S3 these routes do not exist."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse
+from starlette.requests import ClientDisconnect
+
+from computepool.hub.artifacts.blob_urls import BlobSigner, GetRight
+from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced, disk_trouble_told
+from computepool.hub.artifacts.parts import PART_BYTES
+from computepool.hub.core.context import Offload
+from computepool.hub.core.errors import Invalid, NotFound
+from computepool.hub.core.http import Authenticate, Routes
+
+WRITE_BYTES = 1024**2
+"""Collected before it is written: fewer hops to another thread, and no more memory than this for each upload."""
+
+
+class UploadRefused(Invalid):
+    code = "upload_mismatch"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"The upload is not what its URL was made for: {reason}. Nothing of it was kept.",
+            hint="Send the part's bytes, all of them and no others.",
+        )
+
+
+def blob_router(store: LocalStore, signer: BlobSigner, offload: Offload, authenticate: Authenticate) -> APIRouter:
+    routes = Routes(authenticate, tags=["artifacts"])
+
+    @routes.put("/blobs/{key:path}", visible="signed", body_limit_bytes=PART_BYTES, status_code=201)
+    async def put_blob(key: str, request: Request) -> Response:
+        """Exactly the bytes that the URL was signed for. May be repeated."""
+        right = signer.check_put(key, request.url.query)
+        declared = request.headers.get("content-length")
+        if declared is not None and declared != str(right.size_bytes):
+            raise UploadRefused(f"{right.size_bytes} bytes were announced, not {declared}")
+        with disk_trouble_told():
+            incoming = await offload(store.receive, key, right.size_bytes, right.digest)
+            try:
+                async for data in _gathered(request.stream()):
+                    await offload(incoming.write, data)
+                await offload(incoming.keep)
+            except NotAsAnnounced as error:
+                raise UploadRefused(str(error)) from None
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody hears it
+            finally:
+                await offload(incoming.drop)
+        return Response(status_code=201)
+
+    @routes.get("/blobs/{key:path}", visible="signed", response_class=FileResponse)
+    async def get_blob(key: str, request: Request) -> FileResponse:
+        """The object, or with a Range header a part of it."""
+        return await _file(signer.check_get(key, request.url.query))
+
+    @routes.route("HEAD", "/blobs/{key:path}", visible="signed", response_class=FileResponse)
+    async def head_blob(key: str, request: Request) -> FileResponse:
+        return await _file(signer.check_get(key, request.url.query))
+
+    async def _file(right: GetRight) -> FileResponse:
+        if await offload(store.size, right.key) is None:
+            raise NotFound("This artifact is not stored any more.")
+        # What a renter's job wrote must never be shown, or run, as a page of the hub. The shell adds nosniff.
+        headers = {
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(right.filename, safe='')}",
+            "Content-Security-Policy": "sandbox",
+            "Cache-Control": "private, no-store",
+        }
+        return FileResponse(store.path(right.key), media_type="application/octet-stream", headers=headers)
+
+    return routes.router
+
+
+async def _gathered(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    buffer = bytearray()
+    async for piece in pieces:
+        buffer += piece
+        if len(buffer) >= WRITE_BYTES:
+            yield bytes(buffer)
+            buffer.clear()
+    if buffer:
+        yield bytes(buffer)

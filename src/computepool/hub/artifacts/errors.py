@@ -1,0 +1,63 @@
+"""
+NoSuchArtifact     404   it does not exist, or not for you
+NotUploadedYet     409   parts are missing
+DigestMismatch     422   the bytes are not those that were announced
+AnnouncedOtherwise 409   the digest is known, with another size
+OutputAltered      409   an attempt's output was stored already, with other bytes
+UploadTooLarge     413
+BadUpload          422   `fields` says what is wrong with the announcement
+"""
+
+from collections.abc import Sequence
+
+from computepool.hub.core.errors import Conflict, Invalid, NotFound, TooLarge
+from computepool.protocol.errors import FieldError
+
+
+class NoSuchArtifact(NotFound):
+    def __init__(self, artifact_id: str) -> None:
+        super().__init__(f"There is no artifact {artifact_id}.")
+
+
+class NotUploadedYet(Conflict):
+    code = "upload_incomplete"
+
+    def __init__(self, missing: Sequence[int]) -> None:
+        shown = ", ".join(str(part) for part in missing[:20]) + (" …" if len(missing) > 20 else "")
+        super().__init__(
+            f"{len(missing)} of its parts are not there yet: {shown}.",
+            hint="POST artifacts with the same digest again: it lists the parts that are missing.",
+        )
+
+
+class DigestMismatch(Invalid):
+    code = "digest_mismatch"
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(
+            f"What was uploaded is not {digest}. It was thrown away.",
+            hint="Upload it again; if that fails too, the file changed while it was read.",
+        )
+
+
+class AnnouncedOtherwise(Conflict):
+    code = "size_mismatch"
+
+    def __init__(self, digest: str, size_bytes: int) -> None:
+        super().__init__(f"{digest} has {size_bytes} bytes, not what was announced now.")
+
+
+class OutputAltered(Conflict):
+    code = "output_altered"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"The output {path} of this attempt is stored already, with other bytes.")
+
+
+class UploadTooLarge(TooLarge):
+    pass
+
+
+class BadUpload(Invalid):
+    def __init__(self, field: str, message: str, value: str | None = None) -> None:
+        super().__init__("The upload cannot be taken.", fields=[FieldError(field=field, message=message, value=value)])

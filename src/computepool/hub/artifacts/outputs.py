@@ -1,0 +1,186 @@
+"""What attempts leave behind. An output belongs to one attempt; its URLs are good for that path and digest alone.
+
+`Outputs` is what the gateway asks. Its transactions are below it, for those who need them inside one of their own.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import PurePosixPath
+
+from sqlalchemy.orm import Session
+
+from computepool.hub.artifacts import repository
+from computepool.hub.artifacts.errors import BadUpload, OutputAltered, UploadTooLarge
+from computepool.hub.artifacts.parts import PART_BYTES, count_parts, outputs_folder
+from computepool.hub.artifacts.service import WRITABLE, NewId, check_announcement, new_row
+from computepool.hub.artifacts.store import Store
+from computepool.hub.artifacts.tables import PATH_LIMIT, Artifact, ArtifactKind, ArtifactState
+from computepool.hub.artifacts.transfers import PartUpload, missing_parts, sign_missing, sizes_in
+from computepool.hub.core.context import Context
+from computepool.hub.core.errors import PoolError
+from computepool.hub.core.records import record
+from computepool.protocol.messages import UploadFile, UploadTarget
+from computepool.protocol.receipt import OutputRef
+
+OUTPUTS_LIMIT = 10_000
+"""Of one attempt."""
+GRANTED_AT_ONCE = 500
+"""In one transaction: others wait to write meanwhile. If a later one is refused, the sweep clears the earlier ones."""
+LISTED_LIMIT = 50_000
+SHOWN_PATHS = 5
+
+
+class OutputsRefused(Exception):
+    """None of what was asked for is granted. The text says why."""
+
+
+class Outputs:
+    def __init__(self, context: Context, store: Store) -> None:
+        self._context = context
+        self._store = store
+
+    async def grant(self, attempt_id: str, owner_id: str, files: Sequence[UploadFile]) -> list[UploadTarget]:
+        """Where to put each file. The caller has checked that the attempt is the asking node's, and current."""
+        rows: list[Artifact] = []
+        try:
+            for start in range(0, len(files), GRANTED_AT_ONCE):
+                rows += await self._context.db.run(
+                    grant_outputs,
+                    attempt_id,
+                    owner_id,
+                    files[start : start + GRANTED_AT_ONCE],
+                    self._context.now(),
+                    new_id=self._context.new_id,
+                    limit_bytes=self._context.settings.upload_limit_bytes,
+                )
+        except PoolError as error:
+            detail = "; ".join(f"{field.field}: {field.message}" for field in error.fields or ())
+            raise OutputsRefused(f"{error.message} {detail}".strip()) from None
+        uploads = await self._context.offload(sign_missing, self._store, outputs_folder(attempt_id), rows)
+        return [_target(row, each) for row, each in zip(rows, uploads, strict=True)]
+
+    async def complete(self, attempt_id: str, outputs: Sequence[OutputRef]) -> str | None:
+        """None once all of them are stored; else what is missing."""
+        missing = await self.find_missing(attempt_id, outputs)
+        if missing:
+            return describe_missing(missing)
+        missing = await self._context.db.run(complete_outputs, attempt_id, outputs, self._context.now())
+        return describe_missing(missing) if missing else None
+
+    async def find_missing(self, attempt_id: str, outputs: Sequence[OutputRef]) -> list[str]:
+        """The paths that were not granted so, or whose bytes are not in the store."""
+        if not outputs:
+            return []
+        rows = await self._context.db.read(repository.find_outputs, attempt_id, [output.path for output in outputs])
+        sizes = await self._context.offload(sizes_in, self._store, outputs_folder(attempt_id))
+        return [output.path for output in outputs if not _is_there(rows.get(output.path), output, sizes)]
+
+
+def grant_outputs(
+    session: Session,
+    attempt_id: str,
+    owner_id: str,
+    files: Sequence[UploadFile],
+    now: datetime,
+    *,
+    new_id: NewId,
+    limit_bytes: int,
+) -> list[Artifact]:
+    """An artifact for each file, in their order. Asking again for the same gives the same."""
+    for file in files:
+        check_path(file.path)
+        check_announcement(file.digest, file.size_bytes, file.part_digests, limit_bytes)
+    paths = [file.path for file in files]
+    if len(set(paths)) != len(paths):
+        raise BadUpload("files", "the same path twice")
+    known = repository.find_outputs(session, attempt_id, paths)
+    replaced, new = [], []
+    for file in files:
+        row = known.get(file.path)
+        if row is not None:
+            if _is_announced(row, file):
+                continue
+            if row.state == ArtifactState.STORED:
+                raise OutputAltered(file.path)
+            replaced.append(row)
+        parts = list(file.part_digests) if count_parts(file.size_bytes) > 1 else None
+        new.append(
+            new_row(
+                new_id, owner_id, file.digest, file.size_bytes, ArtifactKind.OUTPUT, parts, now,
+                attempt_id=attempt_id, path=file.path,
+            )
+        )  # fmt: skip
+    repository.mark_abandoned(session, [row.id for row in replaced])
+    repository.insert_unless_there(session, new)
+    repository.renew(session, [row.id for row in known.values()], now + WRITABLE)
+    session.expire_all()
+    count, total_bytes = repository.measure_outputs(session, attempt_id)
+    if count > OUTPUTS_LIMIT:
+        raise UploadTooLarge(f"An attempt may keep {OUTPUTS_LIMIT} files; pack them into one archive.")
+    if total_bytes > limit_bytes:
+        raise UploadTooLarge(f"The outputs have {total_bytes} bytes together; this hub takes at most {limit_bytes}.")
+    if new:
+        record(session, "outputs.granted", attempt_id, now, files=len(new), total_bytes=total_bytes)
+    granted = repository.find_outputs(session, attempt_id, paths)
+    if any(file.path not in granted or not _is_announced(granted[file.path], file) for file in files):
+        raise OutputAltered(next(f.path for f in files if f.path not in granted or granted[f.path].digest != f.digest))
+    return [granted[path] for path in paths]
+
+
+def complete_outputs(session: Session, attempt_id: str, outputs: Sequence[OutputRef], now: datetime) -> list[str]:
+    """Store them; `find_missing` saw their bytes. If some were never granted so, returns those, and stores none."""
+    if not outputs:
+        return []
+    rows = repository.find_outputs(session, attempt_id, [output.path for output in outputs])
+    strange = [output.path for output in outputs if not _is_announced(rows.get(output.path), output)]
+    if strange:
+        return strange
+    moved = repository.mark_stored(session, [row.id for row in rows.values()], now)
+    if moved:
+        record(session, "outputs.stored", attempt_id, now, files=len(moved))
+    return []
+
+
+def list_outputs(session: Session, attempt_ids: Sequence[str], limit: int = LISTED_LIMIT) -> list[Artifact]:
+    """The stored ones, by attempt and path."""
+    return repository.list_stored_outputs(session, attempt_ids, limit)
+
+
+def check_path(path: str) -> None:
+    """An output's path ends up on the renter's disk: it may only lead downwards."""
+    names = path.split("/")
+    if (
+        not 0 < len(path) <= PATH_LIMIT
+        or any(name in ("", ".", "..") for name in names)
+        or not path.isprintable()
+        or "\\" in path
+        or PurePosixPath(path).is_absolute()
+    ):
+        raise BadUpload("path", "expected a relative path, without .. and without control characters", ascii(path)[:80])
+
+
+def describe_missing(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - SHOWN_PATHS} more" if len(paths) > SHOWN_PATHS else ""
+    return f"not uploaded whole: {', '.join(paths[:SHOWN_PATHS])}{more}"
+
+
+def _is_announced(row: Artifact | None, file: UploadFile | OutputRef) -> bool:
+    if row is None or (row.digest, row.size_bytes) != (file.digest, file.size_bytes):
+        return False
+    return not isinstance(file, UploadFile) or row.part_digests is None or row.part_digests == list(file.part_digests)
+
+
+def _is_there(row: Artifact | None, output: OutputRef, sizes: dict[str, int]) -> bool:
+    return row is not None and _is_announced(row, output) and not missing_parts(row, sizes)
+
+
+def _target(row: Artifact, uploads: list[PartUpload]) -> UploadTarget:
+    by_part = {upload.part: upload for upload in uploads}
+    parts = [by_part.get(part) for part in range(row.part_count)] if uploads else []
+    assert row.path is not None
+    return UploadTarget(
+        path=row.path,
+        urls=tuple(part.url if part else "" for part in parts),
+        headers=tuple(part.headers if part else {} for part in parts),
+        part_bytes=PART_BYTES,
+    )

@@ -1,0 +1,141 @@
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from computepool.hub.artifacts.tables import Artifact, ArtifactState
+
+ROWS_AT_ONCE = 500
+"""Bounds the number of parameters of one statement."""
+
+
+def find_artifact(session: Session, artifact_id: str, owner_ids: Collection[str]) -> Artifact | None:
+    """One that is there for these owners: an abandoned one is not."""
+    return session.scalar(
+        select(Artifact).where(
+            Artifact.id == artifact_id,
+            Artifact.owner_id.in_(owner_ids),
+            Artifact.state != ArtifactState.ABANDONED,
+        )
+    )
+
+
+def find_shared(session: Session, owner_id: str, digest: str) -> Artifact | None:
+    """The owner's bundle or input with this digest, stored or on its way."""
+    return session.scalar(
+        select(Artifact).where(
+            Artifact.owner_id == owner_id,
+            Artifact.digest == digest,
+            Artifact.attempt_id.is_(None),
+            Artifact.state != ArtifactState.ABANDONED,
+        )
+    )
+
+
+def find_outputs(session: Session, attempt_id: str, paths: Sequence[str]) -> dict[str, Artifact]:
+    """Those of the attempt's outputs that were granted, stored or not, by path."""
+    found: dict[str, Artifact] = {}
+    for start in range(0, len(paths), ROWS_AT_ONCE):
+        rows = session.scalars(
+            select(Artifact).where(
+                Artifact.attempt_id == attempt_id,
+                Artifact.path.in_(paths[start : start + ROWS_AT_ONCE]),
+                Artifact.state != ArtifactState.ABANDONED,
+            )
+        )
+        found |= {row.path: row for row in rows if row.path is not None}
+    return found
+
+
+def list_stored_outputs(session: Session, attempt_ids: Sequence[str], limit: int) -> list[Artifact]:
+    found: list[Artifact] = []
+    for start in range(0, len(attempt_ids), ROWS_AT_ONCE):
+        some = attempt_ids[start : start + ROWS_AT_ONCE]
+        query = (
+            select(Artifact)
+            .where(Artifact.attempt_id.in_(some), Artifact.state == ArtifactState.STORED)
+            .order_by(Artifact.attempt_id, Artifact.path)
+            .limit(limit - len(found))
+        )
+        found += session.scalars(query)
+        if len(found) >= limit:
+            break
+    return found
+
+
+def measure_outputs(session: Session, attempt_id: str) -> tuple[int, int]:
+    """How many outputs the attempt has, and their bytes."""
+    count, total = session.execute(
+        select(func.count(), func.coalesce(func.sum(Artifact.size_bytes), 0)).where(
+            Artifact.attempt_id == attempt_id, Artifact.state != ArtifactState.ABANDONED
+        )
+    ).one()
+    return int(count), int(total)
+
+
+def insert_unless_there(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """A row whose digest or path another transaction has just taken is left out."""
+    if rows:
+        insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
+        session.execute(insert(Artifact).on_conflict_do_nothing(), list(rows))
+
+
+def renew(session: Session, artifact_ids: Sequence[str], writable_until: datetime) -> None:
+    """New URLs are given out for those that are still on their way."""
+    for start in range(0, len(artifact_ids), ROWS_AT_ONCE):
+        session.execute(
+            update(Artifact)
+            .where(
+                Artifact.id.in_(artifact_ids[start : start + ROWS_AT_ONCE]),
+                Artifact.state == ArtifactState.UPLOADING,
+                Artifact.writable_until < writable_until,
+            )
+            .values(writable_until=writable_until)
+            .execution_options(synchronize_session=False)
+        )
+
+
+def mark_stored(session: Session, artifact_ids: Sequence[str], now: datetime) -> set[str]:
+    """The ids that became stored just now. With `mark_abandoned` the only writes of the state, both from uploading."""
+    return _move(session, artifact_ids, state=ArtifactState.STORED, stored_at=now)
+
+
+def mark_abandoned(session: Session, artifact_ids: Sequence[str]) -> set[str]:
+    return _move(session, artifact_ids, state=ArtifactState.ABANDONED)
+
+
+def _move(session: Session, artifact_ids: Sequence[str], **values: Any) -> set[str]:
+    moved: set[str] = set()
+    for start in range(0, len(artifact_ids), ROWS_AT_ONCE):
+        moved.update(
+            session.scalars(
+                update(Artifact)
+                .where(
+                    Artifact.id.in_(artifact_ids[start : start + ROWS_AT_ONCE]),
+                    Artifact.state == ArtifactState.UPLOADING,
+                )
+                .values(**values)
+                .returning(Artifact.id)
+                .execution_options(synchronize_session=False)
+            )
+        )
+    return moved
+
+
+def list_unfinished(session: Session, before: datetime, limit: int) -> list[Artifact]:
+    """Uploads that nobody can go on with, and those abandoned: nothing can be put to either any more."""
+    return list(
+        session.scalars(
+            select(Artifact)
+            .where(Artifact.state != ArtifactState.STORED, Artifact.writable_until < before)
+            .order_by(Artifact.writable_until)
+            .limit(limit)
+        )
+    )
+
+
+def delete_abandoned(session: Session, artifact_ids: Sequence[str]) -> None:
+    session.execute(delete(Artifact).where(Artifact.id.in_(artifact_ids), Artifact.state == ArtifactState.ABANDONED))

@@ -1,0 +1,95 @@
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from computepool.hub.artifacts.parts import artifact_folder, count_parts, part_key, size_of_part
+from computepool.hub.core.tables import Base, Id
+
+PATH_LIMIT = 1024
+
+
+class ArtifactKind(StrEnum):
+    BUNDLE = "bundle"
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+class ArtifactState(StrEnum):
+    UPLOADING = "uploading"
+    STORED = "stored"
+    ABANDONED = "abandoned"
+    """Nobody can get it, and its objects are deleted soon."""
+
+
+_ACTIVE_SHARED = text("attempt_id IS NULL AND state <> 'abandoned'")
+_ACTIVE_OUTPUT = text("attempt_id IS NOT NULL AND state <> 'abandoned'")
+_NOT_STORED = text("state <> 'stored'")
+
+
+class Artifact(Base):
+    """Stored bytes, known by their digest. An owner's bundle or input is kept once, an output for each attempt."""
+
+    __tablename__ = "artifacts"
+    __table_args__ = (
+        CheckConstraint("(stored_at IS NOT NULL) = (state = 'stored')", name="stored_at_iff_stored"),
+        CheckConstraint("(kind = 'output') = (attempt_id IS NOT NULL)", name="attempt_iff_output"),
+        CheckConstraint("(path IS NOT NULL) = (attempt_id IS NOT NULL)", name="path_iff_output"),
+        Index(
+            "uq_artifacts_owner_id_digest",
+            "owner_id",
+            "digest",
+            unique=True,
+            sqlite_where=_ACTIVE_SHARED,
+            postgresql_where=_ACTIVE_SHARED,
+        ),
+        Index(
+            "uq_artifacts_attempt_id_path",
+            "attempt_id",
+            "path",
+            unique=True,
+            sqlite_where=_ACTIVE_OUTPUT,
+            postgresql_where=_ACTIVE_OUTPUT,
+        ),
+        Index(
+            "ix_artifacts_unfinished",
+            "writable_until",
+            sqlite_where=_NOT_STORED,
+            postgresql_where=_NOT_STORED,
+        ),
+    )
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    owner_id: Mapped[str] = mapped_column(Id, ForeignKey("owners.id"))
+    digest: Mapped[str] = mapped_column(String(71))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    kind: Mapped[str] = mapped_column(String(8))
+    state: Mapped[str] = mapped_column(String(12))
+    attempt_id: Mapped[str | None] = mapped_column(Id)
+    """Of an output: the attempt that it belongs to, and to no other."""
+    path: Mapped[str | None] = mapped_column(String(PATH_LIMIT))
+    """Of an output: where it was, below the attempt's folder."""
+    part_digests: Mapped[list[str] | None]
+    """None when there is only one part, whose digest is the whole's."""
+    writable_until: Mapped[datetime]
+    """The last URL to put parts of it expires then."""
+    created_at: Mapped[datetime]
+    stored_at: Mapped[datetime | None]
+
+    @property
+    def part_count(self) -> int:
+        return count_parts(self.size_bytes)
+
+    @property
+    def folder(self) -> str:
+        return artifact_folder(self.id, self.attempt_id)
+
+    def part_key(self, part: int) -> str:
+        return part_key(self.folder, part)
+
+    def part_size(self, part: int) -> int:
+        return size_of_part(self.size_bytes, part)
+
+    def part_digest(self, part: int) -> str:
+        return self.part_digests[part] if self.part_digests else self.digest

@@ -1,0 +1,187 @@
+"""Both stores, both databases, and a real hub's worth of artifact routes behind a real server."""
+
+import asyncio
+import contextlib
+import secrets
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urljoin
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy.orm import Session
+from support.services import S3, free_ports
+
+from computepool.hub.artifacts.api import router
+from computepool.hub.artifacts.blob_api import blob_router
+from computepool.hub.artifacts.blob_urls import BlobSigner
+from computepool.hub.artifacts.local import LocalStore
+from computepool.hub.artifacts.opening import open_store
+from computepool.hub.artifacts.outputs import Outputs
+from computepool.hub.artifacts.settings import S3Settings
+from computepool.hub.artifacts.store import Store
+from computepool.hub.artifacts.uploads import Uploads
+from computepool.hub.core.bus import Bus
+from computepool.hub.core.context import Context
+from computepool.hub.core.db import open_database
+from computepool.hub.core.errors import Unauthenticated
+from computepool.hub.core.http import Principal, Role, add_routes, check_routes
+from computepool.hub.core.http_shell import install_shell
+from computepool.hub.core.owners import Owner
+from computepool.hub.core.settings import Settings
+from computepool.hub.core.tables import Base
+from computepool.hub.opening import offload_to_threads
+
+SECRET_KEY = b"s" * 32
+UPLOAD_LIMIT_BYTES = 100 * 1024**2
+
+
+@dataclass
+class HandClock:
+    """The real time, moved by hand."""
+
+    ahead: timedelta = timedelta(0)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+    def monotonic(self) -> float:
+        return self.now().timestamp()
+
+    @contextlib.contextmanager
+    def moved(self, by: timedelta) -> Iterator[None]:
+        self.ahead += by
+        try:
+            yield
+        finally:
+            self.ahead -= by
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def signer(clock: HandClock) -> BlobSigner:
+    return BlobSigner(SECRET_KEY, clock)
+
+
+@pytest.fixture
+def local_store(tmp_path: Path, signer: BlobSigner) -> LocalStore:
+    return LocalStore(tmp_path / "artifacts", signer)
+
+
+@pytest.fixture(params=["local", "s3"])
+def store(request: pytest.FixtureRequest, signer: BlobSigner, clock: HandClock) -> Store:
+    """The same test on local disk and on a real S3."""
+    if request.param == "local":
+        return request.getfixturevalue("local_store")
+    s3: S3 = request.getfixturevalue("s3")
+    settings = S3Settings(
+        access_key_id=s3.access_key, secret_access_key=s3.secret_key, endpoint_url=s3.endpoint_url, region=s3.region
+    )
+    return open_store(f"s3://{s3.bucket}", signer, clock, settings)
+
+
+def authenticate(token: str) -> Principal:
+    if token not in ("user_alice", "user_bob"):
+        raise Unauthenticated("Who are you?")
+    return Principal(token, Role.USER, Role.USER.scopes, frozenset({token}), "personal")
+
+
+@dataclass
+class Hub:
+    context: Context
+    store: Store
+    uploads: Uploads = field(init=False)
+    outputs: Outputs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.uploads = Uploads(self.context, self.store)
+        self.outputs = Outputs(self.context, self.store)
+
+    def limited_to(self, upload_limit_bytes: int) -> "Hub":
+        settings = self.context.settings.model_copy(update={"upload_limit_bytes": upload_limit_bytes})
+        return Hub(replace(self.context, settings=settings), self.store)
+
+
+def make_hub(database_url: str, store: Store, clock: HandClock, home: Path) -> Iterator[Hub]:
+    db = open_database(database_url)
+    Base.metadata.create_all(db.engine)
+    settings = Settings(home=home, upload_limit_bytes=UPLOAD_LIMIT_BYTES)
+    context = Context(
+        settings=settings,
+        db=db,
+        clock=clock,
+        randbits=secrets.randbits,
+        bus=Bus(),
+        offload=offload_to_threads,
+        secret_key=SECRET_KEY,
+        hub_id="hub_test",
+        fence_epoch=1,
+    )
+
+    def add_owners(session: Session) -> None:
+        session.add_all(Owner(id=name, kind="user", created_at=clock.now()) for name in ("user_alice", "user_bob"))
+
+    asyncio.run(db.run(add_owners))
+    yield Hub(context, store)
+    db.close()
+
+
+@pytest.fixture
+def hub(database_url: str, local_store: LocalStore, clock: HandClock, tmp_path: Path) -> Iterator[Hub]:
+    """On both databases, with files on local disk."""
+    yield from make_hub(database_url, local_store, clock, tmp_path)
+
+
+@pytest.fixture
+def stored_hub(store: Store, clock: HandClock, tmp_path: Path) -> Iterator[Hub]:
+    """On both stores, with SQLite."""
+    yield from make_hub(f"sqlite:///{tmp_path / 'hub.db'}", store, clock, tmp_path)
+
+
+@dataclass
+class Server:
+    """What a client sees: an address, and URLs that may be relative to it."""
+
+    base_url: str
+    hub: Hub
+
+    def absolute(self, url: str) -> str:
+        return urljoin(self.base_url, url)
+
+    def put(self, url: str, data: bytes, headers: dict[str, str] | None = None) -> httpx.Response:
+        return httpx.put(self.absolute(url), content=data, headers=headers)
+
+    def get(self, url: str, headers: dict[str, str] | None = None) -> httpx.Response:
+        return httpx.get(self.absolute(url), headers=headers)
+
+    def api(self, method: str, path: str, body: object = None, token: str = "user_alice") -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.request(method, f"{self.base_url}/api/v1/{path}", json=body, headers=headers)
+
+
+@pytest.fixture
+def server(stored_hub: Hub, signer: BlobSigner) -> Iterator[Server]:
+    app = FastAPI()
+    install_shell(app)
+    add_routes(app, router(stored_hub.uploads, stored_hub.store, authenticate))
+    if isinstance(stored_hub.store, LocalStore):
+        add_routes(app, blob_router(stored_hub.store, signer, stored_hub.context.offload, authenticate))
+    check_routes(app)
+    (port,) = free_ports(1)
+    running = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off"))
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    while not running.started and thread.is_alive():
+        threading.Event().wait(0.005)
+    yield Server(f"http://127.0.0.1:{port}", stored_hub)
+    running.should_exit = True
+    thread.join()
