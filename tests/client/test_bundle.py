@@ -180,7 +180,7 @@ def test_deepest_path_that_is_packed_is_unpacked(tmp_path: Path) -> None:
     pack(work, tmp_path / "bundle")
     assert extract(tmp_path / "bundle", tmp_path / "out").files == 1
     fill(work, {"/".join(["d"] * 64 + ["f"]): "too deep"})
-    with pytest.raises(BundleError, match=r"64 folders.*shorter paths") as caught:
+    with pytest.raises(BundleError, match="64 folders") as caught:
         pack(work, tmp_path / "bundle")
     assert caught.value.code == "path_too_long"
 
@@ -229,9 +229,10 @@ def test_link_that_would_break_elsewhere_is_an_error_that_names_it(target: str, 
     if target == "sub/deep/../../../w/a":
         assert list_files(work).files  # it comes back in, so it can be written as a link that never left
         return
-    with pytest.raises(BundleError, match=r"the link mine -> .*relative link.*\.poolignore") as caught:
+    with pytest.raises(BundleError, match=r"the link mine -> ") as caught:
         pack(work, tmp_path / "bundle")
     assert caught.value.code == "bad_link"
+    assert "relative link" in str(caught.value.hint)
     fill(work, {".poolignore": "mine"})
     assert "mine" not in names(work)
 
@@ -258,8 +259,8 @@ def test_too_big_a_folder_is_refused_with_its_largest_files_and_a_way_out(tmp_pa
         pack(work, tmp_path / "bundle", max_bytes=7000)
     assert caught.value.code == "too_big"
     assert "f5000 (4.9 KiB), f2000 (2.0 KiB), f300 (300 B), f90 (90 B), f70 (70 B)" in caught.value.message
-    assert ".poolignore" in caught.value.hint
-    assert "inputs" in caught.value.hint
+    assert ".poolignore" in str(caught.value.hint)
+    assert "inputs" in str(caught.value.hint)
     assert [path.name for path in tmp_path.iterdir()] == ["w"]
     assert pack(work, tmp_path / "bundle", extra_excludes=["f5000"], max_bytes=7000).file_count == 6
 
@@ -273,7 +274,7 @@ if os.getuid() == 0:
 try:
     pack(Path(sys.argv[1]), io.BytesIO())
 except BundleError as error:
-    sys.stdout.write(f"{error.code}: {error}")
+    sys.stdout.write(f"{error.code}: {error} {error.hint}")
 """
 
 
@@ -351,7 +352,7 @@ def test_file_that_keeps_changing_is_named(tmp_path: Path) -> None:
                 log.write("more")
             return super().write(data)  # type: ignore[arg-type]
 
-    with pytest.raises(BundleError, match=r"train\.log keeps changing.*\.poolignore") as caught:
+    with pytest.raises(BundleError, match=r"train\.log keeps changing") as caught:
         pack(work, Meddling())
     assert caught.value.code == "file_changed"
 
@@ -405,9 +406,9 @@ def test_single_file_needs_a_proper_name(name: str, tmp_path: Path) -> None:
 
 def test_single_file_must_be_a_file_and_only_once(tmp_path: Path) -> None:
     fill(tmp_path, {"a": "A"})
-    with pytest.raises(BundleError, match="Check the path"):
+    with pytest.raises(BundleError, match=r"cannot read .*missing\.py"):
         pack_files([(tmp_path / "missing.py", "m.py")], io.BytesIO())
-    with pytest.raises(BundleError, match="use `workdir`"):
+    with pytest.raises(BundleError, match="is not a file"):
         pack_files([(tmp_path, "m.py")], io.BytesIO())
     with pytest.raises(BundleError, match="two files"):
         pack_files([(tmp_path / "a", "m"), (tmp_path / "a", "m")], io.BytesIO())

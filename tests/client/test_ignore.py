@@ -89,7 +89,7 @@ GIT_CASES: dict[str, dict[str, str]] = {
     "dot-file": {"": ".*"},
     "dot-slash-never-matches": {"": "./x"},
     "double-slash-never-matches": {"": "src//a.py"},
-    "set-never-matches-a-slash": {"": "src[.-0]a.py\nsrc[!a]b.txt"},
+    "set-never-matches-a-slash": {"": "/src[.-0]a.py\n/src[!a]b.txt"},
     "suffix": {"": "*.py[co]"},
     "a-minus-in-a-set": {"": "a[-x]b"},
 }  # fmt: skip

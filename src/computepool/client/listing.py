@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from computepool.client.errors import ClientError
 from computepool.client.ignore import Rules, is_ignored, read_rules, rules_above
 
 MAX_ENTRIES = 200_000
@@ -24,14 +25,11 @@ Identity = tuple[int, int]
 """Device and inode of a file, to know it again under another name."""
 
 
-class BundleError(Exception):
-    """The folder cannot be packed as it is. `code` is stable; `hint` says what to do."""
+class BundleError(ClientError):
+    """The folder cannot be packed as it is."""
 
     def __init__(self, code: str, message: str, hint: str) -> None:
-        self.code = code
-        self.message = message
-        self.hint = hint
-        super().__init__(f"{message}. {hint}")
+        super().__init__(message, hint=hint, code=code)
 
 
 @dataclass(frozen=True, slots=True)
