@@ -186,6 +186,7 @@ def test_one_slice_of_many_is_followed_alone(hub, pool):
 def test_tail_begins_with_the_last_lines(hub, pool, log, lines, expected):
     hub.frame_bytes = 4096
     job = running(hub, log)
+    assert b"".join(chunk.data for chunk in pool.logs(job.id, tail=lines)) == expected
     job.finish()
     assert b"".join(chunk.data for chunk in pool.logs(job.id, tail=lines)) == expected
     assert followed(pool, job, tail=lines) == expected

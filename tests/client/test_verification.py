@@ -7,7 +7,7 @@ import pytest
 from support.fake_api import digest
 from support.receipts import Signer, receipt_item
 
-from computepool.client.models import ReceiptItem
+from computepool.client.receipts import ReceiptItem
 from computepool.client.verification import Check, Evidence, verify
 from computepool.protocol.messages import HubKey
 

@@ -58,7 +58,9 @@ class FakeJob:
         for part in self.document["slices"]:
             counts[part["state"]] += 1
             for attempt in part["attempts"]:
-                attempt["log_bytes"] = len(self.logs.get((part["index"], attempt["number"]), b""))
+                # As on a hub, where the length is known with the receipt.
+                log = self.logs.get((part["index"], attempt["number"]), b"")
+                attempt["log_bytes"] = len(log) if attempt.get("finished_at") else 0
         self.document["counts"] = counts
         self.version += 1
 
@@ -138,7 +140,9 @@ class FakeHub:
         self.parts: dict[str, dict[int, bytes]] = {}
         self.sizes: dict[str, int] = {}
         self.nodes: list[dict[str, Any]] = [node()]
+        self.nodes_online = 1
         self.tokens: list[dict[str, Any]] = []
+        self.my_token_id: str | None = None
         self.why: dict[str, Any] = {}
         self.hub_keys: list[dict[str, str]] = []
         self.play: Play = prints(b"42\n")
@@ -219,6 +223,7 @@ class FakeHub:
         routes = [
             Route(f"{api}/version", self._version),
             Route(f"{api}/keys", self._keys),
+            Route(f"{api}/stats", self._stats),
             Route(f"{api}/me", self._me),
             Route(f"{api}/tokens", self._tokens, methods=["GET", "POST"]),
             Route(f"{api}/tokens/{{id}}", self._revoke, methods=["DELETE"]),
@@ -249,8 +254,13 @@ class FakeHub:
     async def _keys(self, _: Request) -> Response:
         return JSONResponse({"hub_id": "hub_1", "items": self.hub_keys})
 
+    async def _stats(self, _: Request) -> Response:
+        return JSONResponse({"nodes_total": self.nodes_online, "nodes_online": self.nodes_online})
+
     async def _me(self, _: Request) -> Response:
-        return JSONResponse({"id": ME, "email": "ada@example.org", "name": "Ada", "role": "admin", "country": "IN"})
+        return JSONResponse(
+            {"id": ME, "email": "ada@example.org", "name": "Ada", "role": "admin", "token_id": self.my_token_id}
+        )
 
     async def _tokens(self, request: Request) -> Response:
         if request.method == "GET":
@@ -355,9 +365,14 @@ class FakeHub:
 
     async def _jobs(self, request: Request) -> Response:
         if request.method == "GET":
-            state = request.query_params.get("state")
+            states = request.query_params.getlist("state")
             found = [job.document for job in reversed(self.jobs.values())]
-            items = [{**d, "slices": []} for d in found if state is None or d["state"] == state]
+            hidden = ("slices", "spec")
+            items = [
+                {key: value for key, value in document.items() if key not in hidden}
+                for document in found
+                if not states or document["state"] in states
+            ]
             start, limit = int(request.query_params.get("cursor", 0)), int(request.query_params.get("limit", 50))
             after = start + limit if start + limit < len(items) else None
             return JSONResponse({"items": items[start : start + limit], "next": after and str(after)})
@@ -388,6 +403,7 @@ class FakeHub:
                 "started_at": None,
                 "finished_at": None,
                 "spec": spec,
+                "slice_count": int(spec.get("slices", 1)),
                 "slices": [{**part, "index": index, "attempts": []} for index in range(int(spec.get("slices", 1)))],
                 **more,
             }
@@ -511,7 +527,7 @@ class FakeHub:
 class _Gate:
     """Signs callers in, notes what they asked, and makes the troubles that a test ordered."""
 
-    PUBLIC = ("/store/", "/api/v1/version", "/api/v1/keys", "/api/v1/auth/device")
+    PUBLIC = ("/store/", "/api/v1/version", "/api/v1/keys", "/api/v1/stats", "/api/v1/auth/device")
 
     def __init__(self, hub: FakeHub, app: ASGIApp) -> None:
         self._hub = hub

@@ -6,6 +6,7 @@ with more or less than it was asked for can tear the log.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 
@@ -13,11 +14,12 @@ import httpx
 
 from computepool.client.errors import ClientError, HubError
 from computepool.client.http import RETRIED_STATUS, Backoff, Http
-from computepool.client.models import Job, Slice
+from computepool.client.models import Attempt, Job, Slice
 
 READ_BYTES = 64 * 1024
 TAIL_STEP_BYTES = 32 * 1024
 FOLLOW_SECONDS = 0.5
+NEWLINE = 0x0A
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +92,39 @@ class LogReader:
                 raise _Broken(received, error) from error
             raise
 
-    def tail_start(self, slice: int, attempt: int, log_bytes: int, lines: int) -> int:
-        """Where the last `lines` lines begin, reading backwards in growing steps."""
+    def tail_start(self, slice: int, attempt: Attempt, lines: int) -> int:
+        """Where the last `lines` lines begin."""
+        if attempt.finished_at is None:
+            return self._live_tail_start(slice, attempt.number, lines)
+        return self._ended_tail_start(slice, attempt.number, attempt.log_bytes, lines)
+
+    def _ended_tail_start(self, slice: int, attempt: int, log_bytes: int, lines: int) -> int:
+        """Its length is known: reads backwards, in growing steps."""
         if lines <= 0:
             return log_bytes
         step = TAIL_STEP_BYTES
         while True:
             start = max(0, log_bytes - step)
             data = b"".join(chunk.data for chunk in self.read(slice, attempt, start, log_bytes))
-            # A last line without its newline counts as a line; one more newline before it is where the lines begin.
-            ends = [index for index, byte in enumerate(data[:-1]) if byte == 0x0A]
+            # A last line without its newline counts as a line, so the last byte is not looked at.
+            ends = [start + index for index, byte in enumerate(data[:-1]) if byte == NEWLINE]
             if len(ends) >= lines:
-                return start + ends[-lines] + 1
+                return ends[-lines] + 1
             if start == 0:
                 return 0
             step *= 4
+
+    def _live_tail_start(self, slice: int, attempt: int, lines: int) -> int:
+        """Its length changes while it is read: reads it through, and keeps where the last lines begin."""
+        ends: deque[int] = deque(maxlen=lines + 1)
+        length = 0
+        for chunk in self.read(slice, attempt, 0):
+            length = chunk.offset + len(chunk.data)
+            ends.extend(chunk.offset + index for index, byte in enumerate(chunk.data) if byte == NEWLINE)
+        before_last = [end for end in ends if end < length - 1]
+        if lines <= 0:
+            return length
+        return before_last[-lines] + 1 if len(before_last) >= lines else 0
 
 
 class _Broken(Exception):
@@ -124,7 +144,7 @@ def read_logs(
     for part in chosen_slices(job, slice):
         found = part.newest if attempt is None else next((a for a in part.attempts if a.number == attempt), None)
         if found is not None:
-            start = 0 if tail is None else reader.tail_start(part.index, found.number, found.log_bytes, tail)
+            start = 0 if tail is None else reader.tail_start(part.index, found, tail)
             yield from reader.read(part.index, found.number, start)
 
 
@@ -135,7 +155,7 @@ def follow_attempt(
     found = next((a for part in chosen_slices(job, slice) for a in part.attempts if a.number == attempt), None)
     if found is None:
         raise ClientError(f"Slice {slice} has no attempt {attempt}.", hint=f"computepool show {job.id} lists them.")
-    offset = 0 if tail is None else reader.tail_start(slice, attempt, found.log_bytes, tail)
+    offset = 0 if tail is None else reader.tail_start(slice, found, tail)
     while True:
         end = yield from reader.read(slice, attempt, offset)
         if end.complete:

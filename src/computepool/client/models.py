@@ -5,9 +5,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from computepool.protocol.messages import HubKey
-from computepool.protocol.signing import Signed
-
 FINAL_STATES = frozenset({"succeeded", "failed", "canceled"})
 
 
@@ -63,6 +60,7 @@ class Job(Model):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     cancel_requested_at: datetime | None = None
+    slice_count: int = 1
     counts: dict[str, int] = Field(default_factory=dict)
     spec: dict[str, Any] = Field(default_factory=dict)
     slices: tuple[Slice, ...] = ()
@@ -70,10 +68,6 @@ class Job(Model):
     @property
     def is_final(self) -> bool:
         return self.state in FINAL_STATES
-
-    @property
-    def slice_count(self) -> int:
-        return len(self.slices) or sum(self.counts.values()) or 1
 
 
 class Gpu(Model):
@@ -123,16 +117,25 @@ class Gate(Model):
     detail: str | None = None
 
 
+class WhySlices(Model):
+    """Slices that wait for the same reason."""
+
+    slices: tuple[int, ...] = ()
+    summary: str = ""
+    nodes_total: int = 0
+    gates: tuple[Gate, ...] = ()
+    feasible: int = 0
+    free: int = 0
+    position: int = 0
+    """How many would be served before."""
+    suggestions: tuple[str, ...] = ()
+
+
 class Why(Model):
     job_id: str
     state: str
     summary: str = ""
-    nodes_total: int = 0
-    gates: tuple[Gate, ...] = ()
-    feasible: int | None = None
-    free: int | None = None
-    position: int | None = None
-    suggestions: tuple[str, ...] = ()
+    waiting: tuple[WhySlices, ...] = ()
 
 
 class Output(Model):
@@ -152,23 +155,6 @@ class Artifact(Model):
     digest: str
     size_bytes: int
     state: str = "stored"
-
-
-class ReceiptNode(Model):
-    id: str
-    name: str = ""
-    sign_key: str
-
-
-class ReceiptItem(Model):
-    """The order and the answer to it, each in the bytes that were signed."""
-
-    slice: int
-    attempt: int
-    manifest: Signed
-    receipt: Signed
-    node: ReceiptNode
-    hub_keys: tuple[HubKey, ...] = ()
 
 
 class User(Model):

@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from computepool.client.bundle import Bundle, pack
 from computepool.client.config import find_target
 from computepool.client.downloads import Downloader, Fetched, newest_outputs
-from computepool.client.errors import ClientError, NotFound
+from computepool.client.errors import ClientError, HubError, NotFound
 from computepool.client.follow import Ended, Event, Follower
 from computepool.client.http import PATIENCE_SECONDS, Http
 from computepool.client.logs import LogChunk, LogReader, Position, chosen_slices, follow_attempt, read_logs
@@ -22,13 +21,16 @@ from computepool.client.models import (
     JoinToken,
     Node,
     Output,
-    ReceiptItem,
     User,
     Why,
 )
 from computepool.client.uploads import Progress, upload
-from computepool.protocol.messages import HubKey
-from computepool.protocol.spec import JobSpec, parse_spec
+
+if TYPE_CHECKING:
+    from computepool.client.bundle import Bundle
+    from computepool.client.receipts import ReceiptItem
+    from computepool.protocol.messages import HubKey
+    from computepool.protocol.spec import JobSpec
 
 PAGE_LIMIT = 100
 JOIN_TOKEN_SECONDS = 900
@@ -67,9 +69,9 @@ class Pool:
 
     def submit(
         self,
-        spec: Mapping[str, object] | JobSpec,
+        spec: "Mapping[str, object] | JobSpec",
         *,
-        bundle: Path | Bundle | Artifact | str | None = None,
+        bundle: "Path | Bundle | Artifact | str | None" = None,
         idempotency_key: str | None = None,
         progress: Progress | None = None,
     ) -> Job:
@@ -77,6 +79,8 @@ class Pool:
 
         `bundle`: a folder or an archive to send along, what `pack` made of one, or a stored artifact (or its id).
         """
+        from computepool.protocol.spec import JobSpec, parse_spec
+
         parsed = spec if isinstance(spec, JobSpec) else parse_spec(spec)
         artifact = self._bundle_id(bundle, progress)
         answer = self._http.post(
@@ -96,11 +100,22 @@ class Pool:
 
     def jobs(self, *, state: str | None = None, limit: int = PAGE_LIMIT) -> Iterator[Job]:
         """The newest first, up to `limit`."""
-        for document in self.job_documents(state=state, limit=limit):
+        for document in self._pages("/jobs", {"state": state}, limit):
             yield Job.model_validate(document)
 
-    def job_documents(self, *, state: str | None = None, limit: int = PAGE_LIMIT) -> Iterator[dict[str, Any]]:
-        yield from self._pages("/jobs", {"state": state}, limit)
+    def job_page(
+        self, *, states: Sequence[str] = (), limit: int = PAGE_LIMIT
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """Up to `limit` jobs in these states, exactly as the hub tells them, and the cursor of what comes after."""
+        items: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while True:
+            size = min(limit - len(items), PAGE_LIMIT)
+            page = self._http.get("/jobs", {"state": list(states), "limit": size, "cursor": cursor})
+            items += page["items"][:size]
+            cursor = page.get("next")
+            if cursor is None or len(items) >= limit:
+                return items, cursor
 
     def cancel(self, job_id: str) -> Job:
         return Job.model_validate(self._http.post(f"/jobs/{job_id}/cancel", repeatable=True))
@@ -163,9 +178,8 @@ class Pool:
             reader = LogReader(self._http, job_id)
             for part in chosen_slices(self.job(job_id), slice):
                 if part.newest is not None:
-                    number = part.newest.number
-                    start = reader.tail_start(part.index, number, part.newest.log_bytes, tail)
-                    positions[part.index] = Position(number, start)
+                    start = reader.tail_start(part.index, part.newest, tail)
+                    positions[part.index] = Position(part.newest.number, start)
         yield from Follower(self._http, job_id, slice=slice, positions=positions).events()
 
     def wait(self, job_id: str) -> Job:
@@ -179,8 +193,12 @@ class Pool:
     def upload(self, path: Path | str, *, progress: Progress | None = None) -> Artifact:
         return upload(self._http, Path(path), progress=progress)
 
-    def _bundle_id(self, bundle: Path | Bundle | Artifact | str | None, progress: Progress | None) -> str | None:
-        if bundle is None or isinstance(bundle, str):
+    def _bundle_id(self, bundle: "Path | Bundle | Artifact | str | None", progress: Progress | None) -> str | None:
+        if bundle is None:
+            return None
+        from computepool.client.bundle import Bundle, pack
+
+        if isinstance(bundle, str):
             return bundle
         if isinstance(bundle, Artifact):
             return bundle.id
@@ -218,11 +236,18 @@ class Pool:
 
     # ── receipts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def receipts(self, job_id: str) -> list[ReceiptItem]:
+    def receipts(self, job_id: str) -> "list[ReceiptItem]":
+        from computepool.client.receipts import ReceiptItem
+
         return [ReceiptItem.model_validate(item) for item in self._pages(f"/jobs/{job_id}/receipts", {}, limit=None)]
 
-    def hub_keys(self) -> list[HubKey]:
+    def hub_keys(self) -> "list[HubKey]":
+        from computepool.protocol.messages import HubKey
+
         return [HubKey.model_validate(item) for item in self._http.get("/keys")["items"]]
+
+    def hub_id(self) -> str:
+        return str(self._http.get("/keys")["hub_id"])
 
     # ── nodes and people ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -264,13 +289,13 @@ class Pool:
         return list(self._pages("/tokens", {}, limit=None))
 
     def create_token(
-        self, name: str, *, scopes: Sequence[str] | None = None, expires_in_seconds: int | None = None
+        self, name: str, *, scopes: Sequence[str] | None = None, expires_in_days: int | None = None
     ) -> dict[str, Any]:
         body: dict[str, object] = {"name": name}
         if scopes:
             body["scopes"] = list(scopes)
-        if expires_in_seconds is not None:
-            body["expires_in_seconds"] = expires_in_seconds
+        if expires_in_days is not None:
+            body["expires_in_days"] = expires_in_days
         return dict(self._http.post("/tokens", body))
 
     def revoke_token(self, token_id: str) -> None:
@@ -281,6 +306,14 @@ class Pool:
         if method == "GET":
             return self._http.get(path)
         return self._http.post(path, body)
+
+    def nodes_in_pool(self) -> int:
+        """How many machines are online, of everybody; 0 where the hub does not tell."""
+        try:
+            found = self._http.get("/stats").get("nodes_online")
+        except HubError:
+            return 0
+        return found if isinstance(found, int) else 0
 
     def version(self) -> str:
         return str(self._http.get("/version")["version"])

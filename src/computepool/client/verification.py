@@ -9,12 +9,12 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
-from computepool.client.models import ReceiptItem
+from computepool.client.receipts import ReceiptItem
 from computepool.protocol.manifest import MANIFEST, Manifest
 from computepool.protocol.messages import HubKey
 from computepool.protocol.receipt import RECEIPT, Receipt
@@ -36,8 +36,8 @@ class Check:
 class Evidence:
     """What the caller has of one attempt, to be held against its receipt."""
 
-    outputs: Mapping[str, str] = field(default_factory=dict)
-    """Path → digest."""
+    outputs: Mapping[str, str] | None = None
+    """Path → digest; None when they were not looked at."""
     log_digest: str | None = None
     log_bytes: int | None = None
 
@@ -138,6 +138,8 @@ class _Judge:
         self._say("isolation", enough, detail)
 
     def _outputs(self, receipt: Receipt, evidence: Evidence) -> None:
+        if evidence.outputs is None:
+            return
         signed = {output.path: output.digest for output in receipt.outputs}
         wrong = [path for path, digest in evidence.outputs.items() if signed.get(path) != digest]
         missing = [path for path in signed if path not in evidence.outputs]

@@ -1,0 +1,13 @@
+"""The command `computepool`.
+
+Owns: what people type and see. Uses: client, agent and hub, each only inside the commands that need it, so that a plain
+command starts at once and the light install needs no hub. Never: decides anything that the hub decides.
+"""
+
+import sys
+
+
+def main() -> None:
+    from computepool.cli.app import run
+
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,212 @@
+"""For everybody: who is signed in, and with what."""
+
+import socket
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from computepool.cli.errors import CliError, clean, tell
+from computepool.cli.options import (
+    chosen_home,
+    home_option,
+    json_option,
+    open_pool,
+    pool_options,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from computepool.client.pool import Pool
+
+CLI_TOKEN_DAYS = 366
+
+
+@click.command(epilog="Example: computepool login https://pool.example.org")
+@click.argument("address", metavar="URL")
+@click.option("--token", metavar="TOKEN", help="A personal token, for machines; - reads it from standard input.")
+@home_option
+def login(address: str, token: str | None) -> None:
+    """Sign in to a hub: in a browser with a short code, or with --token."""
+    from computepool.client.config import Credentials, normal_url, save_credentials
+    from computepool.client.pool import Pool
+
+    home, url = chosen_home(), normal_url(address)
+    if token is not None:
+        chosen = sys.stdin.readline().strip() if token == "-" else token.strip()
+        if not chosen:
+            raise CliError("There is no token on standard input.", "echo $TOKEN | computepool login URL --token -")
+    else:
+        chosen = _login_by_device(url)
+    with Pool(url, chosen, home) as pool:
+        me = pool.me()
+    save_credentials(home, Credentials(url, chosen))
+    tell(f"Signed in to {url} as {clean(me.email or me.name or me.id)}.")
+
+
+def _login_by_device(url: str) -> str:
+    """A personal token, after a person approved it. Sessions are short and rotate; several commands share one token."""
+    from computepool.client.errors import HubError
+    from computepool.client.http import Http
+
+    http = Http(url, None)
+    try:
+        begun = http.post("/auth/device")
+        where = begun.get("verification_uri_complete") or begun["verification_uri"]
+        tell(f"Open {clean(where)}")
+        tell(f"and confirm the code {clean(begun['user_code'])}", bold=True)
+        _open_browser(str(where))
+        wait = max(float(begun.get("interval", 2)), 0.05)
+        until = time.monotonic() + float(begun.get("expires_in", 600))
+        while time.monotonic() < until:
+            time.sleep(wait)
+            try:
+                pair = http.post("/auth/device/token", {"device_code": begun["device_code"]})
+            except HubError as error:
+                if error.code == "slow_down":
+                    wait += 1
+                elif error.code != "authorization_pending":
+                    raise
+                continue
+            return _personal_token(url, str(pair["access_token"]))
+    finally:
+        http.close()
+    raise CliError("Nobody confirmed the code in time.", f"Start again: computepool login {url}")
+
+
+def _personal_token(url: str, access_token: str) -> str:
+    from computepool.client.pool import Pool
+
+    with Pool(url, access_token) as pool:
+        made = pool.create_token(f"CLI on {socket.gethostname()}"[:60], expires_in_days=CLI_TOKEN_DAYS)
+        pool.call("POST", "/auth/logout")
+    return str(made["token"])
+
+
+def _open_browser(where: str) -> None:
+    """Only where a person sits in front of a desktop."""
+    import os
+
+    if where.startswith(("http://", "https://")) and sys.stderr.isatty():
+        desktop = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        if desktop and not os.environ.get("SSH_CONNECTION"):
+            import webbrowser
+
+            webbrowser.open(where)
+
+
+@click.command(epilog="Example: computepool logout")
+@pool_options
+def logout() -> None:
+    """Sign out: revoke this machine's token and forget it."""
+    from computepool.client.config import forget_credentials, load_credentials
+    from computepool.client.errors import ClientError
+
+    home = chosen_home()
+    saved = load_credentials(home)
+    if saved is None:
+        tell("Nobody is signed in here.", dim=True)
+        return
+    try:
+        with open_pool() as pool:
+            if pool.target.token == saved.token:
+                _revoke_own(pool)
+    except ClientError as error:
+        tell(
+            f"The hub did not take the token back ({clean(error.message)}); it is forgotten here all the same.",
+            dim=True,
+        )
+    forget_credentials(home)
+    tell(f"Signed out of {saved.url}.")
+
+
+def _revoke_own(pool: "Pool") -> None:
+    token_id = pool.me_document().get("token_id")
+    if isinstance(token_id, str):
+        pool.revoke_token(token_id)
+
+
+@click.command(epilog="Example: computepool whoami --json")
+@json_option
+@pool_options
+def whoami(as_json: bool) -> None:
+    """Show who is signed in, and where."""
+    with open_pool() as pool:
+        document, url = pool.me_document(), pool.target.url
+    if as_json:
+        print_json({**document, "url": url})
+        return
+    from computepool.cli.display import print_pairs
+
+    names = ("name", "email", "role", "country", "id")
+    print_pairs([("hub", url), *((name, document.get(name)) for name in names)])
+
+
+@click.group(epilog="Example: computepool token create ci --scope jobs:write --days 30")
+def token() -> None:
+    """Personal access tokens, for machines and programs."""
+
+
+@token.command("create", epilog="Example: computepool token create ci --scope jobs:read --scope jobs:write")
+@click.argument("name")
+@click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="What it may do; default: all that you may.")
+@click.option("--days", type=click.IntRange(1, 366), help="How long it is good.  [default: 90]")
+@json_option
+@pool_options
+def create_token(name: str, scopes: tuple[str, ...], days: int | None, as_json: bool) -> None:
+    """Make a token. It is shown this once."""
+    with open_pool() as pool:
+        made = pool.create_token(name, scopes=scopes, expires_in_days=days)
+    if as_json:
+        print_json(made)
+        return
+    click.echo(made["token"])
+    tell("Keep it now: it is not shown again.", dim=True)
+
+
+@token.command("list", epilog="Example: computepool token list")
+@json_option
+@pool_options
+def list_tokens(as_json: bool) -> None:
+    """List your tokens, without their secrets."""
+    with open_pool() as pool:
+        items = pool.tokens()
+    if as_json:
+        print_json({"items": items, "next": None})
+        return
+    from computepool.cli.display import print_table
+
+    print_table(
+        ("name", "scopes", "created", "expires", "last used", "id"),
+        [
+            (
+                item.get("name", ""),
+                ",".join(item.get("scopes") or []),
+                _day(item.get("created_at")),
+                _day(item.get("expires_at")),
+                _day(item.get("last_used_at")) or "never",
+                item.get("id", ""),
+            )
+            for item in items
+        ],
+    )
+
+
+@token.command("revoke", epilog="Example: computepool token revoke ci")
+@click.argument("name", metavar="NAME|ID")
+@pool_options
+def revoke_token(name: str) -> None:
+    """Revoke a token: it stops working at once."""
+    with open_pool() as pool:
+        found = [item for item in pool.tokens() if name in (item.get("id"), item.get("name"))]
+        if not found:
+            raise CliError(f"There is no token {name!r}.", "computepool token list shows them.")
+        if len(found) > 1:
+            raise CliError(f"{len(found)} tokens have the name {name!r}.", "Revoke it by its id: token list.")
+        pool.revoke_token(str(found[0]["id"]))
+    tell(f"Revoked {clean(found[0].get('name') or name)}.")
+
+
+def _day(value: Any) -> str:
+    return str(value)[:10] if value else ""

@@ -1,0 +1,121 @@
+"""The tree of commands. A command's file is loaded when the command is called, not before."""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from computepool.cli.errors import INTERRUPTED, READER_GONE, report
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    section: str
+    name: str
+    place: str
+    help: str
+
+
+_JOBS, _POOL, _MACHINES, _ACCOUNT = "Jobs", "The pool", "Machines", "Account"
+
+COMMANDS = {
+    entry.name: entry
+    for entry in (
+        Entry(_JOBS, "run", "run:run", "Submit a job, follow its log, fetch its outputs."),
+        Entry(_JOBS, "ps", "jobs:ps", "List jobs."),
+        Entry(_JOBS, "show", "jobs:show", "Show a job, its slices and attempts."),
+        Entry(_JOBS, "logs", "logs:logs", "Print or follow a job's log."),
+        Entry(_JOBS, "cancel", "jobs:cancel", "Cancel a job."),
+        Entry(_JOBS, "retry", "jobs:retry", "Run a job again, as a new one."),
+        Entry(_JOBS, "get", "files:get", "Download a job's outputs."),
+        Entry(_JOBS, "why", "jobs:why", "Say why a job waits."),
+        Entry(_JOBS, "verify", "verify:verify", "Check a job's signatures and digests."),
+        Entry(_POOL, "up", "pool:up", "Start a pool on this machine: a hub and an agent."),
+        Entry(_POOL, "hub", "hub:hub", "Run, migrate, check and back up a hub."),
+        Entry(_MACHINES, "join", "pool:join", "Share this machine with a pool."),
+        Entry(_MACHINES, "agent", "agent:agent", "Control the agent on this machine."),
+        Entry(_MACHINES, "nodes", "nodes:nodes", "List your machines."),
+        Entry(_MACHINES, "node", "nodes:node", "Show or change one machine."),
+        Entry(_ACCOUNT, "login", "account:login", "Sign in to a hub."),
+        Entry(_ACCOUNT, "logout", "account:logout", "Sign out."),
+        Entry(_ACCOUNT, "whoami", "account:whoami", "Show who is signed in, and where."),
+        Entry(_ACCOUNT, "token", "account:token", "Make, list and revoke access tokens."),
+    )
+}
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module, _, name = entry.place.partition(":")
+        command = getattr(importlib.import_module(f"computepool.cli.{module}"), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            meant = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
+            with formatter.section(section):
+                formatter.write_dl([(e.name, e.help) for e in COMMANDS.values() if e.section == section])
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from computepool import __version__
+
+        click.echo(f"computepool {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: computepool run -- python3 -c 'print(6*7)'",
+)
+@click.option("--home", metavar="DIR", help="Folder of this pool's state and sign-in. [COMPUTEPOOL_HOME]")
+@click.option("--url", metavar="URL", help="The hub to talk to. [COMPUTEPOOL_URL]")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
+@click.pass_context
+def cli(ctx: click.Context, home: str | None, url: str | None) -> None:
+    """Idle GPUs, behind any NAT, as one pool."""
+    ctx.meta.update({"computepool.home": home, "computepool.url": url})
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code. Whatever goes wrong is told in a line or two, never as a traceback."""
+    try:
+        code = cli.main(args=list(arguments), prog_name="computepool", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, click.Abort):
+        click.echo(err=True)
+        return INTERRUPTED
+    except (BrokenPipeError, SystemExit):
+        # The reader has had enough, as `head` does; click makes an exit of it. Nothing more may be written, not even
+        # at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return READER_GONE
+    except Exception as error:
+        if os.environ.get("COMPUTEPOOL_DEBUG") == "1":
+            import traceback
+
+            traceback.print_exc()
+        return report(error)

@@ -1,0 +1,325 @@
+"""Staying with a job: what it waits for, its log, how it ended, and Ctrl-C."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from computepool.cli.errors import INTERRUPTED, POOL_COULD_NOT, clean, tell
+from computepool.cli.logs import JsonSink, LogSink
+
+if TYPE_CHECKING:
+    from computepool.client.logs import LogChunk
+    from computepool.client.models import Attempt, Job
+    from computepool.client.pool import Pool
+
+WHY_EVERY_SECONDS = 2.0
+WHY_AFTER_SECONDS = 0.4
+"""A job that starts at once is not asked why it waits."""
+POOLS_DOING = frozenset({"host", "owner", "preempted", "hub", "budget"})
+
+
+class Interrupts:
+    """Ctrl-C as a thing to ask about, so that nothing is torn off midway. The second one in a row is obeyed at once."""
+
+    def __init__(self) -> None:
+        self.pending = False
+        self._before: Any = None
+
+    def __enter__(self) -> "Interrupts":
+        self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.pending:
+            raise KeyboardInterrupt
+        self.pending = True
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """While a question is open, Ctrl-C is an answer to it."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+class StatusLine:
+    """One line that changes, on a terminal; elsewhere only what a reader of the log would want to know."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live: Any = None
+        self._text = ""
+
+    def say(self, text: str, *, matters: bool = True) -> None:
+        text = clean(text)
+        is_terminal = sys.stderr.isatty()
+        if self._quiet or text == self._text or not (matters or is_terminal):
+            return
+        self._text = text
+        if not is_terminal:
+            tell(text, dim=True)
+            return
+        if self._live is None:
+            from rich.status import Status
+            from rich.text import Text
+
+            from computepool.cli.display import console
+
+            self._live = Status(Text(text), console=console(err=True))
+            self._live.start()
+        else:
+            from rich.text import Text
+
+            self._live.update(Text(text))
+
+    def stop(self) -> None:
+        self._text = ""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    job: "Job"
+    detached: bool = False
+
+
+class Attachment:
+    def __init__(self, pool: "Pool", job: "Job", sink: LogSink | JsonSink, *, quiet: bool) -> None:
+        self._pool = pool
+        self._job = job
+        self._sink = sink
+        self._status = StatusLine(quiet=quiet)
+        self._quiet = quiet
+        self._canceling = False
+        self._attempts: dict[int, int] = {}
+        self._asked_why_at = time.monotonic() + WHY_AFTER_SECONDS - WHY_EVERY_SECONDS
+        self._waits_for = ""
+        self._away = False
+
+    def follow(self) -> Attached:
+        try:
+            with Interrupts() as interrupts:
+                return self._follow(interrupts)
+        except KeyboardInterrupt:
+            # Twice in a row: leave now, and do not leave the job behind.
+            if not self._canceling:
+                self._cancel()
+            return Attached(self._job)
+        finally:
+            self._status.stop()
+
+    def _follow(self, interrupts: Interrupts) -> Attached:
+        from computepool.client.follow import Ended, HubAway, JobChanged
+        from computepool.client.logs import LogChunk
+
+        for event in self._pool.follow(self._job.id):
+            if isinstance(event, LogChunk):
+                self._show(event)
+            elif isinstance(event, Ended):
+                self._job = event.job
+                self._status.stop()
+                self._sink.finish()
+                return Attached(event.job)
+            elif isinstance(event, JobChanged):
+                self._job = event.job
+                self._away = False
+                if isinstance(self._sink, JsonSink):
+                    _print_event("job", event.job)
+            elif isinstance(event, HubAway):
+                self._away = True
+            if interrupts.pending:
+                interrupts.pending = False
+                if self._interrupted(interrupts):
+                    return Attached(self._job, detached=True)
+            self._tell_state()
+        raise AssertionError("following ends with Ended or raises")
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _show(self, chunk: "LogChunk") -> None:
+        self._status.stop()
+        self._away = False
+        before = self._attempts.get(chunk.slice)
+        if before is not None and chunk.attempt > before and not self._quiet:
+            which = "" if self._job.slice_count == 1 else f" of slice {chunk.slice}"
+            if isinstance(self._sink, LogSink) and not self._sink.at_line_start:
+                tell("")
+            tell(f"── attempt {chunk.attempt}{which}: it begins anew ──", fg="yellow")
+        self._attempts[chunk.slice] = chunk.attempt
+        self._sink.write(chunk)
+
+    def _tell_state(self) -> None:
+        if self._away:
+            self._status.say("the hub is away; the job goes on, and so will this")
+        elif self._canceling:
+            self._status.say("canceling …")
+        elif self._job.state == "queued":
+            reason = self._reason()
+            self._status.say(f"queued{f': {reason}' if reason else ' …'}", matters=bool(reason))
+        elif not self._attempts:
+            self._status.say(self._running_text(), matters=False)
+
+    def _running_text(self) -> str:
+        found = [part.newest for part in self._job.slices if part.newest is not None]
+        if len(self._job.slices) == 1 and found:
+            one = found[0]
+            return f"{one.state} on {one.node_name or one.node_id or 'a node'}"
+        return ", ".join(f"{number} {state}" for state, number in self._job.counts.items() if number)
+
+    def _reason(self) -> str:
+        """What the job waits for, asked now and then; a hub that does not answer is no reason to stop following."""
+        from computepool.client.errors import ClientError
+
+        now = time.monotonic()
+        if now - self._asked_why_at >= WHY_EVERY_SECONDS:
+            self._asked_why_at = now
+            try:
+                self._waits_for = self._pool.why(self._job.id).summary
+            except ClientError:
+                self._waits_for = ""
+        return self._waits_for
+
+    # ── Ctrl-C ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _interrupted(self, interrupts: Interrupts) -> bool:
+        """True: leave the job alone and go."""
+        self._status.stop()
+        if self._canceling:
+            raise KeyboardInterrupt
+        answer = "c"
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            with interrupts.raised():
+                try:
+                    answer = _ask_cancel_or_detach(self._job)
+                except (KeyboardInterrupt, EOFError):
+                    answer = "c"
+        if answer == "d":
+            return True
+        if answer == "c":
+            self._cancel()
+        return False
+
+    def _cancel(self) -> None:
+        from computepool.client.errors import ClientError
+
+        self._canceling = True
+        try:
+            self._job = self._pool.cancel(self._job.id)
+        except ClientError as error:
+            tell(f"The job could not be canceled: {clean(error.message)}", fg="red")
+            tell(f"  Try again: computepool cancel {self._job.id}", dim=True)
+
+
+def _ask_cancel_or_detach(job: "Job") -> str:
+    """c, d, or nothing to go on."""
+    tell(f"\n{clean(job.name or job.id)} is {job.state}.", bold=True)
+    sys.stderr.write("[c]ancel it, [d]etach and leave it running, or Enter to go on? ")
+    sys.stderr.flush()
+    # Not through readline or stdout: that is the job's.
+    line = os.read(sys.stdin.fileno(), 100)
+    if not line:
+        raise EOFError
+    return line.decode(errors="replace").strip().lower()[:1]
+
+
+# ── how it ended ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def exit_code_for(job: "Job") -> int:
+    """The job's own; 75 when the pool could not do it; 130 when it was canceled."""
+    if job.state == "succeeded":
+        return 0
+    if job.state == "canceled" or job.cancel_requested_at is not None:
+        return INTERRUPTED
+    if job.state != "failed" or job.verdict in POOLS_DOING:
+        return POOL_COULD_NOT
+    if job.exit_code is None or job.exit_code == 0:
+        return 1
+    return job.exit_code & 0xFF if job.exit_code > 0 else 128 - job.exit_code
+
+
+def tell_end(job: "Job") -> None:
+    from computepool.cli.jobs import took
+
+    marks: dict[str, tuple[str, str]] = {"succeeded": ("✓", "green"), "canceled": ("■", "yellow")}
+    mark, color = marks.get(job.state, ("✗", "red"))
+    parts = [f"{mark} {job.state}"]
+    if job.state == "failed":
+        parts.append(_failure(job))
+    if job.started_at is not None:
+        parts.append(f"in {took(job)}")
+    parts.append(_place(job))
+    tell(" ".join(clean(part) for part in parts if part), fg=color)
+    if job.state == "failed" and job.verdict in POOLS_DOING:
+        tell(f"  That was not the job's doing. Run it again: computepool retry {job.id}", dim=True)
+
+
+def _failure(job: "Job") -> str:
+    if job.message:
+        return f"({job.message})"
+    if job.exit_code:
+        return f"(exit code {job.exit_code})"
+    return f"({job.reason or job.verdict})" if job.reason or job.verdict else ""
+
+
+def _place(job: "Job") -> str:
+    attempts: list[Attempt] = [part.newest for part in job.slices if part.newest is not None]
+    if not attempts:
+        return ""
+    nodes = sorted({attempt.node_name or attempt.node_id or "?" for attempt in attempts})
+    where = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
+    levels = sorted({attempt.isolation for attempt in attempts if attempt.isolation})
+    label = ", ".join(_level(level, attempts) for level in levels)
+    return f"on {where}" + (f" ({label})" if label else "")
+
+
+def _level(level: str, attempts: "list[Attempt]") -> str:
+    if level != "process":
+        return level
+    own = all(attempt.own for attempt in attempts if attempt.isolation == "process")
+    return "not isolated: your own machine" if own else "process: NOT ISOLATED"
+
+
+def _print_event(kind: str, job: "Job") -> None:
+    from computepool.cli.options import print_json
+
+    print_json({"type": kind, "job": job.model_dump(mode="json")}, lines=True)
+    sys.stdout.flush()
+
+
+def attach(pool: "Pool", job: "Job", *, as_json: bool, after: "Callable[[Job], None]") -> int:
+    """Follow to the end, do what comes after it, tell how it ended; the exit code."""
+    sink = JsonSink() if as_json else LogSink(several=job.slice_count > 1)
+    try:
+        attached = Attachment(pool, job, sink, quiet=as_json).follow()
+    except BrokenPipeError:
+        tell(f"Nobody reads the output any more; {job.id} goes on: computepool logs -f {job.id}", dim=True)
+        raise
+    last = attached.job
+    if attached.detached:
+        tell(f"Detached. {last.id} goes on: computepool logs -f {last.id}")
+        return 0
+    if isinstance(sink, LogSink) and not sink.at_line_start and sys.stdout.isatty():
+        click.echo(err=True)
+    if last.is_final:
+        after(last)
+    if as_json:
+        _print_event("end", last)
+    else:
+        tell_end(last)
+    return exit_code_for(last)

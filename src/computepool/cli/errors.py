@@ -1,0 +1,110 @@
+"""How a failure is told: one red line that says what is wrong, one dim line that says what to do, and an exit code."""
+
+import os
+
+import click
+
+FAILED = 1
+USAGE = 2
+POOL_COULD_NOT = 75
+"""As sysexits' EX_TEMPFAIL: not the job's fault; trying again may help."""
+NOT_SIGNED_IN = 77
+INTERRUPTED = 130
+READER_GONE = 141
+"""As a shell reports SIGPIPE."""
+
+
+class CliError(Exception):
+    """Something that the CLI itself has to refuse."""
+
+    def __init__(self, message: str, hint: str | None = None, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.exit_code = code
+
+
+def clean(text: object) -> str:
+    """One line without control characters: names and messages come from strangers, and terminals obey."""
+    return "".join(char if char.isprintable() else " " for char in str(text))
+
+
+def use_color() -> bool | None:
+    """None lets click look at the stream itself."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def tell(text: str, **style: object) -> None:
+    """A line for the person, beside the job's own output."""
+    click.secho(text, err=True, color=use_color(), **style)  # type: ignore[arg-type]  # click's own style names
+
+
+def tell_error(message: str, hint: str | None = None) -> None:
+    tell(f"error: {clean(message)}", fg="red")
+    if hint:
+        tell(f"  {clean(hint)}", dim=True)
+
+
+def report(error: Exception) -> int:
+    """Tell it; the exit code."""
+    if isinstance(error, click.ClickException):
+        return _report_usage(error)
+    if isinstance(error, OSError) and not _is_ours(error):
+        tell_error(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+        return FAILED
+    if not _is_ours(error):
+        tell_error(
+            f"This is a fault of computepool itself: {type(error).__name__}: {error}",
+            "COMPUTEPOOL_DEBUG=1 shows where. Please report it with that.",
+        )
+        return FAILED
+    problems = getattr(error, "problems", None) or getattr(error, "fields", None)
+    if problems:
+        return _report_fields(error, list(problems))
+    tell_error(str(getattr(error, "message", None) or error), getattr(error, "hint", None) or _hint_for(error))
+    return exit_code_of(error)
+
+
+def exit_code_of(error: Exception) -> int:
+    own = getattr(error, "exit_code", None)
+    if isinstance(own, int):
+        return own
+    return NOT_SIGNED_IN if type(error).__name__ == "NotSignedIn" else FAILED
+
+
+def _is_ours(error: Exception) -> bool:
+    return any(kind.__module__.startswith("computepool.") for kind in type(error).__mro__)
+
+
+def _hint_for(error: Exception) -> str | None:
+    return "Sign in: computepool login URL" if type(error).__name__ == "NotSignedIn" else None
+
+
+def _report_usage(error: click.ClickException) -> int:
+    context = getattr(error, "ctx", None)
+    hint = None
+    if isinstance(error, click.UsageError) and context is not None:
+        hint = f"See: {context.command_path} --help"
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True, color=use_color())
+        return USAGE
+    tell_error(error.format_message(), hint)
+    return error.exit_code
+
+
+def _report_fields(error: Exception, problems: list[object]) -> int:
+    """Each wrong field with what to write instead. `problems` are protocol or client errors, alike in their names."""
+    from_hub = getattr(error, "message", None)
+    count = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
+    tell(f"error: {clean(from_hub or f'The job spec has {count}:')}", fg="red")
+    for problem in problems:
+        field, message = getattr(problem, "field", ""), getattr(problem, "message", "")
+        value, hint = getattr(problem, "value", None), getattr(problem, "hint", None)
+        shown = "" if value in (None, "None") or str(value) in str(message) else f" [{clean(value)}]"
+        tell(f"  {clean(field)}: {clean(message)}{shown}")
+        if hint:
+            tell(f"    {clean(hint)}", dim=True)
+    hint = getattr(error, "hint", None)
+    if hint:
+        tell(f"  {clean(hint)}", dim=True)
+    return USAGE

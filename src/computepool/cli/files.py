@@ -1,0 +1,96 @@
+"""For renters: what a job left behind."""
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from computepool.cli.errors import tell
+from computepool.cli.jobs import JOB_HELP
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+
+if TYPE_CHECKING:
+    from computepool.client.models import Job
+    from computepool.client.pool import Pool
+    from computepool.client.uploads import Progress
+
+
+def default_folder(job: "Job") -> Path:
+    """Readable, and different for each job: a second run does not overwrite the first one's outputs."""
+    given = str(job.spec.get("name") or "")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-.")[:60]
+    return Path("outputs") / (f"{name}-{job.id[-6:]}" if name else job.id)
+
+
+@contextmanager
+def progress_bar(label: str, total_bytes: int) -> "Iterator[Progress | None]":
+    """A bar on a terminal; nothing elsewhere, and nothing for what is done before it is seen."""
+    if not sys.stderr.isatty() or total_bytes < 256 * 1024:
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    from computepool.cli.display import console
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console(err=True), transient=True) as bar:
+        task = bar.add_task(label, total=total_bytes)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@click.command(
+    epilog="Example: computepool get last -o results",
+    help="Download a job's outputs, check their digests, and go on where an earlier download stopped. "
+    f"With several slices each lands under its number. {JOB_HELP}",
+)
+@click.argument("job", metavar="JOB")
+@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="Folder.  [default: outputs/NAME-ID]")
+@json_option
+@pool_options
+def get(job: str, folder: Path | None, as_json: bool) -> None:
+    with open_pool() as pool:
+        known = pool.job(pool.find_job(job))
+        fetched = fetch_outputs(pool, known, folder or default_folder(known), quiet=as_json)
+    if as_json:
+        items = [
+            {
+                "path": str(item["file"]),
+                "slice": item["slice"],
+                "size_bytes": item["size_bytes"],
+                "digest": item["digest"],
+            }
+            for item in fetched
+        ]
+        print_json({"items": items, "next": None})
+    elif not fetched:
+        waits = "" if known.is_final else f" yet: it is {known.state}"
+        tell(f"{known.id} has no outputs{waits}.", dim=True)
+
+
+def fetch_outputs(pool: "Pool", job: "Job", folder: Path, *, quiet: bool) -> list[dict[str, Any]]:
+    """Download what there is; says where it went."""
+    from computepool.cli.display import count, size
+
+    outputs = pool.outputs(job.id)
+    if not outputs:
+        return []
+    total = sum(output.size_bytes for output in outputs)
+    with progress_bar("fetching outputs", total) as progress:
+        fetched = pool.download_outputs(job, folder, outputs=outputs, progress=progress)
+    if not quiet:
+        tell(f"{count(len(fetched), 'output')}, {size(total)} → {folder}{'/' if folder.suffix == '' else ''}")
+    return [
+        {
+            "file": item.path,
+            "slice": item.output.slice,
+            "attempt": item.output.attempt,
+            "path": item.output.path,
+            "size_bytes": item.output.size_bytes,
+            "digest": item.output.digest,
+        }
+        for item in fetched
+    ]

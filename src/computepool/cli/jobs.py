@@ -1,0 +1,214 @@
+"""For renters: looking at jobs, and changing them."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from computepool.cli.errors import clean, tell
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+
+if TYPE_CHECKING:
+    from computepool.client.models import Attempt, Job, Why
+
+ACTIVE_STATES = ("running", "queued")
+JOB_HELP = "JOB is an id, the beginning of one, a name that only one job has, or `last`."
+
+
+@click.command(epilog="Example: computepool ps -a --limit 20")
+@click.option("-a", "--all", "everything", is_flag=True, help="Finished jobs too.")
+@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
+@json_option
+@pool_options
+def ps(everything: bool, limit: int, as_json: bool) -> None:
+    """List jobs, the newest first: those that wait or run, with -a all."""
+    with open_pool() as pool:
+        items, rest = pool.job_page(states=() if everything else ACTIVE_STATES, limit=limit)
+    if as_json:
+        print_json({"items": items, "next": rest})
+        return
+    if not items:
+        tell("No jobs." if everything else "No jobs wait or run. All of them: computepool ps -a", dim=True)
+        return
+    from computepool.client.models import Job
+
+    _print_jobs([Job.model_validate(item) for item in items])
+    if rest is not None:
+        tell(f"The newest {len(items)}; more with --limit.", dim=True)
+
+
+def _print_jobs(jobs: "list[Job]") -> None:
+    from computepool.cli.display import ago, print_table, state_text
+
+    rows = []
+    for job in jobs:
+        total = job.slice_count
+        done = sum(job.counts.get(state, 0) for state in ("succeeded", "failed", "canceled"))
+        note = f"({job.exit_code})" if job.state == "failed" and job.exit_code is not None else ""
+        if total > 1:
+            note = f"{note} {done}/{total}".strip()
+        rows.append((job.id, job.name, state_text(job.state, note), ago(job.created_at), took(job)))
+    print_table(("id", "name", "state", "created", "took"), rows)
+
+
+def took(job: "Job | Attempt") -> str:
+    from datetime import UTC, datetime
+
+    from computepool.cli.display import duration
+
+    if job.started_at is None:
+        return ""
+    return duration(((job.finished_at or datetime.now(UTC)) - job.started_at).total_seconds())
+
+
+@click.command(epilog="Example: computepool show last", help=f"Show a job, its slices and attempts. {JOB_HELP}")
+@click.argument("job", metavar="JOB")
+@json_option
+@pool_options
+def show(job: str, as_json: bool) -> None:
+    with open_pool() as pool:
+        document = pool.job_document(pool.find_job(job))
+    if as_json:
+        print_json(document)
+        return
+    from computepool.client.models import Job
+
+    _print_job(Job.model_validate(document))
+
+
+def _print_job(job: "Job") -> None:
+    import shlex
+
+    from computepool.cli.display import ago, instant, print_pairs, print_table, state_text
+
+    command = job.spec.get("run", "")
+    text = shlex.join(str(word) for word in command) if isinstance(command, list) else str(command)
+    note = "(cancel requested)" if job.cancel_requested_at and not job.is_final else ""
+    print_pairs(
+        (
+            ("id", job.id),
+            ("name", job.name),
+            ("state", state_text(job.state, note)),
+            ("verdict", job.verdict),
+            ("exit code", job.exit_code),
+            ("reason", job.reason),
+            ("message", job.message),
+            ("command", text),
+            ("resources", _resources(job)),
+            ("priority", job.priority or None),
+            ("retry of", job.retry_of),
+            ("created", f"{instant(job.created_at)} ({ago(job.created_at)})"),
+            ("started", instant(job.started_at)),
+            ("finished", instant(job.finished_at)),
+            ("took", took(job)),
+        )
+    )
+    rows = [
+        (
+            f"{part.index}.{attempt.number}",
+            state_text(attempt.state),
+            attempt.verdict or "",
+            "" if attempt.exit_code is None else attempt.exit_code,
+            attempt.node_name or attempt.node_id or "",
+            isolation_label(attempt),
+            took(attempt),
+            attempt.detail or attempt.reason or "",
+        )
+        for part in job.slices
+        for attempt in part.attempts
+    ]
+    if rows:
+        click.echo()
+        print_table(("slice.attempt", "state", "verdict", "exit", "node", "isolation", "took", "detail"), rows)
+
+
+def _resources(job: "Job") -> str:
+    wanted = job.spec.get("resources")
+    if not isinstance(wanted, dict):
+        return ""
+    return ", ".join(f"{name} {_gpu(value) if name == 'gpu' else value}" for name, value in wanted.items())
+
+
+def _gpu(value: object) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return ":".join(str(value[key]) for key in ("name", "memory", "count") if value.get(key) is not None)
+
+
+def isolation_label(attempt: "Attempt") -> str:
+    """Plain process is no isolation at all, and is never shown as if it were one."""
+    if attempt.isolation == "process":
+        return "process (not isolated)"
+    return attempt.isolation or ""
+
+
+@click.command(epilog="Example: computepool cancel last -y", help=f"Cancel a job. {JOB_HELP}")
+@click.argument("job", metavar="JOB")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+@pool_options
+def cancel(job: str, yes: bool, as_json: bool) -> None:
+    import sys
+
+    with open_pool() as pool:
+        known = pool.job(pool.find_job(job))
+        if not known.is_final and not yes and sys.stdin.isatty():
+            click.confirm(f"Cancel {clean(known.name or known.id)}, which is {known.state}?", abort=True, err=True)
+        changed = known if known.is_final else pool.cancel(known.id)
+        if as_json:
+            print_json(pool.job_document(changed.id))
+            return
+    if known.is_final:
+        tell(f"{known.id} is over already: {known.state}.", dim=True)
+    else:
+        tell(f"{changed.id}: {'canceled' if changed.state == 'canceled' else 'cancel requested'}.")
+
+
+@click.command(
+    epilog="Example: computepool retry last",
+    help=f"Run a job again: a new job with the same spec and files, linked to the old one. {JOB_HELP}",
+)
+@click.argument("job", metavar="JOB")
+@json_option
+@pool_options
+def retry(job: str, as_json: bool) -> None:
+    with open_pool() as pool:
+        again = pool.retry(pool.find_job(job))
+        if as_json:
+            print_json(pool.job_document(again.id))
+            return
+    click.echo(again.id)
+    tell(f"Follow it: computepool logs -f {again.id}", dim=True)
+
+
+@click.command(epilog="Example: computepool why last", help=f"Say why a job waits, and what would help. {JOB_HELP}")
+@click.argument("job", metavar="JOB")
+@json_option
+@pool_options
+def why(job: str, as_json: bool) -> None:
+    with open_pool() as pool:
+        document = pool.why_document(pool.find_job(job))
+    if as_json:
+        print_json(document)
+        return
+    from computepool.client.models import Why
+
+    _print_why(Why.model_validate(document))
+
+
+def _print_why(answer: "Why") -> None:
+    from computepool.cli.display import count, print_table
+
+    click.echo(clean(answer.summary or f"The job is {answer.state}."))
+    for group in answer.waiting:
+        click.echo()
+        if len(answer.waiting) > 1 or len(group.slices) > 1:
+            some = ", ".join(str(index) for index in group.slices[:10]) + (" …" if len(group.slices) > 10 else "")
+            click.echo(f"{count(len(group.slices), 'slice')} ({some}): {clean(group.summary)}")
+        rows = [("in the pool", str(group.nodes_total), "")]
+        rows += [(gate.gate, f"-{gate.removed}", gate.detail or "") for gate in group.gates if gate.removed]
+        rows.append(("free now", str(group.free), f"{group.feasible} could run it at some time"))
+        print_table(("gate", "nodes", "detail"), rows)
+        if group.position:
+            click.echo(f"{count(group.position, 'slice')} would be served before it.")
+        for suggestion in group.suggestions:
+            click.echo(f"→ {clean(suggestion)}")

@@ -1,0 +1,123 @@
+"""For renters: what a job printed."""
+
+import base64
+import codecs
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from computepool.cli.errors import tell
+from computepool.cli.jobs import JOB_HELP
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.terminal import LinePrefixer, TerminalFilter
+
+if TYPE_CHECKING:
+    from computepool.client.logs import LogChunk
+
+
+class LogSink:
+    """Writes a job's log to stdout, and nothing else ever goes there."""
+
+    def __init__(self, *, several: bool, raw: bool | None = None) -> None:
+        self._prefixer = LinePrefixer() if several else None
+        is_terminal = sys.stdout.isatty() if raw is None else not raw
+        self._filter = TerminalFilter() if is_terminal else None
+        self._at_line_start = True
+
+    @property
+    def at_line_start(self) -> bool:
+        return self._at_line_start
+
+    def write(self, chunk: "LogChunk") -> None:
+        data = chunk.data if self._prefixer is None else self._prefixer.feed(chunk.slice, chunk.data)
+        self._put(data)
+
+    def finish(self) -> None:
+        if self._prefixer is not None:
+            self._put(self._prefixer.flush())
+
+    def _put(self, data: bytes) -> None:
+        if self._filter is not None:
+            data = self._filter.feed(data)
+        if data:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+            self._at_line_start = data.endswith(b"\n")
+
+
+class JsonSink:
+    """JSON Lines for programs: text where it is text, and always the bytes' place in the log."""
+
+    def __init__(self) -> None:
+        self._decoders: dict[tuple[int, int], codecs.IncrementalDecoder] = {}
+
+    def write(self, chunk: "LogChunk") -> None:
+        place = (chunk.slice, chunk.attempt)
+        decoder = self._decoders.setdefault(place, codecs.getincrementaldecoder("utf-8")("replace"))
+        document = {
+            "type": "log",
+            "slice": chunk.slice,
+            "attempt": chunk.attempt,
+            "offset": chunk.offset,
+            "text": decoder.decode(chunk.data),
+            "data": base64.b64encode(chunk.data).decode(),
+        }
+        print_json(document, lines=True)
+        sys.stdout.flush()
+
+    def finish(self) -> None:
+        """Nothing is held back."""
+
+
+@click.command(
+    epilog="Example: computepool logs -f last",
+    help=f"Print a job's log: of each slice its newest attempt. {JOB_HELP} With -f it goes on until the job is over, "
+    "and takes up again by itself when the hub restarts. With several slices each line begins with [SLICE]. "
+    "A terminal gets text, colours and cursor movements; files and pipes get every byte.",
+)
+@click.argument("job", metavar="JOB")
+@click.option("-f", "--follow", is_flag=True, help="Until the job is over.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines of each slice.")
+@click.option("--slice", "slice_index", type=click.IntRange(0), metavar="I", help="Only this slice.")
+@click.option("--attempt", type=click.IntRange(1), metavar="N", help="This attempt instead of the newest.")
+@json_option
+@pool_options
+def logs(job: str, follow: bool, tail: int | None, slice_index: int | None, attempt: int | None, as_json: bool) -> None:
+    with open_pool() as pool:
+        known = pool.job(pool.find_job(job))
+        _check_there(known.slice_count, slice_index)
+        several = known.slice_count > 1 and slice_index is None
+        sink = JsonSink() if as_json else LogSink(several=several)
+        one = slice_index if slice_index is not None or attempt is None or several else 0
+        if follow and attempt is None:
+            _follow(pool.follow(known.id, slice=slice_index, tail=tail), sink)
+        else:
+            for chunk in pool.logs(known.id, follow=follow, slice=one, attempt=attempt, tail=tail):
+                sink.write(chunk)
+        sink.finish()
+    if not follow and known.state == "queued":
+        tell(f"{known.id} has not started. Why: computepool why {known.id}", dim=True)
+
+
+def _follow(events: object, sink: LogSink | JsonSink) -> None:
+    from collections.abc import Iterable
+
+    from computepool.client.follow import HubAway
+    from computepool.client.logs import LogChunk
+
+    assert isinstance(events, Iterable)
+    told = False
+    for event in events:
+        if isinstance(event, LogChunk):
+            told = False
+            sink.write(event)
+        elif isinstance(event, HubAway) and not told:
+            told = True
+            tell("The hub is away; the log goes on when it is back.", dim=True)
+
+
+def _check_there(slices: int, slice_index: int | None) -> None:
+    if slice_index is not None and slice_index >= slices:
+        last = "it has only slice 0" if slices == 1 else f"its slices are 0 to {slices - 1}"
+        raise click.BadParameter(f"the job has no slice {slice_index}: {last}", param_hint="--slice")

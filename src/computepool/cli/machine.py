@@ -1,0 +1,72 @@
+"""The agent of this machine, as the CLI handles it: where it lives, and running it in the foreground."""
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from computepool.cli.errors import CliError, tell
+from computepool.cli.options import chosen_home
+
+if TYPE_CHECKING:
+    from computepool.agent.home import AgentHome
+
+AGENT_FOLDER = "agent"
+UNWANTED = 78
+"""As sysexits' EX_CONFIG: the hub sent this node away, and coming back makes no sense."""
+
+
+def agent_home() -> "AgentHome":
+    try:
+        from computepool.agent.home import AgentHome
+    except ImportError as error:
+        raise CliError(f"The agent does not run on this system ({error}).", "It runs on Linux and macOS.") from None
+    return AgentHome(chosen_home() / AGENT_FOLDER)
+
+
+def run_agent_here(home: "AgentHome", *, while_stdin_open: bool) -> int:
+    """Until it is drained or stopped."""
+    from computepool.agent.link.handshake import Dismissed
+    from computepool.agent.logsetup import log_to
+    from computepool.agent.main import run_agent
+
+    log_to()
+    if while_stdin_open:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        asyncio.run(run_agent(home))
+    except Dismissed as error:
+        raise CliError(
+            f"The hub does not want this node: {error}", "Ask the pool's owner, or join again.", UNWANTED
+        ) from None
+    return 0
+
+
+def _end_with_parent() -> None:
+    """Whoever started us holds the other end: when it goes, however it goes, this ends, and so do we."""
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def measure_here(home: "AgentHome") -> Any:
+    from computepool.agent.main import measure
+
+    return run_async(measure(home))
+
+
+def run_async(work: "Coroutine[Any, Any, Any]") -> Any:
+    return asyncio.run(work)
+
+
+def tell_isolation(capacity: Any) -> None:
+    """What strangers' work would run in here; where that is nothing, how to change it."""
+    from computepool.agent.sandbox import how_to_get_bubblewrap
+
+    if any(level != "process" for level in capacity.isolation):
+        return
+    tell("Not isolated: this machine runs only your own jobs, as plain processes.", fg="yellow")
+    if missing := how_to_get_bubblewrap():
+        tell(f"  {missing}", dim=True)

@@ -1,0 +1,156 @@
+"""For hosts: their machines in the pool."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from computepool.cli.errors import tell
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from computepool.client.models import Node
+
+NODE_HELP = "NODE is an id, the beginning of one, or a name."
+
+
+@click.command(epilog="Example: computepool nodes --json")
+@json_option
+@pool_options
+def nodes(as_json: bool) -> None:
+    """List your machines."""
+    with open_pool() as pool:
+        items = pool.node_documents()
+    if as_json:
+        print_json({"items": items, "next": None})
+        return
+    if not items:
+        tell("No machines yet. On the one to share: computepool join URL --token T", dim=True)
+        tell("The token: computepool node join-token", dim=True)
+        return
+    from computepool.cli.display import ago, print_table, state_text
+    from computepool.client.models import Node
+
+    rows = []
+    for item in items:
+        one = Node.model_validate(item)
+        note = "(simulated)" if one.capacity.simulated else ""
+        rows.append(
+            (
+                one.name,
+                state_text(one.state, note),
+                _share(one),
+                _isolation(one),
+                ",".join(one.tags),
+                one.country or "",
+                one.running_attempts,
+                "now" if one.state == "online" else ago(one.last_seen_at),
+                one.id,
+            )
+        )
+    print_table(("name", "state", "share", "isolation", "tags", "country", "running", "seen", "id"), rows)
+
+
+def _share(node: "Node") -> str:
+    from computepool.cli.display import cpus, size
+
+    parts = [cpus(node.capacity.cpus), size(node.capacity.memory_bytes)]
+    names = [gpu.name or gpu.slug for gpu in node.capacity.gpus]
+    parts += [f"{names.count(name)}× {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
+    return ", ".join(parts)
+
+
+def _isolation(node: "Node") -> str:
+    return isolation_text(node.capacity.isolation, soft_limits=node.capacity.soft_limits)
+
+
+def isolation_text(levels: "Sequence[str]", *, soft_limits: bool) -> str:
+    """The strongest level that a machine has proven. Plain process is none, and is not shown as one."""
+    real = [level for level in ("gvisor", "container", "bubblewrap") if level in levels]
+    if not real:
+        return "not isolated: own jobs only"
+    return real[0] + (", soft limits" if soft_limits else "")
+
+
+@click.group(epilog="Example: computepool node show alpha")
+def node() -> None:
+    """Show or change one machine."""
+
+
+@node.command(epilog="Example: computepool node show alpha", help=f"Show a machine. {NODE_HELP}")
+@click.argument("node_name", metavar="NODE")
+@json_option
+@pool_options
+def show(node_name: str, as_json: bool) -> None:
+    with open_pool() as pool:
+        document = pool.node_document(pool.find_node(node_name))
+    _print_node(document, as_json)
+
+
+def _print_node(document: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(document)
+        return
+    from computepool.cli.display import ago, cpus, instant, print_pairs, size, state_text
+    from computepool.client.models import Node
+
+    one = Node.model_validate(document)
+    free = one.free
+    print_pairs(
+        (
+            ("id", one.id),
+            ("name", one.name),
+            ("state", state_text(one.state, "(simulated)" if one.capacity.simulated else "")),
+            ("share", f"{_share(one)}, {size(one.capacity.disk_bytes)} disk"),
+            ("free", f"{cpus(free.cpus)}, {size(free.memory_bytes)}, {size(free.disk_bytes)} disk" if free else ""),
+            ("isolation", _isolation(one)),
+            ("platform", one.capacity.platform),
+            ("country", one.country),
+            ("tags", ", ".join(one.tags)),
+            ("running", one.running_attempts),
+            ("agent", one.agent_version),
+            ("joined", instant(one.created_at)),
+            ("last seen", "now" if one.state == "online" else ago(one.last_seen_at)),
+        )
+    )
+
+
+@node.command(
+    epilog="Examples: computepool node tags alpha lab fast · computepool node tags alpha --clear",
+    help=f"Show or set the tags that jobs can ask for with `where: {{tags: …}}`. {NODE_HELP}",
+)
+@click.argument("node_name", metavar="NODE")
+@click.argument("tags", nargs=-1, metavar="[TAG]...")
+@click.option("--clear", is_flag=True, help="Remove all tags.")
+@json_option
+@pool_options
+def tags(node_name: str, tags: tuple[str, ...], clear: bool, as_json: bool) -> None:
+    if clear and tags:
+        raise click.UsageError("Give tags, or --clear, not both.")
+    with open_pool() as pool:
+        node_id = pool.find_node(node_name)
+        document = pool.node_document(node_id)
+        if tags or clear:
+            document = pool.change_node(node_id, {"tags": list(dict.fromkeys(tags))})
+    if as_json:
+        print_json(document)
+    else:
+        click.echo("\n".join(document.get("tags", [])) or "no tags")
+
+
+@node.command("join-token", epilog="Example: computepool node join-token --uses 20 --hours 24")
+@click.option("--uses", default=1, show_default=True, type=click.IntRange(1, 1000), help="Machines that may use it.")
+@click.option("--hours", default=0.25, show_default=True, type=click.FloatRange(0.01, 168), help="How long it is good.")
+@json_option
+@pool_options
+def join_token(uses: int, hours: float, as_json: bool) -> None:
+    """Make a token with which another machine joins, and print the line to run there."""
+    with open_pool() as pool:
+        made = pool.join_token(uses=uses, expires_in_seconds=round(hours * 3600))
+        url = pool.target.url
+    if as_json:
+        print_json(made.model_dump(mode="json"))
+        return
+    click.echo(f"computepool join {url} --token {made.token}")
+    tell(f"Good for {'one machine' if uses == 1 else f'{uses} machines'}, for {hours:g} h.", dim=True)

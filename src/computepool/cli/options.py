@@ -1,0 +1,62 @@
+"""What many commands share: which hub, which home, JSON."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from computepool.client.pool import Pool
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.meta[f"computepool.{param.name}"] = value
+
+
+def home_option(function: F) -> F:
+    return click.option(
+        "--home",
+        metavar="DIR",
+        callback=_keep,
+        expose_value=False,
+        help="Folder of this pool's state and sign-in. [COMPUTEPOOL_HOME]",
+    )(function)
+
+
+def pool_options(function: F) -> F:
+    """`--home` and `--url`, which may stand before or after the command."""
+    url = click.option(
+        "--url", metavar="URL", callback=_keep, expose_value=False, help="The hub to talk to. [COMPUTEPOOL_URL]"
+    )
+    return home_option(url(function))
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")(function)
+
+
+def chosen_home() -> Path:
+    from computepool.client.config import home_folder
+
+    return home_folder(_meta("home"))
+
+
+def open_pool(**options: Any) -> "Pool":
+    """The hub that this command talks to. Close it."""
+    from computepool.client.pool import Pool
+
+    return Pool(_meta("url"), None, _meta("home"), **options)
+
+
+def _meta(name: str) -> str | None:
+    value: str | None = click.get_current_context().meta.get(f"computepool.{name}")
+    return value
+
+
+def print_json(document: object, *, lines: bool = False) -> None:
+    click.echo(json.dumps(document, indent=None if lines else 2, ensure_ascii=False, default=str))

@@ -1,0 +1,81 @@
+"""For those who start a pool or share a machine with one."""
+
+import click
+
+from computepool.cli.errors import CliError, clean, tell
+from computepool.cli.options import chosen_home, home_option
+
+
+@click.command(epilog="Example: computepool up --port 8080")
+@click.option("--demo", is_flag=True, help="Simulated GPU nodes and sample jobs.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for other machines."
+)
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one."
+)
+@click.option("--no-agent", is_flag=True, help="Do not share this machine.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the hub's and the agent's logs here.")
+@home_option
+def up(demo: bool, host: str, port: int, no_agent: bool, verbose: bool) -> int:
+    """Start a pool on this machine: a hub, its web page, and an agent that shares this machine. Ctrl-C stops it all.
+
+    Everything is kept in the home folder; the next start goes on from there. The first start makes an admin and signs
+    this machine's CLI in.
+    """
+    if demo:
+        raise CliError("--demo is not supported yet.", "Leave it out: this machine itself is the first node.", 2)
+    from computepool.cli.up import Up
+
+    return Up(chosen_home(), host, port, share=not no_agent, verbose=verbose).run()
+
+
+@click.command(epilog="Example: computepool join https://pool.example.org --token cpj_… --tag lab")
+@click.argument("address", metavar="URL")
+@click.option("--token", required=True, metavar="T", help="The join token: node join-token, or what `up` printed.")
+@click.option("--name", metavar="N", help="What this machine is called.  [default: its host name]")
+@click.option("--country", metavar="CC", help="Where it stands, such as IN.")
+@click.option("--tag", "tags", multiple=True, metavar="T", help="Jobs can ask for tags.")
+@click.option("--replace", metavar="NODE", help="Go on with the record of this earlier node.")
+@click.option("--enrol-only", is_flag=True, help="Do not start the agent.")
+@click.option("--while-stdin-open", is_flag=True, hidden=True, help="End when standard input ends.")
+@home_option
+def join(
+    address: str,
+    token: str,
+    name: str | None,
+    country: str | None,
+    tags: tuple[str, ...],
+    replace: str | None,
+    enrol_only: bool,
+    while_stdin_open: bool,
+) -> int:
+    """Share this machine with a pool: enrol it, and run its agent here in the foreground."""
+    from computepool.agent.enrol import join as enrol
+    from computepool.agent.main import agent_version
+    from computepool.cli.machine import agent_home, measure_here, run_agent_here, tell_isolation
+    from computepool.client.config import normal_url
+
+    url = normal_url(address)
+    home = agent_home()
+    if home.is_enrolled() and home.node().hub_url.rstrip("/") == url and replace is None:
+        node = home.node()
+        tell(f"This machine is {clean(node.name)} ({node.node_id}) of {url} already.", dim=True)
+    else:
+        capacity = measure_here(home)
+        node = enrol(
+            home,
+            url,
+            token,
+            capacity=capacity,
+            agent_version=agent_version(),
+            name=name,
+            country=country,
+            tags=tags,
+            replace=replace,
+        )
+        tell(f"Joined {url} as {clean(node.name)} ({node.node_id}).")
+        tell_isolation(capacity)
+    if enrol_only:
+        return 0
+    return run_agent_here(home, while_stdin_open=while_stdin_open)

@@ -1,0 +1,203 @@
+"""From what was typed to what is submitted: the spec, and the files that go along."""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from computepool.cli.errors import CliError
+
+if TYPE_CHECKING:
+    from computepool.client.bundle import Bundle
+    from computepool.protocol.spec import JobSpec
+
+SPEC_SUFFIXES = (".yaml", ".yml")
+DEFAULT_SPEC = "pool.yaml"
+SPEC_FILE_LIMIT_BYTES = 1024 * 1024
+INTERPRETERS = {".py": "python3", ".sh": "bash", ".js": "node", ".rb": "ruby", ".pl": "perl", ".R": "Rscript"}
+
+Form = Literal["spec", "script", "command"]
+
+
+@dataclass(frozen=True)
+class Typed:
+    """The three forms of `run`, told apart."""
+
+    form: Form
+    target: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the flags of `run` say; None and empty mean that the spec decides."""
+
+    gpu: str | None = None
+    cpus: str | None = None
+    memory: str | None = None
+    disk: str | None = None
+    image: str | None = None
+    max_price: str | None = None
+    max_runtime: str | None = None
+    slices: int | None = None
+    retries: int | None = None
+    priority: int | None = None
+    env: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    name: str | None = None
+    network: bool = False
+    workdir: Path | None = None
+    isolation: str | None = None
+    mine: bool = False
+    node: str | None = None
+    tags: tuple[str, ...] = ()
+    countries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    spec: "JobSpec"
+    folder: Path | None = None
+    """Packed and sent along."""
+    files: tuple[tuple[Path, str], ...] = field(default=())
+    """Or only these, each with its name in the bundle."""
+
+    @property
+    def command(self) -> str:
+        return self.spec.run if isinstance(self.spec.run, str) else shlex.join(self.spec.run)
+
+    def pack(self, target: Path) -> "Bundle | None":
+        from computepool.client.bundle import pack, pack_files
+
+        if self.folder is not None:
+            return pack(self.folder, target)
+        return pack_files(self.files, target) if self.files else None
+
+
+def tell_form(words: Sequence[str], *, after_dashes: bool) -> Typed:
+    """`words` is what is left after the options."""
+    if not words:
+        if not after_dashes and Path(DEFAULT_SPEC).is_file():
+            return Typed("spec", DEFAULT_SPEC)
+        raise click.UsageError("What is to be run? A script, a spec file, or -- and a command.")
+    target, arguments = words[0], tuple(words[1:])
+    if after_dashes:
+        return Typed("command", target, arguments)
+    if target.endswith(SPEC_SUFFIXES):
+        return Typed("spec", target, arguments)
+    if Path(target).is_file():
+        return Typed("script", target, arguments)
+    if target.endswith(tuple(INTERPRETERS)):
+        raise CliError(f"There is no file {target}.", "Write its path from where you are.", 2)
+    raise click.UsageError(f"{target!r} is not a file here. To run a command: computepool run -- {shlex.join(words)}")
+
+
+def build_request(typed: Typed, options: Options, environ: Mapping[str, str] = os.environ) -> Request:
+    """Raises `SpecError` with every problem of the spec."""
+    from computepool.protocol.spec import parse_spec
+
+    files: tuple[tuple[Path, str], ...] = ()
+    folder = options.workdir
+    if folder is not None and not folder.is_dir():
+        raise CliError(f"The workdir {folder} is not a folder.", "Name a folder, such as --workdir .", 2)
+    if typed.form == "spec":
+        path = Path(typed.target)
+        spec = parse_spec(_read_spec(path), environ=environ)
+        wire = spec.to_wire()
+        if folder is None and spec.workdir is not None:
+            folder = path.parent / spec.workdir
+            if not folder.is_dir():
+                raise CliError(f"The workdir {folder} of {path} is not a folder.", "It is relative to the file.", 2)
+    elif typed.form == "script":
+        words, files = _script(Path(typed.target), typed.arguments, folder)
+        wire = {"run": words, "name": Path(typed.target).stem}
+    else:
+        wire = {"run": [typed.target, *typed.arguments]}
+    if folder is not None and typed.form != "spec":
+        wire["workdir"] = "."
+    return Request(parse_spec(_overlay(wire, options, environ)), folder, files)
+
+
+def _read_spec(path: Path) -> Any:
+    import yaml
+
+    try:
+        if path.stat().st_size > SPEC_FILE_LIMIT_BYTES:
+            raise CliError(
+                f"{path} is larger than a spec can be.", "Files go along with `workdir`, not in the spec.", 2
+            )
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CliError(f"There is no file {path}.", "Write its path from where you are.", 2) from None
+    except UnicodeDecodeError:
+        raise CliError(f"{path} is not text in UTF-8.", "A spec is a YAML file.", 2) from None
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or "it is nested too deeply"
+        raise CliError(f"{path}{where}: {problem}.", "The file is not valid YAML.", 2) from None
+
+
+def _script(
+    script: Path, arguments: Sequence[str], folder: Path | None
+) -> tuple[list[str], tuple[tuple[Path, str], ...]]:
+    """The command, and the file when it travels alone."""
+    files: tuple[tuple[Path, str], ...] = ()
+    if folder is None:
+        name, files = script.name, ((script, script.name),)
+    else:
+        inside = script.resolve()
+        root = folder.resolve()
+        if not inside.is_relative_to(root):
+            raise CliError(f"{script} is not inside the workdir {folder}.", "Choose a --workdir that holds it.", 2)
+        name = inside.relative_to(root).as_posix()
+    interpreter = INTERPRETERS.get(script.suffix)
+    if interpreter is not None:
+        return [interpreter, name, *arguments], files
+    if not os.access(script, os.X_OK):
+        hint = f"Say how: computepool run --workdir {script.parent} -- INTERPRETER {name}, or chmod +x it."
+        raise CliError(f"{script} cannot be executed, and its ending does not say how to run it.", hint, 2)
+    return [f"./{name}", *arguments], files
+
+
+def _overlay(wire: dict[str, Any], options: Options, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Flags over the file, in the canonical form, so that no alias has to be known here."""
+    merged = dict(wire)
+    resources = {key: getattr(options, key) for key in ("gpu", "cpus", "memory", "disk")}
+    merged["resources"] = {**merged.get("resources", {}), **{k: v for k, v in resources.items() if v is not None}}
+    plain = ("image", "max_price", "max_runtime", "slices", "retries", "priority", "name", "isolation")
+    merged |= {key: value for key in plain if (value := getattr(options, key)) is not None}
+    if options.network:
+        merged["network"] = True
+    if options.env:
+        merged["env"] = {**merged.get("env", {}), **_environment(options.env, environ)}
+    for key in ("secrets", "outputs"):
+        if added := getattr(options, key):
+            merged[key] = list(dict.fromkeys([*merged.get(key, ()), *added]))
+    where: dict[str, object] = dict(merged.get("where", {}))
+    where |= {"trust": "mine"} if options.mine else {}
+    where |= {"node": options.node} if options.node else {}
+    where |= {"tags": list(options.tags)} if options.tags else {}
+    where |= {"country": list(options.countries)} if options.countries else {}
+    if where:
+        merged["where"] = where
+    return merged
+
+
+def _environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            if name not in environ:
+                raise CliError(f"--env {name}: {name} is not set here.", f"Give its value: --env {name}=VALUE", 2)
+            value = environ[name]
+        found[name] = value
+    return found

@@ -1,0 +1,216 @@
+"""`run`: from a command, a script or a spec file to its result."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from computepool.cli.errors import POOL_COULD_NOT, clean, exit_code_of, report, tell
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.request import Options, Request, Typed, build_request, tell_form
+
+if TYPE_CHECKING:
+    from computepool.client.models import Job, Node
+    from computepool.client.pool import Pool
+
+STRANGERS_ACCEPTED = "strangers_accepted"
+EXAMPLES = """
+Examples:
+
+\b
+  computepool run -- python3 -c 'print(6*7)'
+  computepool run --gpu 24GB.. --output 'out/**' train.py --epochs 3
+  computepool run pool.yaml -d
+"""
+
+
+class RunCommand(click.Command):
+    """Options come before a script or command, whose own options are not touched; after a spec file they may follow."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = self._words_after_options(ctx, args)
+        head = args[: len(args) - len(words)]
+        after_dashes = head[-1:] == ["--"]
+        if after_dashes:
+            head = head[:-1]
+        if not ctx.resilient_parsing and not {"-h", "--help"} & set(head):
+            typed = tell_form(words, after_dashes=after_dashes)
+            if typed.form == "spec":
+                # `run pool.yaml -d` means the same as `run -d pool.yaml`.
+                more = list(typed.arguments)
+                if rest := self._words_after_options(ctx, more):
+                    raise click.UsageError(f"A spec file takes no arguments: {' '.join(rest)}", ctx)
+                head, typed = head + more, Typed("spec", typed.target)
+            ctx.obj = typed
+        return super().parse_args(ctx, head)
+
+    def _words_after_options(self, ctx: click.Context, args: list[str]) -> list[str]:
+        parser = self.make_parser(ctx)
+        parser.allow_interspersed_args = False
+        return parser.parse_args(list(args))[1]
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["[OPTIONS]", "SPEC.yaml | SCRIPT [ARGS]... | -- COMMAND [ARGS]..."]
+
+
+@click.command(cls=RunCommand, epilog=EXAMPLES)
+@click.option("--gpu", metavar="GPU", help="Such as 24GB.., rtx-4090, rtx-4090:2, A100:80GB:1.")
+@click.option("--cpus", metavar="N", help="Cores: 8, 8+, 0.5.")
+@click.option("--memory", metavar="SIZE", help="Such as 16GB.")
+@click.option("--disk", metavar="SIZE", help="Such as 20GB.")
+@click.option("--image", metavar="IMAGE", help="Container image to run in.")
+@click.option("--max-price", metavar="CREDITS", help="The most that a slice-hour may cost.")
+@click.option("--max-runtime", metavar="TIME", help="Of one attempt, such as 2h.  [default: 1h]")
+@click.option("--slices", type=int, metavar="N", help="Parallel parts, each with its COMPUTEPOOL_SLICE.")
+@click.option("--retries", type=int, metavar="N", help="Tries after a failure of its own.")
+@click.option("--priority", type=int, metavar="N", help="Among your own jobs; higher goes first.")
+@click.option("--env", multiple=True, metavar="K[=V]", help="Variable for the job; without a value, yours.")
+@click.option("--secret", "secrets", multiple=True, metavar="NAME", help="Stored secret to give to the job.")
+@click.option("--output", "outputs", multiple=True, metavar="GLOB", help="Files to keep, such as 'out/**'.")
+@click.option("--name", metavar="NAME", help="What the job is called.")
+@click.option("--network", is_flag=True, help="Let the job reach the internet.")
+@click.option(
+    "--workdir", type=click.Path(path_type=Path), metavar="DIR", help="Folder to send along (.gitignore holds)."
+)
+@click.option("--isolation", metavar="LEVEL", help="The least that is accepted: process, bubblewrap, …")
+@click.option("--mine", is_flag=True, help="Only on your own nodes.")
+@click.option("--node", metavar="NODE", help="On this node.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="On nodes with this tag.")
+@click.option("--country", "countries", multiple=True, metavar="CC", help="On nodes in this country.")
+@click.option("-o", "--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where outputs are put.")
+@click.option("-d", "--detach", is_flag=True, help="Print the job's id and leave it running.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+@pool_options
+@click.pass_context
+def run(ctx: click.Context, /, output_dir: Path | None, detach: bool, yes: bool, as_json: bool, **flags: Any) -> int:
+    """Run a script, a command or a spec file in the pool: submit it, follow its log, fetch its outputs.
+
+    Standard output is the job's, byte for byte; everything else goes to standard error. The exit code is the job's own;
+    75 when the pool could not do it, 130 when it was canceled. Ctrl-C asks whether to cancel the job or to leave it
+    running.
+    """
+    from computepool.client.errors import HubUnreachable
+
+    assert isinstance(ctx.obj, Typed)
+    request = build_request(ctx.obj, Options(**flags))
+    try:
+        with open_pool() as pool:
+            if not agreed(pool, request, yes=yes, quiet=as_json):
+                tell("Nothing was submitted.", dim=True)
+                return 1
+            job = submit(pool, request)
+            if detach:
+                _print_detached(pool, job, as_json)
+                return 0
+            return _attach(pool, job, output_dir, as_json)
+    except HubUnreachable as error:
+        report(error)
+        return POOL_COULD_NOT
+
+
+def submit(pool: "Pool", request: Request) -> "Job":
+    from computepool.cli.files import progress_bar
+
+    with tempfile.TemporaryDirectory(prefix="computepool-") as folder:
+        bundle = request.pack(Path(folder) / "bundle.tar.gz")
+        if bundle is None:
+            return pool.submit(request.spec)
+        for notice in bundle.notices:
+            tell(f"note: {clean(notice)}", dim=True)
+        with progress_bar("sending files", bundle.size_bytes) as progress:
+            return pool.submit(request.spec, bundle=bundle, progress=progress)
+
+
+def _print_detached(pool: "Pool", job: "Job", as_json: bool) -> None:
+    if as_json:
+        print_json(pool.job_document(job.id))
+        return
+    click.echo(job.id)
+    tell(f"Follow it: computepool logs -f {job.id}", dim=True)
+
+
+def _attach(pool: "Pool", job: "Job", output_dir: Path | None, as_json: bool) -> int:
+    from computepool.cli.attach import attach
+    from computepool.cli.files import default_folder, fetch_outputs
+    from computepool.client.errors import ClientError
+
+    failures: list[int] = []
+
+    def fetch(last: "Job") -> None:
+        try:
+            fetch_outputs(pool, last, output_dir or default_folder(last), quiet=as_json)
+        except ClientError as error:
+            report(error)
+            tell(f"  The outputs are kept: computepool get {last.id}", dim=True)
+            failures.append(exit_code_of(error))
+
+    code = attach(pool, job, as_json=as_json, after=fetch)
+    return code or (failures[0] if failures else 0)
+
+
+# ── before it is sent ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def agreed(pool: "Pool", request: Request, *, yes: bool, quiet: bool) -> bool:
+    """Show the plan, and ask where a question matters: before the first job that a stranger's machine may get."""
+    nodes, me = pool.nodes(), pool.me()
+    strangers = _may_go_to_strangers(pool, request, nodes, me.id)
+    if not quiet:
+        _tell_plan(request, nodes, me.id, strangers)
+    return not strangers or _accepts_strangers(pool, yes)
+
+
+def _may_go_to_strangers(pool: "Pool", request: Request, nodes: "list[Node]", me: str) -> bool:
+    where = request.spec.where
+    mine = {node.id for node in nodes if node.owner_id == me}
+    if where.trust == "mine" or where.node in mine:
+        return False
+    return any(node.id not in mine for node in nodes) or pool.nodes_in_pool() > len(mine)
+
+
+def _accepts_strangers(pool: "Pool", yes: bool) -> bool:
+    from computepool.client.config import load_preferences, save_preference
+
+    accepted = load_preferences(pool.target.home).get(STRANGERS_ACCEPTED)
+    hubs = list(accepted) if isinstance(accepted, list) else []
+    if pool.target.url in hubs:
+        return True
+    tell("This pool has machines of other people, and this job may run on one.", fg="yellow", bold=True)
+    tell("Their owners can read the code and the data that you send. Only on your own: --mine", fg="yellow")
+    can_ask = sys.stdin.isatty() and sys.stderr.isatty()
+    if not yes and not can_ask:
+        # Nobody is there to ask; the warning comes again until somebody has agreed.
+        return True
+    if not yes and not click.confirm("Send it?", err=True):
+        return False
+    save_preference(pool.target.home, STRANGERS_ACCEPTED, [*hubs, pool.target.url])
+    return True
+
+
+def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool) -> None:
+    """Two lines: what, and with what, where, how long and for how much."""
+    from computepool.cli.display import count, size
+    from computepool.protocol.units import format_cpus, format_duration
+
+    spec = request.spec
+    needs = [f"{format_cpus(spec.resources.cpus.minimum)} cpu", size(spec.resources.memory.minimum)]
+    if spec.resources.gpu is not None:
+        needs.append(f"gpu {spec.resources.gpu}")
+    online = sum(node.owner_id == me and node.state == "online" for node in nodes)
+    where = f"your {count(online, 'node')}" if online else "your nodes (none online)"
+    if strangers:
+        where = f"{where} or other people's"
+    price = "free" if not strangers else "free on your own nodes"
+    parts = [
+        count(spec.slices, "slice") if spec.slices > 1 else "",
+        " · ".join(needs),
+        where,
+        f"at most {format_duration(spec.max_runtime_seconds)}",
+        price,
+    ]
+    command = request.command.strip().replace("\n", "; ")
+    tell(f"› {clean(command[:100] + ('…' if len(command) > 100 else ''))}", dim=True)
+    tell(f"  {' · '.join(part for part in parts if part)}", dim=True)

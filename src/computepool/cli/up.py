@@ -1,0 +1,311 @@
+"""`up`: a hub in this process, an agent in a child process, and both ended together.
+
+The agent is a process of its own because it must not share the hub's fate in the other direction: a hub that is busy
+does not slow the agent's heartbeats, and a job's trouble does not touch the hub. It holds one end of a pipe, so that it
+ends with us, however we end.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from computepool.cli.errors import CliError, clean, tell, tell_error
+from computepool.cli.hub import hub_commands, hub_settings, port_trouble
+from computepool.cli.machine import AGENT_FOLDER, UNWANTED, tell_isolation
+
+STOP_SECONDS = 20.0
+"""For the agent to end what runs, and to tell the hub."""
+LINE_SECONDS = 20.0
+RESTART_SECONDS = (1.0, 30.0)
+WILDCARDS = frozenset({"0.0.0.0", "::"})
+
+
+@dataclass
+class Up:
+    home: Path
+    host: str
+    port: int
+    share: bool
+    verbose: bool
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _agent: asyncio.subprocess.Process | None = None
+    _agent_began: bool = False
+
+    def run(self) -> int:
+        commands, settings = hub_commands(), hub_settings()
+        with _only_one(self.home):
+            try:
+                listener: socket.socket = commands.bind(self.host, self.port)
+            except OSError as error:
+                raise port_trouble(error, self.host, self.port) from None
+            self.port = listener.getsockname()[1]
+            self._configure_log()
+            commands.migrate(settings)
+            try:
+                return asyncio.run(self._run(commands, settings, listener))
+            finally:
+                listener.close()
+
+    # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _run(self, commands: Any, settings: Any, listener: socket.socket) -> int:
+        from computepool.hub.opening import lock_database
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._signalled)
+        lock = lock_database(settings)
+        try:
+            prepared = await commands.prepare(settings, self._saved_token())
+            self._sign_in(prepared.cli_token)
+            await self._serve(commands, settings, listener, prepared)
+        finally:
+            if lock is not None:
+                lock.close()
+        return 0
+
+    async def _serve(self, commands: Any, settings: Any, listener: socket.socket, prepared: Any) -> None:
+        ready, stop_hub = asyncio.Event(), asyncio.Event()
+        hub = asyncio.create_task(commands.run_server(settings, [listener], ready=ready.set, stop=stop_hub))
+        keeper: asyncio.Task[None] | None = None
+        try:
+            if await _first(ready, hub):
+                self._print_panel(prepared)
+                if self.share:
+                    keeper = asyncio.create_task(self._keep_agent(prepared.own_join_token))
+                await _first(self._stop, hub)
+        finally:
+            # The agent first: it has something to tell the hub.
+            if keeper is not None:
+                keeper.cancel()
+                await asyncio.gather(keeper, return_exceptions=True)
+            await self._stop_agent()
+            stop_hub.set()
+            await hub
+
+    def _signalled(self) -> None:
+        if self._stop.is_set():
+            if self._agent is not None and self._agent.returncode is None:
+                self._agent.kill()
+            return
+        tell("\nStopping …", dim=True)
+        self._stop.set()
+
+    @property
+    def url(self) -> str:
+        """As this machine reaches it."""
+        return self._url_at("127.0.0.1" if self.host in WILDCARDS else self.host)
+
+    def _url_at(self, host: str) -> str:
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    def _configure_log(self) -> None:
+        from computepool.hub.core.logging import configure_logging
+
+        if self.verbose:
+            configure_logging()
+            return
+        # The log is for later; the terminal is for the person. It stays open as long as the process.
+        file = _open_log(self.home / "hub.log")
+        with contextlib.redirect_stderr(file):
+            configure_logging()
+
+    # ── this machine's CLI ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _saved_token(self) -> str | None:
+        from computepool.client.config import load_credentials
+
+        saved = load_credentials(self.home)
+        return saved.token if saved is not None else None
+
+    def _sign_in(self, token: str) -> None:
+        from computepool.client.config import Credentials, load_credentials, save_credentials
+
+        before = load_credentials(self.home)
+        save_credentials(self.home, Credentials(self.url, token))
+        if before is not None and before.token != token:
+            tell(f"note: the CLI in {self.home} was signed in to {before.url}; now it is to this pool.", fg="yellow")
+
+    # ── the agent ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _keep_agent(self, join_token: str) -> None:
+        """Start it, and start it again when it dies without being asked to."""
+        wait, longest = RESTART_SECONDS
+        while True:
+            arguments = await self._agent_arguments(join_token)
+            if arguments is None:
+                return
+            code = await self._run_agent(arguments)
+            if code in (0, UNWANTED):
+                tell("The agent has stopped; the hub goes on. Again: computepool agent start", fg="yellow")
+                return
+            tell(f"The agent ended unexpectedly ({code}); it starts again in {wait:g} s. {self._agent_log_hint()}")
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, longest)
+
+    async def _agent_arguments(self, join_token: str) -> list[str] | None:
+        from computepool.agent.home import AgentHome
+
+        home = AgentHome(self.home / AGENT_FOLDER)
+        common = ["--home", str(self.home), "--while-stdin-open"]
+        if not home.is_enrolled():
+            return ["join", self.url, "--token", join_token, *common]
+        node = home.node()
+        hub_id = await asyncio.to_thread(self._hub_id)
+        if node.hub_id != hub_id:
+            tell_error(
+                f"This machine is a node of another pool already ({node.hub_url}), so it is not shared with this one.",
+                f"Use another --home, or remove {home.root} to give up that membership.",
+            )
+            return None
+        if node.hub_url != self.url:
+            # The same hub on another port than last time.
+            home.save_node(node.model_copy(update={"hub_url": self.url}))
+        return ["agent", "start", *common]
+
+    def _hub_id(self) -> str:
+        from computepool.client.pool import Pool
+
+        with Pool(self.url, None, self.home) as pool:
+            return pool.hub_id()
+
+    async def _run_agent(self, arguments: list[str]) -> int:
+        log = None if self.verbose else _open_log(self.home / "agent.log")
+        try:
+            self._agent = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "computepool", *arguments),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C in the terminal is ours to pass on, once the hub is told to wait.
+                start_new_session=True,
+            )
+        finally:
+            if log is not None:
+                log.close()
+        greeting = asyncio.create_task(self._greet_agent())
+        try:
+            return await self._agent.wait()
+        finally:
+            greeting.cancel()
+
+    async def _greet_agent(self) -> None:
+        """Say what this machine shares, once the agent has its line."""
+        from computepool.agent.control import AgentNotRunning, ask_agent
+        from computepool.agent.home import AgentHome
+        from computepool.client.models import NodeCapacity
+
+        path = AgentHome(self.home / AGENT_FOLDER).socket_path
+        until = asyncio.get_running_loop().time() + LINE_SECONDS
+        while asyncio.get_running_loop().time() < until:
+            with contextlib.suppress(AgentNotRunning):
+                status = await asyncio.to_thread(ask_agent, path, "status")
+                if status.get("link"):
+                    if not self._agent_began:
+                        self._agent_began = True
+                        self._print_share(NodeCapacity.model_validate(status["capacity"]))
+                    return
+            await asyncio.sleep(0.1)
+        tell(f"The agent has no line to the hub yet. {self._agent_log_hint()}", fg="yellow")
+
+    def _agent_log_hint(self) -> str:
+        return "" if self.verbose else f"See {self.home / 'agent.log'}"
+
+    async def _stop_agent(self) -> None:
+        agent = self._agent
+        if agent is None or agent.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            agent.send_signal(signal.SIGINT)
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await agent.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                agent.kill()
+            await agent.wait()
+
+    # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _print_panel(self, prepared: Any) -> None:
+        reachable = self.host not in ("127.0.0.1", "localhost", "::1")
+        outside = self._url_at(_own_address() if self.host in WILDCARDS else self.host)
+        click.secho("ComputePool is up", bold=True)
+        click.echo(f"  web      {self.url}")
+        click.echo(f"  sign in  {self.url}{prepared.sign_in_path}  (once)")
+        click.echo("  CLI      signed in: computepool run -- python3 -c 'print(6*7)'")
+        click.echo(f"  join     computepool join {outside} --token {prepared.join_token}")
+        if not reachable:
+            click.secho("           (other machines reach this pool when it is started with --host 0.0.0.0)", dim=True)
+        click.echo(f"  home     {self.home}")
+        if not self.share:
+            click.echo("  machine  not shared (--no-agent)")
+        sys.stdout.flush()
+
+    def _print_share(self, capacity: Any) -> None:
+        from computepool.cli.display import cpus, size
+        from computepool.cli.nodes import isolation_text
+
+        gpus = "".join(f", {clean(gpu.name)}" for gpu in capacity.gpus)
+        level = isolation_text(capacity.isolation, soft_limits=capacity.soft_limits)
+        click.echo(f"  machine  shared: {cpus(capacity.cpus)}, {size(capacity.memory_bytes)}{gpus} · {level}")
+        click.secho("  Ctrl-C stops it all.", dim=True)
+        sys.stdout.flush()
+        tell_isolation(capacity)
+
+
+async def _first(event: asyncio.Event, hub: "asyncio.Task[None]") -> bool:
+    """Wait for the event; False, or its error, when the hub ended before."""
+    waiting = asyncio.create_task(event.wait())
+    try:
+        await asyncio.wait({waiting, hub}, return_when=asyncio.FIRST_COMPLETED)
+        if hub.done():
+            hub.result()
+        return event.is_set()
+    finally:
+        waiting.cancel()
+
+
+@contextlib.contextmanager
+def _only_one(home: Path) -> Iterator[None]:
+    """One `up` in a home; the kernel lets go of the lock when we die, however we die."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(home / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
+            raise CliError(
+                f"A pool is already up in {home}" + (f" (process {holder})." if holder else "."),
+                "Use it, or start another with --home DIR --port N.",
+            ) from None
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open_log(path: Path) -> IO[str]:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a", buffering=1)
+
+
+def _own_address() -> str:
+    """How others in the network reach this machine. Connecting a datagram socket sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()

@@ -1,0 +1,184 @@
+"""For renters: the proof of what ran."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from computepool.cli.errors import CliError, tell
+from computepool.cli.jobs import JOB_HELP
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+
+if TYPE_CHECKING:
+    from computepool.client.pool import Pool
+    from computepool.client.receipts import ReceiptItem
+    from computepool.client.verification import Check, Evidence
+    from computepool.protocol.messages import HubKey
+
+KNOWN_HUBS = "known_hubs"
+
+
+@click.command(
+    epilog="Example: computepool verify last --save proof.json && computepool verify proof.json -o outputs/x",
+    help="Check the hub's and the node's signatures, that they belong together, and the digests of log and outputs. "
+    f"{JOB_HELP} It can also be a file that --save wrote: then no hub is asked.",
+)
+@click.argument("job", metavar="JOB|FILE")
+@click.option(
+    "-o", "--outputs", "folder", type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Check the files in this folder, as `get` left them.",
+)  # fmt: skip
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Keep the receipts and keys in a file.")
+@click.option("--trust-new-keys", is_flag=True, help="Accept that the hub's keys changed since the last time.")
+@json_option
+@pool_options
+def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: bool, as_json: bool) -> None:
+    from computepool.client.verification import verify as check_receipts
+
+    if Path(job).is_file():
+        proof = Proof.load(Path(job))
+    else:
+        proof = _ask_for_proof(job, trust_new_keys)
+    if save is not None:
+        proof.save(save)
+        tell(f"saved → {save}", dim=True)
+    if not proof.items:
+        raise CliError(
+            f"{proof.job_id} has no receipt.", "There is one for each attempt that ended on its node: show JOB."
+        )
+    evidence = _evidence(proof, folder)
+    checks = check_receipts(proof.items, hub_keys=proof.hub_keys, job_id=proof.job_id, evidence=evidence)
+    passed = all(check.passed for check in checks)
+    if as_json:
+        rows = [
+            {"slice": c.slice, "attempt": c.attempt, "check": c.name, "passed": c.passed, "detail": c.detail}
+            for c in checks
+        ]
+        print_json({"job_id": proof.job_id, "verified": passed, "checks": rows})
+    else:
+        _print_checks(checks)
+    if not passed:
+        raise CliError("This job's record does not hold.", "Do not rely on its results; tell the operator of the hub.")
+
+
+def _print_checks(checks: "list[Check]") -> None:
+    from rich.text import Text
+
+    from computepool.cli.display import print_table
+
+    rows = [
+        (
+            f"{check.slice}.{check.attempt}",
+            check.name,
+            Text("ok" if check.passed else "WRONG", style="green" if check.passed else "bold red"),
+            check.detail,
+        )
+        for check in checks
+    ]
+    print_table(("slice.attempt", "check", "result", "detail"), rows)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What `verify` needs, and all that it needs: it can be kept and checked without any hub."""
+
+    job_id: str
+    items: "list[ReceiptItem]"
+    hub_keys: "list[HubKey]"
+    logs: Mapping[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
+    """Digest and length of each log, by (slice, attempt), as it was read from the hub."""
+
+    @classmethod
+    def load(cls, path: Path) -> "Proof":
+        import json
+
+        from computepool.client.receipts import ReceiptItem
+        from computepool.protocol.messages import HubKey
+
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            return cls(
+                str(data["job_id"]),
+                [ReceiptItem.model_validate(item) for item in data["items"]],
+                [HubKey.model_validate(item) for item in data["hub_keys"]],
+            )
+        except (ValueError, KeyError, TypeError):
+            raise CliError(f"{path} is not what `verify --save` wrote.", "Save it again: verify JOB --save") from None
+
+    def save(self, path: Path) -> None:
+        import json
+
+        document = {
+            "job_id": self.job_id,
+            "hub_keys": [key.model_dump(mode="json") for key in self.hub_keys],
+            "items": [item.model_dump(mode="json") for item in self.items],
+        }
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def _ask_for_proof(job: str, trust_new_keys: bool) -> Proof:
+    import hashlib
+
+    with open_pool() as pool:
+        job_id = pool.find_job(job)
+        items = pool.receipts(job_id)
+        keys = _known_keys(pool, trust_new_keys)
+        logs = {}
+        for item in items:
+            hasher, length = hashlib.sha256(), 0
+            for chunk in pool.logs(job_id, slice=item.slice, attempt=item.attempt):
+                hasher.update(chunk.data)
+                length += len(chunk.data)
+            logs[(item.slice, item.attempt)] = (f"sha256:{hasher.hexdigest()}", length)
+    return Proof(job_id, items, keys, logs)
+
+
+def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":
+    """The hub's keys as this machine first saw them: a hub cannot swap them afterwards without being noticed."""
+    from computepool.client.config import load_preferences, save_preference
+    from computepool.protocol.messages import HubKey
+
+    told = pool.hub_keys()
+    known_hubs = load_preferences(pool.target.home).get(KNOWN_HUBS)
+    hubs: dict[str, Any] = known_hubs if isinstance(known_hubs, dict) else {}
+    known = [HubKey.model_validate(key) for key in hubs.get(pool.target.url, [])]
+    if known and not trust_new_keys:
+        strange = [key for key in told if key.public_key not in {other.public_key for other in known}]
+        if strange:
+            tell(
+                f"note: the hub shows {len(strange)} signing key(s) that this machine does not know; orders signed with"
+                " them are not trusted. If the operator rotated the keys: --trust-new-keys",
+                fg="yellow",
+            )
+        return known
+    hubs = {**hubs, pool.target.url: [key.model_dump(mode="json") for key in told]}
+    save_preference(pool.target.home, KNOWN_HUBS, hubs)
+    return told
+
+
+def _evidence(proof: Proof, folder: Path | None) -> "dict[tuple[int, int], Evidence]":
+    from computepool.client.verification import Evidence
+
+    newest: dict[int, int] = {}
+    for item in proof.items:
+        newest[item.slice] = max(item.attempt, newest.get(item.slice, 0))
+    found = {}
+    for item in proof.items:
+        place = (item.slice, item.attempt)
+        files = None
+        if folder is not None and item.attempt == newest[item.slice]:
+            files = _files_in(folder / str(item.slice) if len(newest) > 1 else folder)
+        found[place] = Evidence(files, *proof.logs.get(place, (None, None)))
+    return found
+
+
+def _files_in(folder: Path) -> dict[str, str]:
+    from computepool.client.uploads import digest_of
+
+    return {
+        path.relative_to(folder).as_posix(): digest_of(path)[0]
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink() and not path.name.endswith(".part")
+    }

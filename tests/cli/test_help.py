@@ -1,0 +1,90 @@
+"""Every command explains itself, and plain ones start quickly."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from computepool.cli.app import COMMANDS, cli, run
+
+HEAVY = ("httpx", "rich", "pydantic", "websockets", "yaml", "cryptography", "fastapi", "sqlalchemy", "asyncio")
+
+
+def all_commands() -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+
+    def walk(command: click.Command, path: tuple[str, ...]) -> None:
+        found.append(path)
+        if isinstance(command, click.Group):
+            with click.Context(command) as ctx:
+                for name in command.list_commands(ctx):
+                    child = command.get_command(ctx, name)
+                    assert child is not None
+                    walk(child, (*path, name))
+
+    walk(cli, ())
+    return found
+
+
+@pytest.mark.parametrize("path", all_commands(), ids=" ".join)
+def test_every_command_shows_an_example(path, capfd):
+    assert run([*path, "--help"]) == 0
+    text = capfd.readouterr().out
+    assert "Example" in text
+    assert "computepool" in text.partition("Example")[2]
+
+
+@pytest.mark.parametrize("path", all_commands(), ids=" ".join)
+def test_every_option_is_explained(path):
+    command: click.Command = cli
+    with click.Context(cli) as ctx:
+        for name in path:
+            assert isinstance(command, click.Group)
+            found = command.get_command(ctx, name)
+            assert found is not None
+            command = found
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{' '.join(path)} {parameter.opts}"
+
+
+def test_commands_of_the_contract_are_there():
+    paths = {" ".join(path) for path in all_commands()}
+    expected = """
+        up; hub serve; hub migrate; hub doctor; hub backup; hub restore; join
+        agent start; agent status; agent pause; agent resume; agent drain; agent stop; agent doctor
+        login; logout; whoami; run; ps; show; logs; cancel; retry; get; why; verify; nodes; node show; node tags
+        token create; token list; token revoke"""
+    assert {word.strip() for word in expected.strip().replace("\n", ";").split(";")} <= paths
+
+
+def test_every_command_has_its_place_in_the_help(capfd):
+    run(["--help"])
+    text = capfd.readouterr().out
+    assert all(f"  {name} " in text for name in COMMANDS)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["ps", "--help"], ["run", "--help"], ["logs", "--help"], ["--version"]])
+def test_plain_commands_load_nothing_heavy(words):
+    code = (
+        "import sys; from computepool.cli.app import run; run(sys.argv[1:]);"
+        f"sys.exit(','.join(name for name in {HEAVY} if name in sys.modules) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_of_the_light_install_need_no_hub():
+    code = (
+        "import sys; from computepool.cli.app import COMMANDS; import importlib;"
+        "[importlib.import_module('computepool.cli.' + entry.place.split(':')[0]) for entry in COMMANDS.values()];"
+        "sys.exit(','.join(name for name in ('fastapi', 'sqlalchemy', 'uvicorn') if name in sys.modules) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_module_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "computepool", "--version"], capture_output=True, check=True)
+    assert done.stdout.startswith(b"computepool ")

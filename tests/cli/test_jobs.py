@@ -1,0 +1,172 @@
+"""Looking at jobs and changing them: tables for people, JSON for programs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.fake_api import FakeHub, FakeJob, prints
+
+
+def job(hub: FakeHub, name: str = "train", state: str = "queued", **spec: object) -> FakeJob:
+    made = hub.add_job({"run": ["python3", "x.py"], "name": name, **spec})
+    if state != "queued":
+        made.begin()
+    if state == "succeeded":
+        made.finish()
+    if state == "failed":
+        made.finish(3)
+    return made
+
+
+def test_ps_lists_what_waits_and_runs(hub, cli):
+    for state in ("queued", "running", "succeeded"):
+        job(hub, f"a-{state}", state)
+    result = cli("ps")
+    assert "a-queued" in result.text
+    assert "a-running" in result.text
+    assert "a-succeeded" not in result.text
+    assert "a-succeeded" in cli("ps", "-a").text
+
+
+def test_ps_gives_the_shape_that_scripts_rely_on(hub, cli):
+    job(hub)
+    document = json.loads(cli("ps", "--json").out)
+    assert document["next"] is None
+    assert document["items"][0]["id"] == "job_00000000000000000000000001"
+
+
+def test_ps_says_where_there_is_more(hub, cli):
+    for _ in range(5):
+        job(hub)
+    result = cli("ps", "-n", "2", "--json")
+    document = json.loads(result.out)
+    assert len(document["items"]) == 2
+    assert document["next"] is not None
+
+
+def test_empty_pool_says_so_beside_the_output(hub, cli):
+    result = cli("ps")
+    assert result.out == b""
+    assert "ps -a" in result.err
+
+
+def test_show_tells_attempts_and_isolation(hub, cli):
+    made = job(hub)
+    made.begin(isolation="process")
+    made.finish(3, message="It failed.")
+    text = cli("show", "last").text
+    for part in ("failed", "It failed.", "python3 x.py", "process (not isolated)", "alpha"):
+        assert part in text
+
+
+def test_show_gives_the_job_as_the_hub_tells_it(hub, cli):
+    job(hub, state="failed")
+    document = json.loads(cli("show", "last", "--json").out)
+    for key in ("id", "state", "verdict", "exit_code", "slices", "created_at"):
+        assert key in document
+    assert document["exit_code"] == 3
+
+
+@pytest.mark.parametrize("command", ["ps -a", "show last", "why last", "logs last", "nodes", "get last"])
+def test_names_and_messages_cannot_steer_the_terminal(hub, cli, command):
+    evil = "\x1b]0;owned\x07\x1b[2J\r\n[bold]x[/bold]\u202e"
+    made = job(hub, evil)
+    made.document["message"] = evil
+    made.begin(node=evil)
+    made.finish(1)
+    hub.nodes[0]["name"] = evil
+    hub.why = {"summary": evil, "waiting": [{"summary": evil, "suggestions": [evil]}]}
+    result = cli(*command.split())
+    assert result.code == 0
+    for forbidden in ("\x1b", "\x07", "\r", "\u202e"):
+        assert forbidden not in result.text
+        assert forbidden not in result.err
+
+
+def test_cancel_cancels(hub, cli):
+    made = job(hub, state="running")
+    result = cli("cancel", made.id, "-y")
+    assert result.code == 0
+    assert made.document["state"] == "canceled"
+
+
+def test_cancel_of_what_is_over_changes_nothing(hub, cli):
+    made = job(hub, state="succeeded")
+    result = cli("cancel", made.id)
+    assert "over already" in result.err
+    assert made.document["state"] == "succeeded"
+
+
+def test_retry_makes_a_linked_job(hub, cli):
+    made = job(hub, state="failed")
+    result = cli("retry", "last")
+    assert result.text.strip() == "job_00000000000000000000000002"
+    assert hub.jobs[result.text.strip()].document["retry_of"] == made.id
+
+
+def test_why_counts_gates_and_suggests(hub, cli):
+    job(hub)
+    hub.why = {
+        "summary": "None of the 2 nodes can ever run it as it is specified.",
+        "waiting": [
+            {
+                "slices": [0],
+                "nodes_total": 2,
+                "gates": [{"gate": "gpu", "removed": 2, "detail": "without 1 such GPU(s)"}],
+                "feasible": 0,
+                "free": 0,
+                "position": 3,
+                "summary": "x",
+                "suggestions": ["gpu: rtx-3090 is what another node has"],
+            }
+        ],
+    }
+    text = cli("why", "last").text
+    for part in ("None of the 2", "gpu", "-2", "3 slices would be served before", "→ gpu: rtx-3090"):
+        assert part in text
+    assert json.loads(cli("why", "last", "--json").out)["summary"].startswith("None")
+
+
+def test_get_downloads_below_a_folder_of_the_jobs_own(hub, cli):
+    made = job(hub)
+    prints(b"", 0, {"a/b.txt": b"hello"})(made)
+    result = cli("get", "last")
+    assert result.code == 0
+    assert Path(f"outputs/train-{made.id[-6:]}/a/b.txt").read_bytes() == b"hello"
+
+
+def test_get_tells_programs_what_it_fetched(hub, cli):
+    prints(b"", 0, {"a": b"1"})(job(hub))
+    (item,) = json.loads(cli("get", "last", "-o", "d", "--json").out)["items"]
+    assert Path(item["path"]).read_bytes() == b"1"
+    assert item["size_bytes"] == 1
+
+
+def test_get_of_nothing_says_so(hub, cli):
+    job(hub)
+    assert "no outputs yet" in cli("get", "last").err
+
+
+@pytest.mark.parametrize("command", ["show", "logs", "cancel", "retry", "get", "why", "verify"])
+def test_unknown_job_is_an_error_that_helps(hub, cli, command):
+    result = cli(command, "nothing")
+    assert result.code == 1
+    assert "There is no job" in result.err
+    assert "ps -a" in result.err
+
+
+def test_fault_of_our_own_is_no_traceback(hub, cli, monkeypatch):
+    hub.nodes[0]["capacity"] = "nonsense"
+    result = cli("nodes")
+    assert result.code == 1
+    assert "fault of computepool itself" in result.err
+    assert "Traceback" not in result.err
+    monkeypatch.setenv("COMPUTEPOOL_DEBUG", "1")
+    assert "Traceback" in cli("nodes").err
+
+
+@pytest.mark.parametrize(("words", "said"), [(["cancle"], "'cancel'"), (["ps", "--jsn"], "--json"), (["show"], "JOB")])
+def test_slips_of_the_keyboard_are_usage_errors(hub, cli, words, said):
+    result = cli(*words)
+    assert result.code == 2
+    assert said in result.err

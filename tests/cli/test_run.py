@@ -1,0 +1,349 @@
+"""`run`: what is sent, what is printed, and which code is left."""
+
+import json
+import random
+import tarfile
+import threading
+import time
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fake_api import FakeHub, FakeJob, node, prints
+
+NOISE = random.Random(5).randbytes(100_000)
+
+
+def spec_of(hub: FakeHub) -> dict[str, Any]:
+    (job,) = hub.jobs.values()
+    found: dict[str, Any] = job.document["spec"]
+    return found
+
+
+def bundle_of(hub: FakeHub) -> dict[str, bytes]:
+    (job,) = hub.jobs.values()
+    blob = next(data for key, data in hub.blobs.items() if "artifact_" + key[7:33] == job.document["bundle"])
+    with tarfile.open(fileobj=BytesIO(blob)) as archive:
+        members = [member for member in archive.getmembers() if member.isfile()]
+        return {member.name: archive.extractfile(member).read() for member in members}  # type: ignore[union-attr]
+
+
+# ── output and exit codes ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_output_is_the_jobs_and_nothing_else(hub, cli):
+    result = cli("run", "--", "python3", "-c", "print(6*7)")
+    assert (result.code, result.out) == (0, b"42\n")
+    assert spec_of(hub)["run"] == ["python3", "-c", "print(6*7)"]
+    assert "succeeded" in result.err
+
+
+def test_output_is_exact_to_the_byte(hub, cli):
+    hub.play = prints(NOISE)
+    assert cli("run", "--", "noise").out == NOISE
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ({"exit_code": 0}, 0),
+        ({"exit_code": 3}, 3),
+        ({"exit_code": 255}, 255),
+        ({"exit_code": -9}, 137),
+        ({"exit_code": 137}, 137),
+        ({"exit_code": None, "verdict": "renter", "reason": "start_failed"}, 1),
+        ({"exit_code": 0, "verdict": "renter", "reason": "outputs"}, 1),
+        ({"exit_code": None, "verdict": "host"}, 75),
+        ({"exit_code": 1, "verdict": "host"}, 75),
+        ({"exit_code": None, "verdict": "owner"}, 75),
+        ({"exit_code": None, "verdict": "preempted"}, 75),
+        ({"exit_code": None, "verdict": "hub"}, 75),
+        ({"exit_code": None, "verdict": "budget"}, 75),
+        ({"exit_code": None, "verdict": "renter", "state": "canceled"}, 130),
+    ],
+)
+def test_exit_code_is_the_jobs_own_or_says_whose_doing_it_was(hub, cli, end, code):
+    def play(job: FakeJob) -> None:
+        job.begin()
+        job.finish(**end)
+
+    hub.play = play
+    assert cli("run", "--", "x").code == code
+
+
+def test_log_is_whole_over_a_restart_of_the_hub(hub, cli):
+    def play(job: FakeJob) -> None:
+        job.begin()
+        job.write(NOISE[:40_000])
+        threading.Thread(target=rest, args=(job,), daemon=True).start()
+
+    def rest(job: FakeJob) -> None:
+        time.sleep(0.1)
+        hub.restart(0.3)
+        job.write(NOISE[40_000:])
+        time.sleep(0.1)
+        hub.restart()
+        job.finish(4)
+
+    hub.play = play
+    result = cli("run", "--", "noise")
+    assert (result.code, result.out) == (4, NOISE)
+
+
+def test_new_attempt_is_announced_beside_the_log(hub, cli):
+    def play(job: FakeJob) -> None:
+        job.begin()
+        job.write(b"half a li")
+        time.sleep(0.2)
+        job.lose()
+        job.begin(node="beta")
+        job.write(b"whole line\n")
+        job.finish()
+
+    hub.play = play
+    result = cli("run", "--", "x")
+    assert result.out == b"half a liwhole line\n"
+    assert "attempt 2" in result.err
+
+
+def test_wait_says_what_for(hub, cli):
+    def play(job: FakeJob) -> None:
+        time.sleep(1.0)
+        prints(b"done\n")(job)
+
+    hub.play, hub.why = play, {"summary": "1 node could run it and is busy."}
+    result = cli("run", "--", "x")
+    assert "queued: 1 node could run it and is busy." in result.err
+    assert result.out == b"done\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "label"),
+    [
+        ({"isolation": "bubblewrap"}, "on alpha (bubblewrap)"),
+        ({"isolation": "process", "own": True}, "not isolated: your own machine"),
+        ({"isolation": "process", "own": False}, "NOT ISOLATED"),
+    ],
+)
+def test_last_line_tells_node_and_isolation(hub, cli, begin, label):
+    hub.play = prints(b"", **begin)
+    assert label in cli("run", "--", "x").err
+
+
+def test_outputs_are_fetched_and_their_place_is_said(hub, cli):
+    hub.play = prints(b"", 0, {"out/model.bin": NOISE})
+    result = cli("run", "--name", "train", "--", "x")
+    (found,) = Path("outputs").rglob("model.bin")
+    assert found.read_bytes() == NOISE
+    assert found.parts[1].startswith("train-")
+    assert "1 output" in result.err
+
+
+def test_outputs_go_where_they_are_told_to(hub, cli):
+    hub.play = prints(b"", 3, {"a": b"1"})
+    assert cli("run", "-o", "here", "--", "x").code == 3
+    assert Path("here/a").read_bytes() == b"1"
+
+
+def test_job_without_outputs_leaves_no_folder(hub, cli):
+    cli("run", "--", "x")
+    assert list(Path().iterdir()) == []
+
+
+def test_slices_are_told_apart(hub, cli):
+    hub.play = prints(b"one\ntwo")
+    result = cli("run", "--slices", "2", "--", "x")
+    lines = result.out.splitlines()
+    assert sorted(lines) == [b"[0] one", b"[0] two", b"[1] one", b"[1] two"]
+
+
+def test_detached_run_prints_the_id_alone(hub, cli):
+    result = cli("run", "-d", "--", "x")
+    assert result.out == b"job_00000000000000000000000001\n"
+    assert result.code == 0
+
+
+def test_detached_run_gives_one_json_document(hub, cli):
+    document = json.loads(cli("run", "-d", "--json", "--", "x").out)
+    assert document["id"] == "job_00000000000000000000000001"
+    assert "state" in document
+
+
+def test_attached_run_gives_json_lines(hub, cli):
+    hub.play = prints(b"\xff42\n", 7)
+    result = cli("run", "--json", "--", "x")
+    events = [json.loads(line) for line in result.out.splitlines()]
+    assert events[-1]["type"] == "end"
+    assert events[-1]["job"]["exit_code"] == 7
+    assert "".join(event["text"] for event in events if event["type"] == "log") == "�42\n"
+    assert result.code == 7
+
+
+# ── the three forms ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_script_goes_alone_with_its_arguments(hub, cli):
+    Path("train.py").write_text("print(1)")
+    Path("secret.txt").write_text("not to be sent")
+    cli("run", "train.py", "--epochs", "3", "-d", "--", "-x")
+    assert spec_of(hub)["run"] == ["python3", "train.py", "--epochs", "3", "-d", "--", "-x"]
+    assert spec_of(hub)["name"] == "train"
+    assert bundle_of(hub) == {"train.py": b"print(1)"}
+
+
+def test_script_in_a_workdir_goes_with_the_folder(hub, cli):
+    Path("src").mkdir()
+    Path("src/main.py").write_text("import helper")
+    Path("src/helper.py").write_text("")
+    Path("src/junk.log").write_text("")
+    Path("src/.gitignore").write_text("*.log\n")
+    cli("run", "--workdir", "src", "src/main.py")
+    assert spec_of(hub)["run"] == ["python3", "main.py"]
+    assert set(bundle_of(hub)) >= {"main.py", "helper.py"}
+    assert "junk.log" not in bundle_of(hub)
+
+
+def test_executable_file_is_run_as_it_is(hub, cli):
+    Path("tool").write_text("#!/bin/sh\n")
+    Path("tool").chmod(0o755)
+    cli("run", "tool", "a")
+    assert spec_of(hub)["run"] == ["./tool", "a"]
+
+
+def test_command_may_be_sent_with_a_folder(hub, cli):
+    Path("data.txt").write_text("x")
+    cli("run", "--workdir", ".", "--", "cat", "data.txt")
+    assert bundle_of(hub) == {"data.txt": b"x"}
+
+
+def write_spec(**fields: Any) -> None:
+    Path("job").mkdir(exist_ok=True)
+    Path("job/pool.yaml").write_text(json.dumps({"run": "make", **fields}))
+
+
+@pytest.mark.parametrize("words", [["-d", "job/pool.yaml"], ["job/pool.yaml", "-d"], ["job/pool.yaml", "-d", "-y"]])
+def test_options_may_follow_a_spec_file(hub, cli, words):
+    write_spec()
+    assert cli("run", *words).out.startswith(b"job_")
+
+
+def test_workdir_of_a_spec_is_beside_it(hub, cli):
+    write_spec(workdir=".")
+    Path("job/Makefile").write_text("all:\n")
+    Path("outside").write_text("")
+    cli("run", "job/pool.yaml")
+    assert set(bundle_of(hub)) == {"Makefile", "pool.yaml"}
+
+
+def test_spec_in_the_folder_is_found_by_its_name(hub, cli):
+    Path("pool.yaml").write_text("run: echo found\n")
+    cli("run")
+    assert spec_of(hub)["run"] == "echo found"
+
+
+def test_flags_go_over_the_file(hub, cli, monkeypatch):
+    monkeypatch.setenv("MINE", "from here")
+    write_spec(
+        envs={"A": "1", "B": "2"}, resources={"cpus": 2, "memory": "2GB"}, outputs=["a"], where={"tags": ["lab"]}
+    )
+    flags = "--cpus 4 --gpu 24GB.. --env B=3 --env MINE --output b --retries 2 --max-runtime 2h --priority 5 --mine"
+    cli("run", *flags.split(), "job/pool.yaml")
+    spec = spec_of(hub)
+    assert spec["env"] == {"A": "1", "B": "3", "MINE": "from here"}
+    assert spec["resources"] == {
+        "cpus": "4..",
+        "memory": "2GB..",
+        "disk": "1GB..",
+        "gpu": {"count": 1, "memory": "24GB.."},
+    }
+    assert spec["outputs"] == ["a", "b"]
+    assert (spec["retries"], spec["max_runtime"], spec["priority"]) == (2, "2h", 5)
+    assert spec["where"] == {"trust": "mine", "tags": ["lab"]}
+
+
+# ── what is refused, and how ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["run"], 2, "What is to be run?"),
+        (["run", "--"], 2, "What is to be run?"),
+        (["run", "python3", "x.py"], 2, "computepool run -- python3 x.py"),
+        (["run", "missing.py"], 2, "no file missing.py"),
+        (["run", "missing.yaml"], 2, "no file missing.yaml"),
+        (["run", "--env", "NOT_SET_HERE", "--", "x"], 2, "--env NOT_SET_HERE=VALUE"),
+        (["run", "--memory", "many", "--", "x"], 2, "resources.memory"),
+        (["run", "--gpu", "a:b:c:d", "--slices", "0", "--", "x"], 2, "2 problems"),
+        (["run", "--workdir", "nowhere", "--", "x"], 2, "not a folder"),
+        (["run", "--nonsense", "--", "x"], 2, "--nonsense"),
+        (["run", "bad.yaml"], 2, "line 2"),
+        (["run", "unknown.yaml"], 2, "retries"),
+        (["run", "text.yaml"], 2, "spec"),
+        (["run", "good.yaml", "extra"], 2, "takes no arguments"),
+        (["run", "plain"], 2, "chmod +x"),
+    ],
+)
+def test_wrong_calls_say_what_to_do(hub, cli, words, code, said):
+    Path("bad.yaml").write_text("run: x\n  name: [\n")
+    Path("unknown.yaml").write_text("run: x\nretrys: 2\n")
+    Path("text.yaml").write_text("just text\n")
+    Path("good.yaml").write_text("run: x\n")
+    Path("plain").write_text("x")
+    result = cli(*words)
+    assert result.code == code
+    assert said in result.err
+    assert result.out == b""
+    assert not hub.jobs
+
+
+def test_refused_spec_lists_each_field(hub, cli):
+    result = cli("run", "--memory", "many", "--cpus", "-1", "--max-runtime", "soon", "--", "x")
+    for field in ("resources.memory", "resources.cpus", "max_runtime"):
+        assert field in result.err
+    assert result.code == 2
+
+
+def test_dead_hub_is_told_in_two_lines_and_is_the_pools_doing(hub, cli):
+    hub.stop()
+    result = cli("run", "--", "x")
+    assert result.code == 75
+    assert "does not answer" in result.err
+    assert "Traceback" not in result.err
+
+
+def test_without_a_sign_in_the_code_is_77(hub, cli, monkeypatch):
+    monkeypatch.setenv("COMPUTEPOOL_TOKEN", "wrong")
+    result = cli("run", "--", "x")
+    assert result.code == 77
+    assert "computepool login" in result.err
+
+
+# ── strangers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+WARNING = "Their owners can read the code and the data"
+
+
+def test_own_pool_asks_and_warns_of_nothing(hub, cli):
+    result = cli("run", "--", "x")
+    assert WARNING not in result.err
+    assert "free" in result.err
+
+
+@pytest.mark.parametrize("how", ["listed", "counted"])
+def test_strangers_nodes_are_warned_of_until_somebody_agrees(hub, cli, how):
+    if how == "listed":
+        hub.nodes.append(node(2, owner_id="user_other"))
+    else:
+        hub.nodes_online = 2
+    assert WARNING in cli("run", "--", "x").err
+    assert WARNING in cli("run", "--", "x").err
+    assert WARNING in cli("run", "-y", "--", "x").err
+    assert WARNING not in cli("run", "--", "x").err
+
+
+@pytest.mark.parametrize("words", [["--mine"], ["--node", node()["id"]]])
+def test_job_for_own_nodes_warns_of_nothing(hub, cli, words):
+    hub.nodes_online = 5
+    assert WARNING not in cli("run", *words, "--", "x").err

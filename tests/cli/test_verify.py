@@ -1,0 +1,87 @@
+"""`verify`: with the hub, and with a file alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.fake_api import FakeHub, FakeJob
+from support.receipts import Signer, receipt_item
+
+HUB, NODE, OTHER = Signer(), Signer(), Signer()
+
+
+@pytest.fixture
+def job(hub: FakeHub) -> FakeJob:
+    made = hub.add_job({"run": "x"})
+    made.begin()
+    made.write(b"the log\n")
+    made.outputs = [(0, 1, "a.txt", b"1"), (0, 1, "b/c.txt", b"2")]
+    made.finish()
+    outputs = {path: content for _, _, path, content in made.outputs}
+    made.receipts = [receipt_item(HUB, NODE, made.id, log=b"the log\n", outputs=outputs)]
+    hub.hub_keys = [HUB.hub_key]
+    return made
+
+
+def test_honest_job_verifies(hub, cli, job):
+    result = cli("verify", "last")
+    assert result.code == 0
+    assert "WRONG" not in result.text
+    document = json.loads(cli("verify", "last", "--json").out)
+    assert document["verified"] is True
+    assert {check["check"] for check in document["checks"]} >= {"hub signature", "node signature", "log"}
+
+
+def test_changed_log_is_found(hub, cli, job):
+    job.logs[(0, 1)] += b"!"
+    result = cli("verify", "last")
+    assert result.code == 1
+    assert "WRONG" in result.text
+    assert json.loads(cli("verify", "last", "--json").out)["verified"] is False
+
+
+def test_downloads_are_checked(hub, cli, job):
+    assert cli("get", "last", "-o", "out").code == 0
+    assert cli("verify", "last", "-o", "out").code == 0
+    Path("out/a.txt").write_text("changed")
+    result = cli("verify", "last", "-o", "out")
+    assert result.code == 1
+    assert "a.txt differs" in result.text
+
+
+def test_saved_proof_verifies_without_any_hub(hub, cli, job):
+    cli("get", "last", "-o", "out")
+    assert cli("verify", "last", "--save", "proof.json").code == 0
+    hub.stop()
+    assert cli("verify", "proof.json", "-o", "out").code == 0
+    Path("out/b/c.txt").unlink()
+    assert cli("verify", "proof.json", "-o", "out").code == 1
+
+
+def test_altered_proof_is_found(hub, cli, job):
+    cli("verify", "last", "--save", "proof.json")
+    text = Path("proof.json").read_text()
+    Path("proof.json").write_text(text.replace('\\"fence\\":7', '\\"fence\\":8'))
+    assert cli("verify", "proof.json").code == 1
+    Path("proof.json").write_text("{}")
+    result = cli("verify", "proof.json")
+    assert "not what `verify --save` wrote" in result.err
+
+
+def test_hub_cannot_swap_its_keys_unnoticed(hub, cli, job):
+    assert cli("verify", "last").code == 0
+    outputs = {path: content for _, _, path, content in job.outputs}
+    job.receipts = [receipt_item(OTHER, NODE, job.id, log=b"the log\n", outputs=outputs)]
+    hub.hub_keys = [OTHER.hub_key]
+    result = cli("verify", "last")
+    assert result.code == 1
+    assert "--trust-new-keys" in result.err
+    assert cli("verify", "last", "--trust-new-keys").code == 0
+    assert cli("verify", "last").code == 0
+
+
+def test_job_without_a_receipt_says_so(hub, cli, job):
+    job.receipts = []
+    result = cli("verify", "last")
+    assert result.code == 1
+    assert "no receipt" in result.err
