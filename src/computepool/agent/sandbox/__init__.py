@@ -1,0 +1,39 @@
+"""Where jobs run. Owns: starting, limiting, freezing and ending a command in a sandbox, and proving that it holds.
+
+Uses: the kernel, bubblewrap, control groups. Never: the hub, the job spec, money, or the network.
+"""
+
+from .available import available_sandboxes, how_to_get_bubblewrap
+from .bubblewrap import BubblewrapSandbox
+from .interface import (
+    Command,
+    Exit,
+    FolderUnreachable,
+    Limits,
+    Offload,
+    Process,
+    Reason,
+    Sandbox,
+    SandboxError,
+    SelfTest,
+)
+from .process import ProcessSandbox
+from .selftest import self_test
+
+__all__ = [
+    "BubblewrapSandbox",
+    "Command",
+    "Exit",
+    "FolderUnreachable",
+    "Limits",
+    "Offload",
+    "Process",
+    "ProcessSandbox",
+    "Reason",
+    "Sandbox",
+    "SandboxError",
+    "SelfTest",
+    "available_sandboxes",
+    "how_to_get_bubblewrap",
+    "self_test",
+]

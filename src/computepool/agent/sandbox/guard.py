@@ -1,0 +1,80 @@
+"""Marks on everything the agent starts, and a guard who ends what is marked when the agent is gone.
+
+bubblewrap dies with its parent, but not in the first milliseconds: until its sandbox is set up it does not yet listen
+for that. A plain process dies with the agent, but not its children. Both windows are closed here.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import secrets
+import sys
+
+from . import marked
+from .interface import Offload
+
+SWEEP_ROUNDS = 500
+SWEEP_PAUSE_SECONDS = 0.005
+
+
+class Guard:
+    def __init__(self, instance: str, offload: Offload = asyncio.to_thread) -> None:
+        self._prefix = f"{instance}."
+        self._offload = offload
+        self._runs = itertools.count(1)
+        self._pid: int | None = None
+        self._lifeline = -1
+
+    def mark(self) -> str:
+        """A mark for one command; from now on somebody watches."""
+        if not self._is_watched():
+            self._start()
+        return f"{self._prefix}{next(self._runs)}.{secrets.token_hex(4)}."
+
+    def _is_watched(self) -> bool:
+        return self._pid is not None and os.waitpid(self._pid, os.WNOHANG) == (0, 0)
+
+    def _start(self) -> None:
+        """The guard lives as long as the other end of its input is open, that is, as long as the agent does."""
+        self._release()
+        lifeline, self._lifeline = os.pipe()
+        self._pid = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", "-S", marked.__file__, self._prefix],
+            {},
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, lifeline, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ],
+            setsid=True,
+        )
+        os.close(lifeline)
+
+    def _release(self) -> None:
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    async def end(self, mark: str) -> int:
+        """End whatever carries a mark; how many processes that were."""
+        ended: set[int] = set()
+        for _ in range(SWEEP_ROUNDS):
+            pids = await self._offload(marked.kill_marked, mark)
+            if not pids:
+                break
+            ended |= set(pids)
+            await asyncio.sleep(SWEEP_PAUSE_SECONDS)
+        return len(ended)
+
+    async def sweep(self) -> list[str]:
+        ended = await self.end(self._prefix)
+        return [f"{ended} processes of earlier jobs"] if ended else []
+
+    async def close(self) -> None:
+        self._release()
+        pid, self._pid = self._pid, None
+        if pid is not None:
+            with contextlib.suppress(ChildProcessError):
+                await self._offload(os.waitpid, pid, 0)

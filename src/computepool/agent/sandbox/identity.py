@@ -1,0 +1,106 @@
+"""As whom a job runs on the host, and where its folder must be so that it can reach it.
+
+An ordinary user's agent runs jobs as that user, in a user namespace. An agent that is root never does: each attempt
+gets a user id that belongs to nobody else, so that a job that broke out would find nothing of its own, not even
+another job. Its folder then has to be where such a user can go, which root's home is not.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import os
+import shutil
+from pathlib import Path
+
+# Assigned to nobody by any distribution (systemd's table of ids calls the range unused) ...
+JOB_UIDS = range(1_879_100_000, 1_879_104_096)
+# ... and one that is there if the agent is root only of a container with 65,536 ids.
+JOB_UIDS_IN_CONTAINER = range(61_184, 65_280)
+SYSTEM_FOLDER = Path("/var/lib/computepool")
+
+
+def instance_of(state: Path) -> str:
+    """A short name for this agent, the same after a restart, so that it sweeps its own remains and no other's."""
+    return hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:12]
+
+
+class OwnUser:
+    """The agent is an ordinary user: jobs are this user's processes."""
+
+    def __init__(self, state: Path) -> None:
+        self.base = state
+
+    def prepare(self) -> None:
+        self.base.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def tidy(self) -> None:
+        """The agent's own folder stays."""
+
+    def adopt(self, folder: Path) -> None:
+        """Everything made here is the job's already."""
+
+    def uid_for(self, folder: Path) -> int | None:
+        del folder
+        return None
+
+    def reaches(self, folder: Path) -> bool:
+        del folder
+        return True
+
+
+class NobodyElse:
+    """The agent is root: every attempt has its own user."""
+
+    def __init__(self, state: Path, instance: str, system_folder: Path = SYSTEM_FOLDER) -> None:
+        self._uids = JOB_UIDS if _is_mapped(JOB_UIDS[-1]) else JOB_UIDS_IN_CONTAINER
+        self._next = itertools.cycle(self._uids)
+        self._reachable: dict[Path, bool] = {}
+        self._away = not everybody_reaches(state)
+        self.base = system_folder / instance if self._away else state
+
+    def prepare(self) -> None:
+        self.base.mkdir(parents=True, exist_ok=True)
+        if self._away:
+            self.base.chmod(0o711)
+
+    def tidy(self) -> None:
+        if self._away:
+            shutil.rmtree(self.base / "etc", ignore_errors=True)
+            with contextlib.suppress(OSError):
+                # Attempts of which somebody still wants something stay.
+                (self.base / "attempts").rmdir()
+                self.base.rmdir()
+
+    def adopt(self, folder: Path) -> None:
+        uid = next(self._next)
+        for parent, folders, files in os.walk(folder, topdown=False):
+            for name in (*folders, *files):
+                os.lchown(f"{parent}/{name}", uid, uid)
+        # Last: an adopted folder is known by its owner.
+        os.lchown(folder, uid, uid)
+
+    def uid_for(self, folder: Path) -> int | None:
+        uid = folder.stat().st_uid
+        if uid not in self._uids:
+            self.adopt(folder)
+            uid = folder.stat().st_uid
+        return uid
+
+    def reaches(self, folder: Path) -> bool:
+        parent = folder.parent
+        if parent not in self._reachable:
+            self._reachable[parent] = everybody_reaches(parent)
+        return self._reachable[parent]
+
+
+def everybody_reaches(folder: Path) -> bool:
+    """Whether every folder on the way (those that exist) lets strangers pass."""
+    return all(place.stat().st_mode & 0o001 for place in (folder, *folder.parents) if place.exists())
+
+
+def _is_mapped(uid: int) -> bool:
+    try:
+        lines = Path("/proc/self/uid_map").read_text().splitlines()
+    except OSError:
+        return True
+    return any(int(first) <= uid < int(first) + int(count) for first, _, count in map(str.split, lines))

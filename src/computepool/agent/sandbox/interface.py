@@ -1,0 +1,131 @@
+"""What the agent asks of a sandbox, whichever it is: plain process, bubblewrap, later a container.
+
+SandboxError
+└── FolderUnreachable   the job's user cannot reach the attempt's folder
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from computepool.protocol.states import IsolationLevel
+
+Reason = Literal["exited", "memory", "disk", "pids", "killed", "start_failed"]
+
+# Runs a blocking function away from the event loop, like asyncio.to_thread.
+Offload = Callable[..., Awaitable[Any]]
+
+
+class SandboxError(Exception):
+    """The sandbox itself does not work here: the host's doing, never the renter's."""
+
+
+class FolderUnreachable(SandboxError):
+    pass
+
+
+@dataclass(frozen=True)
+class Limits:
+    cpus: float
+    memory_bytes: int
+    pids: int
+    disk_bytes: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of an attempt.
+
+    `folder` is the attempt's own folder on the host, the only place the job may write and keep something.
+    `cwd` is relative to it. `devices` are device files of the host (`/dev/nvidia0`) that the job may use.
+    """
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    folder: Path
+    limits: Limits
+    cwd: str = "work"
+    network: bool = False
+    devices: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a command ended.
+
+    `code` is what a shell would say: 128 + signal for one killed by a signal.
+    `reason` tells who ended it: itself (`exited`), a limit (`memory`, `disk`, `pids`), `stop` (`killed`);
+    `start_failed` means that the sandbox broke before the command ran, which is the host's doing.
+    """
+
+    code: int
+    signal: int | None
+    reason: Reason
+    cpu_seconds: float
+    peak_memory_bytes: int
+
+
+class Process(Protocol):
+    """A running command.
+
+    Whoever started it reads `output_fd` (non-blocking, stdout and stderr together) to its end, and closes it.
+    """
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def output_fd(self) -> int: ...
+
+    async def wait(self) -> Exit:
+        """Return when the command and everything it started are gone."""
+        ...
+
+    async def stop(self, grace_seconds: float) -> None:
+        """SIGTERM to all of it, SIGKILL after the grace; return when nothing is left."""
+        ...
+
+    async def freeze(self) -> None: ...
+
+    async def thaw(self) -> None: ...
+
+
+class Sandbox(Protocol):
+    @property
+    def level(self) -> IsolationLevel: ...
+
+    @property
+    def soft_limits(self) -> bool:
+        """True where a watchdog keeps the limits, because the kernel cannot."""
+        ...
+
+    @property
+    def attempts_folder(self) -> Path:
+        """Make the attempts' folders in here: the job's user can reach it."""
+        ...
+
+    def adopt(self, folder: Path) -> None:
+        """Give an attempt's folder, with all that is in it, to the job's user. Blocking where there are many files."""
+        ...
+
+    def path_inside(self, folder: Path, relative: str) -> str:
+        """Where the job sees a path of its attempt's folder."""
+        ...
+
+    async def start(self, command: Command) -> Process: ...
+
+    async def sweep(self) -> list[str]:
+        """After a crash of the agent: end what is left of earlier runs, and say what it was."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """What a sandbox proved about itself. A node advertises nothing else."""
+
+    ok: bool
+    problems: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,156 @@
+"""What a bubblewrap sandbox shows of the host: /usr read-only, an /etc of our own making, and nothing else."""
+
+import contextlib
+import os
+import posixpath
+import shutil
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+JOB_UID = 1000
+JOB_FOLDER = "/job"
+SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+# Folders that look different inside.
+UNKNOWN_FOLDERS = ("tmp", "proc", "dev", "etc", "var")
+
+# Copied, so that one mount shows them and nothing else of the host's /etc is ever seen.
+ETC_FILES = (
+    "ld.so.cache", "localtime", "timezone", "os-release", "debian_version", "protocols", "services", "mime.types",
+    "magic", "locale.alias", "inputrc", "ssl/openssl.cnf",
+)  # fmt: skip
+ETC_FOLDERS = ("alternatives", "ssl/certs", "pki/tls/certs", "pki/ca-trust/extracted", "fonts", "OpenCL", "vulkan",
+               "glvnd", "terminfo")  # fmt: skip
+ETC_OWN = {
+    "passwd": f"root:x:0:0:root:/:/bin/false\njob:x:{JOB_UID}:{JOB_UID}:job:{JOB_FOLDER}:/bin/sh\n",
+    "group": f"root:x:0:\njob:x:{JOB_UID}:\n",
+    "hostname": "job\n",
+    "hosts": "127.0.0.1 localhost job\n::1 localhost\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nprotocols: files\nservices: files\n",
+    "resolv.conf": "",
+}
+
+
+def build_etc(target: Path, host: Path = Path("/etc")) -> None:
+    """Make the sandbox's /etc, unless it is up to date. Only what every user may read is copied; links stay links."""
+    stamp = target.with_name(f"{target.name}.stamp")
+    signature = _signature(host)
+    if target.is_dir() and stamp.exists() and stamp.read_text() == signature:
+        return
+    fresh = target.with_name(f"{target.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True, mode=0o755)
+    fresh.chmod(0o755)
+    for name in ETC_FILES:
+        with contextlib.suppress(OSError):
+            if (host / name).stat().st_mode & 0o004:
+                _copy_file(host / name, fresh / name)
+    for name in ETC_FOLDERS:
+        with contextlib.suppress(OSError, shutil.Error):
+            shutil.copytree(host / name, fresh / name, symlinks=True, ignore=_not_for_jobs)
+    for name, text in ETC_OWN.items():
+        (fresh / name).write_text(text)
+    for folder, _, _ in os.walk(fresh):
+        Path(folder).chmod(0o755)
+    shutil.rmtree(target, ignore_errors=True)
+    fresh.rename(target)
+    stamp.write_text(signature)
+
+
+def _signature(host: Path) -> str:
+    """Changes whenever something that is copied does, or this list of it."""
+    times = []
+    for name in (*ETC_FILES, *ETC_FOLDERS):
+        with contextlib.suppress(OSError):
+            times.append(f"{name} {(host / name).stat().st_mtime_ns}")
+    return repr((ETC_OWN, times))
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(0o644)
+
+
+def _not_for_jobs(folder: str, names: list[str]) -> list[str]:
+    """Entries that not everybody may read (root's agent must not copy root's secrets), and links to manual pages."""
+    return [name for name in names if name.endswith(".gz") or not Path(folder, name).lstat().st_mode & 0o004]
+
+
+def system_arguments(etc: Path) -> list[str]:
+    """The host's programs and libraries, and our /etc: the same for every job of this agent."""
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for name in SYSTEM_FOLDERS:
+        path = Path("/", name)
+        if path.is_symlink():
+            arguments += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            arguments += ["--ro-bind", str(path), str(path)]
+    return [*arguments, "--ro-bind", str(etc), "/etc"]
+
+
+def owners_arguments(read_only: Sequence[Path], hidden: Iterable[Path]) -> list[str]:
+    """What the owner shows beside that, and covers for what must never be seen where it would be."""
+    arguments = []
+    for path in read_only:
+        arguments += ["--ro-bind", str(path), str(path)]
+    shown = [Path("/usr"), *(Path("/", name) for name in SYSTEM_FOLDERS), *read_only]
+    for path in hidden:
+        if path.is_dir() and any(path.is_relative_to(root) for root in shown):
+            arguments += ["--tmpfs", str(path), "--remount-ro", str(path)]
+    return arguments
+
+
+# --unshare-all takes the network away. Everything is dropped that could be given back.
+ISOLATION = (
+    "--unshare-all", "--unshare-user", "--uid", str(JOB_UID), "--gid", str(JOB_UID), "--hostname", "job",
+    "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL",
+)  # fmt: skip
+
+
+def runtime_arguments(memory_bytes: int, devices: Sequence[str]) -> list[str]:
+    """/proc, /dev with the devices given, and what a job may write to in memory: two places, each half of its limit.
+
+    Bubblewrap's own first process is outside of the seccomp filter, and runs as the job's user: the job could write
+    itself into it through /proc/1/mem. So /proc/1 is covered.
+    """
+    half = str(max(memory_bytes // 2, 1 << 20))
+    given = [word for device in devices for word in ("--dev-bind", device, device)]
+    return [
+        "--proc", "/proc", "--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1",
+        "--dev", "/dev", *given, "--perms", "1777", "--size", half, "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108
+        "--perms", "1777", "--size", half, "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp",  # noqa: S108
+    ]  # fmt: skip
+
+
+def problem_with_command(
+    argv0: str, *, cwd: str, search_path: str, folder: Path, read_only: Sequence[Path] = ()
+) -> tuple[int, str] | None:
+    """What a shell would say of a command that cannot be run: (127, "command not found"), (126, "is not executable").
+
+    Looked up on the host, since /usr is the same inside. None if it can be run, or if only the kernel can tell.
+    Strings rather than Paths: this is on the way of every start.
+    """
+    names = [argv0] if "/" in argv0 else [f"{place}/{argv0}" for place in search_path.split(":") if place]
+    found_something = False
+    for name in names:
+        inside = posixpath.normpath(name if name.startswith("/") else f"{cwd}/{name}")
+        in_folder = inside.startswith(f"{JOB_FOLDER}/")
+        top = inside.split("/")[1]
+        if in_folder:
+            host = f"{folder}{inside.removeprefix(JOB_FOLDER)}"
+        elif top == "usr" or top in SYSTEM_FOLDERS:
+            host = inside
+        elif top in UNKNOWN_FOLDERS or any(Path(inside).is_relative_to(root) for root in read_only):
+            return None
+        else:
+            continue
+        try:
+            # A link of the job's may lead anywhere inside; on the host it would lead elsewhere.
+            mode = os.stat(host, follow_symlinks=not in_folder).st_mode  # noqa: PTH116
+        except OSError:
+            continue
+        if stat.S_ISLNK(mode) or (stat.S_ISREG(mode) and mode & 0o111):
+            return None
+        found_something = True
+    return (126, "is not executable") if found_something else (127, "command not found")

@@ -1,0 +1,103 @@
+"""Processes as /proc shows them: the tree below one, and what it uses."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def descendants(root: int) -> list[int]:
+    """The processes below `root`, without it. In a pid namespace orphans fall to its first process: none is missed."""
+    found: list[int] = []
+    todo = [root]
+    while todo:
+        children = _children(todo.pop())
+        found += children
+        todo += children
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    try:
+        for task in os.scandir(f"/proc/{pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                children += map(int, Path(task.path, "children").read_bytes().split())
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return children
+
+
+def every_pid() -> list[int]:
+    if not PROC.is_dir():
+        return []
+    return [int(name) for name in os.listdir(PROC) if name.isdigit()]  # noqa: PTH208 - names are all we need
+
+
+def is_in_session(pid: int, session: int) -> bool:
+    """Whether a living process belongs to a session. The dead that nobody has reaped yet do not count."""
+    try:
+        # After the name in parentheses: state, parent, process group, session.
+        state, _, _, its_session = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:4]
+    except (OSError, ValueError):
+        return False
+    return int(its_session) == session and state not in {b"Z", b"X"}
+
+
+@dataclass(frozen=True)
+class Load:
+    """What some processes use together. `memory_bytes` counts shared pages once per process."""
+
+    processes: int
+    memory_bytes: int
+    cpu_seconds: float
+
+
+def load_of(pids: Iterable[int]) -> Load:
+    processes, pages, ticks = 0, 0, 0
+    for pid in pids:
+        try:
+            pages += int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
+            # After the name in parentheses: utime, stime and those of the children that were waited for.
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        except (OSError, IndexError):
+            continue
+        processes += 1
+        ticks += sum(map(int, fields[11:15]))
+    return Load(processes, pages * PAGE_BYTES, ticks / TICKS_PER_SECOND)
+
+
+def private_memory_of(pids: Iterable[int]) -> int:
+    """Memory that is not merely cached files, shared pages divided by their sharers. Slow for big processes."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
+                    total += int(line.split()[1]) * 1024
+    return total
+
+
+def deleted_bytes_held_by(pids: Iterable[int], device: int) -> int:
+    """Space of files on a device that were deleted but are still open: no walk through folders finds them."""
+    held: dict[int, int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    info = entry.stat()
+                    if stat.S_ISREG(info.st_mode) and info.st_nlink == 0 and info.st_dev == device:
+                        held[info.st_ino] = info.st_blocks * 512
+    return sum(held.values())
+
+
+def signal_all(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)

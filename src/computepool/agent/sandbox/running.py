@@ -1,0 +1,197 @@
+"""A running command, whatever sandbox it is in: waiting, stopping, freezing, and the tidying up afterwards."""
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .cgroup import Cgroup, Usage
+from .interface import Exit, Offload, Reason
+from .proctree import signal_all
+from .watchdog import Watchdog
+
+# Processes that fork while they are being stopped need another round.
+FREEZE_ROUNDS = 20
+REMOVE_ROUNDS = 100
+MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
+
+
+async def readable(fd: int) -> None:
+    """Return when a descriptor has something to read: data, end of file, or for a pidfd the end of its process."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+
+    def wake() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(fd, wake)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)
+
+
+async def reap(popen: subprocess.Popen[bytes], offload: Offload) -> tuple[int, resource.struct_rusage]:
+    """Wait for a child; its exit code as Popen has it, and what it used."""
+    if hasattr(os, "pidfd_open"):
+        pidfd = os.pidfd_open(popen.pid)
+        try:
+            await readable(pidfd)
+        finally:
+            os.close(pidfd)
+        _, status, usage = os.wait4(popen.pid, 0)  # noqa: ASYNC222 - it has ended
+    else:
+        _, status, usage = await offload(os.wait4, popen.pid, 0)
+    popen.returncode = os.waitstatus_to_exitcode(status)
+    return popen.returncode, usage
+
+
+class Members(Protocol):
+    """The processes that belong to one command."""
+
+    def pids(self) -> list[int]: ...
+
+    def kill(self) -> None:
+        """SIGKILL all that can be seen, at once."""
+        ...
+
+    async def gone(self) -> None:
+        """Kill until nothing is left."""
+        ...
+
+
+@dataclass
+class RunningProcess:
+    popen: subprocess.Popen[bytes]
+    output_fd: int
+    members: Members
+    cgroup: Cgroup | None
+    watchdog: Watchdog
+    offload: Offload
+    # False if the sandbox broke before the command ran.
+    command_ran: Callable[[], bool]
+    # What to close at the end.
+    resources: contextlib.ExitStack
+    _stopping: bool = False
+    _frozen: bool = False
+    _limit: Reason | None = None
+    _supervision: asyncio.Task[Exit] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.watchdog.kill = self._over_limit
+        self._supervision = asyncio.create_task(self._supervise(), name=f"sandbox-{self.popen.pid}")
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    async def wait(self) -> Exit:
+        return await asyncio.shield(self._supervision)
+
+    async def stop(self, grace_seconds: float) -> None:
+        if self._supervision.done():
+            return
+        self._stopping = True
+        if grace_seconds > 0:
+            signal_all(self.members.pids(), signal.SIGTERM)
+            self._thaw()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(self._supervision), grace_seconds)
+                return
+        self._kill()
+        await self.wait()
+
+    async def freeze(self) -> None:
+        if self._supervision.done() or self._frozen:
+            return
+        self._frozen = True
+        if self.cgroup and self.cgroup.freezes:
+            self.cgroup.freeze(True)
+            return
+        stopped: set[int] = set()
+        for _ in range(FREEZE_ROUNDS):
+            new = set(self.members.pids()) - stopped
+            if not new:
+                return
+            signal_all(new, signal.SIGSTOP)
+            stopped |= new
+
+    async def thaw(self) -> None:
+        if not self._supervision.done():
+            self._thaw()
+
+    def _thaw(self) -> None:
+        if not self._frozen:
+            return
+        self._frozen = False
+        if self.cgroup and self.cgroup.freezes:
+            self.cgroup.freeze(False)
+        else:
+            signal_all(self.members.pids(), signal.SIGCONT)
+
+    def _over_limit(self, reason: Reason) -> None:
+        self._limit = self._limit or reason
+        self._kill()
+
+    def _kill(self) -> None:
+        if self.popen.returncode is None:
+            # Not by Popen, which would reap the process on the way.
+            signal_all([self.popen.pid], signal.SIGKILL)
+        self.members.kill()
+        # Frozen processes die only once they may run again; killed first, they never run a step of their own.
+        self._thaw()
+
+    async def _supervise(self) -> Exit:
+        watching = asyncio.create_task(self.watchdog.run())
+        try:
+            code, rusage = await reap(self.popen, self.offload)
+            self._kill()
+            await self.members.gone()
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watching
+        usage = self.cgroup.usage() if self.cgroup else self._usage_without_cgroup(rusage)
+        ended = self._exit(code, usage)
+        if self.cgroup:
+            await remove_when_empty(self.cgroup)
+        self.resources.close()
+        return ended
+
+    def _usage_without_cgroup(self, rusage: resource.struct_rusage) -> Usage:
+        return Usage(
+            cpu_seconds=max(rusage.ru_utime + rusage.ru_stime, self.watchdog.cpu_seconds),
+            peak_memory_bytes=max(rusage.ru_maxrss * MAXRSS_UNIT_BYTES, self.watchdog.peak_memory_bytes),
+            oom_kills=0,
+        )
+
+    def _exit(self, code: int, usage: Usage) -> Exit:
+        number = -code if code < 0 else code - 128
+        ended_by = number if number in signal.valid_signals() and number > 0 else None
+        code = code if code >= 0 else 128 - code
+        reason: Reason = "exited"
+        if self._limit:
+            reason = self._limit
+        elif self._stopping:
+            reason = "killed"
+        elif code != 0 and usage.oom_kills:
+            reason = "memory"
+        elif ended_by == signal.SIGXFSZ:
+            reason = "disk"
+        elif code != 0 and not self.command_ran():
+            reason = "start_failed"
+        return Exit(code, ended_by, reason, usage.cpu_seconds, usage.peak_memory_bytes)
+
+
+async def remove_when_empty(cgroup: Cgroup) -> None:
+    for _ in range(REMOVE_ROUNDS):
+        if cgroup.remove():
+            return
+        await asyncio.sleep(0.005)

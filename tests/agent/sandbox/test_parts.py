@@ -1,0 +1,139 @@
+"""The small pure parts: environment, layout, cores, folder sizes."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from computepool.agent.sandbox.cgroup_tree import Mount, read_mounts
+from computepool.agent.sandbox.environment import job_environment
+from computepool.agent.sandbox.layout import build_etc, owners_arguments, problem_with_command
+from computepool.agent.sandbox.watchdog import MAX_DEPTH, TooDeep, folder_bytes
+
+
+def test_environment_is_what_the_job_gave_and_a_few_defaults():
+    given = {"SEED": "1", "PATH": "/usr/bin", "LD_PRELOAD": "x.so", "NVIDIA_VISIBLE_DEVICES": "all", "A=B": "x"}
+    assert job_environment(given, home="/job", tmp="/tmp") == {
+        "SEED": "1",
+        "PATH": "/usr/bin",
+        "HOME": "/job",
+        "TMPDIR": "/tmp",
+        "LANG": "C.UTF-8",
+    }
+
+
+@pytest.mark.parametrize("name", ["LD_LIBRARY_PATH", "LD_AUDIT", "NVIDIA_DRIVER_CAPABILITIES", "COMPUTEPOOL_RUN"])
+def test_environment_never_chooses_code_or_gpus(name):
+    assert name not in job_environment({name: "x"}, home="/", tmp="/")
+    assert job_environment({f"X{name}": "x"}, home="/", tmp="/")[f"X{name}"] == "x"
+
+
+def look_up(name: str, folder: Path) -> tuple[int, str] | None:
+    return problem_with_command(name, cwd="/job/work", search_path="/usr/bin:/bin", folder=folder)
+
+
+def test_commands_are_found_as_a_shell_would(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "greet.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "work" / "greet.sh").chmod(0o755)
+    (tmp_path / "work" / "plain").write_text("text")
+    (tmp_path / "work" / "link").symlink_to("/job/elsewhere")
+    for fine in (
+        "sh",
+        "/bin/sh",
+        "/usr/bin/env",
+        "./greet.sh",
+        "/job/work/greet.sh",
+        "../work/greet.sh",
+        "./link",
+        "/tmp/x",
+    ):
+        assert look_up(fine, tmp_path) is None, fine
+    for missing in ("no-such-command", "./nothing", "/job/nothing", "/usr/bin/nothing", "/root/bin/python", "greet.sh"):
+        assert look_up(missing, tmp_path) == (127, "command not found"), missing
+    assert look_up("./plain", tmp_path) == (126, "is not executable")
+    assert look_up("/usr/bin", tmp_path) == (126, "is not executable")
+
+
+def test_etc_holds_nothing_that_only_root_may_read(tmp_path):
+    host = tmp_path / "host"
+    (host / "ssl" / "certs").mkdir(parents=True)
+    (host / "ssl" / "certs" / "ca.pem").write_text("public")
+    (host / "ssl" / "certs" / "private.pem").write_text("private")
+    (host / "ssl" / "certs" / "private.pem").chmod(0o600)
+    (host / "services").write_text("http 80/tcp\n")
+    (host / "magic").write_text("closed")
+    (host / "magic").chmod(0o640)
+    (host / "shadow").write_text("root:hash")
+    (host / "passwd").write_text("alice:x:1000:1000::/home/alice:/bin/sh\n")
+    build_etc(tmp_path / "etc", host)
+    etc = tmp_path / "etc"
+    assert (etc / "ssl" / "certs" / "ca.pem").read_text() == "public"
+    assert (etc / "services").exists()
+    assert not (etc / "ssl" / "certs" / "private.pem").exists()
+    assert not (etc / "magic").exists()
+    assert not (etc / "shadow").exists()
+    assert "alice" not in (etc / "passwd").read_text()
+
+
+def test_etc_follows_the_hosts(tmp_path):
+    host, etc = tmp_path / "host", tmp_path / "etc"
+    host.mkdir()
+    (host / "timezone").write_text("Asia/Kolkata")
+    build_etc(etc, host)
+    (etc / "left").write_text("x")
+    build_etc(etc, host)
+    assert (etc / "left").exists()  # nothing had changed, so nothing was done
+    (host / "timezone").write_text("Europe/Paris")
+    os.utime(host / "timezone", (1, 1))
+    build_etc(etc, host)
+    assert (etc / "timezone").read_text() == "Europe/Paris"
+    assert not (etc / "left").exists()
+
+
+def test_hidden_folders_are_covered_only_where_they_would_show(tmp_path):
+    shown = Path("/usr/share")
+    arguments = " ".join(owners_arguments((), [shown, tmp_path]))
+    assert f"--tmpfs {shown} --remount-ro {shown}" in arguments
+    assert f"--tmpfs {tmp_path}" not in arguments
+
+
+def test_folder_size_counts_each_file_once_and_follows_no_link(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "big").write_bytes(b"x" * 1_000_000)
+    size = asyncio.run(folder_bytes(tmp_path))
+    assert 1_000_000 <= size < 1_100_000
+    os.link(tmp_path / "a" / "b" / "big", tmp_path / "again")
+    (tmp_path / "away").symlink_to("/usr")
+    assert asyncio.run(folder_bytes(tmp_path)) < size + 10_000
+
+
+def test_folder_size_refuses_a_bottomless_folder(tmp_path):
+    place = tmp_path
+    for _ in range(MAX_DEPTH + 5):
+        place = place / "d"
+        place.mkdir()
+    with pytest.raises(TooDeep):
+        asyncio.run(folder_bytes(tmp_path))
+
+
+def test_folder_size_sees_into_a_folder_that_was_closed(tmp_path):
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / "big").write_bytes(b"x" * 500_000)
+    (tmp_path / "closed").chmod(0)
+    assert asyncio.run(folder_bytes(tmp_path)) >= 500_000
+
+
+def test_mounts_of_a_container_are_understood(tmp_path):
+    """In a container only a part of the hierarchy is mounted, and membership is told relative to the whole."""
+    (tmp_path / "mountinfo").write_text(
+        "30 29 0:26 /docker/abc /sys/fs/cgroup/memory rw,nosuid - cgroup cgroup rw,memory\n"
+        "31 29 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct\n"
+        "32 29 0:28 / /proc rw - proc proc rw\n"
+    )
+    (tmp_path / "cgroup").write_text("4:memory:/docker/abc/agent\n3:cpu,cpuacct:/\n0::/\n")
+    memory, cpu = read_mounts(tmp_path / "mountinfo", tmp_path / "cgroup")
+    top = Path("/sys/fs/cgroup")
+    assert memory == Mount(frozenset({"memory"}), top / "memory", top / "memory" / "agent", 1)
+    assert cpu == Mount(frozenset({"cpu", "cpuacct"}), top / "cpu,cpuacct", top / "cpu,cpuacct", 1)

@@ -1,0 +1,199 @@
+"""The self-test passes where a sandbox holds, and names what is broken where it does not."""
+
+import asyncio
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import engines
+
+import computepool
+from computepool.agent.sandbox import SelfTest, available_sandboxes, how_to_get_bubblewrap, self_test, selftest
+from computepool.agent.sandbox.bubblewrap import BubblewrapSandbox
+from computepool.agent.sandbox.cgroup import CgroupV1
+from computepool.agent.sandbox.cgroup_tree import TreeV1, find_cgroups, read_mounts
+from computepool.agent.sandbox.identity import instance_of
+from computepool.protocol.states import IsolationLevel
+
+
+def test_every_sandbox_here_proves_itself(every):
+    result = asyncio.run(self_test(every.sandbox))
+    assert result.problems == ()
+    assert result.ok
+    assert result.facts["limits"] == ("watchdog (soft)" if every.sandbox.soft_limits else "cgroups")
+
+
+def test_self_test_leaves_no_folder(every):
+    before = sorted(every.sandbox.attempts_folder.iterdir())
+    asyncio.run(self_test(every.sandbox))
+    assert sorted(every.sandbox.attempts_folder.iterdir()) == before
+
+
+def test_strongest_comes_first_and_a_plain_process_is_always_there(state):
+    levels = [sandbox.level for sandbox in available_sandboxes(state)]
+    assert levels[-1] == IsolationLevel.PROCESS
+    assert levels == sorted(levels, key=list(IsolationLevel).index, reverse=True)
+
+
+def test_machine_without_bubblewrap_says_how_to_get_it(state, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [sandbox.level for sandbox in available_sandboxes(state)] == [IsolationLevel.PROCESS]
+    advice = how_to_get_bubblewrap()
+    assert advice
+    assert "apt install bubblewrap" in advice
+
+
+def broken_test(state: Path, *, more: tuple[str, ...] = (), read_only: Sequence[Path] = ()) -> SelfTest:
+    """The self-test of a bubblewrap that was given more arguments than it should get."""
+    engines.require("bwrap")
+    sandbox = available_sandboxes(state, use_cgroups=False, read_only=read_only)[0]
+    assert isinstance(sandbox, BubblewrapSandbox)
+    sandbox._system = (*sandbox._system, *more)
+
+    async def story() -> SelfTest:
+        try:
+            return await self_test(sandbox)
+        finally:
+            await sandbox.close()
+
+    return asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (("--share-net",), "host-port-visible: yes"),
+        (("--dir", "/root"), "host-homes-visible: yes"),
+    ],
+)
+def test_leaks_are_found(state, more, problem):
+    result = broken_test(state, more=more)
+    assert not result.ok
+    assert problem in result.problems
+
+
+def test_files_of_the_host_that_show_are_found(state):
+    result = broken_test(state, read_only=[Path(tempfile.gettempdir())])
+    assert not result.ok
+    assert "host-file-readable: yes" in result.problems
+
+
+def test_missing_filter_is_found(state):
+    engines.require("bwrap")
+    sandbox = available_sandboxes(state, use_cgroups=False)[0]
+    assert isinstance(sandbox, BubblewrapSandbox)
+    sandbox._filter = struct.pack("<HBBI", 0x06, 0, 0, 0x7FFF0000)  # allows everything
+    result = asyncio.run(self_test(sandbox))
+    asyncio.run(sandbox.close())
+    assert not result.ok
+    assert result.problems == ("filter-refuses: no",)
+
+
+def test_limits_that_are_not_kept_are_found(state):
+    """Version 1 of the bug: podman without root accepts limits and ignores them."""
+    engines.require("bwrap")
+    tree = find_cgroups("ignoring")
+    if not isinstance(tree, TreeV1):
+        pytest.skip("control groups, version 1: this user may not make any")
+    sandbox = available_sandboxes(state)[0]
+    assert isinstance(sandbox, BubblewrapSandbox)
+
+    class Ignoring(CgroupV1):
+        def set_limits(self, limits) -> None:
+            del limits
+
+    class IgnoringTree(TreeV1):
+        def make(self, name: str) -> CgroupV1:
+            return Ignoring(name, self._parents, self._home)
+
+    tree = IgnoringTree(instance_of(state), tree._parents, [mount.own for mount in read_mounts() if mount.version == 1])
+    sandbox._cgroups = tree
+
+    async def story() -> set[str]:
+        result = await self_test(sandbox)
+        assert not result.ok
+        kinds = {problem.split(":")[0] for problem in result.problems}
+        for _ in range(20):  # on a busy machine not even an unbounded job gets much of the processor every time
+            if "cpu" not in kinds and await selftest._cpu(sandbox):
+                kinds.add("cpu")
+        await sandbox.close()
+        return kinds
+
+    assert asyncio.run(story()) == {"memory", "pids", "cpu"}
+
+
+def test_broken_bubblewrap_is_a_problem_not_a_crash(state, tmp_path):
+    engines.require("bwrap")
+    sandbox = available_sandboxes(state, use_cgroups=False)[0]
+    assert isinstance(sandbox, BubblewrapSandbox)
+    sandbox._system = (*sandbox._system, "--no-such-option")
+    result = asyncio.run(self_test(sandbox))
+    asyncio.run(sandbox.close())
+    assert not result.ok
+    assert "--no-such-option" in result.problems[0]
+
+
+UNPRIVILEGED = """
+import asyncio, json, os, sys
+from pathlib import Path
+from computepool.agent.sandbox import available_sandboxes, self_test
+
+async def story():
+    found = {}
+    for sandbox in available_sandboxes(Path(sys.argv[1])):
+        result = await self_test(sandbox)
+        found[sandbox.level] = [result.ok, sandbox.soft_limits, list(result.problems)]
+        await sandbox.close()
+    print(json.dumps([os.getuid(), found]))
+
+asyncio.run(story())
+"""
+
+
+def test_ordinary_user_gets_the_same_isolation_with_soft_limits():
+    """Without root and without control groups; as root, the test becomes nobody for it."""
+    engines.require("bwrap")
+    python = sys.executable if os.geteuid() else "/usr/bin/python3"
+    if not Path(python).exists():
+        pytest.skip(f"{python}: another user needs a Python it can reach")
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o755)
+        shutil.copytree(Path(computepool.__file__).parent, place / "computepool", ignore=shutil.ignore_patterns("hub"))
+        (place / "home").mkdir()
+        more: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            os.chown(place / "home", 65534, 65534)
+            more = {"user": 65534, "group": 65534, "extra_groups": []}
+        command = [python, "-c", UNPRIVILEGED, str(place / "home" / "state")]
+        done = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            env={"PYTHONPATH": name, "PATH": os.defpath},
+            **more,
+        )
+        assert done.returncode == 0, done.stderr
+        uid, found = json.loads(done.stdout)
+        assert uid != 0
+        assert found["bubblewrap"][0], found
+        assert found["process"][0], found
+        if more:
+            assert found["bubblewrap"][1]  # nobody may not make control groups
+
+
+def test_room_imports_without_anything_but_the_standard_library():
+    """The light install must stay light, and the guard must start quickly."""
+    script = "import sys, computepool.agent.sandbox; print([m for m in ('pydantic', 'httpx') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
