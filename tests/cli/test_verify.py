@@ -7,7 +7,11 @@ import pytest
 from support.fake_api import FakeHub, FakeJob
 from support.receipts import Signer, receipt_item
 
+from computepool.protocol.spec import parse_spec
+
 HUB, NODE, OTHER = Signer(), Signer(), Signer()
+DIGEST = {"spec_digest": parse_spec({"run": "x"}).digest()}
+SPEC = {"manifest": DIGEST, "receipt": DIGEST}
 
 
 @pytest.fixture
@@ -18,7 +22,7 @@ def job(hub: FakeHub) -> FakeJob:
     made.outputs = [(0, 1, "a.txt", b"1"), (0, 1, "b/c.txt", b"2")]
     made.finish()
     outputs = {path: content for _, _, path, content in made.outputs}
-    made.receipts = [receipt_item(HUB, NODE, made.id, log=b"the log\n", outputs=outputs)]
+    made.receipts = [receipt_item(HUB, NODE, made.id, log=b"the log\n", outputs=outputs, **SPEC)]
     hub.hub_keys = [HUB.hub_key]
     return made
 
@@ -30,6 +34,13 @@ def test_honest_job_verifies(hub, cli, job):
     document = json.loads(cli("verify", "last", "--json").out)
     assert document["verified"] is True
     assert {check["check"] for check in document["checks"]} >= {"hub signature", "node signature", "log"}
+
+
+def test_other_spec_than_the_submitted_one_is_found(hub, cli, job):
+    job.document["spec"] = {"run": "something else"}
+    result = cli("verify", "last")
+    assert result.code == 1
+    assert "another spec was ordered" in result.text
 
 
 def test_changed_log_is_found(hub, cli, job):
@@ -71,7 +82,7 @@ def test_altered_proof_is_found(hub, cli, job):
 def test_hub_cannot_swap_its_keys_unnoticed(hub, cli, job):
     assert cli("verify", "last").code == 0
     outputs = {path: content for _, _, path, content in job.outputs}
-    job.receipts = [receipt_item(OTHER, NODE, job.id, log=b"the log\n", outputs=outputs)]
+    job.receipts = [receipt_item(OTHER, NODE, job.id, log=b"the log\n", outputs=outputs, **SPEC)]
     hub.hub_keys = [OTHER.hub_key]
     result = cli("verify", "last")
     assert result.code == 1

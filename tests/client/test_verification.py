@@ -56,6 +56,11 @@ def test_receipt_of_another_job_is_found():
     assert failed(receipt_item(HUB, NODE, "job_1"), job_id="job_2") == {"receipt answers order"}
 
 
+def test_order_for_another_spec_is_found():
+    assert failed(receipt_item(HUB, NODE), spec_digest="sha256:spec") == set()
+    assert failed(receipt_item(HUB, NODE), spec_digest="sha256:mine") == {"spec"}
+
+
 @pytest.mark.parametrize(("part", "name"), [("manifest", "hub signature"), ("receipt", "node signature")])
 def test_changed_body_is_found(part, name):
     item = receipt_item(HUB, NODE)

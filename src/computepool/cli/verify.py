@@ -49,7 +49,13 @@ def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: boo
             f"{proof.job_id} has no receipt.", "There is one for each attempt that ended on its node: show JOB."
         )
     evidence = _evidence(proof, folder)
-    checks = check_receipts(proof.items, hub_keys=proof.hub_keys, job_id=proof.job_id, evidence=evidence)
+    checks = check_receipts(
+        proof.items,
+        hub_keys=proof.hub_keys,
+        job_id=proof.job_id,
+        spec_digest=proof.spec_digest,
+        evidence=evidence,
+    )
     passed = all(check.passed for check in checks)
     if as_json:
         rows = [
@@ -87,6 +93,7 @@ class Proof:
     job_id: str
     items: "list[ReceiptItem]"
     hub_keys: "list[HubKey]"
+    spec_digest: str | None = None
     logs: Mapping[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
     """Digest and length of each log, by (slice, attempt), as it was read from the hub."""
 
@@ -103,6 +110,7 @@ class Proof:
                 str(data["job_id"]),
                 [ReceiptItem.model_validate(item) for item in data["items"]],
                 [HubKey.model_validate(item) for item in data["hub_keys"]],
+                data.get("spec_digest"),
             )
         except (ValueError, KeyError, TypeError):
             raise CliError(f"{path} is not what `verify --save` wrote.", "Save it again: verify JOB --save") from None
@@ -112,6 +120,7 @@ class Proof:
 
         document = {
             "job_id": self.job_id,
+            "spec_digest": self.spec_digest,
             "hub_keys": [key.model_dump(mode="json") for key in self.hub_keys],
             "items": [item.model_dump(mode="json") for item in self.items],
         }
@@ -120,6 +129,8 @@ class Proof:
 
 def _ask_for_proof(job: str, trust_new_keys: bool) -> Proof:
     import hashlib
+
+    from computepool.protocol.spec import parse_spec
 
     with open_pool() as pool:
         job_id = pool.find_job(job)
@@ -132,7 +143,8 @@ def _ask_for_proof(job: str, trust_new_keys: bool) -> Proof:
                 hasher.update(chunk.data)
                 length += len(chunk.data)
             logs[(item.slice, item.attempt)] = (f"sha256:{hasher.hexdigest()}", length)
-    return Proof(job_id, items, keys, logs)
+        spec_digest = parse_spec(pool.job(job_id).spec).digest()
+    return Proof(job_id, items, keys, spec_digest, logs)
 
 
 def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":

@@ -9,7 +9,8 @@ FINAL_STATES = frozenset({"succeeded", "failed", "canceled"})
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    # Built when first used: a command that shows one kind of thing does not pay for all.
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class Attempt(Model):

@@ -51,16 +51,17 @@ def verify(
     *,
     hub_keys: Sequence[HubKey] | None = None,
     job_id: str | None = None,
+    spec_digest: str | None = None,
     evidence: Mapping[tuple[int, int], Evidence] | None = None,
 ) -> list[Check]:
     """All checks of all receipts. `hub_keys` are those that the caller trusts; without them, those beside a receipt.
 
-    `evidence` is keyed by (slice, attempt).
+    `job_id` and `spec_digest` are what the caller asked for; `evidence` is keyed by (slice, attempt).
     """
     checks: list[Check] = []
     for item in items:
         found = (evidence or {}).get((item.slice, item.attempt))
-        checks += _Judge(item).run(hub_keys, job_id, found)
+        checks += _Judge(item).run(hub_keys, job_id, spec_digest, found)
     return checks
 
 
@@ -69,13 +70,22 @@ class _Judge:
         self._item = item
         self._checks: list[Check] = []
 
-    def run(self, hub_keys: Sequence[HubKey] | None, job_id: str | None, evidence: Evidence | None) -> list[Check]:
+    def run(
+        self,
+        hub_keys: Sequence[HubKey] | None,
+        job_id: str | None,
+        spec_digest: str | None,
+        evidence: Evidence | None,
+    ) -> list[Check]:
         item = self._item
         manifest = self._manifest(item.hub_keys if hub_keys is None else hub_keys)
         receipt = self._receipt()
         if manifest is not None and receipt is not None:
             self._belong_together(manifest, receipt, job_id)
             self._isolation(manifest, receipt)
+        if manifest is not None and spec_digest is not None:
+            same = manifest.spec_digest == spec_digest
+            self._say("spec", same, "what was ordered is what was submitted" if same else "another spec was ordered")
         if receipt is not None and evidence is not None:
             self._outputs(receipt, evidence)
             self._log(receipt, evidence)
@@ -147,8 +157,7 @@ class _Judge:
             parts = [f"{path} differs" if path in signed else f"{path} was not signed for" for path in wrong]
             self._say("outputs", False, "; ".join(parts + [f"{path} is missing" for path in missing]))
         else:
-            count = len(signed)
-            self._say("outputs", True, "no outputs" if not count else f"{count} match" + ("es" if count == 1 else ""))
+            self._say("outputs", True, f"{len(signed)} of {len(signed)} as signed")
 
     def _log(self, receipt: Receipt, evidence: Evidence) -> None:
         if evidence.log_digest is None:
