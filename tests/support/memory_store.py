@@ -32,6 +32,9 @@ class MemoryStore:
         folder = check_folder(prefix) + "/"
         return [Entry(key, len(data)) for key, data in sorted(self.objects.items()) if key.startswith(folder)]
 
+    def settle(self, prefix: str) -> None:
+        pass
+
     def sign_put(self, key: str, size_bytes: int, digest: str, expires_seconds: int) -> SignedPut:
         return SignedPut(f"memory:{check_key(key)}")
 

@@ -1,5 +1,6 @@
 """A put is whole and durable, or it never was: wherever the hub is killed, and wherever the power is cut."""
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,9 @@ import pytest
 from computepool.hub.artifacts import local
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced
+from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.artifacts.store import Entry, StoreError
+from computepool.hub.opening import offload_to_threads
 
 CALLS = ("open", "write", "fdatasync", "fsync", "close", "rename", "mkdir", "unlink")
 
@@ -79,6 +82,16 @@ def test_a_put_into_a_known_folder_syncs_only_twice(local_store: LocalStore, obs
     observed = observe()
     local_store.put("logs/attempt/1", b"bytes")
     assert [name for name, _ in observed.calls if "sync" in name] == ["fdatasync", "fsync"]
+
+
+def test_what_a_killed_hub_left_is_synced_before_anything_is_said_about_it(local_store: LocalStore, observe):
+    """Its last rename was perhaps not on the disk when it was killed; and then the power goes."""
+    local_store.put("logs/attempt_a/0000000000000000-0000000000000004", b"0123")
+    observed = observe()
+    logs = LogStore(local_store, offload_to_threads, 100)
+    assert asyncio.run(logs.append("attempt_a", 0, b"0123")) == 4
+    synced = {path for name, path in observed.calls if name == "fsync"}
+    assert synced == {"0000000000000000-0000000000000004", "attempt_a", "logs", "artifacts"}
 
 
 @pytest.mark.parametrize("before", [None, b"the old version"])

@@ -11,7 +11,8 @@ import pytest
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.local import LocalStore
 from computepool.hub.artifacts.log_segments import SMALL_LIMIT
-from computepool.hub.artifacts.logs import TAIL_BYTES, LogGap, LogLimit, LogStore
+from computepool.hub.artifacts.log_state import TAIL_BYTES
+from computepool.hub.artifacts.logs import LogGap, LogLimit, LogStore
 from computepool.hub.artifacts.store import Store, StoreError
 from computepool.hub.opening import offload_to_threads
 

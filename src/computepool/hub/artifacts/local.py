@@ -106,6 +106,18 @@ class LocalStore:
                 continue
         return sorted(found, key=lambda entry: entry.key)
 
+    def settle(self, prefix: str) -> None:
+        """Cheap where everything is on the disk already, which is nearly always."""
+        paths = {self.path(entry.key) for entry in self.list(prefix)}
+        for path in list(paths):
+            folder = path.rpartition("/")[0]
+            while len(folder) >= len(self._base) and folder not in paths:
+                paths.add(folder)
+                folder = folder.rpartition("/")[0]
+        for path in sorted(paths, reverse=True):  # what is inside before what it is in
+            with contextlib.suppress(FileNotFoundError):
+                _sync_path(path)
+
     def sign_put(self, key: str, size_bytes: int, digest: str, expires_seconds: int) -> SignedPut:
         return SignedPut(self._signer.sign_put(check_key(key), size_bytes, digest_hex(digest), expires_seconds))
 
@@ -203,9 +215,8 @@ def _rename_durably(path: str, target: str) -> None:
             if not tries_left:
                 raise
             made += _make_folders(folder)
-    _sync_folder(folder)
-    for parent in made:
-        _sync_folder(parent)
+    for changed in [folder, *made]:
+        _sync_path(changed)
 
 
 def _make_folders(folder: str) -> list[str]:
@@ -232,10 +243,10 @@ else:
     _sync = os.fdatasync
 
 
-def _sync_folder(folder: str) -> None:
+def _sync_path(path: str) -> None:
     if sys.platform == "win32":
         return  # a folder cannot be opened there; NTFS journals its entries
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     finally:

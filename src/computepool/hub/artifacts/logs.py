@@ -9,22 +9,18 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import structlog
 
 from computepool.hub.artifacts.log_segments import Piece, Segments, folder_of
+from computepool.hub.artifacts.log_state import SEGMENT_BYTES, Chunk, Log, doubted, refuse, take
 from computepool.hub.artifacts.store import ObjectMissing, Store, StoreError
 from computepool.hub.core.context import Offload
 
-SEGMENT_BYTES = 1024**2
-"""Most that is put into one object at once, and read from one at once."""
 PENDING_LIMIT_BYTES = 4 * 1024**2
 """Of chunks of one attempt that wait to be written; more of them wait outside."""
 READ_LIMIT_BYTES = 4 * 1024**2
-TAIL_BYTES = 64 * 1024
-"""The end of a log that somebody watches is kept in memory, so that a live line needs no disk."""
 READ_TRIES = 5
 
 R = TypeVar("R")
@@ -48,51 +44,10 @@ class LogLimit(Exception):
         self.limit_bytes = limit_bytes
 
 
-@dataclass(slots=True)
-class _Chunk:
-    offset: int
-    data: bytes
-    taken: "asyncio.Future[int]"
-
-
-@dataclass(slots=True, eq=False)
-class _Log:
-    attempt_id: str
-    segments: Segments
-    leftovers: list[str] = field(default_factory=list)
-    loaded: bool = False
-    kept: bool = False
-    """Being written: stays in memory until it is forgotten."""
-    users: int = 0
-    pending: list[_Chunk] = field(default_factory=list)
-    pending_bytes: int = 0
-    worker: "asyncio.Task[None] | None" = None
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by whoever writes or rearranges objects."""
-    grown: asyncio.Event = field(default_factory=asyncio.Event)
-    room: asyncio.Event = field(default_factory=asyncio.Event)
-    hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
-    hashed_bytes: int = 0
-    """How far the hash has come: behind the end only after a restart."""
-    watchers: int = 0
-    tail: bytearray = field(default_factory=bytearray)
-
-    def grow(self, data: bytes) -> None:
-        self.segments.grow(self.segments.size + len(data))
-        if self.watchers:
-            self.tail += data[-TAIL_BYTES:]
-            del self.tail[:-TAIL_BYTES]
-        self.wake()
-
-    def wake(self) -> None:
-        grown, self.grown = self.grown, asyncio.Event()
-        grown.set()
-
-
 class LogReader:
     """Somebody who watches a log grow. Holds no bytes."""
 
-    def __init__(self, log: _Log, load: Callable[[_Log], Awaitable[None]]) -> None:
+    def __init__(self, log: Log, load: Callable[[Log], Awaitable[None]]) -> None:
         self._log = log
         self._load = load
 
@@ -109,13 +64,13 @@ class LogStore:
         self._store = store
         self._offload = offload
         self._limit_bytes = limit_bytes
-        self._logs: dict[str, _Log] = {}
+        self._logs: dict[str, Log] = {}
         self._tasks: set[asyncio.Task[object]] = set()
 
     def begin(self, attempt_id: str) -> None:
         """The attempt is new, so nothing needs to be looked for. Spares its first chunk a question to the store."""
         log = self._get(attempt_id)
-        log.kept = log.loaded = True
+        log.kept = log.loaded = log.settled = True
 
     async def append(self, attempt_id: str, offset: int, data: bytes) -> int:
         """The offset to go on from: everything before it is durable. What is there already is not written again."""
@@ -126,7 +81,7 @@ class LogStore:
             while log.pending_bytes >= PENDING_LIMIT_BYTES:
                 log.room.clear()
                 await log.room.wait()
-            chunk = _Chunk(offset, data, asyncio.get_running_loop().create_future())
+            chunk = Chunk(offset, data, asyncio.get_running_loop().create_future())
             log.pending.append(chunk)
             log.pending_bytes += len(data)
             if log.worker is None:
@@ -152,12 +107,17 @@ class LogStore:
         raise StoreError(f"Part of the log of {attempt_id} is missing in the store.")
 
     async def size(self, attempt_id: str) -> int:
-        with self._using(attempt_id) as log:
-            await self._load(log)
+        """How much is there, durably."""
+        log = self._logs.get(attempt_id)
+        if log is not None and log.settled:
             return log.segments.size
+        return await self._alone(attempt_id, self._size)
 
     async def digest(self, attempt_id: str) -> str:
         """`sha256:…` of all that is there."""
+        log = self._logs.get(attempt_id)
+        if log is not None and log.settled and log.worker is None and log.hashed_bytes == log.segments.size:
+            return f"sha256:{log.hash.hexdigest()}"
         return await self._alone(attempt_id, self._digest)
 
     async def seal(self, attempt_id: str) -> None:
@@ -184,15 +144,15 @@ class LogStore:
 
     # ── what is in memory ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _get(self, attempt_id: str) -> _Log:
+    def _get(self, attempt_id: str) -> Log:
         log = self._logs.get(attempt_id)
         if log is None:
-            log = self._logs[attempt_id] = _Log(attempt_id, Segments(folder_of(attempt_id)))
+            log = self._logs[attempt_id] = Log(attempt_id, Segments(folder_of(attempt_id)))
         return log
 
     @contextmanager
-    def _using(self, attempt_id: str) -> Iterator[_Log]:
-        """There is at most one _Log of an attempt: it stays for as long as anybody uses it."""
+    def _using(self, attempt_id: str) -> Iterator[Log]:
+        """There is at most one Log of an attempt: it stays for as long as anybody uses it."""
         log = self._get(attempt_id)
         log.users += 1
         try:
@@ -201,15 +161,15 @@ class LogStore:
             log.users -= 1
             self._drop_if_idle(log)
 
-    def _drop_if_idle(self, log: _Log) -> None:
+    def _drop_if_idle(self, log: Log) -> None:
         if not (log.kept or log.users or log.worker):
             self._logs.pop(log.attempt_id, None)
 
-    async def _load(self, log: _Log) -> None:
+    async def _load(self, log: Log) -> None:
         if not log.loaded:
             await self._alone(log.attempt_id, self._look)
 
-    async def _look(self, log: _Log) -> None:
+    async def _look(self, log: Log) -> None:
         if not log.loaded:
             folder = folder_of(log.attempt_id)
             entries = await self._offload(self._store.list, folder)
@@ -218,7 +178,19 @@ class LogStore:
             log.loaded = True
             log.wake()
 
-    async def _alone(self, attempt_id: str, action: Callable[[_Log], Awaitable[R]]) -> R:
+    async def _settle(self, log: Log) -> None:
+        """Before anything is said about what is there."""
+        await self._look(log)
+        if not log.settled:
+            if log.segments.size:
+                await self._offload(self._store.settle, folder_of(log.attempt_id))
+            log.settled = True
+
+    async def _size(self, log: Log) -> int:
+        await self._settle(log)
+        return log.segments.size
+
+    async def _alone(self, attempt_id: str, action: Callable[[Log], Awaitable[R]]) -> R:
         """With nobody else at the log's objects, and to the end even if the caller goes away: an action that is
         abandoned half-way might overwrite, later, what the next one did."""
 
@@ -239,17 +211,17 @@ class LogStore:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _write(self, log: _Log) -> None:
+    async def _write(self, log: Log) -> None:
         """Lives while chunks wait."""
-        chunks: list[_Chunk] = []
+        chunks: list[Chunk] = []
         try:
             async with log.lock:
                 while log.pending:
-                    chunks = _take(log)
+                    chunks = take(log)
                     try:
                         await self._commit(log, chunks)
                     except Exception as error:
-                        _refuse(chunks, error)  # it is the callers'
+                        refuse(chunks, error)  # it is the callers'
                     await self._merge(log)
         finally:
             log.worker = None
@@ -257,16 +229,16 @@ class LogStore:
                 chunk.taken.cancel()
             self._drop_if_idle(log)
 
-    async def _commit(self, log: _Log, chunks: list[_Chunk]) -> None:
-        await self._look(log)
+    async def _commit(self, log: Log, chunks: list[Chunk]) -> None:
+        await self._settle(log)
         end = log.segments.size
         fresh: list[bytes] = []
         for chunk in chunks:
             new = chunk.data[max(0, end - chunk.offset) :]
             if chunk.offset > end:
-                _refuse([chunk], LogGap(end))
+                refuse([chunk], LogGap(end))
             elif end + len(new) > self._limit_bytes:
-                _refuse([chunk], LogLimit(self._limit_bytes))
+                refuse([chunk], LogLimit(self._limit_bytes))
             elif new:
                 fresh.append(new)
                 end += len(new)
@@ -274,7 +246,7 @@ class LogStore:
             data = b"".join(fresh)
             current = log.hashed_bytes == log.segments.size
             key = log.segments.key(log.segments.size, end)
-            with _doubted(log):
+            with doubted(log):
                 await self._offload(_put, self._store, key, data, log.hash if current else None)
             log.grow(data)
             if current:
@@ -283,7 +255,7 @@ class LogStore:
             if not chunk.taken.done():
                 chunk.taken.set_result(end)
 
-    async def _merge(self, log: _Log) -> None:
+    async def _merge(self, log: Log) -> None:
         """Keeps the number of objects in proportion to the bytes. The callers have been answered already."""
         start = log.segments.small_tail()
         if start is None:
@@ -293,62 +265,32 @@ class LogStore:
         except Exception as error:  # the next chunk tries again
             events.warning("log.merge_failed", attempt_id=log.attempt_id, error=repr(error))
 
-    async def _seal(self, log: _Log) -> None:
-        await self._look(log)
+    async def _seal(self, log: Log) -> None:
+        await self._settle(log)
         if len(log.segments) > 1:
             await self._merge_from(log, 0)
         await self._clear(log)
 
-    async def _merge_from(self, log: _Log, start: int) -> None:
+    async def _merge_from(self, log: Log, start: int) -> None:
         segments = log.segments
         pieces = segments.pieces(start, segments.size - start)
-        with _doubted(log):
+        with doubted(log):
             await self._offload(_copy, self._store, pieces, segments.key(start, segments.size))
         log.leftovers += segments.merge(start)
         await self._clear(log)
 
-    async def _clear(self, log: _Log) -> None:
+    async def _clear(self, log: Log) -> None:
         if log.leftovers:
             await self._offload(self._store.delete, *log.leftovers)
             log.leftovers = []
 
-    async def _digest(self, log: _Log) -> str:
-        await self._look(log)
+    async def _digest(self, log: Log) -> str:
+        await self._settle(log)
         while (length := min(SEGMENT_BYTES, log.segments.size - log.hashed_bytes)) > 0:
             pieces = log.segments.pieces(log.hashed_bytes, length)
             await self._offload(_hash_pieces, self._store, pieces, log.hash)
             log.hashed_bytes += length
         return f"sha256:{log.hash.hexdigest()}"
-
-
-@contextmanager
-def _doubted(log: _Log) -> Iterator[None]:
-    """A put that failed may have been done all the same: look before anything else."""
-    try:
-        yield
-    except Exception:
-        log.loaded = False
-        raise
-
-
-def _take(log: _Log) -> list[_Chunk]:
-    """The first chunks that wait, as many as fit into an object."""
-    taken_bytes = 0
-    count = 0
-    while count < len(log.pending) and (not count or taken_bytes + len(log.pending[count].data) <= SEGMENT_BYTES):
-        taken_bytes += len(log.pending[count].data)
-        count += 1
-    chunks = log.pending[:count]
-    del log.pending[:count]
-    log.pending_bytes -= taken_bytes
-    log.room.set()
-    return chunks
-
-
-def _refuse(chunks: list[_Chunk], error: Exception) -> None:
-    for chunk in chunks:
-        if not chunk.taken.done():
-            chunk.taken.set_exception(error)
 
 
 # ── off the event loop ───────────────────────────────────────────────────────────────────────────────────────────────

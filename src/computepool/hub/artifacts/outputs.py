@@ -15,7 +15,7 @@ from computepool.hub.artifacts.parts import PART_BYTES, count_parts, outputs_fol
 from computepool.hub.artifacts.service import WRITABLE, NewId, check_announcement, new_row
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.tables import PATH_LIMIT, Artifact, ArtifactKind, ArtifactState
-from computepool.hub.artifacts.transfers import PartUpload, missing_parts, sign_missing, sizes_in
+from computepool.hub.artifacts.transfers import PartUpload, missing_parts, settled_sizes_in, sign_missing
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import PoolError
 from computepool.hub.core.records import record
@@ -72,7 +72,7 @@ class Outputs:
         if not outputs:
             return []
         rows = await self._context.db.read(repository.find_outputs, attempt_id, [output.path for output in outputs])
-        sizes = await self._context.offload(sizes_in, self._store, outputs_folder(attempt_id))
+        sizes = await self._context.offload(settled_sizes_in, self._store, outputs_folder(attempt_id))
         return [output.path for output in outputs if not _is_there(rows.get(output.path), output, sizes)]
 
 

@@ -106,6 +106,9 @@ class S3Store:
                 found += [Entry(each["path"].removeprefix(self._prefix), each["size"]) for each in page]
         return sorted(found, key=lambda entry: entry.key)
 
+    def settle(self, prefix: str) -> None:
+        pass  # what S3 shows is durable
+
     def sign_put(self, key: str, size_bytes: int, digest: str, expires_seconds: int) -> SignedPut:
         checksum = base64.b64encode(bytes.fromhex(digest_hex(digest))).decode()
         headers = {"x-amz-checksum-sha256": checksum}

@@ -69,6 +69,10 @@ class Store(Protocol):
         """The objects below a folder, such as `logs/attempt_…/`, sorted by key."""
         ...
 
+    def settle(self, prefix: str) -> None:
+        """What `list` shows survives a power cut from now on, even where the hub was killed while it was put."""
+        ...
+
     def sign_put(self, key: str, size_bytes: int, digest: str, expires_seconds: int) -> SignedPut:
         """A right to put exactly these bytes at this key. The URL may be relative to the hub's address."""
         ...

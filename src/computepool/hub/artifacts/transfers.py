@@ -30,6 +30,12 @@ def sizes_in(store: Store, folder: str) -> dict[str, int]:
     return {entry.key: entry.size_bytes for entry in store.list(folder)}
 
 
+def settled_sizes_in(store: Store, folder: str) -> dict[str, int]:
+    """The same, before it is said that they are stored."""
+    store.settle(folder)
+    return sizes_in(store, folder)
+
+
 def missing_parts(artifact: Artifact, sizes: Mapping[str, int]) -> list[int]:
     return [
         part for part in range(artifact.part_count) if sizes.get(artifact.part_key(part)) != artifact.part_size(part)

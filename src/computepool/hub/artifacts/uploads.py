@@ -9,7 +9,7 @@ from computepool.hub.artifacts.errors import DigestMismatch, NotUploadedYet, Upl
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
-from computepool.hub.artifacts.transfers import PartUpload, has_digest, missing_parts, sign_missing, sizes_in
+from computepool.hub.artifacts.transfers import PartUpload, has_digest, missing_parts, settled_sizes_in, sign_missing
 from computepool.hub.core.context import Context
 
 COPY_BYTES = 1024**2
@@ -53,7 +53,7 @@ class Uploads:
         artifact = await self._context.db.read(service.get_artifact, artifact_id, owner_ids)
         if artifact.state == ArtifactState.STORED:
             return artifact
-        sizes = await self._context.offload(sizes_in, self._store, artifact.folder)
+        sizes = await self._context.offload(settled_sizes_in, self._store, artifact.folder)
         missing = missing_parts(artifact, sizes)
         if missing:
             raise NotUploadedYet(missing)
