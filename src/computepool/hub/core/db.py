@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
@@ -32,6 +33,19 @@ READERS = 4
 POSTGRES_THREADS = 8
 BUSY_TIMEOUT_MS = 5_000
 SERIALIZATION_RETRIES = 5
+SQLITE_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",  # with NORMAL a power cut takes acknowledged commits back: tests/hub/core/test_power_cuts.py
+    "fullfsync=ON",  # on macOS a plain fsync stops at the drive's cache; elsewhere this changes nothing
+    "foreign_keys=ON",
+    f"busy_timeout={BUSY_TIMEOUT_MS}",
+)
+
+log = structlog.get_logger()
+
+
+class Undone(Exception):
+    """The database took back the whole transaction by itself, as SQLite does when the disk is full."""
 
 
 class Database(Protocol):
@@ -46,10 +60,8 @@ class Database(Protocol):
 
 
 def open_database(url: str) -> Database:
-    parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite":
-        return SqliteDatabase(parsed)
-    return PostgresDatabase(parsed)
+    engine = durable_engine(url)
+    return SqliteDatabase(engine) if engine.dialect.name == "sqlite" else PostgresDatabase(engine)
 
 
 def in_transaction(connection: Connection, fn: Callable[[Session], R]) -> tuple[R, list[Event]]:
@@ -62,15 +74,19 @@ def in_transaction(connection: Connection, fn: Callable[[Session], R]) -> tuple[
 
 
 class SqliteDatabase:
-    def __init__(self, url: URL) -> None:
-        self.engine = durable_sqlite_engine(url)
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.on_commit: OnCommit = _nobody
+        self._connection: Connection | None = None
+        self._closed = False
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-reader")
         self._writer = threading.Thread(target=self._write, name="sqlite-writer", daemon=True)
         self._writer.start()
 
     async def run(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        if self._closed:
+            raise RuntimeError("the database is closed")
         done: Future[R] = Future()
         self._queue.put((lambda session: fn(session, *args, **kwargs), done))
         return await asyncio.wrap_future(done)
@@ -82,15 +98,26 @@ class SqliteDatabase:
 
     def close(self) -> None:
         """Finish what is waiting, then stop."""
+        self._closed = True
         self._queue.put(None)
         self._writer.join()
         self._readers.shutdown()
         self.engine.dispose()
 
     def _write(self) -> None:
-        with self.engine.connect() as connection:
+        try:
             while group := self._next_group():
-                self._commit_together(connection, group)
+                # From here on nobody can take a request back; whoever already did is left out.
+                self._commit_together([item for item in group if item[1].set_running_or_notify_cancel()])
+        finally:
+            self._drop_connection()
+
+    def _drop_connection(self) -> None:
+        """After a failure the next group starts on a fresh one, whatever state this one was left in."""
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+            self._connection = None
 
     def _next_group(self) -> list[Waiting]:
         """Wait for the first, then take those already queued behind it. Empty once closed."""
@@ -103,32 +130,43 @@ class SqliteDatabase:
             group.append(item)
         return group
 
-    def _commit_together(self, connection: Connection, group: list[Waiting]) -> None:
+    def _commit_together(self, group: list[Waiting]) -> None:
         answers: list[Callable[[], None]] = []
         events: list[Event] = []
         try:
+            connection = self._connection = self._connection or self.engine.connect()
             with connection.begin():
                 for fn, done in group:
-                    if not done.set_running_or_notify_cancel():
-                        continue  # whoever asked has gone away before it began
                     try:
                         result, caused = in_transaction(connection, fn)
                         events += caused
                         answers.append(partial(done.set_result, result))
                     except Exception as error:
+                        _refuse_to_go_on_alone(connection, error)
                         answers.append(partial(done.set_exception, error))
         except Exception as error:
-            answers = [partial(done.set_exception, error) for _, done in group if not done.cancelled()]
+            answers = [partial(done.set_exception, error) for _, done in group]
             events = []
+            self._drop_connection()
         for answer in answers:  # only now: an answer before the commit would be a lie
             answer()
-        if events:
-            self.on_commit(events)
+        _tell(self.on_commit, events)
+
+
+def _refuse_to_go_on_alone(connection: Connection, error: Exception) -> None:
+    """Usually a failure undoes one savepoint. If it undid all of them, those before it are gone as well.
+
+    A commit would then succeed, with nothing in it.
+    """
+    if not connection.connection.driver_connection.in_transaction:  # type: ignore[union-attr]  # open, so it is there
+        while error.__context__ is not None:  # the failed return to the savepoint hides the cause
+            error = error.__context__  # type: ignore[assignment]  # only exceptions of the driver are in this chain
+        raise Undone(f"nothing was saved: {error}") from error
 
 
 class PostgresDatabase:
-    def __init__(self, url: URL) -> None:
-        self.engine = create_engine(url, pool_size=POSTGRES_THREADS, max_overflow=0, pool_pre_ping=True)
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.on_commit: OnCommit = _nobody
         self._threads = ThreadPoolExecutor(POSTGRES_THREADS, thread_name_prefix="postgres")
 
@@ -156,8 +194,7 @@ class PostgresDatabase:
                 if tries_left and getattr(error.orig, "sqlstate", None) in _TRY_AGAIN:
                     continue  # two transactions got in each other's way; nothing of ours is left behind
                 raise
-            if events:
-                self.on_commit(events)
+            _tell(self.on_commit, events)
             return result
         raise AssertionError("unreachable")
 
@@ -166,18 +203,19 @@ _TRY_AGAIN = frozenset({"40001", "40P01"})
 """serialization_failure, deadlock_detected"""
 
 
-def durable_sqlite_engine(url: URL) -> Engine:
-    engine = create_engine(url, connect_args={"check_same_thread": False})
+def durable_engine(url: str) -> Engine:
+    """Connections on which a commit is safe once it returns."""
+    parsed = make_url(url)
+    return durable_sqlite_engine(parsed) if parsed.get_backend_name() == "sqlite" else durable_postgres_engine(parsed)
+
+
+def durable_sqlite_engine(url: URL, **options: Any) -> Engine:
+    engine = create_engine(url, connect_args={"check_same_thread": False}, **options)
 
     @event.listens_for(engine, "connect")
     def prepare(dbapi_connection: Any, _record: Any) -> None:
         dbapi_connection.isolation_level = None  # the driver must not begin transactions behind our back
-        for pragma in (
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            f"busy_timeout={BUSY_TIMEOUT_MS}",
-        ):
+        for pragma in SQLITE_PRAGMAS:
             dbapi_connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -188,12 +226,35 @@ def durable_sqlite_engine(url: URL) -> Engine:
     return engine
 
 
+def durable_postgres_engine(url: URL) -> Engine:
+    engine = create_engine(url, pool_size=POSTGRES_THREADS, max_overflow=0, pool_pre_ping=True)
+
+    @event.listens_for(engine, "connect")
+    def prepare(dbapi_connection: Any, _record: Any) -> None:
+        # A server may be set up to answer before the write is safe. Stronger settings than `on` are left alone.
+        dbapi_connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        dbapi_connection.commit()
+
+    return engine
+
+
 def _look(engine: Engine, fn: Callable[[Session], R]) -> R:
     with (
         engine.connect().execution_options(only_looks=True) as connection,
         Session(connection, expire_on_commit=False) as session,
     ):
         return fn(session)
+
+
+def _tell(on_commit: OnCommit, events: list[Event]) -> None:
+    """What is committed stays so, whatever the listener makes of it."""
+    if events:
+        try:
+            on_commit(events)
+        except Exception:
+            log.exception("database.listener_failed", events=len(events))
 
 
 def _nobody(_events: list[Event]) -> None:

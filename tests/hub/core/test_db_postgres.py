@@ -1,0 +1,112 @@
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+
+import pytest
+from sqlalchemy import create_engine, select, text
+from sqlalchemy.exc import IntegrityError
+
+from computepool.hub.core.db import open_database
+from computepool.hub.core.records import Event
+from computepool.hub.core.tables import HubFact
+from computepool.hub.tables import metadata
+
+
+@asynccontextmanager
+async def opened(url: str):
+    db = open_database(url)
+    try:
+        metadata.create_all(db.engine)
+        yield db
+    finally:
+        db.close()
+
+
+def add(session, name: str, value: str = "") -> str:
+    session.add(HubFact(name=name, value=value))
+    session.flush()
+    return name
+
+
+def test_failed_commit_is_told_on_postgresql(postgres_url):
+    async def story():
+        told: list[Event] = []
+        async with opened(postgres_url) as db:
+            db.on_commit = told.extend
+            with db.engine.begin() as connection:
+                connection.execute(text("CREATE TABLE late (id INTEGER UNIQUE DEFERRABLE INITIALLY DEFERRED)"))
+
+            def break_late(session) -> str:
+                session.execute(text("INSERT INTO late VALUES (1), (1)"))
+                return add(session, "a")
+
+            with pytest.raises(IntegrityError):
+                await db.run(break_late)
+            assert await db.read(lambda session: session.get(HubFact, "a")) is None
+            assert told == []
+
+    asyncio.run(story())
+
+
+def test_postgresql_that_answers_too_early_is_corrected(postgres_url):
+    """`synchronous_commit=off` on the server would lose acknowledged work in a crash."""
+    name = postgres_url.rsplit("/", 1)[1]
+    plain = create_engine(postgres_url, isolation_level="AUTOCOMMIT")
+    with plain.connect() as connection:
+        connection.execute(text(f"ALTER DATABASE {name} SET synchronous_commit = off"))
+    plain.dispose()
+
+    async def story():
+        async with opened(postgres_url) as db:
+            setting = text("SHOW synchronous_commit")
+            assert await db.run(lambda session: session.scalar(setting)) == "on"
+            assert await db.read(lambda session: session.scalar(setting)) == "on"
+
+    asyncio.run(story())
+
+
+def test_postgresql_deadlock_is_tried_again(postgres_url):
+    async def story():
+        async with opened(postgres_url) as db:
+            await asyncio.gather(db.run(add, "a", "0"), db.run(add, "b", "0"))
+            both_have_their_first = threading.Barrier(2)
+            tries = []
+
+            def cross(session, first: str, second: str) -> None:
+                tries.append(first)
+                raise_value(session, first)
+                if len(tries) <= 2:
+                    both_have_their_first.wait(30)
+                raise_value(session, second)
+
+            await asyncio.gather(db.run(cross, "a", "b"), db.run(cross, "b", "a"))
+            assert len(tries) == 3, "one of the two was sent back, and came through the second time"
+            assert await db.read(lambda session: list(session.scalars(select(HubFact.value)))) == ["2", "2"]
+
+    asyncio.run(story())
+
+
+def raise_value(session, name: str) -> None:
+    session.execute(text("UPDATE hub_facts SET value = (value::int + 1)::text WHERE name = :name"), {"name": name})
+
+
+def test_postgresql_serialization_failure_is_tried_again(postgres_url):
+    async def story():
+        async with opened(postgres_url) as db:
+            await db.run(add, "counter", "0")
+            both_have_looked = threading.Barrier(2)
+            tries = []
+
+            def count_up(session) -> None:
+                session.execute(text("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"))
+                value = session.scalar(text("SELECT value FROM hub_facts WHERE name = 'counter'"))
+                tries.append(value)
+                if len(tries) <= 2:
+                    both_have_looked.wait(30)
+                session.execute(text("UPDATE hub_facts SET value = :value"), {"value": str(int(value) + 1)})
+
+            await asyncio.gather(db.run(count_up), db.run(count_up))
+            assert tries == ["0", "0", "1"]
+            assert await db.read(lambda session: session.scalar(select(HubFact.value))) == "2"
+
+    asyncio.run(story())
