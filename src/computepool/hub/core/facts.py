@@ -1,6 +1,7 @@
 """Few facts about this hub as a whole, kept in its database."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -23,9 +24,11 @@ def load_facts(session: Session, fresh_hub_id: str) -> HubFacts:
     return HubFacts(hub_id, int(_get_or_set(session, FENCE_EPOCH, "1")))
 
 
-def raise_fence_epoch(session: Session) -> int:
+def raise_fence_epoch(session: Session, now: datetime) -> int:
+    """The new epoch comes from the clock, not only from the one before: a backup may be restored a second time."""
     row = session.get(HubFact, FENCE_EPOCH)
-    epoch = int(row.value) + 1 if row is not None else 2
+    before = int(row.value) if row is not None else 1
+    epoch = max(before + 1, int(now.timestamp()))
     session.merge(HubFact(name=FENCE_EPOCH, value=str(epoch)))
     return epoch
 

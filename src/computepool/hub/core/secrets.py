@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from computepool.hub.core.files import sync_folder
+
 KEY_BYTES = 32
 NONCE_BYTES = 12
 VERSION = b"\x01"
@@ -49,18 +51,18 @@ def load_secret_key(configured: str | None, path: Path) -> bytes:
     if configured is not None:
         return configured.encode()
     if not path.exists():
-        _make_secret_key(path)
+        keep_secret_key(path, secrets.token_urlsafe(KEY_BYTES))
     key = path.read_text().strip()
     if len(key) < SECRET_KEY_LEAST_CHARACTERS:
         raise ValueError(f"{path} holds no secret key; restore it from a backup, or start with an empty home folder")
     return key.encode()
 
 
-def _make_secret_key(path: Path) -> None:
+def keep_secret_key(path: Path, key: str) -> None:
     """Whole or not at all, and never over one that another start has made meanwhile."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(secrets.token_urlsafe(KEY_BYTES))
+        file.write(key)
         file.flush()
         os.fsync(file.fileno())
     try:
@@ -68,3 +70,4 @@ def _make_secret_key(path: Path) -> None:
             os.link(draft, path)
     finally:
         draft.unlink()
+    sync_folder(path.parent)  # what the database keeps from now on opens with nothing else

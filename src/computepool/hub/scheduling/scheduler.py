@@ -30,8 +30,11 @@ LEASE_BATCH = 64
 """Most leases in one transaction."""
 LOOK_BEHIND = 64
 """How many of one line are looked at when its first must wait for reasons of its own."""
-EPOCH_STEP = 2**40
-"""A fence is epoch times this, plus the attempt's number: greater than any before a restore."""
+EPOCH_STEP = 2**20
+"""A fence is epoch times this, plus the attempt's number: greater than any before a restore.
+
+An epoch may be a time in seconds, so this leaves fences below 2**53, which every JSON reader keeps exactly.
+"""
 AFTER_FAILURE_SECONDS = 1.0
 
 Downloads = Callable[[JobBrief], Mapping[str, tuple[str, ...]]]
