@@ -1,5 +1,6 @@
 """The hub's settings. Only this file reads the environment."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -10,7 +11,9 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 PREFIX = "COMPUTEPOOL_"
-DATABASES = ("sqlite", "postgresql")
+DATABASE_VARIABLES = ("COMPUTEPOOL_DATABASE_URL", "DATABASE_URL")
+DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+"""Whatever driver a URL names, the hub uses its own."""
 
 
 class SettingsError(Exception):
@@ -18,7 +21,9 @@ class SettingsError(Exception):
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, populate_by_name=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True, populate_by_name=True
+    )
 
     home: Annotated[Path, Field(description="Folder of the pool's own state: database, keys, artifacts.")] = (
         Path.home() / ".computepool"
@@ -26,7 +31,7 @@ class Settings(BaseSettings):
     database_url: Annotated[
         str | None,
         Field(
-            validation_alias=AliasChoices("COMPUTEPOOL_DATABASE_URL", "DATABASE_URL", "database_url"),
+            validation_alias=AliasChoices(*DATABASE_VARIABLES, "database_url"),
             description="Where the truth is kept: `sqlite:///path` or `postgresql://user:password@host/name`. "
             "Unset: SQLite in the home folder.",
         ),
@@ -76,11 +81,12 @@ class Settings(BaseSettings):
             url = make_url(value)
         except ArgumentError:
             raise ValueError("expected sqlite:///path or postgresql://user:password@host/name") from None
-        if url.get_backend_name() not in DATABASES:
-            raise ValueError(f"expected a {' or '.join(DATABASES)} URL, got {url.get_backend_name()}")
-        if url.drivername == "postgresql":
-            url = url.set(drivername="postgresql+psycopg")
-        return url.render_as_string(hide_password=False)
+        kind = "postgresql" if url.get_backend_name() == "postgres" else url.get_backend_name()
+        if kind not in DRIVERS:
+            raise ValueError(f"expected a {' or '.join(DRIVERS)} URL, got {kind}")
+        if kind == "sqlite" and url.database in (None, "", ":memory:"):
+            raise ValueError("expected sqlite:///path: a database in memory would forget everything")
+        return url.set(drivername=DRIVERS[kind]).render_as_string(hide_password=False)
 
     @field_validator("storage_url")
     @classmethod
@@ -116,6 +122,8 @@ def load_settings(**overrides: object) -> Settings:
         for problem in error.errors(include_url=False):
             name = str(problem["loc"][0])
             variable = name if name.isupper() else PREFIX + name.upper()
+            if variable == DATABASE_VARIABLES[0] and variable not in os.environ:
+                variable = next((usual for usual in DATABASE_VARIABLES if usual in os.environ), variable)
             lines.append(f"{variable}: {problem['msg'].removeprefix('Value error, ')}")
         raise SettingsError("\n".join(lines)) from None
 

@@ -1,0 +1,129 @@
+from pathlib import Path
+
+import pytest
+
+from computepool.hub.core.settings import Settings, SettingsError, env_example, load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def nobodys_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+WRONG = [
+    ("COMPUTEPOOL_DATABASE_URL", "here", "expected sqlite:///path or postgresql://user:password@host/name"),
+    ("COMPUTEPOOL_DATABASE_URL", "sqlite://", "a database in memory would forget everything"),
+    ("COMPUTEPOOL_DATABASE_URL", "mysql://root@db/pool", "expected a sqlite or postgresql URL, got mysql"),
+    ("DATABASE_URL", "oracle://x", "expected a sqlite or postgresql URL, got oracle"),
+    ("COMPUTEPOOL_STORAGE_URL", "gs://bucket", "expected file:///path or s3://bucket"),
+    ("COMPUTEPOOL_STORAGE_URL", "/var/pool", "expected file:///path or s3://bucket"),
+    ("COMPUTEPOOL_PUBLIC_URL", "pool.example.org", "expected an address such as https://pool.example.org"),
+    ("COMPUTEPOOL_PUBLIC_URL", "ftp://pool.example.org", "expected an address such as https://pool.example.org"),
+    ("COMPUTEPOOL_PUBLIC_URL", "https://", "expected an address such as https://pool.example.org"),
+    ("COMPUTEPOOL_SECRET_KEY", "short", "at least 32 characters"),
+    ("COMPUTEPOOL_REGISTRATION", "maybe", "'open' or 'closed'"),
+    ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "lots", "valid integer"),
+    ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "0", "greater than or equal to 1"),
+    ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "1.5", "valid integer"),
+    ("COMPUTEPOOL_LOG_LIMIT_BYTES", "100", "greater than or equal to 4096"),
+    ("COMPUTEPOOL_LOG_LIMIT_BYTES", "-1", "greater than or equal to 4096"),
+]
+
+
+@pytest.mark.parametrize(("variable", "value", "expected"), WRONG)
+def test_wrong_value_is_told_with_its_variable_and_what_was_expected(monkeypatch, variable, value, expected):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError) as told:
+        load_settings()
+    assert str(told.value).startswith(f"{variable}: ")
+    assert expected in str(told.value)
+
+
+def test_every_setting_that_can_be_wrong_is_among_these():
+    free = {"home"}
+    names = {variable.removeprefix("COMPUTEPOOL_").lower() for variable, *_ in WRONG}
+    assert set(Settings.model_fields) - free == names
+
+
+def test_all_wrong_values_are_told_at_once(monkeypatch):
+    monkeypatch.setenv("COMPUTEPOOL_STORAGE_URL", "nowhere")
+    monkeypatch.setenv("COMPUTEPOOL_REGISTRATION", "maybe")
+    with pytest.raises(SettingsError) as told:
+        load_settings()
+    assert [line.split(":")[0] for line in str(told.value).splitlines()] == [
+        "COMPUTEPOOL_STORAGE_URL",
+        "COMPUTEPOOL_REGISTRATION",
+    ]
+
+
+def test_secrets_are_not_shown_in_errors(monkeypatch):
+    monkeypatch.setenv("COMPUTEPOOL_SECRET_KEY", "hunter2")
+    monkeypatch.setenv("COMPUTEPOOL_DATABASE_URL", "mysql://root:hunter2@db/pool")
+    with pytest.raises(SettingsError) as told:
+        load_settings()
+    assert "hunter2" not in str(told.value)
+    assert told.value.__cause__ is None
+
+
+def test_secret_key_is_not_shown_with_the_settings():
+    settings = load_settings(secret_key="s" * 32)
+    assert "s" * 32 not in repr(settings)
+    assert settings.secret_key == "s" * 32
+
+
+def test_empty_environment_is_a_working_hub():
+    settings = load_settings()
+    assert settings.home.name == ".computepool"
+    assert settings.effective_database_url == f"sqlite:///{settings.home / 'pool.db'}"
+    assert settings.effective_storage_url == f"file://{settings.home / 'artifacts'}"
+
+
+def test_usual_database_variable_works_and_ours_comes_first(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u:p@db.example.org/one")
+    assert load_settings().effective_database_url == "postgresql+psycopg://u:p@db.example.org/one"
+    monkeypatch.setenv("COMPUTEPOOL_DATABASE_URL", "sqlite:////srv/pool.db")
+    assert load_settings().effective_database_url == "sqlite:////srv/pool.db"
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg2", "postgresql+asyncpg"])
+def test_every_usual_name_of_postgresql_works(monkeypatch, scheme):
+    monkeypatch.setenv("DATABASE_URL", f"{scheme}://u:p@db.example.org:6543/one?sslmode=require")
+    expected = "postgresql+psycopg://u:p@db.example.org:6543/one?sslmode=require"
+    assert load_settings().effective_database_url == expected
+
+
+def test_empty_variable_is_an_unset_one(monkeypatch):
+    for name in Settings.model_fields:
+        monkeypatch.setenv(f"COMPUTEPOOL_{name.upper()}", "")
+    assert load_settings() == Settings()
+
+
+def test_paths_and_addresses_are_made_plain(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COMPUTEPOOL_HOME", "~/pool")
+    monkeypatch.setenv("COMPUTEPOOL_PUBLIC_URL", "https://pool.example.org/")
+    assert load_settings().home == tmp_path / "pool"
+    assert load_settings(home="here").home == tmp_path / "here"
+    assert load_settings().public_url == "https://pool.example.org"
+
+
+def test_settings_cannot_be_changed_later():
+    with pytest.raises(ValueError, match="frozen"):
+        setattr(load_settings(), "registration", "closed")  # noqa: B010 (mypy forbids the plain way)
+
+
+def test_example_file_is_current():
+    program = 'from computepool.hub.core.settings import env_example; print(env_example(), end="")'
+    hint = f"write it anew: ./dev run python -c '{program}' > .env.example"
+    assert (ROOT / ".env.example").read_text() == env_example(), hint
+
+
+def test_example_file_names_every_setting_and_its_defaults_are_valid(monkeypatch):
+    lines = [line.removeprefix("#") for line in env_example().splitlines() if line.startswith("#COMPUTEPOOL_")]
+    assert len(lines) == len(Settings.model_fields)
+    for line in lines:
+        name, _, value = line.partition("=")
+        monkeypatch.setenv(name, value)
+    assert load_settings() == Settings()
