@@ -8,12 +8,25 @@ from starlette.responses import FileResponse
 from computepool.hub.core.http import Authenticate, Routes
 
 FOLDER = Path(__file__).parent
-PAGES = {"/": "index.html", "/device": "device.html", "/pages/pool.js": "pool.js", "/pages/pool.css": "pool.css"}
+PAGES = {"/": "index.html", "/device": "device.html"}
+PARTS = (
+    "pool.css",
+    "icon.svg",
+    "pool.js",
+    "job.js",
+    "log.js",
+    "device.js",
+    "account.js",
+    "session.js",
+    "parts.js",
+)
+# Said here and not guessed: some systems have other ideas of .js, and browsers then refuse the script.
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def pages_router(authenticate: Authenticate) -> APIRouter:
     routes = Routes(authenticate, prefix="", tags=["pages"])
-    for path, name in PAGES.items():
+    for path, name in [*PAGES.items(), *((f"/pages/{name}", name) for name in PARTS)]:
         _add(routes, path, FOLDER / name)
     return routes.router
 
@@ -21,4 +34,4 @@ def pages_router(authenticate: Authenticate) -> APIRouter:
 def _add(routes: Routes, path: str, file: Path) -> None:
     @routes.get(path, visible="public", include_in_schema=False, response_class=FileResponse)
     async def page() -> FileResponse:
-        return FileResponse(file, headers={"Cache-Control": "no-cache"})
+        return FileResponse(file, media_type=TYPES[file.suffix], headers={"Cache-Control": "no-cache"})

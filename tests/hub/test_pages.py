@@ -1,0 +1,259 @@
+"""The hub's first pages: safe by their headers and by what their files do not contain, and a browser's way in."""
+
+import asyncio
+import html.parser
+import re
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from computepool.hub import commands
+from computepool.hub.app import create_app
+from computepool.hub.core.settings import Settings
+from computepool.hub.opening import open_engine
+from computepool.hub.pages import FOLDER, PAGES, PARTS
+
+SERVED = {**PAGES, **{f"/pages/{name}": name for name in PARTS}}
+SCRIPTS = sorted(name for name in PARTS if name.endswith(".js"))
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+SVG_NAMESPACE = "http://www.w3.org/2000/svg"
+BROWSER = [
+    "chromium",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+]
+
+
+class Hub(NamedTuple):
+    client: httpx.AsyncClient
+    prepared: commands.Prepared
+
+    @property
+    def link_token(self) -> str:
+        """As a browser reads it from the link that `up` prints."""
+        path, _, token = self.prepared.sign_in_path.partition("#sign-in=")
+        assert path == "/"
+        return token
+
+
+@asynccontextmanager
+async def whole_hub(home: Path) -> AsyncIterator[Hub]:
+    settings = Settings(home=home, database_url=f"sqlite:///{home / 'hub.db'}")
+    await asyncio.to_thread(commands.migrate, settings)
+    prepared = await commands.prepare(settings, None)
+    engine = await open_engine(settings)
+    app = create_app(engine)
+    try:
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://hub.test") as client,
+        ):
+            yield Hub(client, prepared)
+    finally:
+        engine.context.db.close()
+
+
+class Tags(html.parser.HTMLParser):
+    """Every tag with its attributes, and the text inside scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.inline: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1][0] in ("script", "style") and data.strip():
+            self.inline.append(data)
+
+
+@pytest.fixture(params=sorted(PAGES.values()))
+def page(request) -> Tags:
+    return Tags((FOLDER / request.param).read_text())
+
+
+def test_pages_are_served_with_their_types_and_a_strict_policy(tmp_path):
+    async def story():
+        async with whole_hub(tmp_path) as hub:
+            for path, name in SERVED.items():
+                answer = await hub.client.get(path)
+                assert answer.status_code == 200, path
+                assert answer.headers["content-type"] == TYPES[Path(name).suffix]
+                assert answer.headers["x-content-type-options"] == "nosniff"
+                assert answer.headers["cache-control"] == "no-cache"
+                assert answer.content == (FOLDER / name).read_bytes()
+                if name.endswith(".html"):
+                    policy = answer.headers["content-security-policy"]
+                    assert "default-src 'self'" in policy
+                    assert "unsafe" not in policy
+            assert (await hub.client.get("/pages/__init__.py")).status_code == 404
+
+    asyncio.run(story())
+
+
+def test_every_file_beside_the_pages_is_served():
+    files = {file.name for file in FOLDER.iterdir() if file.is_file() and file.suffix != ".py"}
+    assert files == set(SERVED.values())
+
+
+def test_pages_have_no_inline_script_style_or_handler(page):
+    assert page.inline == []
+    assert "style" not in {tag for tag, _ in page.tags}
+    attributes = {name for _, attributes in page.tags for name in attributes}
+    assert not {name for name in attributes if name == "style" or name.startswith("on")}
+
+
+def test_pages_load_only_what_the_hub_serves(page):
+    loaded = [attributes.get("src") or attributes.get("href") for _, attributes in page.tags]
+    for target in filter(None, loaded):
+        assert target.split("#")[0] in {*SERVED, ""}, target
+
+
+def test_forms_never_put_what_was_typed_into_an_address(page):
+    assert all(attributes.get("method") == "post" for tag, attributes in page.tags if tag == "form")
+
+
+def test_inputs_and_pictures_are_labelled(page):
+    labelled = {attributes.get("for") for tag, attributes in page.tags if tag == "label"}
+    for tag, attributes in page.tags:
+        assert tag != "input" or attributes["id"] in labelled
+        assert tag != "img" or "alt" in attributes
+
+
+@pytest.mark.parametrize("name", [*SCRIPTS, "pool.css", "icon.svg", *PAGES.values()])
+def test_no_file_names_an_address_outside(name):
+    text = (FOLDER / name).read_text().replace(SVG_NAMESPACE, "")
+    assert re.findall(r"(?:https?:|wss?:)?//[\w.-]+\.[a-z]{2,}", text) == []
+    assert "@import" not in text
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_write_text_and_never_markup(name):
+    text = (FOLDER / name).read_text()
+    ways = (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "DOMParser",
+        "srcdoc",
+        "eval(",
+        "Function(",
+    )
+    assert [way for way in ways if way in text] == []
+    assert "localStorage" not in text, "a token must not outlive its tab"
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_import_only_each_other(name):
+    imports = re.findall(r"from \"([^\"]+)\"", (FOLDER / name).read_text())
+    assert all(target.removeprefix("./") in SCRIPTS for target in imports)
+
+
+def test_scripts_call_only_routes_that_the_hub_has(tmp_path):
+    async def story():
+        async with whole_hub(tmp_path) as hub:
+            paths = (await hub.client.get("/openapi.json")).json()["paths"]
+            for path in ("stats", "version", "me", "nodes", "nodes/join-tokens", "jobs", "jobs/{job_id}"):
+                assert f"/api/v1/{path}" in paths
+            called = {
+                path for name in SCRIPTS for path in re.findall(r"\"(auth/[\w/-]+)\"", (FOLDER / name).read_text())
+            }
+            assert len(called) == 6
+            assert all("post" in paths[f"/api/v1/{path}"] for path in called)
+            for what in ("cancel", "why", "logs"):
+                assert f"/api/v1/jobs/{{job_id}}/{what}" in paths
+
+    asyncio.run(story())
+
+
+def test_sign_in_link_opens_a_session_once(tmp_path):
+    async def story():
+        async with whole_hub(tmp_path) as hub:
+            first = await hub.client.post("/api/v1/auth/one-time", json={"token": hub.link_token})
+            assert first.status_code == 200
+            pair = first.json()
+            again = await hub.client.post("/api/v1/auth/one-time", json={"token": hub.link_token})
+            assert (again.status_code, again.json()["error"]["code"]) == (401, "bad_sign_in_link")
+
+            renewed = await hub.client.post("/api/v1/auth/refresh", json={"refresh_token": pair["refresh_token"]})
+            headers = {"Authorization": f"Bearer {renewed.json()['access_token']}"}
+            me = await hub.client.get("/api/v1/me", headers=headers)
+            assert me.json()["id"] == hub.prepared.admin_id
+            made = await hub.client.post("/api/v1/nodes/join-tokens", json={"uses": 1}, headers=headers)
+            assert made.status_code == 201
+            assert made.json()["uses"] == 1
+
+            ended = {"refresh_token": renewed.json()["refresh_token"]}
+            assert (await hub.client.post("/api/v1/auth/logout", json=ended)).status_code == 204
+            assert (await hub.client.get("/api/v1/me", headers=headers)).status_code == 401
+
+    asyncio.run(story())
+
+
+def test_device_page_is_where_login_sends_people(tmp_path):
+    async def story():
+        async with whole_hub(tmp_path) as hub:
+            begun = (await hub.client.post("/api/v1/auth/device")).json()
+            page = await hub.client.get(begun["verification_uri_complete"])
+            assert page.text == (FOLDER / "device.html").read_text()
+            pair = (await hub.client.post("/api/v1/auth/one-time", json={"token": hub.link_token})).json()
+            headers = {"Authorization": f"Bearer {pair['access_token']}"}
+            body = {"user_code": begun["user_code"], "approve": True}
+            approved = await hub.client.post("/api/v1/auth/device/approve", json=body, headers=headers)
+            assert approved.status_code == 204
+            device = await hub.client.post("/api/v1/auth/device/token", json={"device_code": begun["device_code"]})
+            assert device.json()["user_id"] == hub.prepared.admin_id
+
+    asyncio.run(story())
+
+
+@pytest.mark.slow
+@pytest.mark.engine("chromium")
+def test_sign_in_link_signs_a_browser_in(tmp_path):
+    async def story():
+        settings = Settings(home=tmp_path / "home", database_url=f"sqlite:///{tmp_path / 'home' / 'hub.db'}")
+        await asyncio.to_thread(commands.migrate, settings)
+        prepared = await commands.prepare(settings, None)
+        listener = commands.bind("127.0.0.1", 0)
+        ready, stop = asyncio.Event(), asyncio.Event()
+        serving = asyncio.create_task(commands.run_server(settings, [listener], ready=ready.set, stop=stop))
+        await ready.wait()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            token = {"Authorization": f"Bearer {prepared.cli_token}"}
+            async with httpx.AsyncClient(base_url=url, headers=token) as client:
+                job = {"run": "true", "name": "<b>bold</b>", "resources": {"gpu": "H100"}}
+                assert (await client.post("/api/v1/jobs", json=job)).status_code == 201
+            return await asyncio.to_thread(_page_in_browser, url + prepared.sign_in_path, tmp_path / "profile")
+        finally:
+            stop.set()
+            await serving
+
+    shown = asyncio.run(story())
+    assert ">Sign out<" in shown
+    assert 'class="badge is-queued">queued<' in shown
+    assert "&lt;b&gt;bold&lt;/b&gt;" in shown
+    assert "cpo_" not in shown
+
+
+def _page_in_browser(url: str, profile: Path) -> str:
+    """The page as its scripts have made it after a few (virtual) seconds."""
+    command = [*BROWSER, f"--user-data-dir={profile}", "--virtual-time-budget=6000", "--dump-dom", url]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
