@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from computepool.protocol.capacity import Capacity
-from computepool.protocol.messages import HubKey
+from computepool.protocol.messages import AgentVersion, HubKey
 from computepool.protocol.model import Wire
 from computepool.protocol.spec_fields import TAG
 
@@ -24,7 +24,7 @@ class EnrolRequest(Wire):
     signature: str
     """Over `enrol_proof_body(...)`, type `enrol_proof`, with the sign key: whoever enrols holds it."""
     capacity: Capacity
-    agent_version: str
+    agent_version: AgentVersion
     replace: str | None = None
     """An earlier node of the same owner whose record this one goes on with."""
 

@@ -36,6 +36,9 @@ UPLOAD_PART_BYTES = 32 * 1024 * 1024
 """What is uploaded travels in parts of this size; the last may be shorter."""
 
 
+AgentVersion = Annotated[str, Field(max_length=40, pattern=r"^[ -~]*$")]
+
+
 class AttemptRef(Wire):
     attempt_id: str
     fence: int
@@ -56,7 +59,7 @@ class Hello(Wire):
     node_id: str
     instance_id: str
     """Random for each start of the agent: two at once under one node id are a cloned disk."""
-    agent_version: str
+    agent_version: AgentVersion
 
 
 class Proof(Wire):
@@ -89,7 +92,7 @@ class Update(AttemptRef):
 
 class LogChunk(AttemptRef):
     type: Literal["log"] = "log"
-    offset: int
+    offset: int = Field(ge=0)
     data: bytes = Field(max_length=LOG_CHUNK_LIMIT_BYTES)
 
 
@@ -297,10 +300,10 @@ class PollRequest(Wire):
     node_id: str
     session: str = Field(min_length=32, max_length=64)
     """Random, made by the agent: one polled link."""
-    start: int
+    start: int = Field(ge=0)
     """How many messages of this session came before these."""
     messages: tuple[str, ...] = ()
-    received: int
+    received: int = Field(ge=0)
     """How many messages of the hub the agent has, in this session: the hub forgets those."""
     wait_seconds: float = Field(ge=0, le=60)
 

@@ -3,6 +3,8 @@
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import Field
+
 from computepool.protocol.model import Wire
 from computepool.protocol.states import IsolationLevel
 
@@ -55,12 +57,12 @@ class Receipt(Wire):
     manifest_digest: str
     isolation: IsolationLevel
     image_digest: str | None = None
-    exit_code: int | None
+    exit_code: int | None = Field(ge=-(2**31), lt=2**31)
     """None when the command never started."""
     reason: EndReason
     detail: str = ""
-    log_bytes: int
-    log_digest: str
+    log_bytes: int = Field(ge=0)
+    log_digest: str = Field(max_length=80)
     outputs: tuple[OutputRef, ...] = ()
     usage: Usage
     started_at: datetime | None

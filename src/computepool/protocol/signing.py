@@ -25,7 +25,7 @@ class SignatureRefused(Exception):
 class Signed(Wire):
     """A body in the exact bytes that were signed, as text: JSON is carried as it is, not encoded again."""
 
-    type: str = Field(max_length=40)
+    type: str = Field(max_length=40, pattern=r"^[a-z_]+$")
     key_id: str = Field(max_length=80)
     body: str
     signature: str = Field(max_length=100)
@@ -49,7 +49,11 @@ def verify(signed: Signed, expected_type: str, keys: Mapping[str, Ed25519PublicK
         raise SignatureRefused(f"signed by {signed.key_id}, which is not a trusted key")
     body = signed.body.encode()
     try:
-        key.verify(base64.b64decode(signed.signature, validate=True), _signed_bytes(expected_type, body))
+        signature = base64.b64decode(signed.signature, validate=True)
+        if base64.b64encode(signature).decode() != signed.signature:
+            # Base64 has spare bits: the same signature in another spelling is still an altered envelope.
+            raise ValueError("not the canonical spelling")
+        key.verify(signature, _signed_bytes(expected_type, body))
     except (InvalidSignature, ValueError):
         raise SignatureRefused(f"the signature of this {expected_type} does not hold") from None
     return body
