@@ -11,7 +11,7 @@ from support.services import S3, Postgres
 
 # The settings of the person who runs the tests are not the tests'.
 for name in [name for name in os.environ if name.startswith(("COMPUTEPOOL_", "AWS_")) or name == "DATABASE_URL"]:
-    if name not in {"COMPUTEPOOL_PROVE", "COMPUTEPOOL_REQUIRE_ENGINES"}:
+    if name not in {"COMPUTEPOOL_PROVE", "COMPUTEPOOL_REQUIRE_ENGINES", "COMPUTEPOOL_UPDATE_SNAPSHOTS"}:
         del os.environ[name]
 
 

@@ -1,0 +1,307 @@
+"""A whole hub in a test: the real engine and its real routes, on a real migrated database, in time that jumps.
+
+`play(url, story)` runs a coroutine with a `Pool`. Nothing waits for real: the loop's clock and the hub's jump to
+whatever is due next. Transactions run in place, one after the other, unless a test holds one back.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import httpx
+import structlog
+from simulation.virtual_time import VirtualClock, VirtualLoop
+from sqlalchemy import Engine as SqlEngine
+from sqlalchemy import event, select
+from sqlalchemy.orm import Session
+from support.memory_store import MemoryStore
+
+from computepool.hub.app import create_app
+from computepool.hub.artifacts.blob_urls import BlobSigner
+from computepool.hub.artifacts.store import Store
+from computepool.hub.core.bus import Bus
+from computepool.hub.core.clock import Clock
+from computepool.hub.core.context import Context, Offload
+from computepool.hub.core.db import Database, durable_engine
+from computepool.hub.core.http import Principal, Role
+from computepool.hub.core.idempotency import digest_of
+from computepool.hub.core.keyring import Keyring, load_keyring
+from computepool.hub.core.owners import Owner
+from computepool.hub.core.records import Event, write_records
+from computepool.hub.core.settings import Settings
+from computepool.hub.engine import Engine
+from computepool.hub.jobs import ending, queries, submission
+from computepool.hub.jobs.views import JobView
+from computepool.hub.schema import migrate
+from computepool.protocol.spec import parse_spec
+from computepool.protocol.states import JOB_FINAL
+
+P = ParamSpec("P")
+R = TypeVar("R")
+SECRET_KEY = b"a secret key of a hub that only lives in tests"
+HUB_ID = "hub_test"
+ALICE, BOB = "user_alice", "user_bob"
+ADMIN = "user_admin"
+
+
+async def in_place(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    await asyncio.sleep(0)
+    return fn(*args, **kwargs)
+
+
+class InlineDatabase:
+    """Transactions in place. Counts them; and holds one back where a test wants things to happen in a certain order."""
+
+    def __init__(self, engine: SqlEngine) -> None:
+        self.engine = engine
+        self.on_commit: Callable[[list[Event]], None] = lambda events: None
+        self.commits: list[str] = []
+        """The name of each function that was committed."""
+        self.after_commit: Callable[[str], None] = lambda name: None
+        self.statements = 0
+        self._held: dict[tuple[str, str], tuple[asyncio.Event, asyncio.Event]] = {}
+        event.listen(engine, "before_cursor_execute", self._count)
+
+    async def run(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        name = getattr(fn, "__name__", "?")
+        await self._pass("before", name)
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            result = fn(session, *args, **kwargs)
+            events = write_records(session)
+        self.commits.append(name)
+        self.on_commit(events)
+        self.after_commit(name)
+        await self._pass("after", name)
+        return result
+
+    async def read(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        await self._pass("before", getattr(fn, "__name__", "?"))
+        with (
+            self.engine.connect().execution_options(only_looks=True) as connection,
+            Session(connection, expire_on_commit=False) as session,
+        ):
+            return fn(session, *args, **kwargs)
+
+    def close(self) -> None:
+        event.remove(self.engine, "before_cursor_execute", self._count)
+        self.engine.dispose()
+
+    @contextmanager
+    def held(self, name: str, when: str = "before") -> Iterator[asyncio.Event]:
+        """Functions of that name wait until the block ends; the event tells that one does."""
+        key = (when, name)
+        go, waits = self._held[key] = asyncio.Event(), asyncio.Event()
+        try:
+            yield waits
+        finally:
+            del self._held[key]
+            go.set()
+
+    async def _pass(self, when: str, name: str) -> None:
+        await asyncio.sleep(0)
+        if (when, name) in self._held:
+            go, waits = self._held[when, name]
+            waits.set()
+            await go.wait()
+
+    def _count(self, *_: Any) -> None:
+        self.statements += 1
+
+
+@dataclass
+class Pool:
+    """A hub, its callers, and what a test may look at."""
+
+    url: str
+    clock: VirtualClock
+    store: Store
+    settings: Settings
+    fence_epoch: int = 1
+    rng: random.Random = field(default_factory=lambda: random.Random(7))
+    starts: int = 0
+    engine: Engine = field(init=False)
+    db: InlineDatabase = field(init=False)
+    _client: httpx.AsyncClient | None = None
+
+    async def start(self) -> None:
+        self.starts += 1
+        self.db = InlineDatabase(durable_engine(self.url))
+        await self.db.run(_add_owners, self.clock.now())
+        self.engine = make_engine(
+            self.db,
+            self.clock,
+            self.store,
+            await self.db.run(load_keyring, SECRET_KEY, self.clock.now()),
+            self.settings,
+            randbits=self.rng.getrandbits,
+            fence_epoch=self.fence_epoch,
+        )
+        await self.engine.start()
+
+    async def stop(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+        await self.engine.stop()
+        self.db.close()
+
+    async def restart(self, *, down_seconds: float = 1.0) -> None:
+        """The memory is gone, the truth stays. Agents' links break."""
+        await self.stop()
+        await asyncio.sleep(down_seconds)
+        await self.start()
+
+    # ── as the routes do it, without the cost of HTTP ────────────────────────────────────────────────────────────────
+
+    async def submit(self, *, user: str = ALICE, key: str | None = None, **fields: Any) -> str:
+        spec = {"run": ["true"], **fields}
+        request = submission.Request(principal(user), key, digest_of(repr(sorted(spec.items())).encode()))
+        return await self.engine.submit(*submission.prepare(self.engine.context, request, parse_spec(spec), None))
+
+    async def job(self, job_id: str, *, user: str = ALICE) -> JobView:
+        return await self.db.read(queries.show_job, principal(user), job_id)
+
+    async def cancel(self, job_id: str, *, user: str = ALICE) -> JobView:
+        def act(session: Session) -> ending.Canceled:
+            job = queries.load_job(session, principal(user), job_id)
+            return ending.cancel(session, job, self.clock.now(), actor=user)
+
+        canceled = await self.db.run(act)
+        self.engine.canceled(job_id, final=canceled.state in JOB_FINAL)
+        for attempt_id, fence, node_id in canceled.live:
+            self.engine.stop_attempt(node_id, attempt_id, fence, "canceled")
+        return await self.job(job_id, user=user)
+
+    # ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def client(self) -> httpx.AsyncClient:
+        if self._client is None:
+            transport = httpx.ASGITransport(create_app(self.engine))
+            self._client = httpx.AsyncClient(transport=transport, base_url="http://hub.test/api/v1/")
+        return self._client
+
+    def token(self, user: str) -> str:
+        role = Role.ADMIN if user == ADMIN else Role.USER
+        return self.engine.token_signer.access_token(
+            user, "session_test", role, f"token_{self.rng.getrandbits(64)}", self.clock.now()
+        )
+
+    async def call(
+        self, method: str, path: str, body: object = None, *, user: str | None = ALICE, **options: Any
+    ) -> httpx.Response:
+        headers = dict(options.pop("headers", {}))
+        if user is not None:
+            headers["Authorization"] = f"Bearer {self.token(user)}"
+        if body is not None:
+            options["json"] = body
+        return await self.client.request(method, path, headers=headers, **options)
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def rows(self, table: type[R], **equal: Any) -> list[R]:
+        with Session(self.db.engine) as session:
+            return list(session.scalars(select(table).filter_by(**equal)))
+
+    def truth(self) -> list[tuple[Any, ...]]:
+        """Every state there is, to compare with what it was before."""
+        with self.db.engine.connect() as connection:
+            found = []
+            for query in (
+                'SELECT job_id, "index", state, fence, attempts, failures, losses FROM slices ORDER BY 1, 2',
+                "SELECT id, state, verdict, reason, log_bytes, started_at, finished_at FROM attempts ORDER BY 1",
+                "SELECT id, state, verdict, reason, slices_left, started_at, finished_at FROM jobs ORDER BY 1",
+                "SELECT id, state, digest FROM artifacts ORDER BY 1",
+            ):
+                found += [tuple(row) for row in connection.exec_driver_sql(query)]
+            return found
+
+    async def settle(self, seconds: float = 0.5) -> None:
+        """Let everything happen that happens at once."""
+        await asyncio.sleep(seconds)
+
+
+def make_engine(
+    db: Database,
+    clock: Clock,
+    store: Store,
+    keyring: Keyring,
+    settings: Settings,
+    *,
+    randbits: Callable[[int], int] = random.Random(7).getrandbits,
+    fence_epoch: int = 1,
+    offload: Offload = in_place,
+) -> Engine:
+    """Not started yet."""
+    context = Context(
+        settings=settings,
+        db=db,
+        clock=clock,
+        randbits=randbits,
+        bus=Bus(),
+        offload=offload,
+        secret_key=SECRET_KEY,
+        hub_id=HUB_ID,
+        fence_epoch=fence_epoch,
+    )
+    return Engine(context, keyring, store, BlobSigner(SECRET_KEY, clock))
+
+
+def principal(user: str = ALICE, role: Role = Role.USER) -> Principal:
+    return Principal(user, role, role.scopes, frozenset({user}), "access")
+
+
+def play(
+    url: str,
+    story: Callable[[Pool], Awaitable[None]],
+    *,
+    store: Store | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    """Run a story in virtual time. A task that dies unheard, or a story in which everybody waits, fails the test."""
+
+    async def whole() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        async with opened(url, VirtualClock(loop), store=store, settings=settings) as pool:
+            await story(pool)
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, VirtualLoop)
+        runner.run(whole())
+        unheard = [error for error in loop.errors if not isinstance(error.get("exception"), asyncio.CancelledError)]
+    assert not unheard, unheard
+
+
+@asynccontextmanager
+async def opened(
+    url: str, clock: VirtualClock, *, store: Store | None = None, settings: Mapping[str, Any] | None = None
+) -> AsyncIterator[Pool]:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    pool = Pool(url, clock, store or MemoryStore(), Settings(database_url=url, **(settings or {})))
+    await pool.start()
+    try:
+        yield pool
+    finally:
+        await pool.stop()
+        structlog.reset_defaults()
+
+
+def prepare_database(url: str) -> None:
+    """What a template holds: the schema."""
+    engine = durable_engine(url)
+    try:
+        migrate(engine)
+    finally:
+        engine.dispose()
+
+
+def _add_owners(session: Session, now: Any) -> None:
+    for user in (ALICE, BOB, ADMIN):
+        if session.get(Owner, user) is None:
+            session.add(Owner(id=user, kind="user", created_at=now - timedelta(days=1)))
