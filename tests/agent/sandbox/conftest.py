@@ -11,7 +11,8 @@ from support import engines
 from support.sandboxes import Bench
 
 from computepool.agent.sandbox import Sandbox, available_sandboxes
-from computepool.agent.sandbox.cgroup_tree import find_cgroups
+from computepool.agent.sandbox.cgroup_tree import find_cgroups, sweep
+from computepool.agent.sandbox.identity import instance_of
 
 KINDS = ["bubblewrap", "bubblewrap-soft", "process", "process-soft"]
 
@@ -22,6 +23,8 @@ def state() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="computepool-test-"))
     folder.chmod(0o755)
     yield folder
+    # Killed agents are part of these tests, and nobody comes after them.
+    asyncio.run(sweep(instance_of(folder), folder / "cgroup-parents", None))
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -319,6 +319,11 @@ def test_network_is_refused_rather_than_forgotten(bench):
         isolated.run("/bin/true", network=True)
 
 
+def test_folder_that_is_not_there_is_a_sandbox_error(every, state):
+    with pytest.raises(SandboxError):
+        every.run("/bin/true", folder=every.sandbox.attempts_folder / "nothing")
+
+
 def test_broken_sandbox_is_not_the_jobs_fault(bench, state):
     """A folder that vanishes between the making and the start of a sandbox stands for whatever may break in it."""
     isolated = bench("bubblewrap-soft")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import engines
 from support.proofs import figure
-from support.sandboxes import processes_with
+from support.sandboxes import processes_with, read_all
 
 from computepool.agent.sandbox import available_sandboxes
 from computepool.agent.sandbox.cgroup import CgroupV2
@@ -73,6 +73,19 @@ def test_agent_killed_in_the_middle_of_a_start_leaves_no_orphan(state, kind):
         kill(start_agent(state, kind, mark, str(delay)))
         time.sleep(0.1)
         assert wait_until(lambda mark=mark: not processes_with(mark)), delay
+
+
+def test_sweep_spares_what_runs_now(bench):
+    for kind in KINDS:
+        running = bench(kind)
+
+        async def story(running=running) -> None:
+            process = await running.start("/bin/sh", "-c", "sleep 0.3; exit 7")
+            await running.sandbox.sweep()
+            await read_all(process)
+            assert (await process.wait()).code == 7
+
+        asyncio.run(story())
 
 
 @pytest.mark.parametrize("use_cgroups", [True, False])

@@ -128,6 +128,12 @@ class BubblewrapSandbox:
                 f"the user that jobs run as cannot reach {command.folder}; make attempts' folders in "
                 f"{self.attempts_folder}"
             )
+        try:
+            return await self._start(command)
+        except OSError as error:
+            raise SandboxError(f"bubblewrap did not start: {error}") from error
+
+    async def _start(self, command: Command) -> Process:
         mark = self._guard.mark()
         cgroup = self._cgroups.take() if self._cgroups else None
         try:
@@ -218,7 +224,7 @@ class BubblewrapSandbox:
             await remove_when_empty(cgroup)
 
     async def sweep(self) -> list[str]:
-        return [*await cgroup_tree.sweep(self._instance, self._notes), *await self._guard.sweep()]
+        return [*await cgroup_tree.sweep(self._instance, self._notes, self._cgroups), *await self._guard.sweep()]
 
     async def close(self) -> None:
         if self._clearances:

@@ -75,8 +75,8 @@ class CgroupTree(ABC):
     version: int
 
     def __init__(self, instance: str) -> None:
-        run = secrets.token_hex(4)
-        self._names = (f"{PREFIX}-{instance}-{run}-{number}" for number in itertools.count(1))
+        self.prefix = f"{PREFIX}-{instance}-{secrets.token_hex(4)}-"
+        self._names = (f"{self.prefix}{number}" for number in itertools.count(1))
         self._spare: Cgroup | None = None
 
     def take(self) -> Cgroup:
@@ -204,15 +204,16 @@ def remember(tree: CgroupTree, notes: Path) -> None:
         notes.write_text("".join(f"{place}\n" for place in sorted(known | places)))
 
 
-def _groups_left(instance: str, notes: Path) -> list[Path]:
+def _groups_left(instance: str, notes: Path, tree: CgroupTree | None) -> list[Path]:
     places = [Path(line) for line in notes.read_text().splitlines()] if notes.exists() else []
-    return [group for place in places if place.is_dir() for group in place.glob(f"{PREFIX}-{instance}-*")]
+    found = [group for place in places if place.is_dir() for group in place.glob(f"{PREFIX}-{instance}-*")]
+    return [group for group in found if not (tree and group.name.startswith(tree.prefix))]
 
 
-async def sweep(instance: str, notes: Path) -> list[str]:
-    """End and remove what earlier runs of this agent left; what it was, a line each."""
+async def sweep(instance: str, notes: Path, tree: CgroupTree | None) -> list[str]:
+    """End and remove what earlier runs of this agent left, not what this run made; what it was, a line each."""
     swept = []
-    left = _groups_left(instance, notes)
+    left = _groups_left(instance, notes, tree)
     for _ in range(SWEEP_ROUNDS):
         killed = {group: kill_group(group) for group in left}
         swept += [f"{group.name}: {count} processes" for group, count in killed.items() if count]

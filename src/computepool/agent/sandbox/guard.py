@@ -21,6 +21,8 @@ SWEEP_PAUSE_SECONDS = 0.005
 class Guard:
     def __init__(self, instance: str, offload: Offload = asyncio.to_thread) -> None:
         self._prefix = f"{instance}."
+        # Of this run of the agent: an old guard must not end what a new agent starts.
+        self._run = f"{instance}.{secrets.token_hex(4)}."
         self._offload = offload
         self._runs = itertools.count(1)
         self._pid: int | None = None
@@ -30,7 +32,7 @@ class Guard:
         """A mark for one command; from now on somebody watches."""
         if not self._is_watched():
             self._start()
-        return f"{self._prefix}{next(self._runs)}.{secrets.token_hex(4)}."
+        return f"{self._run}{next(self._runs)}."
 
     def _is_watched(self) -> bool:
         return self._pid is not None and os.waitpid(self._pid, os.WNOHANG) == (0, 0)
@@ -41,7 +43,7 @@ class Guard:
         lifeline, self._lifeline = os.pipe()
         self._pid = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-I", "-S", marked.__file__, self._prefix],
+            [sys.executable, "-I", "-S", marked.__file__, self._run],
             {},
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, lifeline, 0),
@@ -57,11 +59,11 @@ class Guard:
             os.close(self._lifeline)
             self._lifeline = -1
 
-    async def end(self, mark: str) -> int:
+    async def end(self, mark: str, *, but: str | None = None) -> int:
         """End whatever carries a mark; how many processes that were."""
         ended: set[int] = set()
         for _ in range(SWEEP_ROUNDS):
-            pids = await self._offload(marked.kill_marked, mark)
+            pids = await self._offload(marked.kill_marked, mark, but)
             if not pids:
                 break
             ended |= set(pids)
@@ -69,7 +71,8 @@ class Guard:
         return len(ended)
 
     async def sweep(self) -> list[str]:
-        ended = await self.end(self._prefix)
+        """End what earlier runs left."""
+        ended = await self.end(self._prefix, but=self._run)
         return [f"{ended} processes of earlier jobs"] if ended else []
 
     async def close(self) -> None:

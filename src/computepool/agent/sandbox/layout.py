@@ -117,7 +117,7 @@ def runtime_arguments(memory_bytes: int, devices: Sequence[str]) -> list[str]:
     half = str(max(memory_bytes // 2, 1 << 20))
     given = [word for device in devices for word in ("--dev-bind", device, device)]
     return [
-        "--proc", "/proc", "--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1",
+        "--proc", "/proc", "--size", "4096", "--tmpfs", "/proc/1",
         "--dev", "/dev", *given, "--perms", "1777", "--size", half, "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108
         "--perms", "1777", "--size", half, "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp",  # noqa: S108
     ]  # fmt: skip

@@ -17,23 +17,25 @@ ROUNDS = 200
 PAUSE_SECONDS = 0.01
 
 
-def find_marked(mark: str) -> list[int]:
-    """Processes whose mark begins with `mark`. On systems without /proc none are found."""
+def find_marked(mark: str, but: str | None = None) -> list[int]:
+    """Processes whose mark begins with `mark`, but not with `but`. On systems without /proc none are found."""
     needle = f"{VARIABLE}={mark}".encode()
+    spared = f"{VARIABLE}={but}".encode() if but else None
     found = []
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir("/proc"):  # noqa: PTH208 - names are all we need
             with contextlib.suppress(OSError):
                 if name.isdigit() and int(name) != os.getpid():
                     environment = Path("/proc", name, "environ").read_bytes()
-                    if any(entry.startswith(needle) for entry in environment.split(b"\0")):
+                    marks = [entry for entry in environment.split(b"\0") if entry.startswith(needle)]
+                    if marks and not (spared and marks[0].startswith(spared)):
                         found.append(int(name))
     return found
 
 
-def kill_marked(mark: str) -> list[int]:
+def kill_marked(mark: str, but: str | None = None) -> list[int]:
     """SIGKILL what carries the mark, once; which processes that were."""
-    pids = find_marked(mark)
+    pids = find_marked(mark, but)
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)

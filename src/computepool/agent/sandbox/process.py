@@ -24,7 +24,7 @@ from .cores import Cores
 from .environment import job_environment
 from .guard import Guard
 from .identity import instance_of
-from .interface import Command, Offload, Process
+from .interface import Command, Offload, Process, SandboxError
 from .proctree import PROC, descendants, every_pid, is_in_session, signal_all
 from .running import RunningProcess, remove_when_empty
 from .spawn import set_resource_limits, spawn
@@ -110,6 +110,12 @@ class ProcessSandbox:
         return str(folder / relative)
 
     async def start(self, command: Command) -> Process:
+        try:
+            return await self._start(command)
+        except OSError as error:
+            raise SandboxError(f"the process did not start: {error}") from error
+
+    async def _start(self, command: Command) -> Process:
         mark = self._guard.mark()
         cgroup = self._cgroups.take() if self._cgroups else None
         with contextlib.ExitStack() as resources:
@@ -183,7 +189,7 @@ class ProcessSandbox:
         return lambda: None
 
     async def sweep(self) -> list[str]:
-        return [*await cgroup_tree.sweep(self._instance, self._notes), *await self._guard.sweep()]
+        return [*await cgroup_tree.sweep(self._instance, self._notes, self._cgroups), *await self._guard.sweep()]
 
     async def close(self) -> None:
         """End the guard; with it, whatever still runs."""
