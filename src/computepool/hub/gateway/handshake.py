@@ -202,7 +202,7 @@ class Gateway:
         node.state = state
         if self._connected.get(row.id) is not None and self._connected[row.id].pipe is pipe:
             node.line = line
-            line.attach(session.post_raw, cursor)
+            line.attach(session.post_raw, cursor, node.attempts)
         self._scheduler.wake()
         log.info("agent.connected", node_id=row.id, version=hello.agent_version, holding=len(proof.holding))
         return node, session

@@ -6,7 +6,7 @@ what still matters is offered again from the truth.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Literal, cast
 
 from computepool.protocol.messages import Command, Offer, Stop
@@ -44,9 +44,14 @@ class NodeLine:
         while self._unseen and self._unseen[0][1].number <= cursor:
             self._unseen.popleft()
 
-    def attach(self, post: Post, cursor: int) -> None:
-        """A link is up: send what the agent has not seen."""
+    def attach(self, post: Post, cursor: int, held: Container[str]) -> None:
+        """A link is up: send what the agent has not seen. Offers of attempts that have ended meanwhile are void."""
         self.seen(cursor)
+        self._unseen = deque(
+            (attempt_id, command)
+            for attempt_id, command in self._unseen
+            if attempt_id in held or not isinstance(command, Offer)
+        )
         self._post = post
         for _, command in self._unseen:
             post(command.to_bytes())

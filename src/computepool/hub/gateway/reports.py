@@ -115,7 +115,7 @@ class Reports:
         else:
             ended = Ending(Verdict.HOST, "agent_restarted", detail=detail, lost=True)
         await self._leases.lose(node, message.attempt_id, message.fence, ended)
-        return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=0)
+        return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
 
     async def _finished(self, node: FleetNode, sign_key: bytes, message: Finished) -> Wire:
         """The receipt is checked first; then one transaction gives the attempt its verdict and all that follows."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, CursorResult, Row, Update, func, select, update
+from sqlalchemy import ColumnElement, Row, Table, Update, bindparam, func, select, text
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs.errors import StaleLease
@@ -20,13 +20,39 @@ from computepool.protocol.states import (
     JobState,
     sources_of,
 )
+from computepool.protocol.states import Table as StateTable
 
 OPEN_SLICES_LIMIT = 2_000_000
 SHOWN_SLICES_LIMIT = 1_000
 SHOWN_ATTEMPTS_LIMIT = 5_000
+INSERT_BATCH = 1_000
 
-_ATTEMPT_SOURCES = {state: tuple(sources_of(ATTEMPT_NEXT, state)) for state in AttemptState}
-_JOB_SOURCES = {state: tuple(sources_of(JOB_NEXT, state)) for state in JobState}
+# The statements of the hot path are built once: building one anew costs more than the database takes to run it.
+_ATTEMPTS, _SLICES, _JOBS = (cast(Table, table.__table__) for table in (Attempt, Slice, Job))
+
+
+def _guarded(table: Table, keys: Sequence[str], states: StateTable[Any], target: Any) -> Update:
+    """`UPDATE … WHERE keys match AND state IN (those that may become the target)`."""
+    sources = ", ".join(f"'{state}'" for state in sorted(sources_of(states, target)))
+    conditions = [table.c[key] == bindparam(f"for_{key}") for key in keys]
+    return table.update().where(*conditions, text(f"{table.name}.state IN ({sources})"))
+
+
+_MOVE_ATTEMPT = {state: _guarded(_ATTEMPTS, ("id", "fence"), ATTEMPT_NEXT, state) for state in AttemptState}
+_MOVE_SLICE = {state: _guarded(_SLICES, ("job_id", "index", "fence"), JOB_NEXT, state) for state in JobState}
+_MOVE_JOB = {state: _guarded(_JOBS, ("id",), JOB_NEXT, state) for state in JobState}
+_TAKE_SLICES_OFF = (
+    _JOBS.update()
+    .where(_JOBS.c.id == bindparam("for_id"))
+    .values(slices_left=_JOBS.c.slices_left - bindparam("count"))
+    .returning(_JOBS.c.slices_left)
+)
+_START_JOB = (
+    _JOBS.update()
+    .where(_JOBS.c.id == bindparam("for_id"), _JOBS.c.started_at.is_(None))
+    .values(started_at=bindparam("now"))
+)
+_ADD_JOB, _ADD_SLICES, _ADD_ATTEMPTS = _JOBS.insert(), _SLICES.insert(), _ATTEMPTS.insert()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +89,11 @@ def move_attempt(
     values: Mapping[str, Any] | None = None,
 ) -> None:
     """The only write of an attempt's state. Nothing updated means that the caller no longer holds the lease."""
+    finished_at = now if target in ATTEMPT_ENDED else None
     moved = _write(
         session,
-        update(Attempt)
-        .where(Attempt.id == attempt_id, Attempt.fence == fence, Attempt.state.in_(_ATTEMPT_SOURCES[target]))
-        .values(state=target, finished_at=now if target in ATTEMPT_ENDED else None, **(values or {})),
+        _MOVE_ATTEMPT[target],
+        {"for_id": attempt_id, "for_fence": fence, "state": target, "finished_at": finished_at, **(values or {})},
     )
     if moved != 1:
         raise StaleLease(attempt_id, fence, target)
@@ -83,60 +109,55 @@ def move_slice(
     values: Mapping[str, Any] | None = None,
 ) -> bool:
     """The only write of a slice's state. False when it moved on meanwhile, or was leased anew."""
-    moved = _write(
-        session,
-        update(Slice)
-        .where(
-            Slice.job_id == job_id,
-            Slice.index == index,
-            Slice.fence == fence,
-            Slice.state.in_(_JOB_SOURCES[target]),
-        )
-        .values(state=target, finished_at=now if target in JOB_FINAL else None, **(values or {})),
-    )
-    return moved == 1
+    key = {"for_job_id": job_id, "for_index": index, "for_fence": fence}
+    finished_at = now if target in JOB_FINAL else None
+    return _write(
+        session, _MOVE_SLICE[target], {**key, "state": target, "finished_at": finished_at, **(values or {})}
+    ) == 1  # fmt: skip
 
 
 def move_job(
     session: Session, job_id: str, target: JobState, now: datetime, values: Mapping[str, Any] | None = None
 ) -> bool:
     """The only write of a job's state."""
-    moved = _write(
-        session,
-        update(Job)
-        .where(Job.id == job_id, Job.state.in_(_JOB_SOURCES[target]))
-        .values(state=target, finished_at=now if target in JOB_FINAL else None, **(values or {})),
-    )
-    return moved == 1
+    finished_at = now if target in JOB_FINAL else None
+    return _write(
+        session, _MOVE_JOB[target], {"for_id": job_id, "state": target, "finished_at": finished_at, **(values or {})}
+    ) == 1  # fmt: skip
 
 
-def _write(session: Session, statement: Update) -> int:
+def start_job(session: Session, job_id: str, now: datetime) -> None:
+    """Its first command runs; later ones change nothing."""
+    _write(session, _START_JOB, {"for_id": job_id, "now": now})
+
+
+def add_job(session: Session, job: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> None:
+    connection = session.connection()
+    connection.execute(_ADD_JOB, job)
+    for start in range(0, len(slices), INSERT_BATCH):
+        connection.execute(_ADD_SLICES, slices[start : start + INSERT_BATCH])
+
+
+def add_attempts(session: Session, attempts: Sequence[Mapping[str, Any]]) -> None:
+    session.connection().execute(_ADD_ATTEMPTS, attempts)
+
+
+def _write(session: Session, statement: Update, parameters: Mapping[str, Any]) -> int:
     """How many rows it changed. Objects that the session holds are not looked through: hot paths hold none."""
-    result = session.execute(statement.execution_options(synchronize_session=False))
-    return cast(CursorResult[Any], result).rowcount
+    return session.connection().execute(statement, parameters).rowcount
 
 
 def take_slices_off(session: Session, job_id: str, count: int) -> int:
     """Count slices that have become final; returns how many are left."""
-    left = session.scalar(
-        update(Job)
-        .where(Job.id == job_id)
-        .values(slices_left=Job.slices_left - count)
-        .returning(Job.slices_left)
-        .execution_options(synchronize_session=False)
-    )
-    if left is None or left < 0:
+    row = session.connection().execute(_TAKE_SLICES_OFF, {"for_id": job_id, "count": count}).first()
+    if row is None or row[0] < 0:
         raise AssertionError(f"{job_id} ended more slices than it has")
-    return left
+    return int(row[0])
 
 
 def cancel_queued_slices(session: Session, job_id: str, now: datetime) -> int:
-    return _write(
-        session,
-        update(Slice)
-        .where(Slice.job_id == job_id, Slice.state == JobState.QUEUED)
-        .values(state=JobState.CANCELED, finished_at=now, reason="canceled"),
-    )
+    canceled = _SLICES.update().where(_SLICES.c.job_id == job_id, _SLICES.c.state == JobState.QUEUED)
+    return _write(session, canceled, {"state": JobState.CANCELED, "finished_at": now, "reason": "canceled"})
 
 
 _VIEW = (
@@ -161,9 +182,12 @@ _VIEW = (
 )
 
 
+_VIEW_ONE = _VIEW.where(Attempt.id == bindparam("for_id")).with_for_update(of=Slice)
+
+
 def find_attempt(session: Session, attempt_id: str) -> AttemptView | None:
     """Locks the slice where the database can, so that what is decided on it still holds when it is written."""
-    row = session.execute(_VIEW.where(Attempt.id == attempt_id).with_for_update(of=Slice)).first()
+    row = session.connection().execute(_VIEW_ONE, {"for_id": attempt_id}).first()
     return _view_of(row) if row is not None else None
 
 

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.tables import Attempt, Job, Slice, topics_of
+from computepool.hub.jobs.tables import topics_of
 from computepool.protocol.states import AttemptState, JobState
-
-SLICE_INSERT_BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +49,27 @@ def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime
     """Store the job, its slices, and the leases of those that found a free node, in one commit."""
     state = JobState.RUNNING if leases else JobState.QUEUED
     money.reserve_for_submit(session, job.id, job.owner_id)
-    session.execute(
-        insert(Job).values(
-            id=job.id,
-            owner_id=job.owner_id,
-            submitted_by=job.submitted_by,
-            name=job.name,
-            state=state,
-            spec=job.spec,
-            spec_digest=job.spec_digest,
-            bundle=job.bundle,
-            priority=job.priority,
-            retries_allowed=job.retries_allowed,
-            retry_of=job.retry_of,
-            slice_count=job.slices,
-            slices_left=job.slices,
-            created_at=now,
-        )
-    )
     fences = {lease.slice_index: lease.fence for lease in leases}
-    rows = [_new_slice(job.id, index, fences.get(index)) for index in range(job.slices)]
-    for start in range(0, len(rows), SLICE_INSERT_BATCH):
-        session.execute(insert(Slice), rows[start : start + SLICE_INSERT_BATCH])
+    repository.add_job(
+        session,
+        {
+            "id": job.id,
+            "owner_id": job.owner_id,
+            "submitted_by": job.submitted_by,
+            "name": job.name,
+            "state": state,
+            "spec": job.spec,
+            "spec_digest": job.spec_digest,
+            "bundle": job.bundle,
+            "priority": job.priority,
+            "retries_allowed": job.retries_allowed,
+            "retry_of": job.retry_of,
+            "slice_count": job.slices,
+            "slices_left": job.slices,
+            "created_at": now,
+        },
+        [_new_slice(job.id, index, fences.get(index)) for index in range(job.slices)],
+    )
     _add_attempts(session, leases, now)
     record(
         session,
@@ -123,12 +119,7 @@ def report(
         return  # a duplicate, or older than what we know
     view = _current(session, attempt_id, fence, node_id, target)
     if target is AttemptState.RUNNING:
-        session.execute(
-            update(Job)
-            .where(Job.id == view.job_id, Job.started_at.is_(None))
-            .values(started_at=now)
-            .execution_options(synchronize_session=False)
-        )
+        repository.start_job(session, view.job_id, now)
     record(
         session,
         f"attempt.{target}",
@@ -181,7 +172,7 @@ def _add_attempts(session: Session, leases: Sequence[Lease], now: datetime) -> N
         }
         for one in leases
     ]
-    session.execute(insert(Attempt), rows)
+    repository.add_attempts(session, rows)
     money.hold_for_leases(session, [one.attempt_id for one in leases])
     for one in leases:
         record(

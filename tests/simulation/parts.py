@@ -1,0 +1,331 @@
+"""The parts of the grid that the simulation brings itself: database hop, store, sandbox, line. All else is the product."""
+
+import asyncio
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from contextvars import Context
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import make_url
+
+from computepool.agent.link.base import LinkClosed, LinkUnavailable
+from computepool.agent.sandbox.interface import Command, Exit
+from computepool.hub.artifacts.store import Entry, ObjectMissing, SignedPut
+from computepool.hub.core.db import durable_sqlite_engine, in_transaction
+from computepool.hub.core.records import Event
+from computepool.hub.gateway.pipe import PipeClosed
+from computepool.protocol.states import IsolationLevel
+from simulation.virtual_time import CURRENT, Process
+
+HOP_SECONDS = 0.004
+
+
+async def offload_in_place(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    await asyncio.sleep(0)
+    return fn(*args, **kwargs)
+
+
+class Faults:
+    """Chance, and a count of every fault that really fired: a run in which none did proves nothing."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.fired: Counter[str] = Counter()
+        self.enabled = True
+
+    def fires(self, name: str, probability: float) -> bool:
+        if self.enabled and self.rng.random() < probability:
+            self.fired[name] += 1
+            return True
+        return False
+
+
+class SimulatedDatabase:
+    """The hub's transactions on a real SQLite file, one at a time, with time passing before and after the commit.
+
+    A crash before the commit loses it; a crash after it loses only the answer. Both are tried.
+    """
+
+    def __init__(self, path: Path, faults: Faults, crash: Callable[[], None], after_commit: Callable[[], None]) -> None:
+        self.engine = durable_sqlite_engine(make_url(f"sqlite:///{path}"))
+        self.on_commit: Callable[[list[Event]], None] = lambda _events: None
+        self._faults = faults
+        self._crash = crash
+        self._after_commit = after_commit
+
+    async def run(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        await self._hop()
+        if self._faults.fires("hub_crash_before_commit", 0.002):
+            self._crash()
+            await _never()
+        with self.engine.connect() as connection, connection.begin():
+            result, events = in_transaction(connection, lambda session: fn(session, *args, **kwargs))
+        self._after_commit()
+        if self._faults.fires("hub_crash_after_commit", 0.002):
+            self._crash()
+            await _never()
+        await self._hop()
+        if events:
+            self.on_commit(events)
+        return result
+
+    async def read(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        await self._hop()
+        with self.engine.connect().execution_options(only_looks=True) as connection:
+            result, _ = in_transaction(connection, lambda session: fn(session, *args, **kwargs))
+        await self._hop()
+        return result
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    async def _hop(self) -> None:
+        await asyncio.sleep(self._faults.rng.random() * HOP_SECONDS)
+
+
+async def _never() -> None:
+    """The process that awaits this is dead."""
+    await asyncio.get_running_loop().create_future()
+
+
+class MemoryStore:
+    """Objects in memory. It outlives the hub, as a disk does."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, bytes] = {}
+
+    def put(self, key: str, data: bytes | Iterable[bytes]) -> None:
+        self._objects[key] = data if isinstance(data, bytes) else b"".join(data)
+
+    def read(self, key: str, start: int, length: int) -> bytes:
+        data = self._objects.get(key)
+        if data is None or start + length > len(data):
+            raise ObjectMissing(key)
+        return data[start : start + length]
+
+    def settle(self, prefix: str) -> None:
+        """Memory is as durable as this world gets."""
+
+    def size(self, key: str) -> int | None:
+        data = self._objects.get(key)
+        return None if data is None else len(data)
+
+    def delete(self, *keys: str) -> None:
+        for key in keys:
+            self._objects.pop(key, None)
+
+    def list(self, prefix: str) -> list[Entry]:
+        return [Entry(key, len(self._objects[key])) for key in sorted(self._objects) if key.startswith(prefix)]
+
+    def sign_put(self, key: str, size_bytes: int, digest: str, expires_seconds: int) -> SignedPut:
+        return SignedPut(f"memory://{key}")
+
+    def sign_get(self, key: str, expires_seconds: int, filename: str | None = None) -> str:
+        return f"memory://{key}"
+
+
+class Ledger:
+    """What really ran, seen from outside: which attempt was started where, and how often."""
+
+    def __init__(self) -> None:
+        self.started: Counter[str] = Counter()
+        self.completed: list[str] = []
+
+
+class SimulatedProcess:
+    """A command in virtual time: `argv = (sim, seconds, exit code, log bytes)`."""
+
+    pid = 1
+    output_fd = -1
+
+    def __init__(self, command: Command, ledger: Ledger) -> None:
+        _, seconds, code, log_bytes = command.argv
+        self.attempt_id = command.folder.name
+        self._seconds = float(seconds)
+        self._code = int(code)
+        self.log = log_of(self.attempt_id, int(log_bytes))
+        self._ledger = ledger
+        self._stopped = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def wait(self) -> Exit:
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._stopped.wait()
+        except TimeoutError:
+            self._ledger.completed.append(self.attempt_id)
+            self.ended.set()
+            return Exit(self._code, None, "exited", 0.1, 1024)
+        self.ended.set()
+        return Exit(143, 15, "killed", 0.1, 1024)
+
+    async def stop(self, grace_seconds: float) -> None:
+        await asyncio.sleep(min(grace_seconds, 0.2))
+        self._stopped.set()
+
+    async def freeze(self) -> None:
+        pass
+
+    async def thaw(self) -> None:
+        pass
+
+
+def log_of(attempt_id: str, size: int) -> bytes:
+    """What an attempt of this id prints, to the byte."""
+    line = f"{attempt_id} says so\n".encode()
+    return (line * (size // len(line) + 1))[:size]
+
+
+class SimulatedOutput:
+    """The command's output, in a few pieces spread over its life."""
+
+    def __init__(self, process: SimulatedProcess) -> None:
+        self._process = process
+
+    def start(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        self._task = asyncio.create_task(self._tell(on_data, on_end))
+
+    async def _tell(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        log = self._process.log
+        step = len(log) // 4 + 1
+        for start in range(0, len(log), step):
+            on_data(log[start : start + step])
+            await asyncio.sleep(0.5)
+            if self._process.ended.is_set():
+                on_data(log[start + step :]) if start + step < len(log) else None
+                break
+        await self._process.ended.wait()
+        on_end()
+
+    def pause(self) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class SimulatedSandbox:
+    level = IsolationLevel.BUBBLEWRAP
+    soft_limits = False
+
+    def __init__(self, folder: Path, ledger: Ledger) -> None:
+        self.attempts_folder = folder
+        self._ledger = ledger
+
+    def adopt(self, folder: Path) -> None:
+        pass
+
+    def path_inside(self, folder: Path, relative: str) -> str:
+        return f"/job/{relative}"
+
+    async def start(self, command: Command) -> SimulatedProcess:
+        await asyncio.sleep(0.003)
+        process = SimulatedProcess(command, self._ledger)
+        self._ledger.started[process.attempt_id] += 1
+        return process
+
+    async def sweep(self) -> list[str]:
+        return []
+
+    async def close(self) -> None:
+        pass
+
+
+class Wire:
+    """One connection: ordered both ways like TCP. It may be cut at any moment, with or without the hub noticing."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self.up: deque[bytes] = deque()
+        self.down: deque[bytes] = deque()
+        self.agent_sees_end = False
+        self.hub_sees_end = False
+        self.cut = False
+        self.news = asyncio.Event()
+        self._last_due: dict[int, float] = {}
+
+    def break_now(self, *, hub_notices: bool) -> None:
+        """What is on the way is lost. A half-open connection: the hub goes on believing in it."""
+        self.cut = True
+        self.agent_sees_end = True
+        self.hub_sees_end = self.hub_sees_end or hub_notices
+        self._tell()
+
+    def carry(self, queue: deque[bytes], raw: bytes) -> None:
+        if self.cut:
+            return
+        loop = asyncio.get_running_loop()
+        delay = self._faults.rng.random() * 0.05
+        if self._faults.fires("slow_message", 0.01):
+            delay += self._faults.rng.random() * 5
+        due = max(loop.time() + delay, self._last_due.get(id(queue), 0.0))  # in order, as TCP is
+        self._last_due[id(queue)] = due
+        loop.call_at(due, self._arrive, queue, raw, context=Context())
+        if b'"sequence"' in raw and self._faults.fires("duplicate_message", 0.03):
+            loop.call_at(due, self._arrive, queue, raw, context=Context())
+
+    def _arrive(self, queue: deque[bytes], raw: bytes) -> None:
+        if not self.cut:
+            queue.append(raw)
+            self._tell()
+
+    def _tell(self) -> None:
+        news, self.news = self.news, asyncio.Event()
+        news.set()
+
+
+class AgentEnd:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def send(self, raw: bytes) -> None:
+        if self._wire.agent_sees_end:
+            raise LinkClosed("cut")
+        self._wire.carry(self._wire.up, raw)
+
+    async def receive(self) -> bytes:
+        while not self._wire.down:
+            if self._wire.agent_sees_end:
+                raise LinkClosed("cut")
+            await self._wire.news.wait()
+        return self._wire.down.popleft()
+
+    async def close(self) -> None:
+        self._wire.break_now(hub_notices=True)
+
+
+class HubEnd:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def receive(self) -> bytes:
+        while not self._wire.up:
+            if self._wire.hub_sees_end:
+                raise PipeClosed
+            await self._wire.news.wait()
+        return self._wire.up.popleft()
+
+    async def send(self, raw: bytes) -> None:
+        if self._wire.hub_sees_end:
+            raise PipeClosed
+        self._wire.carry(self._wire.down, raw)
+
+    async def close(self) -> None:
+        self._wire.break_now(hub_notices=True)
+
+
+class NoTransfer:
+    async def download(self, url: str, *, offset: int, sink: Any) -> None:
+        raise LinkUnavailable("nothing to download in this world")
+
+    async def upload(self, *args: Any, **kwargs: Any) -> None:
+        raise LinkUnavailable("nothing to upload in this world")
+
+
+def current_process() -> Process | None:
+    return CURRENT.get()

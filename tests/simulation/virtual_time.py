@@ -1,0 +1,114 @@
+"""An event loop in virtual time, with processes that can be killed.
+
+Nothing waits: when everything sleeps, the clock jumps to the next timer. Code that belongs to a simulated process (the
+hub, an agent) runs with that process in its context; a killed process runs not one more line, as after `kill -9` — no
+`finally`, no farewell. What it held on disk is all that its next start finds.
+"""
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine
+from contextvars import Context, ContextVar, copy_context
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(eq=False)
+class Process:
+    """Something that can die."""
+
+    name: str
+    alive: bool = True
+    asleep_until: float = 0.0
+    """A laptop's lid is closed until then: it runs nothing, and what was due happens on waking."""
+
+
+CURRENT: ContextVar[Process | None] = ContextVar("process", default=None)
+
+
+class Stuck(AssertionError):
+    """Everybody waits, and nothing will ever happen."""
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._virtual_now = 0.0
+        super().__init__(_JumpingSelector(self))
+        self.errors: list[dict[str, Any]] = []
+        self.set_exception_handler(lambda _loop, context: self.errors.append(context))
+        self._kept: list[asyncio.Task[Any]] = []
+        """Every task there was: one of a dead process that is collected would be closed, and its `finally` run."""
+        self.set_task_factory(self._make_task)
+
+    def _make_task(
+        self, _loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], context: Context | None = None
+    ) -> asyncio.Task[Any]:
+        task: asyncio.Task[Any] = asyncio.Task(work, loop=self, context=context)
+        self._kept.append(task)
+        return task
+
+    def time(self) -> float:
+        return self._virtual_now
+
+    def advance(self, seconds: float) -> None:
+        self._virtual_now += seconds
+
+    def call_soon(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        context = copy_context() if context is None else context
+        return super().call_soon(self._step, context.get(CURRENT), callback, args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        context = copy_context() if context is None else context
+        return super().call_at(when, self._step, context.get(CURRENT), callback, args, context=context)
+
+    def _step(self, process: Process | None, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+        if process is not None:
+            if not process.alive:
+                return
+            if process.asleep_until > self._virtual_now:
+                super().call_at(process.asleep_until, self._step, process, callback, args, context=copy_context())
+                return
+        callback(*args)
+
+
+class _JumpingSelector(selectors.DefaultSelector):  # type: ignore[valid-type,misc]
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready: list[tuple[selectors.SelectorKey, int]] = super().select(0)
+        if ready:
+            return ready
+        if timeout is None:
+            raise Stuck("nobody has anything left to do")
+        self._loop.advance(max(0.0, timeout))
+        return []
+
+
+class VirtualClock:
+    """A process's clocks: elapsed time runs through sleep, wall time may be wrong and may jump."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self.wall_error_seconds = 0.0
+
+    def now(self) -> datetime:
+        return EPOCH + timedelta(seconds=self._loop.time() + self.wall_error_seconds)
+
+    def monotonic(self) -> float:
+        return self._loop.time()
+
+
+def spawn(loop: VirtualLoop, process: Process, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """Start work as part of a process: whatever it starts belongs to the process too."""
+    context = copy_context()
+    context.run(CURRENT.set, process)
+    return loop.create_task(work, context=context)
