@@ -36,7 +36,7 @@ def test_offer_is_run_logged_and_finished(tmp_path):
         assert [update.state for update in hub.updates[attempt_id]] == ["running"]
         await hub.until(lambda: not running.agent.status()["attempts"])
         await hub.until(lambda: not running.job_folders)
-        assert [path.name for path in running.home.journal.iterdir()] == ["seen"]
+        assert [path.name for path in running.home.journal.iterdir()] == ["journal"]
 
     story(tmp_path, tell)
 
@@ -105,7 +105,7 @@ def test_refused_attempt_is_killed_and_forgotten(tmp_path):
         assert not alive(pid)
         assert attempt_id not in hub.receipts
         await hub.until(lambda: not running.job_folders)
-        assert [path.name for path in running.home.journal.iterdir()] == ["seen"]
+        assert [path.name for path in running.home.journal.iterdir()] == ["journal"]
 
     story(tmp_path, tell)
 

@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import random
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from support.fake_hub import FakeHub, Node
 
@@ -19,7 +20,14 @@ from computepool.agent.sandbox import ProcessSandbox, Sandbox
 from computepool.agent.transfer import HttpTransfer
 from computepool.protocol.capacity import Capacity
 
+P = ParamSpec("P")
+T = TypeVar("T")
 CAPACITY = Capacity(cpus=4.0, memory_bytes=4 * 1024**3, disk_bytes=10 * 1024**3)
+
+
+async def offload_inline(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """For virtual time: nothing leaves the event loop."""
+    return function(*args, **kwargs)
 
 
 def enrolled_home(hub: FakeHub, folder: Path) -> tuple[AgentHome, Node]:
@@ -47,7 +55,8 @@ class Running:
 
     @property
     def job_folders(self) -> list[Path]:
-        return [path for sandbox in self.sandboxes for path in sandbox.attempts_folder.iterdir()]
+        places = [sandbox.attempts_folder for sandbox in self.sandboxes]
+        return [path for place in places for path in place.iterdir() if path.name.startswith("attempt_")]
 
     async def die(self) -> None:
         """As `kill -9` would: nothing is told, nothing is tidied up."""

@@ -88,6 +88,7 @@ class Line:
         self.kind = kind
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.node: Node | None = None
+        self.news = asyncio.Event()
         self.closed = False
         self._hello: Hello | None = None
         self._nonce = secrets.token_hex(16)
@@ -95,11 +96,13 @@ class Line:
     def say(self, message: Wire) -> None:
         if not self.closed:
             self.queue.put_nowait(message.to_bytes())
+            self.news.set()
 
     def close(self) -> None:
         if not self.closed:
             self.closed = True
             self.queue.put_nowait(None)
+            self.news.set()
             if self.node is not None and self.node.line is self:
                 self.node.line = None
 
@@ -159,6 +162,12 @@ class PollSession:
     accepted: int = 0
     first: int = 0
     pending: list[str] = field(default_factory=list)
+
+    def collect(self) -> None:
+        while not self.line.queue.empty():
+            raw = self.line.queue.get_nowait()
+            if raw is not None:
+                self.pending.append(raw.decode())
 
 
 class FakeHub:
@@ -299,15 +308,21 @@ class FakeHub:
                 await asyncio.wait_for(writer, 1)
 
     async def _poll(self, request: Request) -> Response:
-        body = await request.body()
+        reply = await self.poll(await request.body(), request.headers[POLL_SIGNATURE_HEADER])
+        if self.lose_poll_replies > 0:
+            self.lose_poll_replies -= 1
+            return Response(status_code=502)
+        return Response(reply.to_bytes())
+
+    async def poll(self, body: bytes, signature: str) -> PollReply:
         poll = PollRequest.model_validate_json(body)
         node = self.nodes[poll.node_id]
-        signed = Signed(type=POLL, key_id="node", body=body.decode(), signature=request.headers[POLL_SIGNATURE_HEADER])
+        signed = Signed(type=POLL, key_id="node", body=body.decode(), signature=signature)
         verify(signed, POLL, {"node": load_public_key(node.sign_key)})
         session = self._polls.get(poll.session)
         if session is None:
             if poll.start or poll.received:
-                return Response(PollReply(accepted=0, start=0, closed=True).to_bytes())
+                return PollReply(accepted=0, start=0, closed=True)
             session = self._polls[poll.session] = PollSession(Line(self, "long_poll"))
         for index, message in enumerate(poll.messages, start=poll.start):
             if index == session.accepted:
@@ -316,29 +331,21 @@ class FakeHub:
         await self._notify()
         del session.pending[: max(0, poll.received - session.first)]
         session.first = max(session.first, poll.received)
-        await self._fill(session, poll.wait_seconds)
-        if self.lose_poll_replies > 0:
-            self.lose_poll_replies -= 1
-            return Response(status_code=502)
-        closed = session.line.closed and session.line.queue.empty()
-        reply = PollReply(
-            accepted=session.accepted, start=session.first, messages=tuple(session.pending), closed=closed
+        session.collect()
+        if not session.pending and poll.wait_seconds:
+            session.line.news.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(poll.wait_seconds):
+                    while not session.pending and not session.line.closed:
+                        await session.line.news.wait()
+                        session.line.news.clear()
+                        session.collect()
+        return PollReply(
+            accepted=session.accepted,
+            start=session.first,
+            messages=tuple(session.pending),
+            closed=session.line.closed and not session.pending,
         )
-        return Response(reply.to_bytes())
-
-    async def _fill(self, session: PollSession, wait_seconds: float) -> None:
-        """Until there is something to say, or the wait is over."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(wait_seconds if not session.pending else 0):
-                while True:
-                    if not session.line.queue.empty() or not session.pending:
-                        raw = session.line.queue.get_nowait() if not session.line.queue.empty() else None
-                        if raw is not None:
-                            session.pending.append(raw.decode())
-                            continue
-                    if session.pending or session.line.closed:
-                        return
-                    await asyncio.sleep(0.005)
 
     async def _enroll(self, request: Request) -> Response:
         enrol = EnrolRequest.model_validate_json(await request.body())

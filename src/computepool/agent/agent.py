@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from computepool.agent.clock import Clock, HubTime
+from computepool.agent.folders import JobFolders
 from computepool.agent.home import AgentHome, Identity, NodeRecord
 from computepool.agent.inputs import InputCache
 from computepool.agent.journal import Journal
@@ -76,6 +77,7 @@ class Agent:
             offload=parts.offload,
             sandboxes=parts.sandboxes,
             journal=Journal(parts.home.journal),
+            folders=JobFolders(parts.offload),
             cache=InputCache(parts.home.cache, parts.transfer, parts.offload),
             transfer=parts.transfer,
             outgoing=self._outgoing,

@@ -65,7 +65,8 @@ class NodeRecord(_Stored):
         """The same record with one more pinned key, the hub's next."""
         if key.key_id in self.trusted_keys:
             return self
-        return self.model_copy(update={"hub_keys": (*self.hub_keys, key)})
+        # Not a copy of the object: that would bring the cached keys along.
+        return NodeRecord.model_validate(self.model_dump() | {"hub_keys": (*self.hub_keys, key)})
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,23 @@
-"""What an agent that is started again after `kill -9` or a power cut must know. Flat files in `journal/`:
+"""What an agent that is started again after `kill -9` or a power cut must know: one file, only ever appended to.
 
-    <attempt>.lease   the signed manifest, and where it was run; written before the command starts
-    <attempt>.log     its log, see spool.py
-    <attempt>.ended   how it ended; written before anybody is told
-    seen              every manifest that was accepted and could still be replayed
+    L attempt until {…}   accepted: the signed manifest, and where it runs; written before the command starts
+    E attempt {…}         how it ended; written before anybody is told
+    F attempt             the hub has it all: forget it
+    S attempt until       accepted once, and replayable until then
 
-Nothing is synced: a killed agent loses nothing of the page cache, and after a power cut an attempt without its files
-is one that the hub is told is gone, or that it misses in the agent's proof.
+A few writes to an open file cost a job far less than files of its own. Nothing is synced: a killed agent loses nothing
+of the page cache, and an attempt that a power cut wiped out is one that the hub misses in the agent's proof.
 """
 
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from computepool.agent.home import write_atomically
 from computepool.agent.spool import SealedLog
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.model import Wire
@@ -28,8 +26,8 @@ from computepool.protocol.signing import Signed
 from computepool.protocol.states import IsolationLevel
 
 SEEN_MARGIN_SECONDS = 600.0
-"""Kept beyond the manifest's own expiry, for a hub whose clock was set back."""
-SEEN_COMPACT_LINES = 20_000
+"""Remembered beyond the manifest's own expiry, for a hub whose clock was set back."""
+COMPACT_BYTES = 8 * 1024 * 1024
 
 
 class Lease(Wire):
@@ -67,100 +65,144 @@ class Leftover:
     ended: Ended | None
 
 
+@dataclass
+class _Lines:
+    """The lines of an attempt that is not yet forgotten."""
+
+    lease: bytes
+    ended: bytes | None = None
+
+
 class Journal:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._seen_path = folder / "seen"
+        self._path = folder / "journal"
+        self._fd = -1
+        self._size = 0
+        self._compact_at = COMPACT_BYTES
+        self._live: dict[str, _Lines] = {}
         self._seen: dict[str, float] = {}
-        self._seen_fd = -1
-        self._seen_lines = 0
-
-    # ── attempts ──
 
     def log_path(self, attempt_id: str) -> Path:
         return self._folder / f"{attempt_id}.log"
 
-    def write_lease(self, attempt_id: str, lease: Lease) -> None:
-        _write(self._folder / f"{attempt_id}.lease", lease.to_bytes())
-
-    def write_ended(self, attempt_id: str, ended: Ended) -> None:
-        _write(self._folder / f"{attempt_id}.ended", ended.to_bytes())
-
-    def forget(self, attempt_id: str) -> None:
-        for suffix in (".lease", ".ended"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{self._folder}/{attempt_id}{suffix}")  # noqa: PTH108 - on the way of every job
-
-    def leftovers(self) -> Iterator[Leftover]:
-        """What earlier runs of the agent left. A lease that cannot be read is removed: nobody can finish it."""
-        for path in sorted(self._folder.glob("*.lease")):
-            try:
-                lease = Lease.model_validate_json(path.read_bytes())
-                # It was verified when it was accepted, and only this user may write here.
-                manifest = Manifest.model_validate_json(lease.manifest.body)
-            except (OSError, ValidationError):
-                path.unlink(missing_ok=True)
-                continue
-            yield Leftover(path.stem, lease, manifest, self._read_ended(path.stem))
-
-    def _read_ended(self, attempt_id: str) -> Ended | None:
-        try:
-            return Ended.model_validate_json((self._folder / f"{attempt_id}.ended").read_bytes())
-        except (OSError, ValidationError):
-            return None
-
-    def sweep_strays(self) -> None:
-        """Remove logs and results whose lease is gone."""
-        for path in self._folder.iterdir():
-            if path.suffix in {".log", ".tail", ".ended"} and not path.with_suffix(".lease").exists():
-                path.unlink(missing_ok=True)
-
-    # ── replays ──
-
-    def open_seen(self, now: datetime) -> None:
-        """Load what was accepted before; forget what expired."""
-        self._seen = {}
-        with contextlib.suppress(FileNotFoundError):
-            for line in self._seen_path.read_text(errors="replace").splitlines():
-                parts = line.split(" ")
-                with contextlib.suppress(ValueError, IndexError):
-                    self._seen[parts[0]] = float(parts[1])
-        self._compact(now)
+    # ── writing ──
 
     def has_seen(self, attempt_id: str) -> bool:
         return attempt_id in self._seen
 
-    def mark_seen(self, attempt_id: str, expires_at: datetime) -> None:
-        """Before anything of the manifest is run: from here on, the same manifest is a replay. May raise OSError."""
-        until = expires_at.timestamp() + SEEN_MARGIN_SECONDS
-        self._seen[attempt_id] = until
-        if self._seen_fd < 0:
-            self._seen_fd = os.open(self._seen_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        os.write(self._seen_fd, f"{attempt_id} {until:.0f}\n".encode())
-        self._seen_lines += 1
+    def note_seen(self, attempt_id: str, expires_at: datetime) -> None:
+        """From here on the same manifest is a replay. In memory, until its lease or its refusal is written."""
+        self._seen[attempt_id] = expires_at.timestamp() + SEEN_MARGIN_SECONDS
 
-    def prune_seen(self, now: datetime) -> None:
-        if self._seen_lines > SEEN_COMPACT_LINES:
+    def write_lease(self, attempt_id: str, lease: Lease) -> None:
+        """Raises OSError when the disk is full; then nothing was written, and nothing may be run."""
+        line = b"L %s %d %s\n" % (attempt_id.encode(), self._seen.get(attempt_id, 0), lease.to_bytes())
+        self._append(line)
+        self._live[attempt_id] = _Lines(line)
+
+    def write_refusal(self, attempt_id: str) -> None:
+        self._append(_seen_line(attempt_id, self._seen.get(attempt_id, 0)))
+
+    def write_ended(self, attempt_id: str, ended: Ended) -> None:
+        line = b"E %s %s\n" % (attempt_id.encode(), ended.to_bytes())
+        self._append(line)
+        if attempt_id in self._live:
+            self._live[attempt_id].ended = line
+
+    def forget(self, attempt_id: str) -> None:
+        if self._live.pop(attempt_id, None) is not None:
+            with contextlib.suppress(OSError):
+                self._append(b"F %s\n" % attempt_id.encode())
+
+    def _append(self, line: bytes) -> None:
+        if self._fd < 0:
+            self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._size = os.fstat(self._fd).st_size
+        if os.write(self._fd, line) != len(line):
+            # A half line would swallow the next one.
+            os.ftruncate(self._fd, self._size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+        self._size += len(line)
+
+    # ── reading ──
+
+    def load(self, now: datetime) -> list[Leftover]:
+        """What earlier runs of the agent left; whatever cannot be read is dropped."""
+        self.close()
+        self._live.clear()
+        self._seen.clear()
+        with contextlib.suppress(FileNotFoundError):
+            for line in self._path.read_bytes().splitlines(keepends=True):
+                with contextlib.suppress(ValueError, IndexError):
+                    self._replay(line)
+        leftovers = [left for left in map(self._leftover, list(self._live)) if left is not None]
+        self._compact(now)
+        return leftovers
+
+    def _replay(self, line: bytes) -> None:
+        if not line.endswith(b"\n"):
+            raise ValueError("torn")
+        kind, attempt_id, *rest = line.rstrip(b"\n").split(b" ", 3 if line.startswith(b"L") else 2)
+        name = attempt_id.decode()
+        match kind:
+            case b"L":
+                self._seen[name] = float(rest[0])
+                self._live[name] = _Lines(line)
+            case b"E":
+                if name in self._live:
+                    self._live[name].ended = line
+            case b"F":
+                self._live.pop(name, None)
+            case b"S":
+                self._seen[name] = float(rest[0])
+
+    def _leftover(self, attempt_id: str) -> Leftover | None:
+        lines = self._live[attempt_id]
+        try:
+            lease = Lease.model_validate_json(lines.lease.split(b" ", 3)[3])
+            # It was verified when it was accepted, and only this user may write here.
+            manifest = Manifest.model_validate_json(lease.manifest.body)
+        except ValidationError:
+            del self._live[attempt_id]
+            return None
+        ended = None
+        if lines.ended is not None:
+            with contextlib.suppress(ValidationError):
+                ended = Ended.model_validate_json(lines.ended.split(b" ", 2)[2])
+        return Leftover(attempt_id, lease, manifest, ended)
+
+    def tidy(self, now: datetime) -> None:
+        """Now and then: keep the file small."""
+        if self._size > self._compact_at:
             with contextlib.suppress(OSError):
                 self._compact(now)
 
     def _compact(self, now: datetime) -> None:
         limit = now.timestamp()
-        self._seen = {attempt_id: until for attempt_id, until in self._seen.items() if until > limit}
+        self._seen = {name: until for name, until in self._seen.items() if until > limit}
+        lines = [_seen_line(name, until) for name, until in self._seen.items() if name not in self._live]
+        for attempt in self._live.values():
+            lines += [attempt.lease, attempt.ended or b""]
+        fresh = self._path.with_suffix(".new")
+        fresh.write_bytes(b"".join(lines))
+        fresh.chmod(0o600)
         self.close()
-        write_atomically(self._seen_path, "".join(f"{i} {t:.0f}\n" for i, t in self._seen.items()).encode())
-        self._seen_lines = len(self._seen)
+        fresh.replace(self._path)
+        self._size = sum(map(len, lines))
+        self._compact_at = self._size + COMPACT_BYTES
+
+    def sweep_strays(self) -> None:
+        """Remove logs whose attempt is forgotten."""
+        for path in self._folder.iterdir():
+            if path.suffix in {".log", ".tail"} and path.stem not in self._live:
+                path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        if self._seen_fd >= 0:
-            os.close(self._seen_fd)
-            self._seen_fd = -1
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
-def _write(path: Path, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        if os.write(fd, data) != len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    finally:
-        os.close(fd)
+def _seen_line(attempt_id: str, until: float) -> bytes:
+    return b"S %s %d\n" % (attempt_id.encode(), until)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from computepool.agent.placement import OUTPUT, WORK
+from computepool.protocol.messages import UPLOAD_PART_BYTES
 from computepool.protocol.receipt import OutputRef
 
 MAX_FILES = 5_000
@@ -45,6 +46,8 @@ class Collected:
     """Where it lies in the job's folder."""
     size_bytes: int
     digest: str
+    part_digests: tuple[str, ...] = ()
+    """Of each part that is uploaded, where there is more than one."""
 
     @property
     def ref(self) -> OutputRef:
@@ -213,13 +216,21 @@ class _Walk:
 
 
 def _hashed(root: int, place: str, path: str) -> Collected:
-    digest = hashlib.sha256()
+    whole, part = hashlib.sha256(), hashlib.sha256()
     size = 0
+    parts: list[str] = []
     with _open_file(root, place) as file:
+        # A part's size is a whole number of pieces, and short reads happen only at a file's end.
         while piece := file.read(_PIECE_BYTES):
-            digest.update(piece)
+            whole.update(piece)
+            part.update(piece)
             size += len(piece)
-    return Collected(path, place, size, f"sha256:{digest.hexdigest()}")
+            if size % UPLOAD_PART_BYTES == 0:
+                parts.append(f"sha256:{part.hexdigest()}")
+                part = hashlib.sha256()
+    if size % UPLOAD_PART_BYTES:
+        parts.append(f"sha256:{part.hexdigest()}")
+    return Collected(path, place, size, f"sha256:{whole.hexdigest()}", tuple(parts) if len(parts) > 1 else ())
 
 
 def _open_file(root: int, place: str) -> BinaryIO:
@@ -232,7 +243,7 @@ def _open_file(root: int, place: str) -> BinaryIO:
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise OutputsRefused(f"the output {place!r} is not a regular file")
-    return os.fdopen(fd, "rb", buffering=0)
+    return os.fdopen(fd, "rb")
 
 
 @contextlib.contextmanager

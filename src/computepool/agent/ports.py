@@ -4,7 +4,7 @@ Real ones: `link.failover.Connections`, `transfer.HttpTransfer`, `output.PipeOut
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, BinaryIO, ParamSpec, Protocol, TypeVar
 
@@ -56,8 +56,10 @@ class Transfer(Protocol):
         """Everything from `offset` on; a server that cannot do ranges makes it begin at 0 again."""
         ...
 
-    async def upload(self, url: str, file: BinaryIO, *, offset: int, size_bytes: int) -> None:
-        """Put that part of the file, raw."""
+    async def upload(
+        self, url: str, file: BinaryIO, *, offset: int, size_bytes: int, headers: Mapping[str, str]
+    ) -> None:
+        """Put that part of the file, raw, with these headers."""
         ...
 
 

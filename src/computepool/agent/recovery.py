@@ -25,8 +25,7 @@ async def recover(supervisor: "Supervisor", shop: Workshop) -> None:
         for what in await sandbox.sweep():
             log.warning("sandbox.swept", extra={"what": what})
     now = shop.hub_time.now()
-    shop.journal.open_seen(now)
-    for leftover in shop.journal.leftovers():
+    for leftover in shop.journal.load(now):
         attempt = _attempt_of(shop, leftover)
         supervisor.adopt(attempt)
         age = (now - leftover.lease.accepted_at).total_seconds()

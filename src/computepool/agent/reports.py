@@ -8,7 +8,8 @@ Report = Update | Finished | Gone
 
 RECOVERED_SEQUENCE = 1_000
 """An agent that was restarted does not know how far it had counted; no attempt has this many reports."""
-GONE_SEQUENCE = 1_000_000
+GONE_SEQUENCE = 0
+"""The last word about an attempt; nothing else is pending beside it."""
 
 
 class Reports:

@@ -5,8 +5,8 @@ exactly what a restarted agent would find.
 """
 
 import asyncio
+import contextlib
 import logging
-import os
 from pathlib import Path
 
 from computepool.agent.archive import ArchiveRefused, extract
@@ -16,7 +16,7 @@ from computepool.agent.finishing import finish
 from computepool.agent.inputs import InputFailed
 from computepool.agent.journal import Ended, Lease
 from computepool.agent.logs import LogIntake
-from computepool.agent.placement import CHECKPOINT, OUTPUT, WORK, choose_sandbox, job_environment, limits_of
+from computepool.agent.placement import WORK, choose_sandbox, job_environment, limits_of
 from computepool.agent.sandbox.interface import Command, Exit, Process, Sandbox, SandboxError
 from computepool.agent.workshop import Workshop
 from computepool.protocol.receipt import EndReason
@@ -63,10 +63,12 @@ async def run_attempt(shop: Workshop, attempt: Attempt) -> None:
     await _hand_over(shop, attempt, ended)
 
 
-async def decline(shop: Workshop, attempt: Attempt, reason: EndReason, detail: str) -> None:
+async def decline(shop: Workshop, attempt: Attempt, detail: str) -> None:
     """An offer that is not taken still gets a receipt that says why."""
     log.info("attempt.declined", extra={"attempt_id": attempt.id, "reason": detail})
-    await _hand_over(shop, attempt, _unstarted(shop, attempt, reason, detail))
+    with contextlib.suppress(OSError):
+        shop.journal.write_refusal(attempt.id)
+    await _hand_over(shop, attempt, _unstarted(shop, attempt, EndReason.DECLINED, detail))
 
 
 async def _hand_over(shop: Workshop, attempt: Attempt, ended: Ended) -> None:
@@ -93,8 +95,8 @@ async def _until_ended(shop: Workshop, attempt: Attempt) -> Ended:
         accepted_at=shop.hub_time.now(),
     )
     shop.journal.write_lease(attempt.id, lease)
-    _make_folders(folder)
     attempt.folder = str(folder)
+    shop.folders.take(sandbox, attempt.id)
     if manifest.bundle is not None:
         await _prepare(shop, attempt, sandbox, folder)
     command = Command(
@@ -123,12 +125,6 @@ def _sandbox_for(shop: Workshop, attempt: Attempt) -> Sandbox:
         has = ", ".join(sandbox.level for sandbox in shop.sandboxes) or "nothing"
         raise Unstarted(EndReason.DECLINED, f"isolation {manifest.isolation} or better is asked, this node has {has}")
     return sandbox
-
-
-def _make_folders(folder: Path) -> None:
-    os.mkdir(folder, 0o700)  # noqa: PTH102 - on the way of every job
-    for name in (WORK, OUTPUT, CHECKPOINT):
-        os.mkdir(f"{folder}/{name}", 0o755)  # noqa: PTH102
 
 
 async def _prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Path) -> None:

@@ -16,6 +16,8 @@ from computepool.protocol.model import Wire
 
 LOG_LIMIT_BYTES = 1_000_000_000
 """Of one attempt: what the hub keeps at most."""
+MARKER_BYTES = 128
+"""Kept free for the line that says what is missing."""
 _READ_BYTES = 1024 * 1024
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -45,7 +47,7 @@ class LogSpool:
         self._path = path
         self._tail_path = path.with_suffix(".tail")
         self._head_limit = limit_bytes // 2
-        self._ring_bytes = limit_bytes - self._head_limit
+        self._ring_bytes = limit_bytes - self._head_limit - MARKER_BYTES
         self._head_fd = self._tail_fd = -1
         self._has_files = False
         self._head = 0

@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
-from computepool.agent.janitor import Janitor
 from computepool.agent.link.handshake import proof_state
 from computepool.agent.logs import LogSender
 from computepool.agent.placement import is_safe_id, why_no_room
@@ -55,7 +54,6 @@ class Supervisor:
         self._shop = shop
         self._save_node = save_node
         self._attempts: dict[str, Attempt] = {}
-        self._janitor = Janitor(shop)
         self._idle = asyncio.Event()
         self._idle.set()
         self.on_idle: Callable[[], None] = lambda: None
@@ -94,7 +92,7 @@ class Supervisor:
         if stream_id != self.stream_id:
             self.stream_id = stream_id
             self.cursor = 0
-        self._gap_at = None
+            self._gap_at = None
 
     def say_everything_again(self) -> None:
         """On a new line, in order: whatever the hub has not acknowledged."""
@@ -162,10 +160,14 @@ class Supervisor:
         except (SignatureRefused, ValidationError) as error:
             log.warning("manifest.refused", extra={"number": offer.number, "reason": str(error).splitlines()[0]})
             return
-        if manifest.attempt_id in self._attempts or shop.journal.has_seen(manifest.attempt_id):
+        if manifest.attempt_id in self._attempts:
             log.info("manifest.repeated", extra={"attempt_id": manifest.attempt_id})
-            return
-        self._accept(offer, manifest)
+        elif shop.journal.has_seen(manifest.attempt_id):
+            # Run once and over, whatever the hub thinks: never run twice, and never waited for either.
+            log.warning("manifest.replayed", extra={"attempt_id": manifest.attempt_id})
+            shop.outgoing.put(_gone_message(manifest.attempt_id, manifest.fence, "this node had it and has it no more"))
+        else:
+            self._accept(offer, manifest)
 
     def _accept(self, offer: Offer, manifest: Manifest) -> None:
         shop = self._shop
@@ -179,14 +181,10 @@ class Supervisor:
         )
         taken = [other.manifest.grant for other in self._attempts.values() if other.takes_room]
         self.adopt(attempt)
+        shop.journal.note_seen(manifest.attempt_id, manifest.expires_at)
         problem = self._why_not(manifest, taken)
-        try:
-            shop.journal.mark_seen(manifest.attempt_id, manifest.expires_at)
-        except OSError as error:
-            self.start(attempt, decline(shop, attempt, EndReason.NODE_DISK, f"the node's disk: {error.strerror}"))
-            return
         if problem is not None:
-            self.start(attempt, decline(shop, attempt, EndReason.DECLINED, problem))
+            self.start(attempt, decline(shop, attempt, problem))
         else:
             self.start(attempt, run_attempt(shop, attempt))
 
@@ -259,14 +257,19 @@ class Supervisor:
 
     def _gone(self, attempt: Attempt, reason: str) -> None:
         self.tell_gone(attempt, reason)
-        self._janitor.clear_folder(attempt)
+        self._clear_folder(attempt)
+
+    def _clear_folder(self, attempt: Attempt) -> None:
+        if attempt.folder is not None:
+            self._shop.folders.give_back(attempt.folder)
+            attempt.folder = None
 
     def tell_gone(self, attempt: Attempt, reason: str) -> None:
         attempt.gone = True
         attempt.uploading = None
         attempt.log.close()
         attempt.over_at = self._shop.clock.monotonic()
-        gone = Gone(attempt_id=attempt.id, fence=attempt.manifest.fence, sequence=GONE_SEQUENCE, reason=reason)
+        gone = _gone_message(attempt.id, attempt.manifest.fence, reason)
         attempt.reports.only(gone, attempt.over_at)
         self._shop.outgoing.put(gone)
         log.info("attempt.gone", extra={"attempt_id": attempt.id, "reason": reason})
@@ -275,7 +278,9 @@ class Supervisor:
         """The hub has all of it, or wants none of it."""
         if self._attempts.pop(attempt.id, None) is not None:
             attempt.log.close()
-            self._janitor.remove(attempt)
+            self._shop.journal.forget(attempt.id)
+            attempt.spool.remove()
+            self._clear_folder(attempt)
             if not self._attempts:
                 self._idle.set()
                 self.on_idle()
@@ -303,11 +308,15 @@ class Supervisor:
                 self._shop.outgoing.put(report)
             if not attempt.gone:
                 attempt.log.rewind_if_stale()
-        self._shop.journal.prune_seen(self._shop.hub_time.now())
+        self._shop.journal.tidy(self._shop.hub_time.now())
 
     async def recover(self) -> None:
-        await recover(self, self._shop)
-        await self._janitor.sweep(attempt.folder for attempt in self.attempts)
+        shop = self._shop
+        await recover(self, shop)
+        kept = [attempt.folder for attempt in self.attempts if attempt.folder is not None]
+        await shop.folders.begin(shop.sandboxes, kept)
+        shop.journal.sweep_strays()
+        shop.cache.clear_partial()
 
     async def close(self) -> None:
         """Stop looking after attempts. Nothing is told or written: this is also how an agent dies in a simulation."""
@@ -318,8 +327,12 @@ class Supervisor:
         for attempt in self.attempts:
             attempt.log.close()
             attempt.spool.close()
-        await self._janitor.close()
+        await self._shop.folders.close()
         self._shop.journal.close()
+
+
+def _gone_message(attempt_id: str, fence: int, reason: str) -> Gone:
+    return Gone(attempt_id=attempt_id, fence=fence, sequence=GONE_SEQUENCE, reason=reason)
 
 
 class CommandsMissing(Exception):

@@ -1,7 +1,7 @@
 """Downloads and uploads over HTTP, with one client for all of them, made when the first is needed."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urljoin
 
@@ -52,7 +52,9 @@ class HttpTransfer:
         except httpx.HTTPError as error:
             raise TransferFailed(f"the download broke off: {type(error).__name__} {error}", retry=True) from None
 
-    async def upload(self, url: str, file: BinaryIO, *, offset: int, size_bytes: int) -> None:
+    async def upload(
+        self, url: str, file: BinaryIO, *, offset: int, size_bytes: int, headers: Mapping[str, str]
+    ) -> None:
         import httpx
 
         async def pieces() -> AsyncIterator[bytes]:
@@ -64,9 +66,10 @@ class HttpTransfer:
                 sent += len(piece)
                 yield piece
 
-        headers = {"Content-Length": str(size_bytes), "Content-Type": "application/octet-stream"}
+        # The length first: without it the body would be sent in chunks, which stores refuse.
+        sent = {"Content-Length": str(size_bytes), **headers}
         try:
-            response = await self._http().put(self._absolute(url), content=pieces(), headers=headers)
+            response = await self._http().put(self._absolute(url), content=pieces(), headers=sent)
         except httpx.HTTPError as error:
             raise TransferFailed(f"the upload broke off: {type(error).__name__} {error}", retry=True) from None
         if not response.is_success:

@@ -13,6 +13,9 @@ from computepool.protocol.messages import UploadFile, UploadGrant, UploadTarget
 log = logging.getLogger(__name__)
 
 FILES_PER_REQUEST = 64
+REQUEST_LIMIT_BYTES = 1024 * 1024
+"""Of one request: large files have many parts, each with its digest."""
+_DIGEST_BYTES = 80
 TRIES_PER_URL = 3
 ROUNDS = 30
 """URLs expire and uplinks are slow: so often new ones are asked for before the node gives up."""
@@ -37,13 +40,21 @@ class Uploads:
         """By path: how many parts are there already, of which size."""
 
     async def put_all(self, files: Sequence[Collected]) -> None:
-        for start in range(0, len(files), FILES_PER_REQUEST):
-            await self._put_batch(list(files[start : start + FILES_PER_REQUEST]))
+        batch: list[Collected] = []
+        size = 0
+        for file in files:
+            announced = len(file.path.encode()) + _DIGEST_BYTES * (2 + len(file.part_digests))
+            if batch and (len(batch) == FILES_PER_REQUEST or size + announced > REQUEST_LIMIT_BYTES):
+                await self._put_batch(batch)
+                batch, size = [], 0
+            batch.append(file)
+            size += announced
+        if batch:
+            await self._put_batch(batch)
 
     async def _put_batch(self, files: list[Collected]) -> None:
         for round_number in range(ROUNDS):
-            asked = tuple(UploadFile(path=f.path, size_bytes=f.size_bytes, digest=f.digest) for f in files)
-            grant = await self._ask(asked)
+            grant = await self._ask(tuple(_announced(file) for file in files))
             if grant.refused is not None:
                 raise OutputsRefused(grant.refused)
             targets = {target.path: target for target in grant.targets}
@@ -67,17 +78,23 @@ class Uploads:
             done = 0
         with open_collected(self._folder, file) as opened:
             for number in range(done, len(target.urls)):
-                offset = number * target.part_bytes
-                size = max(0, min(target.part_bytes, file.size_bytes - offset))
-                await self._put_part(target.urls[number], opened, offset, size)
+                if target.urls[number]:
+                    await self._put_part(opened, file.size_bytes, target, number)
                 self._done_parts[file.path] = (number + 1, target.part_bytes)
 
-    async def _put_part(self, url: str, file: BinaryIO, offset: int, size: int) -> None:
+    async def _put_part(self, file: BinaryIO, size_bytes: int, target: UploadTarget, number: int) -> None:
+        offset = number * target.part_bytes
+        size = max(0, min(target.part_bytes, size_bytes - offset))
+        headers = target.headers[number] if number < len(target.headers) else {}
         for attempt in range(TRIES_PER_URL):
             try:
-                await self._transfer.upload(url, file, offset=offset, size_bytes=size)
+                await self._transfer.upload(target.urls[number], file, offset=offset, size_bytes=size, headers=headers)
                 return
             except TransferFailed as error:
                 if not error.retry or attempt == TRIES_PER_URL - 1:
                     raise
             await asyncio.sleep(RETRY_SECONDS * 2**attempt)
+
+
+def _announced(file: Collected) -> UploadFile:
+    return UploadFile(path=file.path, size_bytes=file.size_bytes, digest=file.digest, part_digests=file.part_digests)

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from computepool.agent.attempt import Attempt
 from computepool.agent.clock import Clock, HubTime
+from computepool.agent.folders import JobFolders
 from computepool.agent.home import Identity, NodeRecord
 from computepool.agent.inputs import InputCache
 from computepool.agent.journal import Journal
@@ -32,6 +32,7 @@ class Workshop:
     offload: Offload
     sandboxes: Sequence[Sandbox]
     journal: Journal
+    folders: JobFolders
     cache: InputCache
     transfer: Transfer
     outgoing: Outgoing
@@ -42,10 +43,6 @@ class Workshop:
 
     def devices_for(self, gpus: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(device for gpu in gpus for device in self.gpu_devices.get(gpu, ())))
-
-    def job_folders(self) -> list[Path]:
-        """Where sandboxes keep the folders of jobs."""
-        return list(dict.fromkeys(sandbox.attempts_folder for sandbox in self.sandboxes))
 
     def tell(self, attempt: Attempt, state: ToldState, isolation: IsolationLevel | None = None) -> None:
         """Report a state. Each costs the hub a transaction, so only those that mean something are told."""

@@ -1,0 +1,132 @@
+"""The folders that jobs work in: made ahead of time, so that a job does not wait for it, and removed behind its back.
+
+Each is made new and used once. What a job did to its folder, in rights and attributes too, goes with the folder.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from computepool.agent.placement import CHECKPOINT, OUTPUT, WORK
+from computepool.agent.ports import Offload
+from computepool.agent.sandbox.interface import Sandbox
+
+log = logging.getLogger(__name__)
+
+READY = ".ready"
+READY_LIMIT = 32
+READY_AT_START = 2
+TRIES = 5
+RETRY_SECONDS = 0.5
+
+
+class JobFolders:
+    def __init__(self, offload: Offload) -> None:
+        self._offload = offload
+        self._ready: dict[Path, list[str]] = defaultdict(list)
+        self._numbers = itertools.count()
+        self._dirty: list[str] = []
+        self._wanted: list[Sandbox] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def take(self, sandbox: Sandbox, attempt_id: str) -> Path:
+        """A clean folder for this attempt. May raise OSError."""
+        place = sandbox.attempts_folder
+        folder = place / attempt_id
+        self._wanted.append(sandbox)
+        ready = self._ready[place]
+        while ready:
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(ready.pop(), folder)  # noqa: PTH104 - on the way of every job
+                return folder
+        _make(str(folder))
+        return folder
+
+    def give_back(self, folder: str) -> None:
+        """Remove it, some time soon; and make as many new ones as were taken, in the same trip."""
+        self._dirty.append(folder)
+        self._work()
+
+    def _work(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._tidy())
+
+    async def _tidy(self) -> None:
+        while self._dirty:
+            dirty, self._dirty = self._dirty, []
+            wanted, self._wanted = self._wanted[-READY_LIMIT:], []
+            dirty = await self._offload(self._remove_and_make, dirty, wanted)
+            for attempt in range(TRIES):
+                if not dirty:
+                    break
+                # A thread that was unpacking there when its attempt was stopped may not be done yet.
+                await asyncio.sleep(RETRY_SECONDS * (attempt + 1))
+                dirty = await self._offload(remove_folders, dirty)
+            for folder in dirty:
+                log.warning("folder.left", extra={"folder": folder})
+
+    def _remove_and_make(self, dirty: list[str], wanted: Sequence[Sandbox]) -> list[str]:
+        for sandbox in wanted:
+            self._make_ready(sandbox)
+        return remove_folders(dirty)
+
+    def _make_ready(self, sandbox: Sandbox) -> None:
+        ready = self._ready[sandbox.attempts_folder]
+        if len(ready) < READY_LIMIT:
+            folder = f"{sandbox.attempts_folder}/{READY}/{next(self._numbers)}"
+            # With a full disk there are none ahead of time; the job that needs one meets the error itself.
+            with contextlib.suppress(OSError):
+                _make(folder)
+                sandbox.adopt(Path(folder))
+                ready.append(folder)
+
+    async def begin(self, sandboxes: Sequence[Sandbox], kept: Iterable[str]) -> None:
+        """At the start: away with the folders of attempts that nobody knows any more."""
+        await self._offload(self._begin, sandboxes, frozenset(kept))
+
+    def _begin(self, sandboxes: Sequence[Sandbox], kept: frozenset[str]) -> None:
+        for place in dict.fromkeys(sandbox.attempts_folder for sandbox in sandboxes):
+            remove_folders([str(path) for path in place.iterdir() if str(path) not in kept] if place.is_dir() else [])
+        for sandbox in sandboxes:
+            Path(sandbox.attempts_folder, READY).mkdir(mode=0o711, parents=True, exist_ok=True)
+            for _ in range(READY_AT_START):
+                self._make_ready(sandbox)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _make(folder: str) -> None:
+    os.mkdir(folder, 0o700)  # noqa: PTH102
+    for name in (WORK, OUTPUT, CHECKPOINT):
+        os.mkdir(f"{folder}/{name}", 0o755)  # noqa: PTH102
+
+
+def remove_folders(folders: list[str]) -> list[str]:
+    """Those that could not be removed. Never follows a link, whatever the job put there."""
+    return [folder for folder in folders if not _remove(folder)]
+
+
+def _remove(folder: str) -> bool:
+    shutil.rmtree(folder, onerror=_open_up)
+    return not os.path.lexists(folder)
+
+
+def _open_up(function: Callable[..., object], path: str, _: object) -> None:
+    """A job may have closed its own folders; they are opened and tried once more."""
+    with contextlib.suppress(OSError):
+        for place in (Path(path).parent, Path(path)):
+            if not place.is_symlink():
+                place.chmod(0o700)
+        if function in {os.rmdir, os.unlink}:
+            function(path)
+        else:
+            shutil.rmtree(path, ignore_errors=True)

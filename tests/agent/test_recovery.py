@@ -1,0 +1,153 @@
+"""An agent that dies at any moment: nothing runs twice, nothing runs on, nothing that was done is lost."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from support.agents import enrolled_home, running_agent
+from support.fake_hub import FakeHub
+
+from computepool.protocol.messages import Offer
+from computepool.protocol.receipt import EndReason
+
+REAL_AGENT = """
+import asyncio, pathlib, sys
+from computepool.agent.home import AgentHome
+from computepool.agent.main import run_agent
+from computepool.agent.sandbox import ProcessSandbox
+home = AgentHome(pathlib.Path(sys.argv[1]))
+async def main():
+    await run_agent(home, sandboxes=[ProcessSandbox(home.root, cgroups=None)])
+asyncio.run(main())
+"""
+
+
+async def start_real_agent(home):
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", REAL_AGENT, str(home.root), stderr=asyncio.subprocess.DEVNULL
+    )
+
+
+def is_dead(pid: int) -> bool:
+    try:
+        return " Z " in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_killed_agent_leaves_no_orphan_and_its_job_is_gone_after_the_restart(tmp_path):
+    async def story():
+        async with FakeHub() as hub:
+            home, node = enrolled_home(hub, tmp_path)
+            agent = await start_real_agent(home)
+            await hub.until(lambda: node.line is not None)
+            attempt_id = hub.offer(node, "/bin/sh", "-c", "trap '' TERM HUP; setsid sleep 300 & echo $$ $!; sleep 300")
+            await hub.until(lambda: hub.logs[attempt_id])
+            pids = [int(pid) for pid in hub.logs[attempt_id].split()]
+            os.kill(agent.pid, signal.SIGKILL)
+            await agent.wait()
+            await hub.until(lambda: node.line is None)
+            again = await start_real_agent(home)
+            await hub.until(lambda: attempt_id in hub.gone, 30)
+            assert node.proofs[-1].holding == ()
+            await hub.until(lambda: all(is_dead(pid) for pid in pids))
+            # The same offer once more, as a hub would that does not know better: it is not run.
+            command = node.commands[0]
+            assert isinstance(command, Offer)
+            hub.offer_signed(node, command.manifest)
+            fresh = hub.offer(node, "/bin/true")
+            await hub.until(lambda: fresh in hub.receipts)
+            assert attempt_id not in hub.receipts
+            again.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(again.wait(), 15) == 0
+
+    asyncio.run(story())
+
+
+def test_result_that_was_not_acknowledged_survives_the_death_of_the_agent(tmp_path):
+    async def story():
+        async with FakeHub() as hub:
+            hub.acknowledge_logs = hub.acknowledge_reports = False
+            script = "echo precious; echo data > $COMPUTEPOOL_OUTPUT/result; exit 4"
+            async with running_agent(hub, tmp_path) as running:
+                attempt_id = hub.offer(running.node, "/bin/sh", "-c", script)
+                await hub.until(lambda: hub.logs[attempt_id])
+                journal = running.home.journal / "journal"
+                await hub.until(lambda: f"\nE {attempt_id} ".encode() in journal.read_bytes())
+                await running.die()
+            hub.acknowledge_logs = hub.acknowledge_reports = True
+            async with running_agent(hub, tmp_path) as running:
+                await hub.until(lambda: attempt_id in hub.receipts)
+                receipt = hub.receipts[attempt_id]
+                assert (receipt.exit_code, receipt.reason) == (4, EndReason.EXITED)
+                assert bytes(hub.logs[attempt_id]) == b"precious\n"
+                assert [output.path for output in receipt.outputs] == ["result"]
+                assert attempt_id not in hub.gone
+                await hub.until(lambda: not running.job_folders)
+
+    asyncio.run(story())
+
+
+def test_attempt_that_was_running_is_reported_gone_and_never_run_again(tmp_path):
+    async def story():
+        async with FakeHub() as hub:
+            async with running_agent(hub, tmp_path) as running:
+                attempt_id = hub.offer(running.node, "/bin/sh", "-c", f"echo ran >> {tmp_path}/ran; echo up; sleep 60")
+                await hub.until(lambda: hub.logs[attempt_id])
+                await running.die()
+            hub.acknowledge_reports = False
+            async with running_agent(hub, tmp_path) as running:
+                await hub.until(lambda: attempt_id in hub.gone)
+                await running.die()
+            # Not acknowledged, so it is said again after the next start too.
+            hub.gone.clear()
+            hub.acknowledge_reports = True
+            async with running_agent(hub, tmp_path) as running:
+                await hub.until(lambda: attempt_id in hub.gone)
+                await hub.until(lambda: not running.agent.status()["attempts"])
+                assert not running.job_folders
+            assert (tmp_path / "ran").read_text() == "ran\n"
+
+    asyncio.run(story())
+
+
+def test_finished_and_acknowledged_attempt_is_not_run_again_after_a_restart(tmp_path):
+    async def story():
+        async with FakeHub() as hub:
+            async with running_agent(hub, tmp_path) as running:
+                attempt_id = hub.offer(running.node, "/bin/sh", "-c", f"echo ran >> {tmp_path}/ran")
+                await hub.until(lambda: attempt_id in hub.receipts)
+                await hub.until(lambda: not running.agent.status()["attempts"])
+                await running.die()
+            # The stream is the same, and the agent lost its cursor: the hub sends everything again.
+            async with running_agent(hub, tmp_path) as running:
+                await hub.until(lambda: attempt_id in hub.gone)
+                other = hub.offer(running.node, "/bin/true")
+                await hub.until(lambda: other in hub.receipts)
+            assert (tmp_path / "ran").read_text() == "ran\n"
+            assert hub.finished_count[attempt_id] == 1
+
+    asyncio.run(story())
+
+
+def test_sigterm_drains_and_a_second_one_stops(tmp_path):
+    async def story():
+        async with FakeHub() as hub:
+            home, node = enrolled_home(hub, tmp_path)
+            agent = await start_real_agent(home)
+            await hub.until(lambda: node.line is not None)
+            attempt_id = hub.offer(node, "/bin/sh", "-c", "echo up; sleep 300")
+            await hub.until(lambda: hub.logs[attempt_id])
+            agent.send_signal(signal.SIGTERM)
+            await hub.until(lambda: node.heartbeats and node.heartbeats[-1].state == "draining")
+            assert agent.returncode is None
+            before = time.monotonic()
+            agent.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(agent.wait(), 15) == 0
+            assert time.monotonic() - before < 8
+            assert attempt_id in hub.gone
+
+    asyncio.run(story())
