@@ -29,7 +29,7 @@ def rescue_overwrites_completion() -> None:
             .values(state=JobState.QUEUED, finished_at=None)
         )
         requeued = ending.Requeued(row.job_id, row.slice_index, fence, (), None)
-        return ending.Ended(ending.Applied.APPLIED, attempt_id, row.job_id, requeued=requeued)
+        return ending.Ended(ending.Applied.APPLIED, attempt_id, row.job_id, row.slice_index, requeued=requeued)
 
     ending.end_attempt = careless
 

@@ -59,7 +59,7 @@ def reconcile(
     for key, one in held.items():
         if key in live or one.state in ATTEMPT_ENDED:
             continue  # a result that waits for its acknowledgement speaks for itself
-        view_back = ending.take_back(session, one.attempt_id, one.fence, node_id, now)
+        view_back = ending.take_back(session, one.attempt_id, one.fence, node_id, one.state, now)
         if view_back is None:
             result.stale.append(one)
         else:

@@ -17,10 +17,10 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.policy import WORST_FIRST, Ending, Next, Tries, next_step
+from computepool.hub.jobs.policy import WORST_FIRST, Ending, Next, Tries, next_step, why_failed
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import Job, topics_of
-from computepool.protocol.states import ATTEMPT_ENDED, AttemptState, JobState, Verdict
+from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, ATTEMPT_NEXT, AttemptState, JobState, Verdict
 
 
 class Applied(StrEnum):
@@ -47,6 +47,7 @@ class Ended:
     applied: Applied
     attempt_id: str
     job_id: str
+    slice_index: int
     requeued: Requeued | None = None
     job_final: bool = False
 
@@ -72,18 +73,18 @@ def end_attempt(
     if view is None or view.fence != fence or view.node_id != node_id:
         raise StaleLease(attempt_id, fence, ending.attempt_state)
     if view.state in ATTEMPT_ENDED and view.state is not AttemptState.LOST:
-        return Ended(Applied.DUPLICATE, attempt_id, view.job_id)
+        return Ended(Applied.DUPLICATE, attempt_id, view.job_id, view.slice_index)
     if not view.is_current:
         return _too_late(session, view, facts or {}, now)
     if view.state is AttemptState.LOST:
         if ending.lost:
-            return Ended(Applied.DUPLICATE, attempt_id, view.job_id)
-        view = _take_back(session, view, now)
+            return Ended(Applied.DUPLICATE, attempt_id, view.job_id, view.slice_index)
+        view = _take_back(session, view, AttemptState.FINISHING, now)
     values = {
         "verdict": ending.verdict,
         "reason": ending.reason,
         "exit_code": ending.exit_code,
-        "detail": ending.detail[:500] or None,
+        "detail": ending.detail or None,
         **(facts or {}),
     }
     repository.move_attempt(session, attempt_id, fence, ending.attempt_state, now, values)
@@ -105,18 +106,23 @@ def end_attempt(
     return _move_on(session, view, ending, step, now)
 
 
-def take_back(session: Session, attempt_id: str, fence: int, node_id: str, now: datetime) -> AttemptView | None:
-    """A lost attempt is there again, and still runs: it goes on, if its slice was not given to another meanwhile."""
+def take_back(
+    session: Session, attempt_id: str, fence: int, node_id: str, state: AttemptState, now: datetime
+) -> AttemptView | None:
+    """A lost attempt is there again: it goes on where it is, if its slice was not given to another meanwhile."""
     view = repository.find_attempt(session, attempt_id)
     if view is None or view.fence != fence or view.node_id != node_id:
         return None
     if view.state is not AttemptState.LOST or not view.is_current or view.cancel_requested:
         return None
-    return _take_back(session, view, now)
+    possible = ATTEMPT_NEXT[AttemptState.LOST] & ATTEMPT_LIVE
+    return _take_back(session, view, state if state in possible else AttemptState.RUNNING, now)
 
 
 def cancel(session: Session, job: Job, now: datetime, *, actor: str) -> Canceled:
     """Nothing of it starts any more. What runs is told to stop, and ends the job when it has."""
+    repository.lock_jobs(session, [job.id])
+    session.refresh(job)
     if job.finished_at is not None:
         return Canceled(JobState(job.state))
     if job.cancel_requested_at is None:
@@ -135,16 +141,17 @@ def _too_late(session: Session, view: AttemptView, facts: dict[str, Any], now: d
     kept = {key: value for key, value in facts.items() if key in ("receipt", "isolation")}
     repository.move_attempt(session, view.attempt_id, view.fence, AttemptState.SUPERSEDED, now, kept)
     record(session, "attempt.superseded", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
-    return Ended(Applied.SUPERSEDED, view.attempt_id, view.job_id)
+    return Ended(Applied.SUPERSEDED, view.attempt_id, view.job_id, view.slice_index)
 
 
-def _take_back(session: Session, view: AttemptView, now: datetime) -> AttemptView:
-    losses = max(0, view.losses - 1)
-    values = {"losses": losses, "retry_at": None}
+def _take_back(session: Session, view: AttemptView, target: AttemptState, now: datetime) -> AttemptView:
+    """As if it had never been lost."""
+    avoid = [node_id for node_id in view.avoid if node_id != view.node_id]
+    blank = {"verdict": None, "reason": None, "exit_code": None}
+    values = {"losses": max(0, view.losses - 1), "avoid": avoid, "retry_at": None, **blank}
     if not repository.move_slice(session, view.job_id, view.slice_index, view.fence, JobState.RUNNING, now, values):
         raise StaleLease(view.attempt_id, view.fence, AttemptState.RUNNING)
-    blank = {"verdict": None, "reason": None, "detail": None}
-    repository.move_attempt(session, view.attempt_id, view.fence, AttemptState.RUNNING, now, blank)
+    repository.move_attempt(session, view.attempt_id, view.fence, target, now, {**blank, "detail": None})
     repository.move_job(session, view.job_id, JobState.RUNNING, now)
     record(session, "attempt.taken_back", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
     found = repository.find_attempt(session, view.attempt_id)
@@ -170,16 +177,28 @@ def _move_on(session: Session, view: AttemptView, ending: Ending, step: Next, no
         raise StaleLease(view.attempt_id, view.fence, ending.attempt_state)
     if waits:
         requeued = Requeued(view.job_id, view.slice_index, view.fence, tuple(avoid), retry_at)
-        return Ended(Applied.APPLIED, view.attempt_id, view.job_id, requeued=requeued)
+        return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, requeued=requeued)
     final = repository.take_slices_off(session, view.job_id, 1) == 0
     if final:
-        _finish_job(session, view.job_id, view.owner_id, now, step.message)
-    return Ended(Applied.APPLIED, view.attempt_id, view.job_id, job_final=final)
+        _finish_job(session, view.job_id, view.owner_id, now, ending, step.message)
+    return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, job_final=final)
 
 
-def _finish_job(session: Session, job_id: str, owner_id: str, now: datetime, message: str | None = None) -> None:
-    """The last slice has ended: the job ends as its worst slice did."""
+def _finish_job(
+    session: Session,
+    job_id: str,
+    owner_id: str,
+    now: datetime,
+    last: Ending | None = None,
+    last_message: str | None = None,
+) -> None:
+    """The last slice has ended: the job ends as its worst slice did, which need not be the last one."""
     state, values = job_end(repository.list_slice_ends(session, job_id))
+    message = None
+    if last is not None and values == {"verdict": last.verdict, "exit_code": last.exit_code, "reason": last.reason}:
+        message = last_message
+    elif state is JobState.FAILED:
+        message = why_failed(Verdict(values["verdict"]), values["reason"], values["exit_code"])
     if repository.move_job(session, job_id, state, now, {**values, "message": message}):
         record(session, f"job.{state}", job_id, now, topics=topics_of(job_id, owner_id), **values)
 

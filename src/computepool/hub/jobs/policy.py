@@ -8,6 +8,7 @@ from computepool.protocol.timing import LOST_LIMIT
 
 BACKOFF_FIRST_SECONDS = 1.0
 BACKOFF_LONGEST_SECONDS = 60.0
+DETAIL_CHARACTERS = 500
 
 VERDICT_OF_REASON: dict[EndReason, Verdict] = {
     EndReason.EXITED: Verdict.RENTER,  # with exit code 0: ok
@@ -48,6 +49,9 @@ class Ending:
     detail: str = ""
     lost: bool = False
     """Nobody on the node can say how it ended."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "detail", readable(self.detail))
 
     @property
     def attempt_state(self) -> AttemptState:
@@ -94,10 +98,11 @@ def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
         return Next(JobState.CANCELED, tries.failures, tries.losses)
     if ending.verdict is Verdict.RENTER:
         return _after_renters_doing(ending, tries)
+    if ending.verdict is Verdict.BUDGET:
+        return Next(JobState.FAILED, tries.failures, tries.losses, message=_in_words(ending))
     losses = tries.losses + 1
     if losses >= LOST_LIMIT:
-        message = f"Lost {losses} times ({ending.reason} the last time): the pool gave up."
-        return Next(JobState.FAILED, tries.failures, losses, message=message)
+        return Next(JobState.FAILED, tries.failures, losses, message=_in_words(ending))
     return Next(
         JobState.QUEUED,
         tries.failures,
@@ -108,7 +113,18 @@ def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
 
 
 def backoff_seconds(times: int) -> float:
-    return float(min(BACKOFF_FIRST_SECONDS * 2 ** (times - 1), BACKOFF_LONGEST_SECONDS))
+    doublings = min(times - 1, 30)
+    return float(min(BACKOFF_FIRST_SECONDS * 2**doublings, BACKOFF_LONGEST_SECONDS))
+
+
+def readable(text: str) -> str:
+    """What a host wrote, as it may be stored and shown: no control characters, no more than a few lines of it."""
+    return "".join(c if c.isprintable() else " " for c in text[:DETAIL_CHARACTERS])
+
+
+def why_failed(verdict: Verdict, reason: str, exit_code: int | None) -> str:
+    """In words, for a slice whose last attempt ended so and left it failed."""
+    return _in_words(Ending(verdict, reason, exit_code))
 
 
 def _after_renters_doing(ending: Ending, tries: Tries) -> Next:
@@ -121,7 +137,11 @@ def _after_renters_doing(ending: Ending, tries: Tries) -> Next:
 
 
 def _in_words(ending: Ending) -> str:
-    words = {
+    if ending.verdict is Verdict.BUDGET:
+        return "The money for it ran out."
+    if ending.verdict is not Verdict.RENTER:
+        return f"Lost {LOST_LIMIT} times ({ending.reason} the last time): the pool gave up."
+    words: dict[str, str] = {
         EndReason.EXITED: f"The command ended with exit code {ending.exit_code}.",
         EndReason.MEMORY: "The command used more memory than `resources.memory` allows.",
         EndReason.DISK: "The command wrote more than `resources.disk` allows.",
@@ -130,5 +150,5 @@ def _in_words(ending: Ending) -> str:
         EndReason.BUNDLE: "The bundle was refused.",
         EndReason.OUTPUTS: "The outputs could not be kept.",
     }
-    text = words.get(EndReason(ending.reason), f"Ended: {ending.reason}.")
-    return f"{text} {ending.detail}".strip()[:500]
+    text = words.get(ending.reason, f"Ended: {ending.reason}.")
+    return f"{text} {ending.detail}".strip()[:DETAIL_CHARACTERS]

@@ -1,6 +1,6 @@
 """Jobs, slices and attempts in the database. Every write of a state is guarded by the states it may come from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -18,6 +18,7 @@ from computepool.protocol.states import (
     JOB_NEXT,
     AttemptState,
     JobState,
+    Verdict,
     sources_of,
 )
 from computepool.protocol.states import Table as StateTable
@@ -33,7 +34,7 @@ _ATTEMPTS, _SLICES, _JOBS = (cast(Table, table.__table__) for table in (Attempt,
 
 def _guarded(table: Table, keys: Sequence[str], states: StateTable[Any], target: Any) -> Update:
     """`UPDATE … WHERE keys match AND state IN (those that may become the target)`."""
-    sources = ", ".join(f"'{state}'" for state in sorted(sources_of(states, target)))
+    sources = ", ".join(f"'{state}'" for state in sorted(sources_of(states, target))) or "NULL"  # that is none
     conditions = [table.c[key] == bindparam(f"for_{key}") for key in keys]
     return table.update().where(*conditions, text(f"{table.name}.state IN ({sources})"))
 
@@ -156,8 +157,20 @@ def take_slices_off(session: Session, job_id: str, count: int) -> int:
 
 
 def cancel_queued_slices(session: Session, job_id: str, now: datetime) -> int:
+    """Whatever an earlier attempt ended with: that they end now is the renter's doing."""
     canceled = _SLICES.update().where(_SLICES.c.job_id == job_id, _SLICES.c.state == JobState.QUEUED)
-    return _write(session, canceled, {"state": JobState.CANCELED, "finished_at": now, "reason": "canceled"})
+    end = {"verdict": Verdict.RENTER, "reason": "canceled", "exit_code": None}
+    return _write(session, canceled, {"state": JobState.CANCELED, "finished_at": now, **end})
+
+
+def lock_jobs(session: Session, job_ids: Iterable[str]) -> None:
+    """Nobody else decides on these jobs until the end of this transaction. SQLite has one writer anyway.
+
+    Every transaction that decides takes its locks in the same order, job, slice, attempt, so that none waits for
+    another in a ring.
+    """
+    if session.get_bind().dialect.name != "sqlite":
+        session.execute(select(Job.id).where(Job.id.in_(sorted(set(job_ids)))).order_by(Job.id).with_for_update())
 
 
 _VIEW = (
@@ -182,11 +195,14 @@ _VIEW = (
 )
 
 
-_VIEW_ONE = _VIEW.where(Attempt.id == bindparam("for_id")).with_for_update(of=Slice)
+_VIEW_ONE = _VIEW.where(Attempt.id == bindparam("for_id")).with_for_update(of=[Job, Slice, Attempt])
 
 
 def find_attempt(session: Session, attempt_id: str) -> AttemptView | None:
-    """Locks the slice where the database can, so that what is decided on it still holds when it is written."""
+    """Locks all three where the database can, so that what is decided on them still holds when it is written.
+
+    All of them: what is not locked would be as old as the question, if the answer had to wait for another's commit.
+    """
     row = session.connection().execute(_VIEW_ONE, {"for_id": attempt_id}).first()
     return _view_of(row) if row is not None else None
 

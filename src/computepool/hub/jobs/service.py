@@ -11,7 +11,7 @@ from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.tables import topics_of
-from computepool.protocol.states import AttemptState, JobState
+from computepool.protocol.states import ATTEMPT_NEXT, AttemptState, JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,7 @@ def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime
 def lease(session: Session, leases: Sequence[Lease], now: datetime) -> set[str]:
     """Give queued slices to nodes. Returns the attempts that came to be: a slice canceled meanwhile gets none."""
     granted = []
+    repository.lock_jobs(session, (one.job_id for one in leases))
     for one in leases:
         values = {"fence": one.fence, "attempts": one.number, "retry_at": None}
         if repository.move_slice(
@@ -107,17 +108,17 @@ def report(
     now: datetime,
 ) -> None:
     """The agent says how far it is. What was reported before, or skipped, is no news."""
-    values: dict[str, Any] = {"isolation": isolation} if isolation else {}
-    if target is AttemptState.RUNNING:
-        values["started_at"] = now
-    try:
-        repository.move_attempt(session, attempt_id, fence, target, now, values)
-    except StaleLease:
-        view = repository.find_attempt(session, attempt_id)
-        if view is None or view.fence != fence or view.node_id != node_id or not view.is_current:
-            raise
+    view = repository.find_attempt(session, attempt_id)
+    if view is None or view.fence != fence or view.node_id != node_id or not view.is_current:
+        raise StaleLease(attempt_id, fence, target)
+    if view.state is AttemptState.LOST:
+        raise StaleLease(attempt_id, fence, target)  # given up: its slice waits, and only a handshake takes it back
+    if target not in ATTEMPT_NEXT[view.state]:
         return  # a duplicate, or older than what we know
-    view = _current(session, attempt_id, fence, node_id, target)
+    values: dict[str, Any] = {"isolation": isolation} if isolation else {}
+    if target is AttemptState.RUNNING and view.state is not AttemptState.SUSPENDED:
+        values["started_at"] = now
+    repository.move_attempt(session, attempt_id, fence, target, now, values)
     if target is AttemptState.RUNNING:
         repository.start_job(session, view.job_id, now)
     record(
@@ -129,15 +130,6 @@ def report(
         topics=topics_of(view.job_id, view.owner_id),
         slice=view.slice_index,
     )
-
-
-def _current(
-    session: Session, attempt_id: str, fence: int, node_id: str, target: AttemptState
-) -> repository.AttemptView:
-    view = repository.find_attempt(session, attempt_id)
-    if view is None or view.node_id != node_id or not view.is_current:
-        raise StaleLease(attempt_id, fence, target)
-    return view
 
 
 def _new_slice(job_id: str, index: int, fence: int | None) -> dict[str, Any]:

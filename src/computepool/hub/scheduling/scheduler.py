@@ -17,7 +17,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, manifest_of
-from computepool.hub.jobs.ending import Ended, Requeued
+from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held, Line, give_room_back, grant_on, take_room
 from computepool.hub.scheduling.queue import Queue, Waiting
@@ -121,6 +121,8 @@ class Scheduler:
             give_room_back(node, ended.attempt_id)
         if ended.requeued is not None:
             self._requeue(ended.requeued)
+        elif ended.applied is Applied.APPLIED:
+            self.queue.remove((ended.job_id, ended.slice_index))  # it waited, if this attempt had been given up before
         if ended.job_final:
             self.briefs.pop(ended.job_id, None)
         self.wake()

@@ -1,0 +1,216 @@
+"""Jobs in a real database without a hub around them: one plain transaction after the other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from support.engine import ALICE
+
+from computepool.hub.core.db import durable_engine
+from computepool.hub.core.owners import Owner
+from computepool.hub.core.records import write_records
+from computepool.hub.core.tables import AuditRow, OutboxRow
+from computepool.hub.jobs import ending, service
+from computepool.hub.jobs.ending import Ended
+from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.service import Lease, NewJob
+from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.hub.nodes.tables import Node
+from computepool.protocol.states import AttemptState, JobState, NodeState, Verdict
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+OK = Ending(Verdict.OK, "exited", 0)
+FAILED = Ending(Verdict.RENTER, "exited", 1)
+CANCELED = Ending(Verdict.RENTER, "canceled")
+LOST = Ending(Verdict.HOST, "lease_expired", lost=True)
+
+
+@dataclass(frozen=True)
+class Held:
+    """An attempt, and the number that proves it."""
+
+    id: str
+    fence: int
+    node_id: str
+    job_id: str
+    index: int
+
+
+class Truth:
+    def __init__(self, url: str) -> None:
+        self.engine = durable_engine(url)
+        self.now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+        self._numbers = count(1)
+        self.run(_add_owner, self.now)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def run(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """As the database layer does it: committed with its records, or not at all."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            result = fn(session, *args, **kwargs)
+            write_records(session)
+            return result
+
+    # ── beginnings ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def add_node(self, node_id: str = "node_1") -> str:
+        def add(session: Session) -> None:
+            if session.get(Node, node_id) is None:
+                session.add(
+                    Node(
+                        id=node_id,
+                        owner_id=ALICE,
+                        name=node_id,
+                        state=NodeState.ONLINE,
+                        drain_requested=False,
+                        sign_key=f"key of {node_id}",
+                        seal_key="x",
+                        tags=[],
+                        capacity={},
+                        agent_version="1",
+                        created_at=self.now,
+                    )
+                )
+
+        self.run(add)
+        return node_id
+
+    def add_job(self, *, slices: int = 1, retries: int = 0) -> str:
+        job = NewJob(
+            id=f"job_{next(self._numbers):026}",
+            owner_id=ALICE,
+            submitted_by=ALICE,
+            name="job",
+            spec={"run": ["true"]},
+            spec_digest="sha256:spec",
+            bundle=None,
+            priority=0,
+            retries_allowed=retries,
+            slices=slices,
+        )
+        self.run(service.submit, job, [], self.now)
+        return job.id
+
+    def lease(self, job_id: str, index: int = 0, node_id: str = "node_1") -> Held:
+        held = self.try_to_lease(job_id, index, node_id)
+        assert held is not None
+        return held
+
+    def try_to_lease(
+        self, job_id: str, index: int = 0, node_id: str = "node_1", *, previous_fence: int | None = None
+    ) -> Held | None:
+        """As the scheduler does it. `previous_fence`: what it thinks the slice's last lease was."""
+        self.add_node(node_id)
+        number = self.slice(job_id, index).attempts + 1
+        lease = Lease(
+            attempt_id=f"attempt_{next(self._numbers):026}",
+            job_id=job_id,
+            slice_index=index,
+            number=number,
+            fence=1_000 + number,
+            previous_fence=self.slice(job_id, index).fence if previous_fence is None else previous_fence,
+            node_id=node_id,
+            own=True,
+            manifest="{}",
+            owner_id=ALICE,
+        )
+        if not self.run(service.lease, [lease], self.now):
+            return None
+        return Held(lease.attempt_id, lease.fence, node_id, job_id, index)
+
+    def force(self, held: Held, state: AttemptState) -> None:
+        """Put an attempt into any state, whatever led there."""
+
+        def write(session: Session) -> None:
+            attempt = session.get_one(Attempt, held.id)
+            attempt.state = state
+            attempt.finished_at = None if state in LIVE else self.now
+
+        self.run(write)
+
+    # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def end(self, held: Held, how: Ending = OK, **changes: Any) -> Ended:
+        asked = {"fence": held.fence, "node_id": held.node_id, "facts": None} | changes
+        return self.run(
+            ending.end_attempt, held.id, asked["fence"], asked["node_id"], how, self.now, facts=asked["facts"]
+        )
+
+    def report(self, held: Held, state: AttemptState, **changes: Any) -> None:
+        asked = {"fence": held.fence, "node_id": held.node_id} | changes
+        self.run(service.report, held.id, asked["fence"], asked["node_id"], state, "bubblewrap", self.now)
+
+    def take_back(self, held: Held) -> bool:
+        state = AttemptState.RUNNING
+        return self.run(ending.take_back, held.id, held.fence, held.node_id, state, self.now) is not None
+
+    def cancel(self, job_id: str) -> ending.Canceled:
+        def act(session: Session) -> ending.Canceled:
+            return ending.cancel(session, session.get_one(Job, job_id), self.now, actor=ALICE)
+
+        return self.run(act)
+
+    def move(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def attempt(self, held: Held) -> Attempt:
+        return self.run(lambda session: session.get_one(Attempt, held.id))
+
+    def slice(self, job_id: str, index: int = 0) -> Slice:
+        return self.run(lambda session: session.get_one(Slice, (job_id, index)))
+
+    def job(self, job_id: str) -> Job:
+        return self.run(lambda session: session.get_one(Job, job_id))
+
+    def states(self, held: Held) -> tuple[str, str, str]:
+        """Of the attempt, its slice and its job."""
+        return self.attempt(held).state, self.slice(held.job_id, held.index).state, self.job(held.job_id).state
+
+    def count_records(self) -> tuple[int, int]:
+        """Rows of the outbox and of the audit log."""
+
+        def count_rows(session: Session) -> tuple[int, int]:
+            outbox = session.scalar(select(func.count()).select_from(OutboxRow))
+            audit = session.scalar(select(func.count()).select_from(AuditRow))
+            return outbox or 0, audit or 0
+
+        return self.run(count_rows)
+
+    def check(self) -> None:
+        """What holds after every commit, whatever happened."""
+        with Session(self.engine) as session:
+            slices = session.scalars(select(Slice)).all()
+            for job in session.scalars(select(Job)):
+                left = [s for s in slices if s.job_id == job.id and s.finished_at is None]
+                assert job.slices_left == len(left), f"{job.id} counts {job.slices_left}, has {len(left)} left"
+                assert (job.finished_at is not None) == (not left), f"{job.id} is {job.state} with {len(left)} left"
+            for one in slices:
+                mine = session.scalars(select(Attempt).filter_by(job_id=one.job_id, slice_index=one.index)).all()
+                live = [a for a in mine if a.state in LIVE]
+                assert len(live) == (one.state == JobState.RUNNING), f"{one.state} slice with {len(live)} live attempts"
+                assert all(a.fence == one.fence for a in live)
+                assert sum(a.verdict == Verdict.OK for a in mine) == (one.state == JobState.SUCCEEDED)
+
+
+LIVE = frozenset(AttemptState) - {
+    AttemptState.SUCCEEDED,
+    AttemptState.FAILED,
+    AttemptState.LOST,
+    AttemptState.CANCELED,
+    AttemptState.SUPERSEDED,
+}
+
+
+def _add_owner(session: Session, now: datetime) -> None:
+    if session.get(Owner, ALICE) is None:
+        session.add(Owner(id=ALICE, kind="user", created_at=now))
