@@ -324,7 +324,10 @@ class FakeHub:
             "size_bytes": size,
             "state": "stored" if key in self.blobs else "uploading",
             "part_bytes": self.part_bytes,
-            "uploads": [{"part": part, "url": f"/store/{key}/{part}"} for part in missing],
+            "uploads": [
+                {"part": part, "url": f"/store/{key}/{part}", "headers": {"x-signed-for": f"{key}/{part}"}}
+                for part in missing
+            ],
         }
 
     async def _complete(self, request: Request) -> Response:
@@ -341,6 +344,8 @@ class FakeHub:
             self.expire_urls -= 1
             return _error(403, "url_expired", "This URL is over.")
         if request.method == "PUT":
+            if request.headers.get("x-signed-for") != f"{key}/{part}":
+                return _error(403, "signature_mismatch", "The signed headers are missing.")
             self.parts[key][part] = await request.body()
             return Response(status_code=204)
         data = self.blobs[key][part * self.part_bytes : (part + 1) * self.part_bytes]

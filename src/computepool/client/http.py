@@ -137,12 +137,12 @@ class Http:
 
     # ── signed URLs ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put_part(self, url: str, data: bytes) -> None:
-        """Raises `TransferError` with code `url_refused` when the URL's time is over."""
+    def put_part(self, url: str, data: bytes, headers: Mapping[str, str]) -> None:
+        """With the headers that the URL was signed for. Raises `TransferError`, `url_refused` when its time is over."""
         backoff = self.backoff()
         while True:
             try:
-                response = self._bare.put(self.absolute(url), content=data)
+                response = self._bare.put(self.absolute(url), content=data, headers=dict(headers))
             except httpx.TransportError as error:
                 if backoff.wait():
                     continue

@@ -26,6 +26,23 @@ def digest_of(path: Path) -> tuple[str, int]:
     return f"sha256:{hasher.hexdigest()}", size
 
 
+def part_digests_of(path: Path, size_bytes: int) -> list[str]:
+    """Of each part, in order: the hub binds a URL to the digest of what may be put there. None for a single part."""
+    from computepool.protocol.messages import UPLOAD_PART_BYTES
+
+    if size_bytes <= UPLOAD_PART_BYTES:
+        return []
+    digests = []
+    with path.open("rb") as file:
+        for start in range(0, size_bytes, UPLOAD_PART_BYTES):
+            hasher, left = hashlib.sha256(), min(UPLOAD_PART_BYTES, size_bytes - start)
+            while left and (data := file.read(min(COPY_BYTES, left))):
+                hasher.update(data)
+                left -= len(data)
+            digests.append(f"sha256:{hasher.hexdigest()}")
+    return digests
+
+
 def upload(
     http: Http,
     path: Path,
@@ -37,9 +54,12 @@ def upload(
     """The stored artifact. `digest` and `size_bytes` save reading the file once more when they are known."""
     if digest is None or size_bytes is None:
         digest, size_bytes = digest_of(path)
+    announcement: dict[str, object] = {"digest": digest, "size_bytes": size_bytes}
+    if part_digests := part_digests_of(path, size_bytes):
+        announcement["part_digests"] = part_digests
     for _ in range(ROUNDS):
         # Naming content by its digest is the same however often it is done.
-        answer = http.post("/artifacts", {"digest": digest, "size_bytes": size_bytes}, repeatable=True)
+        answer = http.post("/artifacts", announcement, repeatable=True)
         if answer["state"] == "stored":
             if progress is not None:
                 progress(size_bytes, size_bytes)
@@ -61,7 +81,7 @@ def _put_parts(http: Http, path: Path, answer: Any, size_bytes: int, progress: P
             file.seek(int(item["part"]) * part_bytes)
             data = file.read(part_bytes)
             try:
-                http.put_part(item["url"], data)
+                http.put_part(item["url"], data, item.get("headers") or {})
             except TransferError as error:
                 if error.code == "url_refused":
                     return False
