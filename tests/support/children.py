@@ -1,0 +1,197 @@
+"""Processes of a test: each with its log, each gone for sure when the test is over, however the test ends."""
+
+import ctypes
+import multiprocessing
+import multiprocessing.context
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+COMPUTEPOOL = [sys.executable, "-P", "-m", "computepool"]
+START_SECONDS = 60.0
+STOP_SECONDS = 15.0
+PR_SET_PDEATHSIG = 1
+# A test that is killed cannot clean up: the kernel ends its children with it. The setting outlives exec.
+_DIES_WITH_PARENT = f"""
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl({PR_SET_PDEATHSIG}, signal.SIGKILL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def eventually(condition: Callable[[], T], what: str, seconds: float = 30.0, every: float = 0.03) -> T:
+    """The first answer that is true; an assertion that names `what` when there is none in time."""
+    until = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < until, f"{what}: not within {seconds:g} s"
+        time.sleep(every)
+    return found
+
+
+class Child:
+    """A command of its own, with its output in a file."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+        cwd: Path,
+        output: Path | None = None,
+    ) -> None:
+        """`output` keeps stdout apart from the log."""
+        self.name = name
+        self.log = log
+        wrapped = [sys.executable, "-S", "-E", "-c", _DIES_WITH_PARENT, *command]
+        with log.open("ab") as errors, (output or log).open("ab") as written:
+            self._process = subprocess.Popen(
+                wrapped,
+                stdin=subprocess.DEVNULL,
+                stdout=written,
+                stderr=errors,
+                env=dict(environment),
+                cwd=cwd,
+                # Ctrl-C is for the tests.
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def shown(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def wait(self, seconds: float) -> int:
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} did not end within {seconds:g} s. {self.said()}") from None
+
+    def signal(self, number: signal.Signals) -> None:
+        if self.is_running():
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.signal(signal.SIGKILL)
+        self.wait(STOP_SECONDS)
+
+    def stop(self) -> int:
+        """As Ctrl-C does; by force when that does not help."""
+        self.signal(signal.SIGINT)
+        try:
+            return self.wait(STOP_SECONDS)
+        except AssertionError:
+            self.kill()
+            raise
+
+    def wait_for(self, pattern: str, seconds: float = START_SECONDS, after: int = 0) -> str:
+        """Until the log has it, behind its first `after` characters; the first group, or all of it."""
+
+        def look() -> re.Match[str] | None:
+            found = re.search(pattern, self.shown[after:])
+            assert found or self.is_running(), f"{self.name} ended before it said {pattern!r}. {self.said()}"
+            return found
+
+        found = eventually(look, f"{self.name} says {pattern!r}; it said:\n{self.shown[-3000:]}", seconds)
+        return found[1] if found.groups() else found[0]
+
+    def said(self) -> str:
+        return f"It said:\n{self.shown[-4000:] or '(nothing)'}"
+
+
+class ForkedChild(Child):
+    """The same command line in a process whose imports were done before: a hub starts in tenths of a second.
+
+    Everything else is as in a fresh process; only it is a child of multiprocessing's fork server, not ours.
+    """
+
+    def __init__(
+        self, name: str, arguments: Sequence[str], *, log: Path, environment: Mapping[str, str], cwd: Path
+    ) -> None:
+        self.name = name
+        self.log = log
+        self._forked = _forks().Process(
+            target=_become, args=(list(arguments), dict(environment), str(log), str(cwd)), name=name
+        )
+        self._forked.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._forked.pid is not None
+        return self._forked.pid
+
+    def is_running(self) -> bool:
+        return self._forked.is_alive()
+
+    def wait(self, seconds: float) -> int:
+        self._forked.join(seconds)
+        code = self._forked.exitcode
+        assert code is not None, f"{self.name} did not end within {seconds:g} s. {self.said()}"
+        return code
+
+
+def _forks() -> multiprocessing.context.ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["computepool.cli.up", "computepool.hub.commands", "support.children"])
+    return context
+
+
+def _become(arguments: list[str], environment: dict[str, str], log: str, cwd: str) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(cwd)
+    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(written, 1)
+    os.dup2(written, 2)
+    from computepool.cli.app import run
+
+    sys.exit(run(arguments))
+
+
+def processes_with(needles: Sequence[str]) -> dict[int, str]:
+    """Processes that have one of these in their command line or environment: those that a test left behind."""
+    found = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        pid = int(place.name)
+        try:
+            command = (place / "cmdline").read_bytes()
+            text = (command + b"\0" + (place / "environ").read_bytes()).decode(errors="replace")
+        except OSError:
+            continue
+        # A zombie has neither, and is nobody's trouble.
+        if pid != os.getpid() and command and any(needle in text for needle in needles):
+            found[pid] = command.decode(errors="replace").replace("\0", " ").strip()
+    return found
+
+
+def resident_bytes(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def environment_with(**changes: Any) -> dict[str, str]:
+    """Ours with changes; None takes a variable away."""
+    merged = {**os.environ, **changes}
+    return {name: str(value) for name, value in merged.items() if value is not None}

@@ -1,0 +1,325 @@
+"""A real pool: hub, agents and command lines as processes of their own, each with its home below one folder."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+from support.children import (
+    COMPUTEPOOL,
+    START_SECONDS,
+    Child,
+    ForkedChild,
+    environment_with,
+    eventually,
+    processes_with,
+)
+from support.services import free_ports
+
+from computepool.agent.control import AgentNotRunning, ask_agent
+from computepool.agent.home import AgentHome
+from computepool.agent.sandbox.identity import SYSTEM_FOLDER, instance_of
+from computepool.client.models import Job
+from computepool.client.pool import Pool as Client
+
+T = TypeVar("T")
+
+CLI_SECONDS = 90.0
+TINY = {"resources": {"cpus": 0.1, "memory": "64MB", "disk": "64MB"}}
+"""So that a small machine runs many at once."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command line ended."""
+
+    words: tuple[str, ...]
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def expect(self, code: int = 0) -> "Done":
+        assert self.code == code, f"{' '.join(self.words)} → {self.code}, not {code}\n{self.text[-2000:]}{self.err}"
+        assert "Traceback" not in self.err, self.err
+        return self
+
+
+@dataclass
+class Person:
+    """Somebody with a home of their own, signed in to the hub or not."""
+
+    pool: "Pool"
+    home: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def cli(
+        self,
+        *words: str,
+        environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        seconds: float = CLI_SECONDS,
+    ) -> Done:
+        """Run the command line to its end."""
+        done = subprocess.run(
+            [*COMPUTEPOOL, *words],
+            env=self._variables(environment),
+            cwd=cwd or self.pool.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        )
+        return Done(("computepool", *words), done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+    def begin(self, *words: str, output: Path | None = None) -> Child:
+        """Start the command line and leave it running."""
+        name = words[0]
+        child = Child(
+            name,
+            [*COMPUTEPOOL, *words],
+            log=self.pool.new_log(name),
+            environment=self._variables(None),
+            cwd=self.pool.folder,
+            output=output,
+        )
+        return self.pool.keep(child)
+
+    def _variables(self, more: Mapping[str, str] | None) -> dict[str, str]:
+        return environment_with(COMPUTEPOOL_HOME=self.home, **self.environment, **(more or {}))
+
+
+class Agent:
+    """A machine of the pool: its home, and the process that may be running there."""
+
+    def __init__(self, pool: "Pool", name: str, environment: Mapping[str, str]) -> None:
+        self.pool = pool
+        self.name = name
+        self.home = pool.folder / name
+        self.files = AgentHome(self.home / "agent")
+        self.environment = environment
+        self.child: Child | None = None
+
+    @property
+    def node_id(self) -> str:
+        return self.files.node().node_id
+
+    @property
+    def pid(self) -> int:
+        assert self.child is not None
+        return self.child.pid
+
+    def run(self, *words: str, wait: bool = True) -> None:
+        """`join` or `agent start`, until it has its line."""
+        variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.environment)
+        log = self.pool.new_log(self.name)
+        self.child = self.pool.keep(
+            Child(self.name, [*COMPUTEPOOL, *words], log=log, environment=variables, cwd=self.pool.folder)
+        )
+        if wait:
+            self.pool.until(lambda: self.link is not None, f"{self.name} has a line to the hub", START_SECONDS)
+
+    def start(self, *, wait: bool = True) -> None:
+        self.run("agent", "start", wait=wait)
+
+    def kill(self) -> None:
+        assert self.child is not None
+        self.child.kill()
+
+    def status(self) -> dict[str, Any] | None:
+        """What it says of itself; None while nobody answers."""
+        try:
+            return ask_agent(self.files.socket_path, "status")
+        except AgentNotRunning:
+            assert self.child is None or self.child.is_running(), f"{self.name} ended. {self.child.said()}"
+            return None
+
+    @property
+    def link(self) -> str | None:
+        status = self.status()
+        return status["link"] if status else None
+
+
+class Pool(Person):
+    """The operator's: a hub that can be killed and started again, agents, and who is signed in beside it."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+        """`settings` are the hub's, as environment variables."""
+        super().__init__(self, folder / "hub")
+        self.folder = folder
+        self.settings = dict(settings or {})
+        self.port = free_ports(1)[0]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.hub: Child | None = None
+        self.agents: list[Agent] = []
+        self._children: list[Child] = []
+        self._client: Client | None = None
+        self._logs = 0
+
+    # ── the hub ──
+
+    def start_hub(self) -> None:
+        """`up --no-agent` on the pool's port, until it answers."""
+        words = ["up", "--no-agent", "--port", str(self.port)]
+        variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.settings)
+        log = self.new_log("hub")
+        self.hub = self.keep(ForkedChild("hub", words, log=log, environment=variables, cwd=self.folder))
+        self.hub.wait_for("web ")
+
+    def up(self, *words: str) -> Child:
+        """The one command: a hub, and an agent on this machine."""
+        command = [*COMPUTEPOOL, "up", "--port", str(self.port), *words]
+        variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.settings)
+        self.hub = self.keep(Child("up", command, log=self.new_log("up"), environment=variables, cwd=self.folder))
+        self.hub.wait_for("machine  shared")
+        return self.hub
+
+    def kill_hub(self) -> None:
+        assert self.hub is not None
+        self.hub.kill()
+
+    # ── machines and people ──
+
+    def join(self, name: str, *, url: str | None = None, words: Sequence[str] = (), **environment: str) -> Agent:
+        """A second machine: its own home, its own process, a fresh token."""
+        agent = Agent(self, name, environment)
+        self.agents.append(agent)
+        token = self.client.join_token().token
+        agent.run("join", url or self.url, "--token", token, "--name", name, *words)
+        return agent
+
+    def join_without_bubblewrap(self, name: str) -> Agent:
+        """A bare machine: the same programs, except bwrap."""
+        return self.join(name, PATH=str(self._path_without("bwrap")))
+
+    def _path_without(self, program: str) -> Path:
+        place = self.folder / f"path-without-{program}"
+        if not place.is_dir():
+            place.mkdir()
+            for folder in reversed(os.environ["PATH"].split(os.pathsep)):
+                for found in Path(folder).glob("*") if folder else ():
+                    link = place / found.name
+                    link.unlink(missing_ok=True)
+                    link.symlink_to(found)
+            (place / program).unlink(missing_ok=True)
+        return place
+
+    def register(self, name: str) -> Person:
+        """Somebody else with an account, signed in by a personal token as on a second machine."""
+        person = {"email": f"{name}@example.org", "password": "correct horse battery", "name": name}
+        session = httpx.post(f"{self.url}/api/v1/auth/register", json=person).raise_for_status().json()
+        with Client(self.url, session["access_token"], self.folder) as client:
+            token = client.create_token("cli")["token"]
+        other = Person(self, self.folder / name)
+        other.cli("login", self.url, "--token", token).expect(0)
+        return other
+
+    # ── asking ──
+
+    @property
+    def client(self) -> Client:
+        """The SDK in this process, signed in as the operator: quicker to ask than a command line."""
+        if self._client is None:
+            self._client = Client(home=self.home)
+        return self._client
+
+    def submit(self, *command: str, **spec: Any) -> Job:
+        return self.client.submit({**TINY, "run": list(command), **spec})
+
+    def until(self, condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
+        try:
+            return eventually(condition, what, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story()}") from None
+
+    def until_state(self, job_id: str, *states: str, seconds: float = 60.0) -> Job:
+        def look() -> Job | None:
+            job = self.client.job(job_id)
+            assert job.state in states or not job.is_final, f"{job_id} is {job.state}: {job.message}\n{self.story()}"
+            return job if job.state in states else None
+
+        return self.until(look, f"{job_id} becomes {' or '.join(states)}", seconds)
+
+    def until_running(self, job_id: str) -> Job:
+        """Until its command runs, not only until it has a node."""
+
+        def look() -> Job | None:
+            job = self.client.job(job_id)
+            assert not job.is_final, f"{job_id} is {job.state}: {job.message}\n{self.story()}"
+            newest = job.slices[0].newest
+            return job if newest is not None and newest.state == "running" else None
+
+        return self.until(look, f"{job_id} runs")
+
+    def log_of(self, job_id: str, slice: int = 0) -> bytes:
+        return b"".join(chunk.data for chunk in self.client.logs(job_id, slice=slice))
+
+    # ── processes ──
+
+    def new_log(self, name: str) -> Path:
+        self._logs += 1
+        return self.folder / f"{self._logs:02}-{name}.log"
+
+    def keep(self, child: Child) -> Any:
+        self._children.append(child)
+        return child
+
+    def story(self) -> str:
+        """What everybody said last."""
+        logs = [*self.folder.glob("*.log"), self.home / "hub.log"]
+        parts = [f"── {log.name}\n{log.read_text(errors='replace')[-3000:]}" for log in logs if log.is_file()]
+        return "\n".join(parts[-12:])
+
+    def leftovers(self) -> dict[int, str]:
+        """Processes of this pool, of its jobs too: a sandbox is known by the agent's folder or instance."""
+        ours = [str(self.folder), *(instance_of(agent.files.root) for agent in self._all_agents())]
+        return processes_with(ours)
+
+    def _all_agents(self) -> list[Agent]:
+        # `up` has one in its own home.
+        return [*self.agents, Agent(self, self.home.name, {})]
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+        # Agents and command lines first, while there is a hub to tell.
+        for child in sorted(self._children, key=lambda child: child is self.hub):
+            with contextlib.suppress(AssertionError):
+                child.stop()
+        with contextlib.suppress(AssertionError):
+            eventually(lambda: not self.leftovers(), "everything ended", 5)
+        for pid in self.leftovers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for agent in self._all_agents():
+            # Where an agent that is root, and was killed, kept the folders of its jobs.
+            shutil.rmtree(SYSTEM_FOLDER / instance_of(agent.files.root), ignore_errors=True)
+
+
+@contextlib.contextmanager
+def running_pool(folder: Path, settings: Mapping[str, str] | None = None, *, hub: bool = True) -> Iterator[Pool]:
+    folder.mkdir(parents=True, exist_ok=True)
+    pool = Pool(folder, settings)
+    try:
+        if hub:
+            pool.start_hub()
+        yield pool
+    finally:
+        pool.close()
+        # pytest shows this where the test failed.
+        sys.stdout.write(pool.story())
