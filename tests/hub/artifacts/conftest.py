@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -111,7 +111,8 @@ class Hub:
         return Hub(replace(self.context, settings=settings), self.store)
 
 
-def make_hub(database_url: str, store: Store, clock: HandClock, home: Path) -> Iterator[Hub]:
+@contextlib.contextmanager
+def running_hub(database_url: str, store: Store, clock: HandClock, home: Path) -> Iterator[Hub]:
     db = open_database(database_url)
     Base.metadata.create_all(db.engine)
     settings = Settings(home=home, upload_limit_bytes=UPLOAD_LIMIT_BYTES)
@@ -138,13 +139,21 @@ def make_hub(database_url: str, store: Store, clock: HandClock, home: Path) -> I
 @pytest.fixture
 def hub(database_url: str, local_store: LocalStore, clock: HandClock, tmp_path: Path) -> Iterator[Hub]:
     """On both databases, with files on local disk."""
-    yield from make_hub(database_url, local_store, clock, tmp_path)
+    with running_hub(database_url, local_store, clock, tmp_path) as running:
+        yield running
 
 
 @pytest.fixture
 def stored_hub(store: Store, clock: HandClock, tmp_path: Path) -> Iterator[Hub]:
     """On both stores, with SQLite."""
-    yield from make_hub(f"sqlite:///{tmp_path / 'hub.db'}", store, clock, tmp_path)
+    with running_hub(f"sqlite:///{tmp_path / 'hub.db'}", store, clock, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def make_hub(clock: HandClock, tmp_path: Path) -> Iterator[Callable[[str, Store], Hub]]:
+    with contextlib.ExitStack() as stack:
+        yield lambda url, store: stack.enter_context(running_hub(url, store, clock, tmp_path))
 
 
 @dataclass

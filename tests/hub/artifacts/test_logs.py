@@ -245,6 +245,29 @@ def test_a_caller_that_goes_away_breaks_nothing(local_store: LocalStore):
     run(story)
 
 
+def test_a_seal_whose_caller_goes_away_is_still_done_alone(local_store: LocalStore):
+    async def story():
+        store = Counting(local_store)
+        logs = new_logs(store)
+        for number in range(3):
+            await logs.append(A, number, b"x")
+        store.gate = threading.Event()
+        gone = asyncio.create_task(logs.seal(A))
+        await asyncio.to_thread(store.putting.wait, 10)
+        gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        waiting = asyncio.create_task(logs.append(A, 3, b"y"))
+        await asyncio.sleep(0.02)
+        assert len(store.puts) == 4, "nobody writes while the seal is under way"
+        store.gate.set()
+        assert await waiting == 4
+        assert [entry.size_bytes for entry in local_store.list(f"logs/{A}/")] == [3, 1]
+        assert await whole(logs) == b"xxxy"
+
+    run(story)
+
+
 def test_sealing_makes_one_object_of_many(store: Store):
     async def story():
         logs = new_logs(store)

@@ -172,6 +172,12 @@ def test_a_refused_upload_does_not_harm_the_stored_one(attack: Attack):
     assert attack.server.hub.store.read(KEY, 0, len(DATA)) == DATA
 
 
+def test_a_wrong_size_is_refused_before_the_bytes_are_taken(attack: Attack):
+    """On S3 by the signature, which covers Content-Length: nobody can make it swallow gigabytes first."""
+    expected = 422 if isinstance(attack.server.hub.store, LocalStore) else 403
+    assert attack.put(DATA * 100_000).status_code == expected
+
+
 def test_a_wrong_or_expired_signature_is_403(attack: Attack):
     assert attack.put(url=flipped(attack.signed.url)).status_code == 403
     assert expired_put(attack).status_code == 403

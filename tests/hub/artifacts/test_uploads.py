@@ -3,12 +3,14 @@
 import asyncio
 import hashlib
 import io
+import threading
+import time
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import select
 
-from computepool.hub.artifacts import service
+from computepool.hub.artifacts import repository, service
 from computepool.hub.artifacts.background import sweep_abandoned
 from computepool.hub.artifacts.errors import (
     AnnouncedOtherwise,
@@ -258,6 +260,42 @@ def test_uploads_nobody_can_finish_are_swept_and_others_are_not(hub, clock):
     kept, swept = asyncio.run(story())
     assert {row.id for row in all_rows(hub)} == kept
     assert not kept & swept
+
+
+def test_what_is_stored_cannot_be_abandoned_nor_the_other_way_round(hub):
+    async def story():
+        done = await stored(hub, b"done")
+        left, _ = await begin(hub, b"left")
+        assert await hub.context.db.run(repository.mark_abandoned, [done.id, left.id]) == {left.id}
+        assert await hub.context.db.run(repository.mark_stored, [done.id, left.id], hub.context.now()) == set()
+
+    asyncio.run(story())
+    assert {row.state for row in all_rows(hub)} == {ArtifactState.STORED, ArtifactState.ABANDONED}
+
+
+def test_an_upload_completed_while_the_sweep_looks_keeps_its_bytes(postgres_url, local_store, clock, make_hub):
+    """The sweep has seen it as unfinished, and waits for the row that the completion is changing."""
+    hub = make_hub(postgres_url, local_store)
+    before = clock.now() + timedelta(days=2)
+
+    async def story():
+        artifact, uploads = await begin(hub, DATA)
+        put_parts(hub, artifact, uploads, DATA)
+        seen = threading.Event()
+
+        def complete_slowly(session):
+            repository.mark_stored(session, [artifact.id], hub.context.now())
+            session.flush()
+            seen.set()
+            time.sleep(0.2)
+
+        completing = asyncio.create_task(hub.context.db.run(complete_slowly))
+        await asyncio.to_thread(seen.wait, 10)
+        assert await hub.context.db.run(repository.abandon_unfinished, before, 10) == []
+        await completing
+        assert (await hub.uploads.get(artifact.id, [ALICE])).state == ArtifactState.STORED
+
+    asyncio.run(story())
 
 
 def test_a_sweep_cut_off_after_the_objects_is_finished_by_the_next(hub, clock):

@@ -25,13 +25,11 @@ async def sweep_abandoned(context: Context, store: Store) -> int:
     swept = 0
     while True:
         before = context.now() - LANDING
-        artifacts = await context.db.read(repository.list_unfinished, before, SWEPT_AT_ONCE)
+        artifacts = await context.db.run(repository.abandon_unfinished, before, SWEPT_AT_ONCE)
         if not artifacts:
             return swept
-        ids = [artifact.id for artifact in artifacts]
-        await context.db.run(repository.mark_abandoned, ids)
         await context.offload(_delete_objects, store, artifacts)
-        await context.db.run(repository.delete_abandoned, ids)
+        await context.db.run(repository.delete_abandoned, [artifact.id for artifact in artifacts])
         swept += len(artifacts)
         log.info("artifacts.swept", count=len(artifacts))
 

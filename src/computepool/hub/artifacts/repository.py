@@ -125,16 +125,16 @@ def _move(session: Session, artifact_ids: Sequence[str], **values: Any) -> set[s
     return moved
 
 
-def list_unfinished(session: Session, before: datetime, limit: int) -> list[Artifact]:
-    """Uploads that nobody can go on with, and those abandoned: nothing can be put to either any more."""
-    return list(
-        session.scalars(
-            select(Artifact)
-            .where(Artifact.state != ArtifactState.STORED, Artifact.writable_until < before)
-            .order_by(Artifact.writable_until)
-            .limit(limit)
-        )
-    )
+def abandon_unfinished(session: Session, before: datetime, limit: int) -> list[Artifact]:
+    """Uploads that nobody can go on with, all abandoned now. One that is being completed at this moment is not."""
+    found = session.scalars(
+        select(Artifact)
+        .where(Artifact.state != ArtifactState.STORED, Artifact.writable_until < before)
+        .order_by(Artifact.writable_until)
+        .limit(limit)
+    ).all()
+    moved = mark_abandoned(session, [artifact.id for artifact in found])
+    return [artifact for artifact in found if artifact.state == ArtifactState.ABANDONED or artifact.id in moved]
 
 
 def delete_abandoned(session: Session, artifact_ids: Sequence[str]) -> None:
