@@ -350,8 +350,8 @@ class FakeHub:
     async def _enroll(self, request: Request) -> Response:
         enrol = EnrolRequest.model_validate_json(await request.body())
         if enrol.token not in self.tokens:
-            error = {"code": "join_token_used", "message": "used", "hint": None}
-            return JSONResponse({"error": error}, status_code=403)
+            error = {"code": "bad_join_token", "message": "used", "hint": None}
+            return JSONResponse({"error": error}, status_code=422)
         self.tokens.discard(enrol.token)
         self.enrolments.append(enrol)
         node_id = self.add_node(base64.b64decode(enrol.sign_key)).node_id

@@ -23,12 +23,10 @@ class JoinFailed(Exception):
         self.code = code
 
 
-_NEW_TOKEN = "Make a new one on the pool's side with `computepool node join-token`, or in the web app."
-_ADVICE = {
-    "join_token_expired": f"This token has expired. {_NEW_TOKEN}",
-    "join_token_used": f"This token was used already. {_NEW_TOKEN}",
-    "join_token_unknown": f"The hub does not know this token. Copy the whole of it, or make a new one. {_NEW_TOKEN}",
-}
+_BAD_TOKEN = (
+    "the hub does not take this join token: it is unknown, used up or expired. Make a new one with"
+    " `computepool node join-token`, or copy the whole line that `computepool up` prints"
+)
 
 
 def join(
@@ -78,10 +76,14 @@ def join(
 
 
 def _hub_url(url: str) -> str:
-    text = url.strip().rstrip("/")
+    text = url.strip()
     if "://" not in text:
         text = f"http://{text}"
-    parsed = httpx.URL(text)
+    text = text.rstrip("/")
+    try:
+        parsed = httpx.URL(text)
+    except httpx.InvalidURL:
+        parsed = httpx.URL("")
     if parsed.scheme not in {"http", "https"} or not parsed.host:
         raise JoinFailed(f"{url} is not a hub's address; it looks like https://pool.example.org", "invalid_url")
     return text
@@ -115,11 +117,10 @@ def _refusal(hub_url: str, response: httpx.Response) -> JoinFailed:
             f"what answers at {hub_url} is not a ComputePool hub (HTTP {response.status_code})", "not_a_hub"
         )
     code = str(error.get("code", "refused"))
-    advice = _ADVICE.get(code)
-    if advice is None:
-        hint = error.get("hint")
-        advice = f"{error.get('message', 'the hub refused')}" + (f". {hint}" if hint else "")
-    return JoinFailed(advice, code)
+    if code == "bad_join_token":
+        return JoinFailed(_BAD_TOKEN, code)
+    message, hint = str(error.get("message", "the hub refused")), error.get("hint")
+    return JoinFailed(f"{message.rstrip('.')}. {hint}" if hint else message, code)
 
 
 def _error_of(response: httpx.Response) -> dict[str, Any] | None:

@@ -1,0 +1,160 @@
+"""Inputs: downloaded once, resumed where they broke off, checked, unpacked; and every way they can be wrong."""
+
+import asyncio
+import io
+import os
+import tarfile
+
+from support.agents import running_agent
+from support.fake_hub import FakeHub
+
+from computepool.agent.inputs import InputCache
+from computepool.agent.ports import offload_to_threads
+from computepool.agent.transfer import HttpTransfer
+from computepool.protocol.manifest import BundleRef
+from computepool.protocol.receipt import EndReason
+
+
+def packed(**files: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def story(tmp_path, tell):
+    async def run():
+        async with FakeHub() as hub, running_agent(hub, tmp_path) as running:
+            await tell(hub, running)
+
+    asyncio.run(run())
+
+
+def test_bundle_is_unpacked_where_the_command_runs_and_cached(tmp_path):
+    async def tell(hub, running):
+        bundle, downloads = hub.bundle(packed(hello=b"from the bundle\n"))
+        first = hub.offer(running.node, "/bin/cat", "hello", bundle=bundle, downloads=downloads)
+        await hub.until(lambda: first in hub.receipts)
+        assert bytes(hub.logs[first]) == b"from the bundle\n"
+        assert [update.state for update in hub.updates[first]] == ["preparing", "running"]
+        requests = len(hub.ranges)
+        second = hub.offer(running.node, "/bin/cat", "hello", bundle=bundle, downloads=downloads)
+        await hub.until(lambda: second in hub.receipts)
+        assert bytes(hub.logs[second]) == b"from the bundle\n"
+        assert len(hub.ranges) == requests
+
+    story(tmp_path, tell)
+
+
+def test_download_in_parts_goes_on_where_it_broke_off(tmp_path):
+    async def tell(hub, running):
+        data = os.urandom(200_000)
+        bundle, downloads = hub.bundle(packed(data=data), parts=3)
+        hub.break_downloads = 2
+        attempt_id = hub.offer(running.node, "/bin/cat", "data", bundle=bundle, downloads=downloads)
+        await hub.until(lambda: attempt_id in hub.receipts, 30)
+        assert bytes(hub.logs[attempt_id]) == data
+        resumed = [asked for asked in hub.ranges if asked]
+        assert len(resumed) == 2
+        assert len(hub.ranges) == 5
+
+    story(tmp_path, tell)
+
+
+def test_wrong_bytes_are_never_unpacked(tmp_path):
+    async def tell(hub, running):
+        bundle, downloads = hub.bundle(packed(x=b"x"))
+        hub.corrupt_downloads = True
+        attempt_id = hub.offer(running.node, "/bin/true", bundle=bundle, downloads=downloads)
+        await hub.until(lambda: attempt_id in hub.receipts)
+        assert hub.receipts[attempt_id].reason is EndReason.INPUT
+        assert list(running.home.cache.iterdir()) == []
+        # Nothing bad stays in the cache: with the right bytes it works.
+        hub.corrupt_downloads = False
+        after = hub.offer(running.node, "/bin/true", bundle=bundle, downloads=downloads)
+        await hub.until(lambda: after in hub.receipts)
+        assert hub.receipts[after].exit_code == 0
+
+    story(tmp_path, tell)
+
+
+def test_more_bytes_than_announced_are_cut_off(tmp_path):
+    async def tell(hub, running):
+        bundle, downloads = hub.bundle(packed(x=os.urandom(10_000)))
+        lying = BundleRef(digest=bundle.digest, size_bytes=100)
+        attempt_id = hub.offer(running.node, "/bin/true", bundle=lying, downloads=downloads)
+        await hub.until(lambda: attempt_id in hub.receipts)
+        assert hub.receipts[attempt_id].reason is EndReason.INPUT
+        assert "larger" in hub.receipts[attempt_id].detail
+
+    story(tmp_path, tell)
+
+
+def test_hostile_archive_is_the_renters_doing(tmp_path):
+    async def tell(hub, running):
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as archive:
+            entry = tarfile.TarInfo("../../escaped")
+            archive.addfile(entry)
+        bundle, downloads = hub.bundle(buffer.getvalue())
+        attempt_id = hub.offer(running.node, "/bin/true", bundle=bundle, downloads=downloads)
+        await hub.until(lambda: attempt_id in hub.receipts)
+        assert hub.receipts[attempt_id].reason is EndReason.BUNDLE
+        assert not list(tmp_path.rglob("escaped"))
+
+    story(tmp_path, tell)
+
+
+def test_missing_address_and_strange_digest_are_told(tmp_path):
+    async def tell(hub, running):
+        bundle, _ = hub.bundle(packed(x=b"x"))
+        for changed in (bundle, BundleRef(digest="md5:1", size_bytes=1), BundleRef(digest="sha256:../x", size_bytes=1)):
+            attempt_id = hub.offer(running.node, "/bin/true", bundle=changed)
+            await hub.until(lambda: attempt_id in hub.receipts)  # noqa: B023
+            assert hub.receipts[attempt_id].reason is EndReason.INPUT
+
+    story(tmp_path, tell)
+
+
+def test_cancel_interrupts_a_download(tmp_path):
+    async def tell(hub, running):
+        bundle, downloads = hub.bundle(packed(x=os.urandom(100_000)))
+        hub.break_downloads = 1_000_000
+        attempt_id = hub.offer(running.node, "/bin/true", bundle=bundle, downloads=downloads)
+        await hub.until(lambda: len(hub.ranges) >= 2)
+        hub.stop(running.node, attempt_id)
+        await hub.until(lambda: attempt_id in hub.receipts)
+        assert hub.receipts[attempt_id].reason is EndReason.CANCELED
+        assert hub.receipts[attempt_id].exit_code is None
+        await hub.until(lambda: not running.job_folders)
+
+    story(tmp_path, tell)
+
+
+def test_two_attempts_that_want_the_same_bundle_download_it_once(tmp_path):
+    async def tell(hub, running):
+        bundle, downloads = hub.bundle(packed(x=os.urandom(50_000)))
+        ids = [hub.offer(running.node, "/bin/true", bundle=bundle, downloads=downloads) for _ in range(5)]
+        await hub.until(lambda: all(attempt_id in hub.receipts for attempt_id in ids), 30)
+        assert len(hub.ranges) == 1
+
+    story(tmp_path, tell)
+
+
+def test_cache_forgets_what_was_used_longest_ago(tmp_path):
+    async def run():
+        async with FakeHub() as hub:
+            transfer = HttpTransfer(hub.url)
+            cache = InputCache(tmp_path, transfer, offload_to_threads, limit_bytes=2500)
+            bundles = [hub.bundle(os.urandom(1000)) for _ in range(3)]
+            paths = []
+            for age, (bundle, downloads) in enumerate(bundles):
+                paths.append(await cache.get(bundle, downloads[bundle.digest]))
+                os.utime(paths[-1], (age, age))
+            assert [path.exists() for path in paths] == [False, True, True]
+            await transfer.close()
+
+    asyncio.run(run())

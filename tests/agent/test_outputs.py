@@ -1,0 +1,231 @@
+"""Outputs: what is kept, what a hostile job cannot make the agent read, and how they get to the hub."""
+
+import asyncio
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+from support.agents import running_agent
+from support.fake_hub import FakeHub
+
+from computepool.agent import outputs
+from computepool.agent.outputs import GlobMatcher, OutputsRefused, collect, has_nothing_to_keep, open_collected
+from computepool.protocol.receipt import EndReason
+
+PASSWD_DIGEST = hashlib.sha256(Path("/etc/passwd").read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def job(tmp_path):
+    for name in ("work", "output", "checkpoint"):
+        (tmp_path / "job" / name).mkdir(parents=True)
+    return tmp_path / "job"
+
+
+def write(path, text="content"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def names(collection):
+    return sorted(file.path for file in collection.files)
+
+
+def test_everything_under_output_is_kept_with_size_and_digest(job):
+    write(job / "output" / "model.bin", "weights")
+    write(job / "output" / "deep" / "er" / "log.txt", "")
+    write(job / "work" / "scratch", "not asked for")
+    collection = collect(job, ())
+    assert names(collection) == ["deep/er/log.txt", "model.bin"]
+    model = next(file for file in collection.files if file.path == "model.bin")
+    assert (model.size_bytes, model.digest) == (7, "sha256:" + hashlib.sha256(b"weights").hexdigest())
+    with open_collected(job, model) as file:
+        assert file.read() == b"weights"
+
+
+@pytest.mark.parametrize(
+    ("globs", "kept"),
+    [
+        (["out/**"], ["out/a.txt", "out/sub/b.pt"]),
+        (["out"], ["out/a.txt", "out/sub/b.pt"]),
+        (["./out/"], ["out/a.txt", "out/sub/b.pt"]),
+        (["out/*"], ["out/a.txt", "out/sub/b.pt"]),
+        (["*.txt"], ["top.txt"]),
+        (["**/*.txt"], ["out/a.txt", "top.txt"]),
+        (["**"], ["odd [x].csv", "out/a.txt", "out/sub/b.pt", "top.txt"]),
+        (["out/**/b.*"], ["out/sub/b.pt"]),
+        (["out/?.txt", "top.txt"], ["out/a.txt", "top.txt"]),
+        (["out/[ab].txt"], ["out/a.txt"]),
+        (["odd [[]x].csv"], ["odd [x].csv"]),
+        (["/out/a.txt"], ["out/a.txt"]),
+        (["../*"], []),
+        (["nothing/**"], []),
+    ],
+)
+def test_globs_are_relative_to_where_the_job_worked(job, globs, kept):
+    for name in ("out/a.txt", "out/sub/b.pt", "top.txt", "odd [x].csv"):
+        write(job / "work" / name)
+    assert names(collect(job, globs)) == kept
+
+
+def test_hostile_glob_costs_no_more_than_its_length():
+    matcher = GlobMatcher(["/".join(["**"] * 50) + "/x", "*a" * 100 + "b"])
+    assert not matcher.matches("a/" * 60 + "y")
+    assert not matcher.matches("a" * 250)
+
+
+def test_same_name_in_both_places_loses_neither(job):
+    write(job / "output" / "out" / "x", "from output")
+    write(job / "work" / "out" / "x", "from work")
+    assert names(collect(job, ["out/**"])) == ["out/x", "work/out/x"]
+
+
+def test_links_are_never_followed(job, tmp_path):
+    secret = tmp_path / "secret"
+    write(secret / "key", "the agent's private key")
+    (job / "output" / "passwd").symlink_to("/etc/passwd")
+    (job / "output" / "key").symlink_to(secret / "key")
+    (job / "output" / "folder").symlink_to(secret)
+    (job / "output" / "loop").symlink_to("loop")
+    (job / "work" / "relative").symlink_to("../../secret/key")
+    os.mkfifo(job / "output" / "pipe")
+    write(job / "output" / "honest")
+    collection = collect(job, ["**"])
+    assert names(collection) == ["honest"]
+    assert collection.left_out == 6
+
+
+@pytest.mark.parametrize("name", ["output", "work"])
+def test_folder_replaced_by_a_link_yields_nothing(job, tmp_path, name):
+    write(tmp_path / "secret" / "key")
+    (job / name).rmdir()
+    (job / name).symlink_to(tmp_path / "secret")
+    assert collect(job, ["**"]).files == ()
+
+
+def test_link_put_in_place_of_a_folder_after_the_search_is_not_followed(job, tmp_path):
+    write(job / "output" / "sub" / "key", "public")
+    (file,) = collect(job, ()).files
+    write(tmp_path / "secret" / "key", "private")
+    (job / "output" / "sub").rename(job / "output" / "moved")
+    (job / "output" / "sub").symlink_to(tmp_path / "secret")
+    with pytest.raises(NotADirectoryError):
+        open_collected(job, file)
+
+
+def test_too_many_too_deep_and_unspeakable_names_are_the_renters_to_mend(job, monkeypatch):
+    monkeypatch.setattr(outputs, "MAX_FILES", 3)
+    for number in range(4):
+        write(job / "output" / str(number))
+    with pytest.raises(OutputsRefused, match="pack them"):
+        collect(job, ())
+    for number in range(4):
+        (job / "output" / str(number)).unlink()
+    write(job / "output" / "/".join(["d"] * 70) / "x")
+    with pytest.raises(OutputsRefused, match="deep"):
+        collect(job, ())
+
+
+def test_name_that_is_not_text_is_refused(job):
+    Path(os.fsdecode(os.fsencode(job / "output") + b"/\xff\xfe")).touch()
+    with pytest.raises(OutputsRefused, match="UTF-8"):
+        collect(job, ())
+
+
+def test_nothing_to_keep_is_seen_without_a_search(job):
+    assert has_nothing_to_keep(job, ())
+    assert not has_nothing_to_keep(job, ("out/**",))
+    write(job / "output" / "x")
+    assert not has_nothing_to_keep(job, ())
+
+
+def test_large_file_announces_the_digest_of_each_part(job, monkeypatch):
+    monkeypatch.setattr(outputs, "UPLOAD_PART_BYTES", 2 * 1024 * 1024)
+    data = os.urandom(5 * 1024 * 1024)
+    (job / "output" / "big").write_bytes(data)
+    (file,) = collect(job, ()).files
+    parts = [data[start : start + 2 * 1024 * 1024] for start in range(0, len(data), 2 * 1024 * 1024)]
+    assert file.part_digests == tuple("sha256:" + hashlib.sha256(part).hexdigest() for part in parts)
+
+
+# ── on their way ──
+
+
+def story(tmp_path, tell):
+    async def run():
+        async with FakeHub() as hub, running_agent(hub, tmp_path) as running:
+            await tell(hub, running)
+
+    asyncio.run(run())
+
+
+def test_outputs_arrive_at_the_hub(tmp_path):
+    async def tell(hub, running):
+        hub.part_bytes = 1000
+        script = "head -c 2500 /dev/zero | tr '\\0' z > $COMPUTEPOOL_OUTPUT/big; mkdir out; echo hi > out/x; exit 2"
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", script, outputs=("out/**",))
+        await hub.until(lambda: attempt_id in hub.receipts)
+        receipt = hub.receipts[attempt_id]
+        assert receipt.exit_code == 2
+        assert {output.path: output.size_bytes for output in receipt.outputs} == {"big": 2500, "out/x": 3}
+        for output in receipt.outputs:
+            assert len(hub.stored[output.digest.partition(":")[2]]) == output.size_bytes
+        assert [update.state for update in hub.updates[attempt_id]] == ["running", "finishing"]
+
+    story(tmp_path, tell)
+
+
+def test_upload_goes_on_after_failures_and_a_broken_line(tmp_path):
+    async def tell(hub, running):
+        hub.part_bytes, hub.fail_uploads = 1000, 2
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "seq 1 2000 > $COMPUTEPOOL_OUTPUT/numbers")
+        await hub.until(lambda: hub.fail_uploads == 0)
+        hub.drop_lines()
+        await hub.until(lambda: attempt_id in hub.receipts, 30)
+        (output,) = hub.receipts[attempt_id].outputs
+        stored = hub.stored[output.digest.partition(":")[2]]
+        assert hashlib.sha256(stored).hexdigest() == output.digest.partition(":")[2]
+
+    story(tmp_path, tell)
+
+
+def test_outputs_that_the_hub_refuses_are_told_in_the_receipt(tmp_path):
+    async def tell(hub, running):
+        hub.upload_refusal = "larger than this hub takes"
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo x > $COMPUTEPOOL_OUTPUT/x")
+        await hub.until(lambda: attempt_id in hub.receipts)
+        receipt = hub.receipts[attempt_id]
+        assert (receipt.reason, receipt.exit_code) == (EndReason.OUTPUTS, 0)
+        assert receipt.detail == "larger than this hub takes"
+        failing = hub.offer(running.node, "/bin/sh", "-c", "echo x > $COMPUTEPOOL_OUTPUT/x; exit 1")
+        await hub.until(lambda: failing in hub.receipts)
+        assert (hub.receipts[failing].reason, hub.receipts[failing].exit_code) == (EndReason.EXITED, 1)
+
+    story(tmp_path, tell)
+
+
+def test_link_to_a_host_file_is_left_out_of_a_real_jobs_outputs(tmp_path):
+    async def tell(hub, running):
+        script = "ln -s /etc/passwd $COMPUTEPOOL_OUTPUT/passwd; ln -s /etc out; echo ok > $COMPUTEPOOL_OUTPUT/ok"
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", script, outputs=("out/**", "out"))
+        await hub.until(lambda: attempt_id in hub.receipts)
+        receipt = hub.receipts[attempt_id]
+        assert [output.path for output in receipt.outputs] == ["ok"]
+        assert "left out" in receipt.detail
+        assert PASSWD_DIGEST not in hub.stored
+
+    story(tmp_path, tell)
+
+
+def test_cancel_interrupts_an_upload(tmp_path):
+    async def tell(hub, running):
+        hub.fail_uploads = 1_000_000
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo x > $COMPUTEPOOL_OUTPUT/x")
+        await hub.until(lambda: hub.fail_uploads < 1_000_000)
+        hub.stop(running.node, attempt_id)
+        await hub.until(lambda: attempt_id in hub.receipts)
+        assert hub.receipts[attempt_id].reason is EndReason.CANCELED
+        assert hub.receipts[attempt_id].outputs == ()
+
+    story(tmp_path, tell)
