@@ -18,7 +18,7 @@ class BadJoinToken(Invalid):
     def __init__(self) -> None:
         super().__init__(
             "This join token is unknown, used up or expired.",
-            hint="Make a new one with `computepool token join` on the hub's side, or copy the line that `up` prints.",
+            hint="Make a new one with `computepool node join-token`, or copy the line that `up` prints.",
         )
 
 
