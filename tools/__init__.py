@@ -1,0 +1,1 @@
+"""Programs for this checkout's own upkeep. Not part of the distribution."""
