@@ -201,3 +201,10 @@ def test_baton_returns_to_websocket_when_polling_fails_too():
         baton.failed(LinkKind.WEBSOCKET, 0)
     baton.failed(LinkKind.LONG_POLL, 1)
     assert baton.choose(1) is LinkKind.WEBSOCKET
+
+
+def test_baton_does_not_blame_the_websocket_for_a_hub_that_is_away():
+    baton = Baton(random.Random(1))
+    for second in range(10):
+        baton.failed(LinkKind.WEBSOCKET, float(second), away=True)
+    assert baton.choose(10.0) is LinkKind.WEBSOCKET

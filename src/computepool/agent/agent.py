@@ -201,7 +201,7 @@ class Agent:
         try:
             link = await self._open(kind)
         except LinkUnavailable as error:
-            self._baton.failed(kind, clock.monotonic(), blocked=error.blocked)
+            self._baton.failed(kind, clock.monotonic(), blocked=error.blocked, away=error.away)
             self._failures += 1
             return f"{kind}: {error}"
         began = clock.monotonic()
@@ -256,6 +256,8 @@ class Agent:
         )
         if supervisor.stream_id not in {None, welcome.stream_id}:
             self._baton.hub_restarted()
+            # Tries against a hub that was not there say nothing about the line to the one that is.
+            self._failures = 0
         self._connected = kind
         self._last_trouble = ""
         log.info("link.up", extra={"kind": kind.value, "skew_seconds": round(self._hub_time.skew_seconds, 3)})

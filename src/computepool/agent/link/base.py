@@ -11,12 +11,13 @@ class LinkUnavailable(Exception):
     """No line could be opened.
 
     `blocked`: something between here and the hub refuses this kind of link, while it does answer; another kind may
-    still get through.
+    still get through. `away`: nothing answers there at all, which says nothing about the kind of link.
     """
 
-    def __init__(self, message: str, *, blocked: bool = False) -> None:
+    def __init__(self, message: str, *, blocked: bool = False, away: bool = False) -> None:
         super().__init__(message)
         self.blocked = blocked
+        self.away = away
 
 
 class Link(Protocol):

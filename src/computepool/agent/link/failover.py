@@ -32,8 +32,11 @@ class Baton:
             return LinkKind.LONG_POLL
         return LinkKind.WEBSOCKET
 
-    def failed(self, kind: LinkKind, now: float, *, blocked: bool = False) -> None:
+    def failed(self, kind: LinkKind, now: float, *, blocked: bool = False, away: bool = False) -> None:
         """The line did not open, its handshake failed, or it broke before it was stable."""
+        if away:
+            # Nobody is there to poll either; a hub that restarts must not look like a wall.
+            return
         if kind is LinkKind.LONG_POLL:
             # Neither works: the hub itself is away. The better kind is tried first when it is back.
             self.polling = False

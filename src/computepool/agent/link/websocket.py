@@ -66,5 +66,7 @@ async def open_websocket(hub_url: str, agent_version: str) -> Link:
     except InvalidHandshake as strange:
         raise LinkUnavailable(f"no WebSocket was spoken: {strange}", blocked=True) from None
     except (TimeoutError, OSError, WebSocketException) as error:
-        raise LinkUnavailable(f"{type(error).__name__}: {error}".rstrip(": ")) from None
+        # Once there is a connection, these three are what a wall that swallows or cuts WebSockets looks like.
+        away = isinstance(error, OSError) and not isinstance(error, TimeoutError | ConnectionResetError | BrokenPipeError)
+        raise LinkUnavailable(f"{type(error).__name__}: {error}".rstrip(": "), away=away) from None
     return WebSocketLink(connection)
