@@ -17,6 +17,9 @@ WRITE_BUFFER_BYTES = 256 * 1024
 _HUB_IS_AWAY = frozenset({429, 502, 503, 504})
 """Answers of a proxy in front of a hub that restarts; they say nothing about WebSockets."""
 
+_MAY_BE_A_WALL = (TimeoutError, ConnectionResetError, BrokenPipeError)
+"""How it looks when something on the way swallows WebSockets or cuts them; other errors come before a connection."""
+
 
 class WebSocketLink:
     def __init__(self, connection: ClientConnection) -> None:
@@ -66,7 +69,6 @@ async def open_websocket(hub_url: str, agent_version: str) -> Link:
     except InvalidHandshake as strange:
         raise LinkUnavailable(f"no WebSocket was spoken: {strange}", blocked=True) from None
     except (TimeoutError, OSError, WebSocketException) as error:
-        # Once there is a connection, these three are what a wall that swallows or cuts WebSockets looks like.
-        away = isinstance(error, OSError) and not isinstance(error, TimeoutError | ConnectionResetError | BrokenPipeError)
+        away = isinstance(error, OSError) and not isinstance(error, _MAY_BE_A_WALL)
         raise LinkUnavailable(f"{type(error).__name__}: {error}".rstrip(": "), away=away) from None
     return WebSocketLink(connection)
