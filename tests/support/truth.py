@@ -139,13 +139,13 @@ class Truth:
     # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def end(self, held: Held, how: Ending = OK, **changes: Any) -> Ended:
-        asked = {"fence": held.fence, "node_id": held.node_id, "facts": None} | changes
+        asked: dict[str, Any] = {"fence": held.fence, "node_id": held.node_id, "facts": None} | changes
         return self.run(
             ending.end_attempt, held.id, asked["fence"], asked["node_id"], how, self.now, facts=asked["facts"]
         )
 
     def report(self, held: Held, state: AttemptState, **changes: Any) -> None:
-        asked = {"fence": held.fence, "node_id": held.node_id} | changes
+        asked: dict[str, Any] = {"fence": held.fence, "node_id": held.node_id} | changes
         self.run(service.report, held.id, asked["fence"], asked["node_id"], state, "bubblewrap", self.now)
 
     def take_back(self, held: Held) -> bool:

@@ -12,6 +12,13 @@ from computepool.protocol.states import AttemptState, Verdict
 from computepool.protocol.timing import LOST_LIMIT
 
 A = AttemptState
+
+
+def everything(truth, held):
+    rows = truth.attempt(held), truth.slice(held.job_id), truth.job(held.job_id)
+    return [{name: value for name, value in vars(row).items() if name[0] != "_"} for row in rows]
+
+
 LIVE_STATES = sorted(LIVE)
 
 
@@ -107,14 +114,12 @@ def test_second_end_changes_nothing(truth, first, second):
     """Rescue never overwrites a completion, nor anything else an end."""
     held = truth.lease(truth.add_job())
     truth.end(held, first)
-    before = vars(truth.attempt(held)).copy(), vars(truth.slice(held.job_id)).copy(), vars(truth.job(held.job_id)).copy()
+    before = everything(truth, held)
     records = truth.count_records()
     truth.move(seconds=5)
     ended = truth.end(held, second, facts={"log_bytes": 99})
     assert (ended.applied, ended.requeued, ended.job_final) == (Applied.DUPLICATE, None, False)
-    after = vars(truth.attempt(held)), vars(truth.slice(held.job_id)), vars(truth.job(held.job_id))
-    for one, other in zip(before, after, strict=True):
-        assert {k: v for k, v in one.items() if k[0] != "_"} == {k: v for k, v in other.items() if k[0] != "_"}
+    assert everything(truth, held) == before
     assert truth.count_records() == records
 
 

@@ -104,8 +104,9 @@ def test_database_itself_ties_the_end_to_its_time(truth, table, final):
     held = truth.lease(truth.add_job())
     where = f"id = '{held.id}'" if table == "attempts" else f"{'id' if table == 'jobs' else 'job_id'} = '{held.job_id}'"
     for change in (f"state = '{final}'", "finished_at = '2026-01-01 00:00:00'"):
+        statement = text(f"UPDATE {table} SET {change} WHERE {where}")
         with pytest.raises(IntegrityError):
-            undone(truth, lambda session, change=change: session.execute(text(f"UPDATE {table} SET {change} WHERE {where}")))
+            undone(truth, lambda session, statement=statement: session.execute(statement))
 
 
 def test_slices_cannot_end_more_often_than_there_are(truth):

@@ -107,7 +107,7 @@ def test_second_transaction_that_waits_for_the_first_decides_on_what_is_true_the
         held = race.lease(race.add_job(retries=1))
         if lost_before:
             race.end(held, LOST)
-        results = {}
+        results: dict[str, object] = {}
 
         def follow(second=second, held=held, results=results):
             results["second"] = transact(race, ACTS[second], held)
@@ -151,8 +151,12 @@ def test_slice_is_leased_to_one_of_many(race):
     for _ in range(5):
         held = race.lease(race.add_job())
         race.end(held, LOST)
-        granted = []
-        threads = [threading.Thread(target=lambda h=held: granted.append(transact(race, lease, h))) for _ in range(6)]
+        granted: list[object] = []
+
+        def take(held=held, granted=granted):
+            granted.append(transact(race, lease, held))
+
+        threads = [threading.Thread(target=take) for _ in range(6)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -165,11 +169,11 @@ def test_last_slices_that_end_together_end_the_job_once(race):
     for _ in range(5):
         job_id = race.add_job(slices=4)
         helds = [race.lease(job_id, index) for index in range(4)]
-        finals = []
+        finals: list[bool] = []
 
         def finish(held, finals=finals):
             ended = transact(race, end(OK), held)
-            finals.append(getattr(ended, "job_final", None))
+            finals.append(ended.job_final)
 
         threads = [threading.Thread(target=finish, args=(held,)) for held in helds]
         for thread in threads:
@@ -189,7 +193,8 @@ def _applied(results, first, second):
 
 
 def _wait_until_blocked_or_done(truth, thread):
-    query = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+    blocked = "datname = current_database() AND wait_event_type = 'Lock'"
+    query = text(f"SELECT count(*) FROM pg_stat_activity WHERE {blocked}")
     with truth.engine.connect() as connection:
         deadline = time.monotonic() + 10
         while thread.is_alive() and time.monotonic() < deadline:

@@ -50,6 +50,8 @@ class FleetNode:
     capacity: Capacity
     free: Free
     drain_requested: bool = False
+    reported: NodeState = NodeState.ONLINE
+    """What the agent last said of itself."""
     line: Line | None = None
     seen_at: float = 0.0
     attempts: dict[str, Held] = field(default_factory=dict)
@@ -148,8 +150,8 @@ def _change_room(node: FleetNode, grant: Grant, sign: int) -> None:
     if sign < 0:
         node.free.gpus = [gpu for gpu in node.free.gpus if gpu.id not in grant.gpus]
     else:
-        back = [gpu for gpu in node.traits.gpus if gpu.id in grant.gpus]
-        node.free.gpus = [*node.free.gpus, *back]
+        free = {gpu.id for gpu in node.free.gpus} | set(grant.gpus)
+        node.free.gpus = [gpu for gpu in node.traits.gpus if gpu.id in free]
 
 
 def traits_of(node_id: str, owner_id: str, country: str | None, tags: Iterable[str], capacity: Capacity) -> Traits:

@@ -1,6 +1,6 @@
 """What waits for a node. Slices with equal requirements wait in one line, so that one look decides for all of them."""
 
-import heapq
+from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,7 +34,19 @@ Ranked = tuple[int, str, int, int, Waiting]
 
 @dataclass(slots=True)
 class _Line:
-    heap: list[Ranked] = field(default_factory=list)
+    ranked: list[Ranked] = field(default_factory=list)
+    """In order: the first few are had without looking at the rest, of which there may be a hundred thousand."""
+    removed: int = 0
+    """Of them, those that are only still here because taking one out of the middle is slow."""
+
+    def tidy(self) -> None:
+        """The first is one who waits, and so is at least every second."""
+        gone = next((index for index, one in enumerate(self.ranked) if not one[-1].removed), len(self.ranked))
+        del self.ranked[:gone]
+        self.removed -= gone
+        if self.removed * 2 > len(self.ranked):
+            self.ranked = [one for one in self.ranked if not one[-1].removed]
+            self.removed = 0
 
 
 class Queue:
@@ -58,14 +70,19 @@ class Queue:
     def add(self, waiting: Waiting) -> None:
         self.remove(waiting.key)
         self._by_key[waiting.key] = waiting
+        waiting.removed = False
         line = self._lines.setdefault(waiting.brief.requirements, _Line())
-        heapq.heappush(line.heap, self._ranked(waiting))
+        insort(line.ranked, self._ranked(waiting))
 
     def remove(self, key: tuple[str, int]) -> Waiting | None:
-        """It stays in its line until it comes to the front, and is skipped there."""
         waiting = self._by_key.pop(key, None)
         if waiting is not None:
             waiting.removed = True
+            line = self._lines[waiting.brief.requirements]
+            line.removed += 1
+            line.tidy()
+            if not line.ranked:
+                del self._lines[waiting.brief.requirements]
         return waiting
 
     def remove_job(self, job_id: str, slices: int) -> None:
@@ -74,24 +91,13 @@ class Queue:
 
     def heads(self) -> list[tuple[Requirements, Waiting]]:
         """The first of each line, in the order in which they should be served."""
-        found: list[Ranked] = []
-        for needs in list(self._lines):
-            heap = self._lines[needs].heap
-            while heap and heap[0][-1].removed:
-                heapq.heappop(heap)
-            if heap:
-                found.append(heap[0])
-            else:
-                del self._lines[needs]
-        found.sort(key=lambda ranked: ranked[:-1])
+        found = sorted((line.ranked[0] for line in self._lines.values()), key=lambda ranked: ranked[:-1])
         return [(ranked[-1].brief.requirements, ranked[-1]) for ranked in found]
 
-    def line(self, needs: Requirements, limit: int) -> list[Waiting]:
-        """The first few of one line, in order."""
+    def line(self, needs: Requirements) -> Iterator[Waiting]:
+        """Those who wait in one line, in order. Do not change the queue while you go through it."""
         line = self._lines.get(needs)
-        if line is None:
-            return []
-        return [ranked[-1] for ranked in heapq.nsmallest(limit, line.heap) if not ranked[-1].removed]
+        return (one[-1] for one in line.ranked if not one[-1].removed) if line is not None else iter(())
 
     def ahead_of(self, waiting: Waiting) -> int:
         """How many would be served before it."""

@@ -29,7 +29,7 @@ log = structlog.get_logger()
 LEASE_BATCH = 64
 """Most leases in one transaction."""
 LOOK_BEHIND = 64
-"""How many of one line are looked at when its first must wait for reasons of its own."""
+"""How many sets of avoided nodes are tried in one line when its first must wait for reasons of its own."""
 EPOCH_STEP = 2**20
 """A fence is epoch times this, plus the attempt's number: greater than any before a restore.
 
@@ -56,17 +56,23 @@ class Scheduler:
         self.queue = Queue()
         self.briefs: dict[str, JobBrief] = {}
         """Of every job that is not final."""
+        self.orphans: list[tuple[FleetNode, Held]] = []
+        """Leases on nodes that have left the pool. The leases' keeper ends them."""
         self._context = context
         self._keyring = keyring
         self._downloads = downloads
         self._woken = asyncio.Event()
+        self._dispatching = False
 
     # ── new work ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def submit(self, job: NewJob, brief: JobBrief, store: SubmitOnce) -> str:
         """Store the job, and lease what finds room, in one commit. Returns its id, or that of its earlier twin."""
         waiting = [Waiting(brief, index, fence=0, attempts=0) for index in range(job.slices)]
-        placements = list(islice(self._place_each(waiting), LEASE_BATCH))
+        # Room that others wait for is theirs first, by priority and age. While nothing is being dispatched, whatever
+        # waits has been looked at and found no room.
+        must_wait = len(self.queue) > 0 and (self._dispatching or self._woken.is_set())
+        placements = [] if must_wait else list(islice(self._place_each(waiting), LEASE_BATCH))
         try:
             earlier = await self._context.db.run(store, job, [one.lease for one in placements])
         except BaseException:
@@ -105,12 +111,15 @@ class Scheduler:
         while True:
             await self._woken.wait()
             self._woken.clear()
+            self._dispatching = True
             try:
                 while placements := self._place_queued():
                     await self._lease(placements)
             except Exception:
                 log.exception("dispatch.failed")
-                self._wake_later(AFTER_FAILURE_SECONDS)
+                asyncio.get_running_loop().call_later(AFTER_FAILURE_SECONDS, self.wake)
+            finally:
+                self._dispatching = False
 
     # ── what happened ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -166,7 +175,7 @@ class Scheduler:
             room = LEASE_BATCH - len(placements)
             if room <= 0:
                 break
-            placements += islice(self._place_each(self.queue.line(needs, room + LOOK_BEHIND)), room)
+            placements += islice(self._place_each(self.queue.line(needs)), room)
         for one in placements:
             self.queue.remove(one.waiting.key)
         return placements
@@ -174,15 +183,18 @@ class Scheduler:
     def _place_each(self, line: Iterable[Waiting]) -> Iterable[Placement]:
         """Slices of one line, in order. The first that nothing special holds back and that finds no room ends it."""
         now = self._context.now()
+        in_vain: set[tuple[tuple[str, ...], bool]] = set()
         for waiting in line:
             due = waiting.retry_at is None or waiting.retry_at <= now
-            if not due and not waiting.avoid:
+            if (not due and not waiting.avoid) or (waiting.avoid, due) in in_vain:
                 continue
             node = self.fleet.choose(waiting.brief.requirements, waiting.avoid, avoided_too=due)
             if node is not None:
                 yield self._place(waiting, node, now)
-            elif not waiting.avoid:
+            elif not waiting.avoid or len(in_vain) >= LOOK_BEHIND:
                 return
+            else:
+                in_vain.add((waiting.avoid, due))
 
     def _place(self, waiting: Waiting, node: FleetNode, now: datetime) -> Placement:
         brief, context = waiting.brief, self._context
@@ -226,7 +238,6 @@ class Scheduler:
         except BaseException:
             self._give_back(placements)
             for one in placements:
-                one.waiting.removed = False
                 self.queue.add(one.waiting)
             raise
         refused = [one for one in placements if one.lease.attempt_id not in granted]
@@ -236,16 +247,23 @@ class Scheduler:
     def _deliver(self, placements: Iterable[Placement]) -> None:
         """Tell the nodes. One that went away meanwhile is told when it comes back."""
         for one in placements:
-            if one.node.line is not None:
+            held = one.node.attempts.get(one.lease.attempt_id)
+            if held is not None and self.fleet.get(one.lease.node_id) is not one.node:
+                self.orphans.append((one.node, held))
+            elif one.node.line is not None:
                 one.node.line.offer(one.lease.attempt_id, one.manifest, self._downloads(one.waiting.brief))
 
     def _give_back(self, placements: Iterable[Placement]) -> None:
         for one in placements:
             give_room_back(one.node, one.lease.attempt_id)
+            self.wake()  # somebody may have looked for room while it was taken
 
     def _wake_when_due(self, waiting: Waiting) -> None:
-        if waiting.retry_at is not None:
-            self._wake_later(max(0.0, (waiting.retry_at - self._context.now()).total_seconds()))
-
-    def _wake_later(self, seconds: float) -> None:
-        asyncio.get_running_loop().call_later(seconds, self.wake)
+        """By the wall clock, which may go slower than the timer's: then it is not yet time, and we wait on."""
+        if waiting.retry_at is None or waiting.removed:
+            return
+        seconds = (waiting.retry_at - self._context.now()).total_seconds()
+        if seconds <= 0:
+            self.wake()
+        else:
+            asyncio.get_running_loop().call_later(seconds, self._wake_when_due, waiting)

@@ -1,6 +1,7 @@
 """Why a job still waits: how many nodes each gate removed, in the order in which a person would ask."""
 
 from collections import Counter
+from dataclasses import replace
 
 from pydantic import BaseModel
 
@@ -8,6 +9,7 @@ from computepool.hub.market.feasibility import RULES, Gate, Traits, closed_gate
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.fleet import Fleet
 from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.protocol.states import IsolationLevel
 from computepool.protocol.units import format_bytes
 
 
@@ -73,6 +75,8 @@ def _suggestions(fleet: Fleet, needs: Requirements) -> list[str]:
     for node in fleet:
         gate = closed_gate(needs, node.traits)
         if gate is not None and gate not in found and _only_gate(needs, node.traits, gate):
+            if gate is Gate.ISOLATION and not _would_do(needs, node.traits):
+                continue
             found[gate] = node.traits
     return [_suggestion(gate, traits) for gate, traits in found.items()]
 
@@ -81,13 +85,22 @@ def _only_gate(needs: Requirements, node: Traits, gate: Gate) -> bool:
     return all(passes(needs, node) for other, passes in RULES if other is not gate)
 
 
+def _would_do(needs: Requirements, node: Traits) -> bool:
+    """Asking for less finds it only where less is allowed."""
+    return bool(node.isolation) and closed_gate(replace(needs, isolation=_strongest(node)), node) is None
+
+
+def _strongest(node: Traits) -> IsolationLevel:
+    return max(node.isolation, key=lambda level: level.rank)
+
+
 def _suggestion(gate: Gate, node: Traits) -> str:
     return {
         Gate.NODE: f"leave out where.node: {node.node_id} would do",
         Gate.TRUST: "where.trust: any would find a stranger's node",
         Gate.COUNTRY: f"where.country: [{node.country}] would find a node",
         Gate.TAGS: f"fewer tags: a node has [{', '.join(sorted(node.tags))}]",
-        Gate.ISOLATION: f"isolation: {node.isolation[-1] if node.isolation else 'process'} would find a node",
+        Gate.ISOLATION: f"isolation: {_strongest(node) if node.isolation else 'process'} would find a node",
         Gate.GPU: "gpu: " + (", ".join(gpu.slug for gpu in node.gpus) or "none") + " is what another node has",
         Gate.CPUS: f"cpus: {node.cpu_millis / MILLI:g} would fit",
         Gate.MEMORY: f"memory: {format_bytes(node.memory_bytes)} would fit",

@@ -1,0 +1,138 @@
+"""Why a job still waits, for each gate; and what is suggested really helps."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from support.fleets import (
+    GIB,
+    STRANGER,
+    gpu,
+    make_needs,
+    make_node,
+    make_waiting,
+    many_needs,
+    many_nodes,
+    occupy,
+)
+
+from computepool.hub.market.feasibility import Gate, closed_gate
+from computepool.hub.scheduling.fleet import Fleet
+from computepool.hub.scheduling.queue import Queue
+from computepool.hub.scheduling.why import explain
+from computepool.protocol.gpus import GpuRequest
+from computepool.protocol.states import IsolationLevel, NodeState
+
+
+def why(needs, *nodes, **waiting):
+    fleet, queue = Fleet(), Queue()
+    for node in nodes:
+        fleet.put(node)
+    one = make_waiting("job_5", needs=needs, **waiting)
+    queue.add(make_waiting("job_1"))
+    queue.add(one)
+    return explain(fleet, queue, one, [0])
+
+
+@pytest.mark.parametrize(
+    ("gate", "needs", "node", "detail", "suggestion"),
+    [
+        (Gate.NODE, {"node_id": "node_9"}, {}, "not node_9", "leave out where.node: node_1 would do"),
+        (
+            Gate.TRUST, {"mine_only": True}, {"owner_id": STRANGER},
+            "not yours (where.trust: mine)", "where.trust: any would find a stranger's node",
+        ),
+        (Gate.COUNTRY, {"countries": frozenset({"US"})}, {}, "not in US", "where.country: [DE] would find a node"),
+        (Gate.TAGS, {"tags": frozenset({"quiet"})}, {}, "without quiet", "fewer tags: a node has [fast]"),
+        (
+            Gate.ISOLATION, {"isolation": IsolationLevel.GVISOR}, {},
+            "below gvisor", "isolation: bubblewrap would find a node",
+        ),
+        (
+            Gate.GPU, {"gpu": GpuRequest(name="h100", count=2)}, {"gpus": (gpu(),)},
+            "without 2 such GPU(s)", "gpu: rtx-4090 is what another node has",
+        ),
+        (Gate.CPUS, {"cpu_millis": 9500}, {}, "fewer than 9.5 cores", "cpus: 8 would fit"),
+        (Gate.MEMORY, {"memory_bytes": 64 * GIB}, {}, "less than 64GB of memory", "memory: 32GB would fit"),
+        (Gate.DISK, {"disk_bytes": 200 * GIB}, {}, "less than 200GB of disk", "disk: 100GB would fit"),
+    ],
+)  # fmt: skip
+def test_each_gate_is_named_with_what_would_help(gate, needs, node, detail, suggestion):
+    answer = why(make_needs(**needs), make_node(**node))
+    assert [(one.gate, one.removed, one.detail) for one in answer.gates] == [(gate, 1, detail)]
+    assert answer.suggestions == [suggestion]
+    assert (answer.feasible, answer.free, answer.nodes_total) == (0, 0, 1)
+    assert answer.summary == "None of the 1 node can ever run it as it is specified."
+
+
+def test_busy_node_is_waited_for():
+    node = make_node()
+    occupy(node, "attempt_1", make_needs(cpu_millis=8000))
+    answer = why(make_needs(), node, make_node("node_2", cpu_millis=10))
+    assert [(one.gate, one.removed) for one in answer.gates] == [(Gate.CPUS, 1), (Gate.BUSY, 1)]
+    assert answer.summary == "1 node could run it and is busy: it runs when one is free."
+    assert (answer.feasible, answer.suggestions, answer.position) == (1, [], 1)
+
+
+@pytest.mark.parametrize("state", [NodeState.OFFLINE, NodeState.PAUSED, NodeState.DRAINING])
+def test_node_that_takes_no_work_is_named(state):
+    node = make_node()
+    node.state = state
+    answer = why(make_needs(), node)
+    assert [one.gate for one in answer.gates] == [Gate.STATE]
+    assert answer.summary == "1 node could run it, but is offline, paused or draining."
+
+
+def test_empty_pool_says_how_to_join():
+    answer = why(make_needs())
+    assert answer.summary.startswith("There is no node in the pool. Join one")
+
+
+def test_waiting_after_a_failure_says_until_when():
+    answer = why(make_needs(), make_node(), retry_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    assert answer.summary == "It failed before, and is tried again at 03:04:05 UTC."
+
+
+def test_free_node_means_any_moment():
+    assert why(make_needs(), make_node()).summary == "A node is free: it starts at any moment."
+
+
+def test_strangers_node_is_not_offered_for_less_isolation_than_strangers_need():
+    """Asking for `process` would not find it: strangers' work never runs so."""
+    node = make_node(owner_id=STRANGER, isolation=(IsolationLevel.PROCESS,))
+    assert why(make_needs(isolation=IsolationLevel.CONTAINER), node).suggestions == []
+    assert why(make_needs(), node).suggestions == []
+
+
+def test_strongest_level_of_a_node_is_suggested_in_whatever_order_it_lists_them():
+    node = make_node(isolation=(IsolationLevel.BUBBLEWRAP, IsolationLevel.PROCESS))
+    answer = why(make_needs(isolation=IsolationLevel.GVISOR), node)
+    assert answer.suggestions == ["isolation: bubblewrap would find a node"]
+
+
+@given(many_needs, many_nodes)
+def test_every_node_is_counted_once(needs, nodes):
+    answer = why(needs, *nodes)
+    assert answer.nodes_total == len(nodes) == sum(one.removed for one in answer.gates) + answer.free
+    assert answer.feasible == sum(closed_gate(needs, node.traits) is None for node in nodes)
+
+
+@given(many_needs, many_nodes)
+def test_suggested_change_finds_a_node(needs, nodes):
+    for suggestion in why(needs, *nodes).suggestions:
+        words = suggestion.split()
+        match words[0]:
+            case "leave":
+                changed = replace(needs, node_id=None)
+            case "where.trust:":
+                changed = replace(needs, mine_only=False)
+            case "where.country:":
+                changed = replace(needs, countries=frozenset({words[1].strip("[]")}))
+            case "isolation:":
+                changed = replace(needs, isolation=IsolationLevel(words[1]))
+            case "cpus:":
+                changed = replace(needs, cpu_millis=int(float(words[1]) * 1000))
+            case _:
+                continue  # in words
+        assert any(closed_gate(changed, node.traits) is None for node in nodes), suggestion
