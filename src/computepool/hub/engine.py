@@ -31,6 +31,7 @@ from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.market.requirements import MILLI
 from computepool.hub.nodes.api import Live, Room
+from computepool.hub.nodes.service import effective_state
 from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling import memory
 from computepool.hub.scheduling.fleet import free_of, traits_of
@@ -76,7 +77,10 @@ class Engine:
         self.context.db.on_commit = tell
         await self._stack.enter_async_context(keep_directory(self.context, self.directory))
         for node in await self.context.db.read(memory.load_fleet, self.context.clock.monotonic()):
-            self.scheduler.fleet.put(node)
+            if node.state is NodeState.BANNED:
+                self.scheduler.orphans += [(node, held) for held in node.attempts.values()]
+            else:
+                self.scheduler.fleet.put(node)
         self.scheduler.restore(*await self.context.db.read(memory.load_queue))
         self._spawn(self.scheduler.run())
         self._spawn(self.leases.run())
@@ -135,6 +139,8 @@ class Engine:
         node = fleet.get(row.id)
         if row.state == NodeState.BANNED:
             fleet.remove(row.id)
+            if node is not None:
+                node.line = None
             await self.gateway.dismiss(row.id)
             if node is not None:
                 await self.leases.lose_all(node)
@@ -144,8 +150,8 @@ class Engine:
             node.name, node.drain_requested = row.name, row.drain_requested
             node.traits = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity)
             node.free = free_of(node.traits, node.attempts.values())
-            if node.line is not None and node.state in (NodeState.ONLINE, NodeState.DRAINING):
-                node.state = NodeState.DRAINING if row.drain_requested else NodeState.ONLINE
+            if node.line is not None and node.state is not NodeState.OFFLINE:
+                node.state = effective_state(node.reported, drain_requested=row.drain_requested)
         self.scheduler.wake()
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────

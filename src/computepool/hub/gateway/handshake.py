@@ -16,11 +16,11 @@ from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.records import record
 from computepool.hub.gateway.line import NodeLine
 from computepool.hub.gateway.pipe import Pipe, PipeClosed
-from computepool.hub.gateway.reconcile import Reconciled, reconcile
+from computepool.hub.gateway.reconcile import Reconciled, manifest_of_attempt, reconcile
 from computepool.hub.gateway.reports import Reports
 from computepool.hub.gateway.session import AgentSession
 from computepool.hub.jobs.policy import Ending
-from computepool.hub.nodes.service import effective_state
+from computepool.hub.nodes.errors import NodeMoved
 from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, take_room, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
@@ -66,6 +66,15 @@ class Connected:
     pipe: Pipe
 
 
+@dataclass(frozen=True)
+class Introduced:
+    """An agent that has proven to be the node it says it is."""
+
+    hello: Hello
+    proof: Proof
+    sign_key: bytes
+
+
 class Gateway:
     """What all links share."""
 
@@ -83,10 +92,14 @@ class Gateway:
 
     async def serve(self, pipe: Pipe) -> None:
         """Speak with one agent until either side ends it."""
-        node: FleetNode | None = None
+        node_id: str | None = None
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
-                node, session = await self._begin(pipe)
+                known = await self._introduce(pipe)
+            # From here on the agent is not waited for, and what is decided is not left half-way.
+            node_id = known.hello.node_id
+            await self._take_over(known.hello, pipe)
+            session = await self._join_fleet(known, pipe)
             await session.run()
         except Dismissed as dismissed:
             log.info("agent.dismissed", code=dismissed.goodbye.code, reason=str(dismissed))
@@ -97,8 +110,8 @@ class Gateway:
         except (PipeClosed, TimeoutError):
             pass
         finally:
-            if node is not None:
-                self._detach(node, pipe)
+            if node_id is not None:
+                self._detach(node_id, pipe)
             await pipe.close()
 
     async def close(self) -> None:
@@ -122,19 +135,17 @@ class Gateway:
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _begin(self, pipe: Pipe) -> tuple[FleetNode, AgentSession]:
+    async def _introduce(self, pipe: Pipe) -> Introduced:
         hello = await _expect(pipe, Hello)
         if hello.protocol > PROTOCOL_VERSION:
             raise Dismissed("protocol", f"This hub speaks protocol {PROTOCOL_VERSION}: upgrade it.", retry=True)
         row = await self._context.db.read(_find_node, hello.node_id)
         if row is None or row.state == NodeState.BANNED:
-            raise Dismissed("unknown_node", "This node is not, or no longer, part of the pool.", retry=False)
+            raise _unknown_node()
         nonce = secrets.token_urlsafe(24)
         await pipe.send(Challenge(nonce=nonce, hub_time=self._context.now()).to_bytes())
         proof = await _expect(pipe, Proof)
-        sign_key = self._check_proof(row, hello, proof, nonce)
-        await self._take_over(hello, pipe)
-        return await self._join_fleet(row, hello, proof, pipe, sign_key)
+        return Introduced(hello, proof, self._check_proof(row, hello, proof, nonce))
 
     def _check_proof(self, row: Node, hello: Hello, proof: Proof, nonce: str) -> bytes:
         key = base64.b64decode(row.sign_key)
@@ -165,27 +176,28 @@ class Gateway:
             self._line(hello.node_id).detach()
             await earlier.pipe.close()
 
-    async def _join_fleet(
-        self, row: Node, hello: Hello, proof: Proof, pipe: Pipe, sign_key: bytes
-    ) -> tuple[FleetNode, AgentSession]:
-        line = self._line(row.id)
+    async def _join_fleet(self, known: Introduced, pipe: Pipe) -> AgentSession:
+        node_id, proof = known.hello.node_id, known.proof
+        line = self._line(node_id)
         same_stream = proof.stream_id == line.stream_id
         cursor = proof.cursor if same_stream else 0
         if same_stream:
             line.seen(cursor)
-        node = self._fleet_node(row, proof)
-        state = effective_state(NodeState(proof.state), drain_requested=row.drain_requested)
-        result = await self._context.db.run(
-            reconcile,
-            row.id,
-            state,
-            proof.capacity,
-            hello.agent_version,
-            proof.holding,
-            line.unseen_offers(),
-            self._context.now(),
-        )
-        session = AgentSession(self._context, self._scheduler, self._leases, self._reports, pipe, node, sign_key)
+        try:
+            result = await self._context.db.run(
+                reconcile,
+                node_id,
+                NodeState(proof.state),
+                proof.capacity,
+                known.hello.agent_version,
+                proof.holding,
+                line.unseen_offers(),
+                self._context.now(),
+            )
+        except NodeMoved:
+            raise _unknown_node() from None  # banned since it said hello
+        node = self._fleet_node(result.node, proof)
+        session = AgentSession(self._context, self._scheduler, self._leases, self._reports, pipe, node, known.sign_key)
         node.seen_at = self._context.clock.monotonic()
         welcome = Welcome(
             hub_id=self._context.hub_id,
@@ -199,27 +211,35 @@ class Gateway:
             session.post(KeyAnnouncement(announcement=self._keyring.announcement))
         await self._settle(node, line, result)
         self._leases.renew(node, proof.holding)
-        node.state = state
-        if self._connected.get(row.id) is not None and self._connected[row.id].pipe is pipe:
+        connected = self._connected.get(node_id)
+        if connected is not None and connected.pipe is pipe:
+            node.state, node.reported = result.state, NodeState(proof.state)
             node.line = line
             line.attach(session.post_raw, cursor, node.attempts)
         self._scheduler.wake()
-        log.info("agent.connected", node_id=row.id, version=hello.agent_version, holding=len(proof.holding))
-        return node, session
+        log.info("agent.connected", node_id=node_id, version=known.hello.agent_version, holding=len(proof.holding))
+        return session
 
     async def _settle(self, node: FleetNode, line: NodeLine, result: Reconciled) -> None:
         """What the node and the hub disagreed on. Commands go to the line, and out when it is attached."""
         for view, manifest in result.taken_back:
             self._hold(node, view.job_id, manifest)
             self._scheduler.taken_back(view.job_id, view.slice_index)
+        for view in result.held:
+            if view.attempt_id not in node.attempts:  # the hub was cut off between a commit and its memory
+                manifest = await self._context.db.read(manifest_of_attempt, view.attempt_id)
+                self._hold(node, view.job_id, manifest)
         for view in result.lost:
             await self._leases.lose(
                 node, view.attempt_id, view.fence, Ending(Verdict.HOST, "forgotten_by_agent", lost=True)
             )
         for view, manifest in result.unheard:
+            if view.attempt_id in line.unseen_offers():
+                continue  # the scheduler was faster
             signed = Signed.model_validate_json(manifest)
-            fresh = Manifest.model_validate_json(signed.body).expires_at > self._context.now()
-            if not (fresh and self._scheduler.offer_again(line, view.attempt_id, view.job_id, signed)):
+            wanted = Manifest.model_validate_json(signed.body).expires_at > self._context.now()
+            wanted = wanted and not view.cancel_requested
+            if not (wanted and self._scheduler.offer_again(line, view.attempt_id, view.job_id, signed)):
                 await self._leases.lose(
                     node, view.attempt_id, view.fence, Ending(Verdict.HUB, "never_delivered", lost=True)
                 )
@@ -249,14 +269,15 @@ class Gateway:
     def _line(self, node_id: str) -> NodeLine:
         return self._lines.setdefault(node_id, NodeLine(self._stream_id))
 
-    def _detach(self, node: FleetNode, pipe: Pipe) -> None:
+    def _detach(self, node_id: str, pipe: Pipe) -> None:
         """The link is over; the node's line and its leases stay."""
-        node_id = node.traits.node_id
         connected = self._connected.get(node_id)
         if connected is not None and connected.pipe is pipe:
             del self._connected[node_id]
             self._line(node_id).detach()
-            node.line = None
+            node = self._scheduler.fleet.get(node_id)
+            if node is not None:
+                node.line = None
 
 
 async def _expect(pipe: Pipe, wanted: type[First]) -> First:
@@ -269,6 +290,10 @@ async def _expect(pipe: Pipe, wanted: type[First]) -> First:
 async def _try_to_send(pipe: Pipe, message: Wire) -> None:
     with contextlib.suppress(PipeClosed):
         await pipe.send(message.to_bytes())
+
+
+def _unknown_node() -> Dismissed:
+    return Dismissed("unknown_node", "This node is not, or no longer, part of the pool.", retry=False)
 
 
 def _find_node(session: Session, node_id: str) -> Node | None:

@@ -30,6 +30,8 @@ class NodeLine:
         self._send(attempt_id, Offer(number=self._number, manifest=manifest, downloads=dict(downloads)))
 
     def stop(self, attempt_id: str, fence: int, reason: str) -> None:
+        if any(about == attempt_id and isinstance(command, Stop) for about, command in self._unseen):
+            return  # it is told already, as soon as it listens
         self._number += 1
         command = Stop(
             number=self._number,

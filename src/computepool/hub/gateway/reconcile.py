@@ -12,7 +12,7 @@ from computepool.hub.jobs import ending
 from computepool.hub.jobs import repository as jobs
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import Attempt
-from computepool.hub.nodes import repository as nodes
+from computepool.hub.nodes.service import change_state, effective_state
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.messages import Holding
@@ -21,10 +21,16 @@ from computepool.protocol.states import ATTEMPT_ENDED, AttemptState, NodeState
 
 @dataclass
 class Reconciled:
+    node: Node
+    """As it is now."""
+    state: NodeState
+    """What the agent says of itself, under what its owner asked of the hub."""
+    held: list[AttemptView] = field(default_factory=list)
+    """On both sides."""
     lost: list[AttemptView] = field(default_factory=list)
     """The hub had them there, the agent has not and never will."""
     unheard: list[tuple[AttemptView, str]] = field(default_factory=list)
-    """Leased, but the agent never got the offer; with the manifest to offer again."""
+    """Leased, but the agent seems never to have got the offer; with the manifest to offer again."""
     taken_back: list[tuple[AttemptView, str]] = field(default_factory=list)
     """Given up by the hub, but still running there, and nobody else has the slice; with the manifest."""
     stale: list[Holding] = field(default_factory=list)
@@ -36,54 +42,58 @@ class Reconciled:
 def reconcile(
     session: Session,
     node_id: str,
-    state: NodeState,
+    reported: NodeState,
     capacity: Capacity,
     agent_version: str,
     holding: Sequence[Holding],
     being_offered: set[str],
     now: datetime,
 ) -> Reconciled:
-    result = Reconciled()
+    """Raises NodeMoved for a node that was banned meanwhile."""
+    node = session.get_one(Node, node_id)
+    state = effective_state(reported, drain_requested=node.drain_requested)
+    _update_node(session, node, state, capacity, agent_version, now)
+    result = Reconciled(node, state)
     held = {(one.attempt_id, one.fence): one for one in holding}
     live = {(view.attempt_id, view.fence): view for view in jobs.list_live_attempts_on(session, node_id)}
     for key, view in live.items():
         if key in held:
+            result.held.append(view)
             if view.cancel_requested and held[key].state not in ATTEMPT_ENDED:
                 result.stopping.append(view)
         elif view.attempt_id in being_offered:
             continue
         elif view.state is AttemptState.LEASED:
-            result.unheard.append((view, _manifest(session, view.attempt_id)))
+            result.unheard.append((view, manifest_of_attempt(session, view.attempt_id)))
         else:
             result.lost.append(view)
     for key, one in held.items():
-        if key in live or one.state in ATTEMPT_ENDED:
-            continue  # a result that waits for its acknowledgement speaks for itself
+        if key in live:
+            continue
         view_back = ending.take_back(session, one.attempt_id, one.fence, node_id, one.state, now)
-        if view_back is None:
+        if view_back is not None:
+            result.taken_back.append((view_back, manifest_of_attempt(session, one.attempt_id)))
+        elif one.state not in ATTEMPT_ENDED:  # a result that waits for its acknowledgement speaks for itself
             result.stale.append(one)
-        else:
-            result.taken_back.append((view_back, _manifest(session, one.attempt_id)))
-    _update_node(session, node_id, state, capacity, agent_version, now)
+    session.refresh(node)
     return result
 
 
 def set_node_state(session: Session, node_id: str, state: NodeState, now: datetime) -> None:
-    if nodes.move_node(session, node_id, state, now):
-        record(session, f"node.{state}", node_id, now, actor=node_id)
+    change_state(session, session.get_one(Node, node_id), state, now, actor=node_id)
 
 
 def _update_node(
-    session: Session, node_id: str, state: NodeState, capacity: Capacity, agent_version: str, now: datetime
+    session: Session, node: Node, state: NodeState, capacity: Capacity, agent_version: str, now: datetime
 ) -> None:
-    node = session.get_one(Node, node_id)
     facts = capacity.model_dump(mode="json")
     if node.capacity != facts or node.agent_version != agent_version:
         node.capacity = facts
         node.agent_version = agent_version
-        record(session, "node.capacity", node_id, now, actor=node_id)
-    set_node_state(session, node_id, state, now)
+        session.flush()
+        record(session, "node.capacity", node.id, now, actor=node.id)
+    change_state(session, node, state, now, actor=node.id)
 
 
-def _manifest(session: Session, attempt_id: str) -> str:
+def manifest_of_attempt(session: Session, attempt_id: str) -> str:
     return session.scalars(select(Attempt.manifest).where(Attempt.id == attempt_id)).one()

@@ -17,7 +17,7 @@ from computepool.hub.jobs import ending, service
 from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending, ending_of
-from computepool.hub.jobs.receipts import find_lease
+from computepool.hub.jobs.receipts import LeaseFacts, find_lease
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.scheduler import Scheduler
@@ -42,7 +42,6 @@ log = structlog.get_logger()
 
 Report = Update | LogChunk | UploadRequest | Finished | Gone
 OWNER_REASONS = frozenset({"owner", "paused", "drained"})
-GONE_REASON_CHARACTERS = 200
 
 
 class Reports:
@@ -109,12 +108,12 @@ class Reports:
         )
 
     async def _gone(self, node: FleetNode, message: Gone) -> Wire:
-        detail = message.reason[:GONE_REASON_CHARACTERS]
         if message.reason in OWNER_REASONS:
-            ended = Ending(Verdict.OWNER, "taken_back_by_owner", detail=detail, lost=True)
+            ended = Ending(Verdict.OWNER, "taken_back_by_owner", detail=message.reason, lost=True)
         else:
-            ended = Ending(Verdict.HOST, "agent_restarted", detail=detail, lost=True)
-        await self._leases.lose(node, message.attempt_id, message.fence, ended)
+            ended = Ending(Verdict.HOST, "agent_restarted", detail=message.reason, lost=True)
+        if await self._leases.lose(node, message.attempt_id, message.fence, ended) is None:
+            return _refused(message, StaleLease.code, "This attempt is not this node's any more.")
         return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
 
     async def _finished(self, node: FleetNode, sign_key: bytes, message: Finished) -> Wire:
@@ -144,22 +143,22 @@ class Reports:
             body = verify(message.receipt, RECEIPT, {key_id_of(sign_key): load_public_key(sign_key)})
             receipt = Receipt.model_validate_json(body)
         except (SignatureRefused, ValidationError) as error:
-            return Ending(Verdict.HOST, "bad_receipt", detail=str(error)[:300]), facts
-        problem = await self._mismatch(node, message, receipt)
+            return Ending(Verdict.HOST, "bad_receipt", detail=str(error)), facts
+        lease = await self._context.db.read(find_lease, message.attempt_id)
+        if lease is None or lease.node_id != node.traits.node_id or lease.fence != message.fence:
+            raise StaleLease(message.attempt_id, message.fence, "finished")
+        problem = await self._mismatch(lease, message, receipt)
         if problem is not None:
             log.warning("receipt.mismatch", attempt_id=message.attempt_id, problem=problem)
             return Ending(Verdict.HOST, "receipt_mismatch", receipt.exit_code, detail=problem), facts
         facts |= {"log_bytes": receipt.log_bytes, "log_digest": receipt.log_digest, "isolation": receipt.isolation}
-        if receipt.outputs:
+        if receipt.outputs and lease.is_current:
             missing = await self._outputs.complete(message.attempt_id, receipt.outputs)
             if missing is not None:
                 return Ending(Verdict.HOST, "outputs_missing", receipt.exit_code, detail=missing), facts
         return ending_of(EndReason(receipt.reason), receipt.exit_code, receipt.detail), facts
 
-    async def _mismatch(self, node: FleetNode, message: Finished, receipt: Receipt) -> str | None:
-        lease = await self._context.db.read(find_lease, message.attempt_id)
-        if lease is None or lease.node_id != node.traits.node_id or lease.fence != message.fence:
-            raise StaleLease(message.attempt_id, message.fence, "finished")
+    async def _mismatch(self, lease: LeaseFacts, message: Finished, receipt: Receipt) -> str | None:
         manifest = lease.manifest
         claims = (receipt.attempt_id, receipt.fence, receipt.node_id, receipt.job_id, receipt.spec_digest)
         facts = (message.attempt_id, message.fence, lease.node_id, lease.job_id, manifest.spec_digest)

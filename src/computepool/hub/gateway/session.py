@@ -8,7 +8,7 @@ import asyncio
 import structlog
 
 from computepool.hub.core.context import Context
-from computepool.hub.gateway.pipe import Pipe
+from computepool.hub.gateway.pipe import Pipe, PipeClosed
 from computepool.hub.gateway.reconcile import set_node_state
 from computepool.hub.gateway.reports import Report, Reports
 from computepool.hub.nodes.service import effective_state
@@ -70,8 +70,12 @@ class AgentSession:
             sender.cancel()
 
     async def _send_all(self) -> None:
-        while True:
-            await self._pipe.send(await self._outgoing.get())
+        """A link that does not carry answers any more is no link, even if it still carries reports."""
+        try:
+            while True:
+                await self._pipe.send(await self._outgoing.get())
+        except PipeClosed:
+            await self._pipe.close()
 
     async def _handle(self, message: FromAgent) -> None:
         self._node.seen_at = self._context.clock.monotonic()
@@ -89,7 +93,8 @@ class AgentSession:
         if node.line is not None:
             node.line.seen(message.cursor)
         self.post(HeartbeatAck(hub_time=self._context.now(), renewed=tuple(renewed)))
-        state = effective_state(NodeState(message.state), drain_requested=node.drain_requested)
+        node.reported = NodeState(message.state)
+        state = effective_state(node.reported, drain_requested=node.drain_requested)
         if node.state is not state:
             node.state = state
             await self._context.db.run(set_node_state, node.traits.node_id, state, self._context.now())

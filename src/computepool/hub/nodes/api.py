@@ -137,7 +137,7 @@ def router(
     async def enroll(body: EnrolRequest) -> EnrolReply:
         """A machine becomes a node. Proven by a join token, and a signature with the key that it brings."""
         node = await context.db.run(service.enrol, context.new_id("node"), body, context.now())
-        await changed(node)
+        await _tell(changed, await context.db.read(_with_replaced, node))
         return EnrolReply(node_id=node.id, name=node.name, hub_id=context.hub_id, keys=keyring.public)
 
     @routes.get("/nodes", visible="own", scope=Scope.NODES_READ)
@@ -178,6 +178,16 @@ def router(
         return view(node)
 
     return routes.router
+
+
+async def _tell(changed: Changed, nodes: list[Node]) -> None:
+    for node in nodes:
+        await changed(node)
+
+
+def _with_replaced(session: Session, node: Node) -> list[Node]:
+    """The node, and the one whose place it took."""
+    return [node, session.get_one(Node, node.replaces)] if node.replaces is not None else [node]
 
 
 def load_node(session: Session, principal: Principal, node_id: str) -> Node:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.records import record
+from computepool.hub.core.records import HUB_ACTOR, record
 from computepool.hub.nodes import repository
 from computepool.hub.nodes.errors import BadJoinToken, BadProof, KeyTaken, NoSuchNode
 from computepool.hub.nodes.tables import JoinToken, Node
@@ -65,7 +65,7 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
         earlier = session.get(Node, request.replace)
         if earlier is None or earlier.owner_id != token.owner_id:
             raise NoSuchNode(request.replace)
-        repository.move_node(session, earlier.id, NodeState.BANNED, now)
+        change_state(session, earlier, NodeState.BANNED, now, actor=token.owner_id)
     node = Node(
         id=node_id,
         owner_id=token.owner_id,
@@ -87,7 +87,8 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
     return node
 
 
-def change_state(session: Session, node: Node, target: NodeState, now: datetime, *, actor: str) -> None:
+def change_state(session: Session, node: Node, target: NodeState, now: datetime, *, actor: str = HUB_ACTOR) -> None:
+    """Raises NodeMoved for a node that was banned meanwhile."""
     if repository.move_node(session, node.id, target, now):
         record(session, f"node.{target}", node.id, now, actor=actor, topics=(f"owner/{node.owner_id}",))
 

@@ -6,6 +6,7 @@ fault, and what was running is still running somewhere.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -13,14 +14,14 @@ import structlog
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
-from computepool.hub.core.records import record
 from computepool.hub.jobs import ending
 from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending
-from computepool.hub.nodes import repository as nodes
+from computepool.hub.nodes import service as nodes
 from computepool.hub.nodes.errors import NodeMoved
-from computepool.hub.scheduling.fleet import FleetNode, give_room_back
+from computepool.hub.nodes.tables import Node
+from computepool.hub.scheduling.fleet import FleetNode, Held, give_room_back
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.messages import AttemptRef
 from computepool.protocol.states import NodeState, Verdict
@@ -65,8 +66,9 @@ class LeaseKeeper:
             for held in list(node.attempts.values()):
                 if now - held.renewed_at > REQUEUE_AFTER_SECONDS:
                     verdict = Verdict.HOST if held.renewed else Verdict.HUB
-                    reason = "lease_expired" if held.renewed else "hub_downtime"
-                    await self.lose(node, held.attempt_id, held.fence, Ending(verdict, reason, lost=True))
+                    await self._give_up(node, held, verdict, "lease_expired" if held.renewed else "hub_downtime")
+        while self._scheduler.orphans:
+            await self._give_up(*self._scheduler.orphans.pop(), Verdict.HOST, "node_banned")
 
     async def went_offline(self, node: FleetNode) -> None:
         log.info("node.offline", node_id=node.traits.node_id)
@@ -76,7 +78,7 @@ class LeaseKeeper:
     async def lose_all(self, node: FleetNode) -> None:
         """The node left the pool: nothing it holds will be taken from it any more."""
         for held in list(node.attempts.values()):
-            await self.lose(node, held.attempt_id, held.fence, Ending(Verdict.HOST, "node_banned", lost=True))
+            await self._give_up(node, held, Verdict.HOST, "node_banned")
 
     async def lose(self, node: FleetNode, attempt_id: str, fence: int, ended: Ending) -> Ended | None:
         """Nobody will finish this attempt any more: its slice waits for another node."""
@@ -87,18 +89,25 @@ class LeaseKeeper:
                 ending.end_attempt, attempt_id, fence, node_id, ended, self._context.now()
             )
         except StaleLease:
-            give_room_back(node, attempt_id)  # it ended otherwise in the meantime
+            held = node.attempts.get(attempt_id)
+            if held is not None and held.fence == fence:
+                give_room_back(node, attempt_id)  # it ended otherwise in the meantime
+                self._scheduler.wake()
             return None
         self._scheduler.ended(node_id, result)
         return result
+
+    async def _give_up(self, node: FleetNode, held: Held, verdict: Verdict, reason: str) -> None:
+        """One that cannot be ended now, for whatever reason, must not keep the others: the next sweep tries again."""
+        try:
+            await self.lose(node, held.attempt_id, held.fence, Ending(verdict, reason, lost=True))
+        except Exception:
+            log.exception("leases.give_up_failed", attempt_id=held.attempt_id)
 
 
 _REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
 
 
 def _move_node(session: Session, node_id: str, target: NodeState, now: datetime) -> None:
-    try:
-        if nodes.move_node(session, node_id, target, now):
-            record(session, f"node.{target}", node_id, now)
-    except NodeMoved:
-        pass  # banned meanwhile: stays so
+    with contextlib.suppress(NodeMoved):  # banned meanwhile: stays so
+        nodes.change_state(session, session.get_one(Node, node_id), target, now)

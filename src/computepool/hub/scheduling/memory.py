@@ -18,13 +18,17 @@ from computepool.protocol.states import NodeState
 
 
 def load_fleet(session: Session, started_at: float) -> list[FleetNode]:
-    """Every node with the attempts that it holds. Their clocks begin now: the hub's downtime is not theirs."""
+    """Every node with the attempts that it holds. Their clocks begin now: the hub's downtime is not theirs.
+
+    A banned node is among them only if it still holds something, which then has to be taken from it.
+    """
     fleet = {row.id: fleet_node(row, started_at) for row in nodes.list_fleet(session)}
     for attempt_id, fence, node_id, job_id, _state, manifest in jobs.list_live_attempts(session):
-        node = fleet.get(node_id)
-        if node is not None:
-            grant = Manifest.model_validate_json(Signed.model_validate_json(manifest).body).grant
-            take_room(node, Held(attempt_id, job_id, fence, grant, renewed_at=started_at, renewed=False))
+        if node_id not in fleet:
+            fleet[node_id] = fleet_node(session.get_one(Node, node_id), started_at)
+        grant = Manifest.model_validate_json(Signed.model_validate_json(manifest).body).grant
+        held = Held(attempt_id, job_id, fence, grant, renewed_at=started_at, renewed=False)
+        take_room(fleet[node_id], held)
     return list(fleet.values())
 
 
