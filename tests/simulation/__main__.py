@@ -2,15 +2,15 @@
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import os
 import sys
 import tempfile
-import time
 import traceback
 from collections import Counter
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -22,50 +22,84 @@ from computepool.hub.schema import migrate
 from simulation.mutants import MUTANTS
 from simulation.world import OWNER, Plan, World
 
-GIVE_UP_SECONDS = 60.0
+WARM_UP = Plan(nodes=1, jobs=2, trouble_seconds=60.0, calm_seconds=600.0, hub_restarts_only=True)
 ERRORS: list[str] = []
 """What the hub logged as an error: in this world there is no reason for any."""
 
 
-def main() -> None:
+def main() -> int:
     arguments = _parse()
     structlog.configure(
         processors=[structlog.processors.format_exc_info, _note_error],
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
     )
     logging.disable(logging.WARNING)
-    if arguments.mutant:
-        MUTANTS[arguments.mutant]()
     first, _, last = arguments.seeds.partition(":")
+    seeds = iter(range(int(first), int(last or int(first) + 1)))
+    plan = Plan(hub_restarts_only=arguments.restarts_only)
     fired: Counter[str] = Counter()
-    base = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    base = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 (memory, where there is some)
     with tempfile.TemporaryDirectory(dir=base) as folder:
         template = _template(Path(folder))
-        for seed in range(int(first), int(last or int(first) + 1)):
-            failure = run_seed(seed, Plan(hub_restarts_only=arguments.restarts_only), Path(folder), template, fired)
-            if failure is not None:
-                print(json.dumps({"failed_seed": seed, "failure": failure, "fired": fired}), flush=True)
-                os._exit(1)
-    print(json.dumps({"failed_seed": None, "fired": fired}), flush=True)
-    os._exit(0)  # what is left of dead processes must not be closed, and so run
+        run_seed(0, WARM_UP, Path(folder, "warm-up"), template)  # what every world needs is imported and compiled once
+        ERRORS.clear()
+        gc.freeze()
+        if arguments.mutant:
+            MUTANTS[arguments.mutant]()
+        failed, failure = None, None
+        for seed, result in _in_children(seeds, arguments.jobs, plan, Path(folder), template):
+            fired.update(result["fired"])
+            if result["failure"] is not None and (failed is None or seed < failed):
+                failed, failure = seed, result["failure"]
+                seeds = iter(())
+    print(json.dumps({"failed_seed": failed, "failure": failure, "fired": fired}), flush=True)
+    return 0 if failed is None else 1
 
 
-def run_seed(seed: int, plan: Plan, folder: Path, template: Path, fired: Counter[str]) -> str | None:
-    place = folder / f"seed-{seed}"
+def _in_children(
+    seeds: Iterator[int], jobs: int, plan: Plan, folder: Path, template: Path
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """A child for each seed: no world can see what an earlier one left behind. Ends early at the first failure."""
+    running: dict[int, tuple[int, int]] = {}
+    while True:
+        while len(running) < jobs and (seed := next(seeds, None)) is not None:
+            reader, writer = os.pipe()
+            child = os.fork()
+            if child == 0:
+                result = run_seed(seed, plan, folder / f"seed-{seed}", template)
+                os.write(writer, json.dumps(result).encode())
+                os._exit(0)
+            os.close(writer)
+            running[child] = (seed, reader)
+        if not running:
+            return
+        child, _status = os.wait()
+        seed, reader = running.pop(child)
+        with os.fdopen(reader, "rb") as pipe:
+            text = pipe.read()
+        result = json.loads(text) if text else {"failure": "the simulation itself crashed", "fired": {}}
+        if result["failure"] is not None:
+            seeds = iter(())
+        yield seed, result
+
+
+def run_seed(seed: int, plan: Plan, place: Path, template: Path) -> dict[str, Any]:
+    gc.disable()
     place.mkdir()
     world = World(seed, plan, place, template)
     asyncio.set_event_loop(world.loop)
-    began = time.monotonic()
+    failure = None
     try:
         world.loop.run_until_complete(world.run())
-        if plan.hub_restarts_only and world.watch.lost:
-            return f"a healthy job was given up during a hub's outage: {sorted(world.watch.lost)}"
-        if time.monotonic() - began > GIVE_UP_SECONDS:
-            return "took too long"
-    except Exception:
-        return traceback.format_exc(limit=-6)
-    finally:
-        fired.update(world.faults.fired)
+        failure = _what_went_wrong(world)
+    except Exception:  # whatever it is, it is what the seed is about
+        failure = traceback.format_exc(limit=-6)
+    return {"failure": failure, "fired": dict(world.faults.fired)}
+
+
+def _what_went_wrong(world: World) -> str | None:
+    if world.plan.hub_restarts_only and world.watch.lost:
+        return f"a healthy job was given up during a hub's outage: {sorted(world.watch.lost)}"
     if ERRORS:
         return "the hub logged an error: " + ERRORS[0]
     for error in world.loop.errors:
@@ -99,10 +133,13 @@ def _template(folder: Path) -> Path:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="simulation", description=__doc__)
     parser.add_argument("--seeds", default="0:20")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--mutant", choices=sorted(MUTANTS))
     parser.add_argument("--restarts-only", action="store_true")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # what is left of dead processes must not be closed, and so run

@@ -20,6 +20,8 @@ from computepool.protocol.states import IsolationLevel
 from simulation.virtual_time import CURRENT, Process
 
 HOP_SECONDS = 0.004
+COMPILED: dict[Any, Any] = {}
+"""Every world and every start of a hub runs the same statements: they are compiled once."""
 
 
 async def offload_in_place(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -49,7 +51,8 @@ class SimulatedDatabase:
     """
 
     def __init__(self, path: Path, faults: Faults, crash: Callable[[], None], after_commit: Callable[[], None]) -> None:
-        self.engine = durable_sqlite_engine(make_url(f"sqlite:///{path}"))
+        engine = durable_sqlite_engine(make_url(f"sqlite:///{path}"))
+        self.engine = engine.execution_options(compiled_cache=COMPILED)
         self.on_commit: Callable[[list[Event]], None] = lambda _events: None
         self._faults = faults
         self._crash = crash

@@ -67,7 +67,7 @@ class Plan:
 
     nodes: int = 3
     jobs: int = 8
-    trouble_seconds: float = 500.0
+    trouble_seconds: float = 400.0
     calm_seconds: float = 2500.0
     hub_restarts_only: bool = False
 

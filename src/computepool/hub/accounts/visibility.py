@@ -19,3 +19,8 @@ def owned_by(principal: Principal, owner_column: InstrumentedAttribute[Any]) -> 
         (owner_id,) = principal.owner_ids
         return owner_column == owner_id
     return owner_column.in_(sorted(principal.owner_ids))
+
+
+def sees(principal: Principal, owner_id: str) -> bool:
+    """The same rule for a row that is already in hand."""
+    return principal.is_admin or owner_id in principal.owner_ids

@@ -7,13 +7,13 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from computepool.hub.accounts.visibility import owned_by
+from computepool.hub.accounts.visibility import owned_by, sees
 from computepool.hub.core.errors import NotFound
 from computepool.hub.core.http import Principal
 from computepool.hub.jobs import repository
 from computepool.hub.jobs.errors import NoSuchJob
 from computepool.hub.jobs.tables import Attempt, Job
-from computepool.hub.jobs.views import JobPage, JobView, page_of, view_of
+from computepool.hub.jobs.views import JobPage, JobView, find_view, page_of
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.states import ATTEMPT_ENDED, AttemptState
 
@@ -35,7 +35,10 @@ def load_job(session: Session, principal: Principal, job_id: str) -> Job:
 
 
 def show_job(session: Session, principal: Principal, job_id: str) -> JobView:
-    return view_of(session, load_job(session, principal, job_id))
+    view = find_view(session, job_id)
+    if view is None or not sees(principal, view.owner_id):
+        raise NoSuchJob(job_id)
+    return view
 
 
 def show_jobs(session: Session, principal: Principal, states: Sequence[str], before: str | None, limit: int) -> JobPage:

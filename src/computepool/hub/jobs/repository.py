@@ -280,12 +280,6 @@ def find_job(session: Session, job_id: str, visible: ColumnElement[bool]) -> Job
     return session.scalar(select(Job).where(Job.id == job_id, visible))
 
 
-def list_slices(session: Session, job_id: str) -> Sequence[Slice]:
-    return session.scalars(
-        select(Slice).where(Slice.job_id == job_id).order_by(Slice.index).limit(SHOWN_SLICES_LIMIT)
-    ).all()
-
-
 def list_attempts(session: Session, job_id: str) -> Sequence[Attempt]:
     return session.scalars(
         select(Attempt)
@@ -307,11 +301,14 @@ def count_slices_by_state(session: Session, job_ids: Sequence[str]) -> dict[str,
     return counts
 
 
+_SLICE_ENDS = (
+    select(Slice.state, Slice.verdict, Slice.exit_code, Slice.reason)
+    .where(Slice.job_id == bindparam("for_id"))
+    .distinct()
+    .limit(SHOWN_SLICES_LIMIT)
+)
+
+
 def list_slice_ends(session: Session, job_id: str) -> Sequence[Row[str, str | None, int | None, str | None]]:
     """The distinct ways in which the slices of a job ended."""
-    return session.execute(
-        select(Slice.state, Slice.verdict, Slice.exit_code, Slice.reason)
-        .where(Slice.job_id == job_id)
-        .distinct()
-        .limit(SHOWN_SLICES_LIMIT)
-    ).all()
+    return session.connection().execute(_SLICE_ENDS, {"for_id": job_id}).all()

@@ -1,19 +1,18 @@
 """Jobs as the API shows them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import repository
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.states import AttemptState, JobState, Verdict
-
-NODE_NAMES_LIMIT = 10_000
 
 
 class AttemptView(BaseModel):
@@ -75,57 +74,52 @@ class JobPage(BaseModel):
     next: str | None
 
 
-def summary_of(job: Job, counts: dict[str, int]) -> JobSummary:
-    return JobSummary.model_validate({**_columns(job), "counts": counts})
+# Built once, and without the ORM: a job is looked at far more often than it changes.
+_JOB_COLUMNS = [getattr(Job, name) for name in JobSummary.model_fields if name != "counts"]
+_ATTEMPT_COLUMNS = [getattr(Attempt, name) for name in AttemptView.model_fields if name != "node_name"]
+_JOB = select(*_JOB_COLUMNS, Job.spec).where(Job.id == bindparam("job_id"))
+_SLICES = (
+    select(Slice.index, Slice.state, Slice.verdict, Slice.exit_code, Slice.reason)
+    .where(Slice.job_id == bindparam("job_id"))
+    .order_by(Slice.index)
+    .limit(repository.SHOWN_SLICES_LIMIT)
+)
+_ATTEMPTS = (
+    select(Attempt.slice_index, Node.name.label("node_name"), *_ATTEMPT_COLUMNS)
+    .join(Node, Node.id == Attempt.node_id)
+    .where(Attempt.job_id == bindparam("job_id"))
+    .order_by(Attempt.slice_index, Attempt.number)
+    .limit(repository.SHOWN_ATTEMPTS_LIMIT)
+)
 
 
-def view_of(session: Session, job: Job) -> JobView:
-    slices = repository.list_slices(session, job.id)
-    attempts = repository.list_attempts(session, job.id)
-    names = _node_names(session, {attempt.node_id for attempt in attempts})
-    by_slice: dict[int, list[AttemptView]] = {}
-    for attempt in attempts:
-        by_slice.setdefault(attempt.slice_index, []).append(_attempt_view(attempt, names))
-    counts = repository.count_slices_by_state(session, [job.id])[job.id]
-    return JobView.model_validate(
-        {
-            **_columns(job),
-            "counts": counts,
-            "spec": job.spec,
-            "slices": [_slice_view(one, by_slice.get(one.index, [])) for one in slices],
-        }
-    )
+def find_view(session: Session, job_id: str) -> JobView | None:
+    """The whole job as it is shown. Whether the caller may see it is not asked here."""
+    connection, key = session.connection(), {"job_id": job_id}
+    job = connection.execute(_JOB, key).mappings().first()
+    if job is None:
+        return None
+    attempts: dict[int, list[AttemptView]] = {}
+    for row in connection.execute(_ATTEMPTS, key).mappings():
+        attempts.setdefault(row["slice_index"], []).append(AttemptView.model_validate(dict(row)))
+    slices = [
+        SliceView.model_validate({**row, "attempts": attempts.get(row["index"], [])})
+        for row in connection.execute(_SLICES, key).mappings()
+    ]
+    if job["slice_count"] == len(slices):
+        counts = dict(Counter(part.state.value for part in slices))
+    else:
+        counts = repository.count_slices_by_state(session, [job_id])[job_id]
+    return JobView.model_validate({**job, "counts": counts, "slices": slices})
 
 
 def page_of(session: Session, jobs: Sequence[Job], limit: int) -> JobPage:
     """`jobs` holds one more than `limit` where there is a next page."""
     shown = jobs[:limit]
     counts = repository.count_slices_by_state(session, [job.id for job in shown])
-    items = [summary_of(job, counts[job.id]) for job in shown]
+    names = [name for name in JobSummary.model_fields if name != "counts"]
+    items = [
+        JobSummary.model_validate({"counts": counts[job.id], **{name: getattr(job, name) for name in names}})
+        for job in shown
+    ]
     return JobPage(items=items, next=shown[-1].id if len(jobs) > limit else None)
-
-
-def _columns(job: Job) -> dict[str, Any]:
-    names = JobSummary.model_fields.keys() - {"counts"}
-    return {name: getattr(job, name) for name in names}
-
-
-def _slice_view(row: Slice, attempts: list[AttemptView]) -> SliceView:
-    return SliceView(
-        index=row.index,
-        state=JobState(row.state),
-        verdict=Verdict(row.verdict) if row.verdict else None,
-        exit_code=row.exit_code,
-        reason=row.reason,
-        attempts=attempts,
-    )
-
-
-def _attempt_view(row: Attempt, names: dict[str, str]) -> AttemptView:
-    fields = {name: getattr(row, name) for name in AttemptView.model_fields if name != "node_name"}
-    return AttemptView.model_validate({**fields, "node_name": names.get(row.node_id, row.node_id)})
-
-
-def _node_names(session: Session, node_ids: set[str]) -> dict[str, str]:
-    rows = session.execute(select(Node.id, Node.name).where(Node.id.in_(node_ids)).limit(NODE_NAMES_LIMIT))
-    return {row.id: row.name for row in rows}
