@@ -5,13 +5,16 @@ import os
 import signal
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from support.agents import enrolled_home, running_agent
 from support.fake_hub import FakeHub
 
+from computepool.agent.journal import SEEN_MARGIN_SECONDS, Journal, Lease
 from computepool.protocol.messages import Offer
 from computepool.protocol.receipt import EndReason
+from computepool.protocol.states import IsolationLevel
 
 REAL_AGENT = """
 import asyncio, pathlib, sys
@@ -151,3 +154,55 @@ def test_sigterm_drains_and_a_second_one_stops(tmp_path):
             assert attempt_id in hub.gone
 
     asyncio.run(story())
+
+
+def test_result_whose_log_did_not_survive_a_power_cut_is_gone(tmp_path):
+    async def story():
+        async with FakeHub() as hub:
+            hub.acknowledge_logs = False
+            async with running_agent(hub, tmp_path) as running:
+                attempt_id = hub.offer(running.node, "/bin/echo", "precious")
+                journal = running.home.journal / "journal"
+                await hub.until(lambda: f"\nE {attempt_id} ".encode() in journal.read_bytes())
+                await running.die()
+            log = running.home.journal / f"{attempt_id}.log"
+            log.write_bytes(bytes(log.stat().st_size))
+            hub.acknowledge_logs = True
+            async with running_agent(hub, tmp_path) as running:
+                await hub.until(lambda: attempt_id in hub.gone)
+                await hub.until(lambda: not running.agent.status()["attempts"])
+            assert attempt_id not in hub.receipts
+            assert not log.exists()
+
+    asyncio.run(story())
+
+
+def test_journal_forgets_and_stays_small(tmp_path):
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    journal = Journal(tmp_path)
+    journal.load(now)
+    hub = FakeHub()
+    node = hub.add_node(bytes(32))
+    for number in range(300):
+        manifest = hub.manifest(node, ("x" * 10_000,), attempt_id=f"attempt_{number}")
+        journal.note_seen(manifest.attempt_id, now + timedelta(seconds=number))
+        lease = Lease(
+            manifest=hub.sign_manifest(manifest),
+            isolation=IsolationLevel.PROCESS,
+            folder="/somewhere",
+            accepted_at=now,
+        )
+        journal.write_lease(manifest.attempt_id, lease)
+        if number % 100:
+            journal.forget(manifest.attempt_id)
+    journal.close()
+    # Torn at the end, as a power cut would leave it, and damaged in the middle.
+    path = tmp_path / "journal"
+    path.write_bytes(path.read_bytes() + b"what is this\nL attempt_torn 99 {")
+    again = Journal(tmp_path)
+    later = now + timedelta(seconds=SEEN_MARGIN_SECONDS + 150)
+    assert [left.attempt_id for left in again.load(later)] == ["attempt_0", "attempt_100", "attempt_200"]
+    assert path.stat().st_size < 50_000
+    assert again.has_seen("attempt_299")
+    assert not again.has_seen("attempt_120")
+    again.close()

@@ -107,7 +107,7 @@ class FragileWebSocket:
 
 async def switch_often(folder, seed, switches):
     rng = random.Random(seed)
-    hub = VirtualHub(heartbeat_seconds=10)
+    hub = VirtualHub(heartbeat_seconds=40)
     home, node = enrolled_home(hub, folder)
     network = Network(hub, home, rng)
     sandbox = FakeSandbox(home.attempts)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+IGNORED_SECONDS = 0.5
+
 
 class Clock(Protocol):
     def now(self) -> datetime:
@@ -48,7 +50,9 @@ class HubTime:
         self._anchor: tuple[datetime, float] | None = None
 
     def set(self, hub_time: datetime) -> None:
-        self._anchor = (hub_time.astimezone(UTC), self._clock.monotonic())
+        # The time on the line makes each reading a little different; following them all, time would run backwards.
+        if self._anchor is None or abs((hub_time - self.now()).total_seconds()) > IGNORED_SECONDS:
+            self._anchor = (hub_time.astimezone(UTC), self._clock.monotonic())
 
     def now(self) -> datetime:
         if self._anchor is None:

@@ -1,7 +1,9 @@
 """Trouble of the node's own disk, told apart from every other error."""
 
 import errno
+import shutil
 
+NO_ROOM_BYTES = 16 * 1024 * 1024
 DISK_TROUBLE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENFILE, errno.EMFILE, errno.ENOMEM}
 )
@@ -10,3 +12,11 @@ DISK_TROUBLE = frozenset(
 def is_disk_trouble(error: OSError) -> bool:
     """The machine ran out of something that is its own: nothing that the renter did, or could mend."""
     return error.errno in DISK_TROUBLE
+
+
+def has_no_room_left(folder: str) -> bool:
+    """Whether a command that failed here may have failed because the machine's disk is full, not its own allowance."""
+    try:
+        return shutil.disk_usage(folder).free < NO_ROOM_BYTES
+    except OSError:
+        return False

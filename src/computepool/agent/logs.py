@@ -89,6 +89,8 @@ class LogSender:
         try:
             data = self._spool.read(offset, min(room, BATCH_BYTES))
         except OSError:
+            data = b""
+        if not data:
             return None
         if offset == self._acked:
             self._progress_at = self._clock.monotonic()

@@ -11,6 +11,7 @@ from computepool.protocol.states import IsolationLevel
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ROUNDING_CPUS = 1e-6
+_RANK = {level: level.rank for level in IsolationLevel}
 WORK, OUTPUT, CHECKPOINT = "work", "output", "checkpoint"
 
 
@@ -24,9 +25,9 @@ def choose_sandbox(sandboxes: Sequence[Sandbox], least: IsolationLevel, *, own: 
     fit = [
         sandbox
         for sandbox in sandboxes
-        if sandbox.level.rank >= least.rank and (own or sandbox.level is not IsolationLevel.PROCESS)
+        if _RANK[sandbox.level] >= _RANK[least] and (own or sandbox.level is not IsolationLevel.PROCESS)
     ]
-    return max(fit, key=lambda sandbox: sandbox.level.rank, default=None)
+    return max(fit, key=lambda sandbox: _RANK[sandbox.level], default=None)
 
 
 def why_no_room(grant: Grant, capacity: Capacity, taken: Iterable[Grant]) -> str | None:

@@ -1,6 +1,7 @@
 """What a started agent does about the attempts of an earlier run: ended ones are finished, running ones are gone."""
 
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from computepool.agent.attempt import Attempt
@@ -33,10 +34,16 @@ async def recover(supervisor: "Supervisor", shop: Workshop) -> None:
             supervisor.tell_gone(attempt, "the agent was restarted")
         elif age > SPOOL_KEPT_SECONDS + attempt.manifest.max_runtime_seconds:
             supervisor.forget(attempt)
+        elif not await shop.offload(_is_intact, attempt):
+            supervisor.tell_gone(attempt, "its log or its files did not survive on the node")
         else:
             attempt.ended = leftover.ended
             supervisor.start(attempt, finish(shop, attempt, leftover.ended))
             log.info("attempt.recovered", extra={"attempt_id": attempt.id})
+
+
+def _is_intact(attempt: Attempt) -> bool:
+    return attempt.folder is not None and Path(attempt.folder).is_dir() and attempt.spool.is_intact()
 
 
 def _attempt_of(shop: Workshop, leftover: Leftover) -> Attempt:

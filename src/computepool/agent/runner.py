@@ -11,7 +11,7 @@ from pathlib import Path
 
 from computepool.agent.archive import ArchiveRefused, extract
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
-from computepool.agent.disk import is_disk_trouble
+from computepool.agent.disk import has_no_room_left, is_disk_trouble
 from computepool.agent.finishing import finish
 from computepool.agent.inputs import InputFailed
 from computepool.agent.journal import Ended, Lease
@@ -113,7 +113,12 @@ async def _until_ended(shop: Workshop, attempt: Attempt) -> Ended:
         process = await sandbox.start(command)
     except SandboxError as error:
         raise Unstarted(EndReason.SANDBOX, str(error)) from None
-    return await _supervise(shop, attempt, sandbox, process)
+    try:
+        return await _supervise(shop, attempt, sandbox, process)
+    except Exception:
+        # Whatever went wrong on this side, no command goes on that nobody looks after.
+        await process.stop(0)
+        raise
 
 
 def _sandbox_for(shop: Workshop, attempt: Attempt) -> Sandbox:
@@ -198,6 +203,8 @@ async def _supervise(shop: Workshop, attempt: Attempt, sandbox: Sandbox, process
     sealed = await shop.offload(attempt.spool.seal) if attempt.spool.has_tail else attempt.spool.seal()
     attempt.log.flush()
     reason, detail = _why_it_ended(attempt, exited)
+    if reason is EndReason.EXITED and exited.code != 0 and attempt.folder and has_no_room_left(attempt.folder):
+        reason, detail = EndReason.NODE_DISK, "the node's disk is full"
     return Ended(
         exit_code=exited.code,
         reason=reason,

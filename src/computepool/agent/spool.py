@@ -149,6 +149,19 @@ class LogSpool:
             return marker[offset : offset + size]
         return self._read_tail(self._sealed, offset - len(marker), size)
 
+    def is_intact(self) -> bool:
+        """Whether what was sealed is still on the disk, byte for byte: after a power cut it may not be. Blocking."""
+        assert self._sealed is not None
+        digest = hashlib.sha256()
+        offset = 0
+        while offset < self._sealed.size_bytes:
+            piece = self.read(offset, _READ_BYTES)
+            if not piece:
+                return False
+            digest.update(piece)
+            offset += len(piece)
+        return self._sealed.digest == "sha256:" + digest.hexdigest()
+
     def _read_tail(self, layout: SealedLog, start: int, size: int) -> bytes:
         if self._tail_fd < 0:
             self._tail_fd = os.open(self._tail_path, _FLAGS, 0o600)
