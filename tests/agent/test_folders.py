@@ -1,0 +1,54 @@
+"""Folders of jobs: clean ones ready ahead of time, used ones removed whatever the job did to them."""
+
+import asyncio
+import os
+
+from support.agents import offload_inline
+from support.fake_sandbox import FakeSandbox
+
+from computepool.agent.folders import JobFolders, remove_folders
+
+
+def test_folder_is_ready_before_it_is_needed_and_never_used_twice(tmp_path):
+    async def story():
+        sandbox = FakeSandbox(tmp_path / "attempts")
+        (sandbox.attempts_folder / "attempt_stray").mkdir()
+        (sandbox.attempts_folder / "attempt_kept").mkdir()
+        folders = JobFolders(offload_inline)
+        await folders.begin([sandbox], [str(sandbox.attempts_folder / "attempt_kept")])
+        assert sorted(path.name for path in sandbox.attempts_folder.iterdir()) == [".ready", "attempt_kept"]
+        seen = set()
+        for number in range(6):
+            folder = folders.take(sandbox, f"attempt_{number}")
+            assert sorted(path.name for path in folder.iterdir()) == ["checkpoint", "output", "work"]
+            assert not any(list(path.iterdir()) for path in folder.iterdir())
+            seen.add(folder.stat().st_ino)
+            (folder / "work" / "left").write_text("behind")
+            if number % 2:
+                folders.give_back(str(folder))
+                await asyncio.sleep(0)
+        assert len(seen) >= 5
+        await asyncio.sleep(0.01)
+        left = sorted(path.name for path in sandbox.attempts_folder.iterdir())
+        assert left == [".ready", "attempt_0", "attempt_2", "attempt_4", "attempt_kept"]
+        await folders.close()
+
+    asyncio.run(story())
+
+
+def test_whatever_a_job_left_is_removed_and_nothing_else(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("mine")
+    job = tmp_path / "job"
+    deep = job / "work" / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "file").write_text("x")
+    (deep / "link").symlink_to(outside)
+    (job / "output").symlink_to(outside)
+    os.mkfifo(job / "pipe")
+    deep.chmod(0o000)
+    (job / "work").chmod(0o500)
+    assert remove_folders([str(job), str(tmp_path / "never_was")]) == []
+    assert not job.exists()
+    assert (outside / "precious").read_text() == "mine"
