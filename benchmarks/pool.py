@@ -1,0 +1,126 @@
+"""The product under measurement: a hub process and, where asked for, an agent process, each in a home of its own."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.client import Client
+from benchmarks.processes import Child, Failed, free_port, python, wait_until
+from computepool.hub import commands
+
+COMPUTEPOOL = ("-P", "-m", "computepool")
+
+
+class Hub:
+    """Prepared as `up` does it, run as `hub serve` does it; it may be stopped, killed and started again."""
+
+    def __init__(self, folder: Path, *program: str) -> None:
+        self.home = folder
+        self.settings = commands.load_settings(home=folder)
+        commands.migrate(self.settings)
+        prepared = asyncio.run(commands.prepare(self.settings, None))
+        self.admin_id, self.token, self.join_token = prepared.admin_id, prepared.cli_token, prepared.join_token
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.client = Client(self.url, self.token)
+        self._program = program or COMPUTEPOOL
+        self._child: Child | None = None
+
+    @property
+    def database(self) -> Path:
+        return self.home / "pool.db"
+
+    @property
+    def child(self) -> Child:
+        assert self._child is not None, "the hub is not running"
+        return self._child
+
+    def start(self) -> float:
+        """Seconds from its start until it is ready."""
+        words = ("hub", "serve", "--port", str(self.port), "--home", self.home)
+        child = self._child = Child(python(*self._program, *words), self.home / "hub.log")
+        return wait_until(self._is_ready, "the hub", child)
+
+    def stop(self) -> None:
+        if self._child is not None:
+            self._child.stop()
+            self._child = None
+
+    def kill(self) -> None:
+        self.child.kill()
+        self._child = None
+
+    def nodes_online(self) -> int:
+        return int(self.client.get("stats")["nodes_online"])
+
+    def finished(self) -> dict[str, int]:
+        """How many jobs ended in which state."""
+        states: dict[str, int] = {}
+        cursor: str | None = None
+        while True:
+            page = self.client.get("jobs", limit=500, **({"cursor": cursor} if cursor else {}))
+            for job in page["items"]:
+                states[job["state"]] = states.get(job["state"], 0) + 1
+            cursor = page["next"]
+            if cursor is None:
+                return states
+
+    def _is_ready(self) -> bool:
+        with contextlib.suppress(httpx.TransportError):
+            return self.client.http.get(f"{self.url}/readyz").is_success
+        return False
+
+
+class Agent:
+    """A real one, which must have proven bubblewrap."""
+
+    def __init__(self, hub: Hub, folder: Path, *program: str) -> None:
+        log, home = folder / "agent.log", ("--home", folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        join = Child(
+            python(*COMPUTEPOOL, "join", hub.url, "--token", hub.join_token, "--enrol-only", "--name", "bench", *home),
+            log,
+        )
+        if code := join.wait():
+            raise Failed(f"computepool join ended with {code}:\n{join.log_tail()}")
+        words = ("agent", "start", "--while-stdin-open", *home)
+        self.child = Child(python(*(program or COMPUTEPOOL), *words), log)
+        try:
+            wait_until(lambda: hub.nodes_online() > 0, "the agent", hub.child, self.child, every=0.05)
+            self.node: Any = hub.client.get("nodes")["items"][0]
+            if "bubblewrap" not in self.node["capacity"]["isolation"]:
+                raise Failed("this machine has no working bubblewrap: `computepool agent doctor` says what to do")
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def cpus(self) -> int:
+        return max(1, int(self.node["capacity"]["cpus"]))
+
+    def stop(self) -> None:
+        self.child.stop()
+
+
+@contextlib.contextmanager
+def running_hub(folder: Path, *program: str) -> Iterator[Hub]:
+    hub = Hub(folder, *program)
+    hub.start()
+    try:
+        yield hub
+    finally:
+        hub.stop()
+
+
+@contextlib.contextmanager
+def running_pool(folder: Path, *program: str) -> Iterator[tuple[Hub, Agent]]:
+    with running_hub(folder / "hub", *program) as hub:
+        agent = Agent(hub, folder / "agent", *program)
+        try:
+            yield hub, agent
+        finally:
+            agent.stop()

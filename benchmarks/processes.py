@@ -1,0 +1,145 @@
+"""Programs under measurement: started, waited for, weighed, and ended by their own process id, whatever happens."""
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from benchmarks.measure import ROOT
+
+START_SECONDS = 300.0
+STOP_SECONDS = 30.0
+LOG_TAIL_BYTES = 2_000
+PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+class Failed(Exception):
+    """A program ended, or never answered. The text has the end of its log."""
+
+
+class Child:
+    """One program. It ends with the benchmark; its standard input is a pipe, for programs that watch it."""
+
+    def __init__(
+        self, argv: Sequence[str | os.PathLike[str]], log: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                argv,
+                cwd=ROOT,
+                env={**os.environ, **(environment or {})},
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C is for the benchmark, which then ends its children one by one.
+                start_new_session=True,
+                # Safe here: it is one system call, and no other thread is at work while a program is started.
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def check(self) -> None:
+        code = self._process.poll()
+        if code is not None:
+            raise Failed(f"{self._process.args!r} ended with {code}:\n{self.log_tail()}")
+
+    def log_tail(self) -> str:
+        return self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
+
+    def wait(self) -> int:
+        return self._process.wait(START_SECONDS)
+
+    def stop(self, signal_number: int = signal.SIGTERM) -> None:
+        """Ask, wait, and insist. Nothing happens when it is over already."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal_number)
+            try:
+                self._process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    def kill(self) -> None:
+        self.stop(signal.SIGKILL)
+
+
+def _end_with_parent() -> None:
+    """Whatever becomes of the benchmark, nothing that it started goes on."""
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def python(*words: str | os.PathLike[str]) -> list[str | os.PathLike[str]]:
+    return [sys.executable, *words]
+
+
+def wait_until(
+    question: Callable[[], bool], what: str, *children: Child, seconds: float = START_SECONDS, every: float = 0.01
+) -> float:
+    """How long it took."""
+    began = time.monotonic()
+    while not question():
+        for child in children:
+            child.check()
+        if time.monotonic() - began > seconds:
+            logs = "\n".join(child.log_tail() for child in children)
+            raise Failed(f"waited {seconds:.0f} s for {what}\n{logs}")
+        time.sleep(every)
+    return time.monotonic() - began
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def weigh(pid: int) -> dict[str, int]:
+    """RSS counts shared pages whole; PSS counts this process's share of them."""
+    memory = psutil.Process(pid).memory_full_info()
+    return {"rss_bytes": memory.rss, "pss_bytes": getattr(memory, "pss", memory.uss)}
+
+
+def cpu_seconds(pid: int) -> tuple[float, float]:
+    """Of the process itself, and of its children that have ended."""
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system, times.children_user + times.children_system
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder on a real disk: in memory, durability would cost nothing and prove nothing."""
+    places = [Path(tempfile.gettempdir()), Path("/var/tmp")]
+    place = next((one for one in places if one.is_dir() and _is_on_disk(one)), places[0])
+    folder = Path(tempfile.mkdtemp(prefix="computepool-bench-", dir=place))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_on_disk(folder: Path) -> bool:
+    mounts = [one for one in psutil.disk_partitions(all=True) if folder.is_relative_to(one.mountpoint)]
+    return not mounts or max(mounts, key=lambda one: len(one.mountpoint)).fstype not in ("tmpfs", "ramfs")
