@@ -28,7 +28,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-def eventually(condition: Callable[[], T], what: str, seconds: float = 30.0, every: float = 0.03) -> T:
+def eventually(condition: Callable[[], T | None], what: str, seconds: float = 30.0, every: float = 0.03) -> T:
     """The first answer that is true; an assertion that names `what` when there is none in time."""
     until = time.monotonic() + seconds
     while not (found := condition()):

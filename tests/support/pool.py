@@ -173,13 +173,14 @@ class Pool(Person):
 
     # ── the hub ──
 
-    def start_hub(self) -> None:
+    def start_hub(self, *, wait: bool = True) -> None:
         """`up --no-agent` on the pool's port, until it answers."""
         words = ["up", "--no-agent", "--port", str(self.port)]
         variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.settings)
         log = self.new_log("hub")
         self.hub = self.keep(ForkedChild("hub", words, log=log, environment=variables, cwd=self.folder))
-        self.hub.wait_for("web ")
+        if wait:
+            self.hub.wait_for("web ")
 
     def up(self, *words: str) -> Child:
         """The one command: a hub, and an agent on this machine."""
@@ -241,7 +242,7 @@ class Pool(Person):
     def submit(self, *command: str, **spec: Any) -> Job:
         return self.client.submit({**TINY, "run": list(command), **spec})
 
-    def until(self, condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
+    def until(self, condition: Callable[[], T | None], what: str, seconds: float = 30.0) -> T:
         try:
             return eventually(condition, what, seconds)
         except AssertionError as error:
@@ -281,9 +282,9 @@ class Pool(Person):
 
     def story(self) -> str:
         """What everybody said last."""
-        logs = [*self.folder.glob("*.log"), self.home / "hub.log"]
-        parts = [f"── {log.name}\n{log.read_text(errors='replace')[-3000:]}" for log in logs if log.is_file()]
-        return "\n".join(parts[-12:])
+        newest = sorted(self.folder.glob("*.log"), key=lambda log: log.stat().st_mtime)[-6:]
+        logs = [*newest, *(self.home / name for name in ("hub.log", "agent.log"))]
+        return "\n".join(f"── {log.name}\n{log.read_text(errors='replace')[-2500:]}" for log in logs if log.is_file())
 
     def leftovers(self) -> dict[int, str]:
         """Processes of this pool, of its jobs too: a sandbox is known by the agent's folder or instance."""

@@ -1,0 +1,41 @@
+"""Two people on one hub: what one of them has does not exist for the other."""
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def test_other_people_see_and_touch_nothing(pool):
+    agent = pool.join_without_bubblewrap("alpha")
+    mine = pool.submit("sh", "-c", "echo private; sleep 60", name="mine")
+    pool.until_running(mine.id)
+    bob = pool.register("bob")
+    assert bob.cli("whoami", "--json").expect(0).json["email"] == "bob@example.org"
+    assert bob.cli("ps", "-a", "--json").expect(0).json["items"] == []
+    assert bob.cli("nodes", "--json").expect(0).json["items"] == []
+    for words in (
+        ("show", mine.id),
+        ("logs", mine.id),
+        ("why", mine.id),
+        ("get", mine.id),
+        ("verify", mine.id),
+        ("cancel", mine.id, "-y"),
+        ("retry", mine.id),
+        ("node", "show", agent.node_id),
+        ("node", "tags", agent.node_id, "bobs"),
+    ):
+        refused = bob.cli(*words).expect(1)
+        assert "private" not in refused.text
+        assert "no such" in refused.err.lower() or "there is no" in refused.err.lower(), f"{words}: {refused.err}"
+    assert pool.client.job(mine.id).state == "running"
+    pool.client.cancel(mine.id)
+    assert pool.until_state(mine.id, "canceled")
+
+
+def test_revoked_token_stops_working_at_once(pool):
+    token = pool.cli("token", "create", "ci", "--json").expect(0).json["token"]
+    as_ci = {"COMPUTEPOOL_TOKEN": token, "COMPUTEPOOL_URL": pool.url}
+    pool.cli("ps", environment=as_ci).expect(0)
+    pool.cli("token", "revoke", "ci").expect(0)
+    refused = pool.cli("ps", environment=as_ci).expect(77)
+    assert "login" in refused.err
