@@ -120,39 +120,45 @@ class SimulatedAgent:
     async def begin(self) -> tuple[Link, float]:
         """A link whose handshake is done, and how often to send heartbeats over it."""
         link = await self._connect()
-        welcome = await handshake(
-            link,
-            node=self._node,
-            identity=self._identity,
-            instance_id=self._instance_id,
-            agent_version=VERSION,
-            standing=lambda: Standing(
-                self._capacity, tuple(self._holding), self._stream_id, self._cursor, NodeState.ONLINE
-            ),
-            hub_time=self._hub_time,
-        )
+        try:
+            welcome = await handshake(
+                link,
+                node=self._node,
+                identity=self._identity,
+                instance_id=self._instance_id,
+                agent_version=VERSION,
+                standing=self._standing,
+                hub_time=self._hub_time,
+            )
+        except BaseException:
+            await link.close()
+            raise
         if welcome.stream_id != self._stream_id:
             self._stream_id, self._cursor = welcome.stream_id, 0
         return link, welcome.heartbeat_seconds
+
+    def _standing(self) -> Standing:
+        return Standing(self._capacity, tuple(self._holding), self._stream_id, self._cursor, NodeState.ONLINE)
 
     async def beat(self, link: Link) -> None:
         await link.send(Heartbeat(cursor=self._cursor, holding=tuple(self._holding)).to_bytes())
 
     async def stay(self, first: asyncio.Semaphore) -> None:
         """Connected, and connected again after every end, as patiently as a real agent."""
-        failures = 0
         async with first:
-            link, heartbeat_seconds = await self.begin()
+            link, heartbeat_seconds = await self._begin_at_last(0)
         while True:
-            failures = 1
             await self._live(link, heartbeat_seconds)
-            while True:
+            link, heartbeat_seconds = await self._begin_at_last(1)
+
+    async def _begin_at_last(self, failures: int) -> tuple[Link, float]:
+        while True:
+            if failures:
                 await asyncio.sleep(reconnect_delay_seconds(failures, RECONNECT_LIMIT_IDLE_SECONDS, random.Random()))
-                try:
-                    link, heartbeat_seconds = await self.begin()
-                    break
-                except (LinkUnavailable, HandshakeFailed, Dismissed):
-                    failures += 1
+            try:
+                return await self.begin()
+            except (LinkUnavailable, HandshakeFailed, Dismissed):
+                failures += 1
 
     async def _live(self, link: Link, heartbeat_seconds: float) -> None:
         beats = asyncio.create_task(self._beat_on(link, heartbeat_seconds))
