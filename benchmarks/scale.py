@@ -197,7 +197,7 @@ async def _breakdown(hub: Hub) -> dict[str, float]:
         await db.read(memory.load_fleet, 0.0)
         step("read nodes and what they hold")
         briefs: dict[str, Any] = await db.read(
-            lambda session: {job.id: brief_of_row(job) for job in jobs.list_open_jobs(session)}
+            lambda session: {job.id: brief_of_row(job, {}) for job in jobs.list_open_jobs(session)}
         )
         step("read open jobs and their specs")
         rows = await db.read(jobs.list_queued_slices)

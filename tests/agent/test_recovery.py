@@ -11,7 +11,7 @@ from pathlib import Path
 from support.agents import enrolled_home, running_agent
 from support.fake_hub import FakeHub
 
-from computepool.agent.journal import SEEN_MARGIN_SECONDS, Journal, Lease
+from computepool.agent.journal import COMPACT_BYTES, SEEN_MARGIN_SECONDS, Journal, Lease
 from computepool.protocol.messages import Offer
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.states import IsolationLevel
@@ -180,7 +180,7 @@ def test_result_whose_log_did_not_survive_a_power_cut_is_gone(tmp_path):
 def test_journal_forgets_and_stays_small(tmp_path):
     now = datetime(2026, 1, 1, tzinfo=UTC)
     journal = Journal(tmp_path)
-    journal.load(now)
+    journal.load()
     hub = FakeHub()
     node = hub.add_node(bytes(32))
     for number in range(300):
@@ -201,8 +201,13 @@ def test_journal_forgets_and_stays_small(tmp_path):
     path.write_bytes(path.read_bytes() + b"what is this\nL attempt_torn 99 {")
     again = Journal(tmp_path)
     later = now + timedelta(seconds=SEEN_MARGIN_SECONDS + 150)
-    assert [left.attempt_id for left in again.load(later)] == ["attempt_0", "attempt_100", "attempt_200"]
+    assert [left.attempt_id for left in again.load()] == ["attempt_0", "attempt_100", "attempt_200"]
     assert path.stat().st_size < 50_000
+    assert again.has_seen("attempt_120"), "forgotten before the hub's time was known: it could be run again"
+    for _ in range(COMPACT_BYTES // 10_000):  # the file grows until it is worth writing anew
+        again.write_lease("attempt_299", lease)
+    again.forget("attempt_299")
+    again.tidy(later)
     assert again.has_seen("attempt_299")
     assert not again.has_seen("attempt_120")
     again.close()

@@ -54,6 +54,10 @@ class HubTime:
         if self._anchor is None or abs((hub_time - self.now()).total_seconds()) > IGNORED_SECONDS:
             self._anchor = (hub_time.astimezone(UTC), self._clock.monotonic())
 
+    @property
+    def is_known(self) -> bool:
+        return self._anchor is not None
+
     def now(self) -> datetime:
         if self._anchor is None:
             return self._clock.now()

@@ -46,7 +46,8 @@ class Ended(Wire):
     exit_code: int | None
     reason: EndReason
     detail: str = ""
-    isolation: IsolationLevel
+    isolation: IsolationLevel | None = None
+    """None when the command never started."""
     running_seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_memory_bytes: int = 0
@@ -127,7 +128,7 @@ class Journal:
 
     # ── reading ──
 
-    def load(self, now: datetime) -> list[Leftover]:
+    def load(self) -> list[Leftover]:
         """What earlier runs of the agent left; whatever cannot be read is dropped."""
         self.close()
         self._live.clear()
@@ -137,7 +138,7 @@ class Journal:
                 with contextlib.suppress(ValueError, IndexError):
                     self._replay(line)
         leftovers = [left for left in map(self._leftover, list(self._live)) if left is not None]
-        self._compact(now)
+        self._compact(None)
         return leftovers
 
     def _replay(self, line: bytes) -> None:
@@ -178,9 +179,12 @@ class Journal:
             with contextlib.suppress(OSError):
                 self._compact(now)
 
-    def _compact(self, now: datetime) -> None:
-        limit = now.timestamp()
-        self._seen = {name: until for name, until in self._seen.items() if until > limit}
+    def _compact(self, now: datetime | None) -> None:
+        """`now` is the hub's time. Before it is known nothing is forgotten: this machine's clock may have jumped, and
+        a manifest that was run once and then forgotten could be run again.
+        """
+        if now is not None:
+            self._seen = {name: until for name, until in self._seen.items() if until > now.timestamp()}
         lines = [_seen_line(name, until) for name, until in self._seen.items() if name not in self._live]
         for attempt in self._live.values():
             lines += [attempt.lease, attempt.ended or b""]

@@ -26,7 +26,7 @@ async def recover(supervisor: "Supervisor", shop: Workshop) -> None:
         for what in await sandbox.sweep():
             log.warning("sandbox.swept", extra={"what": what})
     now = shop.hub_time.now()
-    for leftover in shop.journal.load(now):
+    for leftover in shop.journal.load():
         attempt = _attempt_of(shop, leftover)
         supervisor.adopt(attempt)
         age = (now - leftover.lease.accepted_at).total_seconds()

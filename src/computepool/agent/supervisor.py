@@ -308,7 +308,8 @@ class Supervisor:
                 self._shop.outgoing.put(report)
             if not attempt.gone:
                 attempt.log.rewind_if_stale()
-        self._shop.journal.tidy(self._shop.hub_time.now())
+        if self._shop.hub_time.is_known:
+            self._shop.journal.tidy(self._shop.hub_time.now())
 
     async def recover(self) -> None:
         shop = self._shop

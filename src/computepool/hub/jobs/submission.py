@@ -107,9 +107,12 @@ def _store_once(session: Session, request: Request, job: NewJob, leases: list[Le
     return None
 
 
-def brief_of_row(job: Job) -> JobBrief:
-    """A stored job's brief, for the memory that is rebuilt on start."""
-    return brief_of(job.id, job.owner_id, job.name, parse_spec(job.spec), job.spec_digest, job.bundle)
+def brief_of_row(job: Job, known: dict[str, JobSpec]) -> JobBrief:
+    """A stored job's brief, for the memory that is rebuilt on start. `known`: specs that were read already."""
+    spec = known.get(job.spec_digest)
+    if spec is None:
+        spec = known[job.spec_digest] = parse_spec(job.spec)
+    return brief_of(job.id, job.owner_id, job.name, spec, job.spec_digest, job.bundle)
 
 
 def _short_name(spec: JobSpec) -> str:

@@ -14,6 +14,7 @@ from computepool.hub.scheduling.queue import Waiting
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.signing import Signed
+from computepool.protocol.spec import JobSpec
 from computepool.protocol.states import NodeState
 
 
@@ -34,7 +35,8 @@ def load_fleet(session: Session, started_at: float) -> list[FleetNode]:
 
 def load_queue(session: Session) -> tuple[list[JobBrief], list[Waiting]]:
     """The briefs of all open jobs, and the slices that wait."""
-    briefs = {job.id: brief_of_row(job) for job in jobs.list_open_jobs(session)}
+    specs: dict[str, JobSpec] = {}  # a sweep is many jobs of one spec: each is read once
+    briefs = {job.id: brief_of_row(job, specs) for job in jobs.list_open_jobs(session)}
     waiting = [
         Waiting(briefs[job_id], index, fence=fence, attempts=attempts, avoid=tuple(avoid), retry_at=retry_at)
         for job_id, index, fence, attempts, avoid, retry_at in jobs.list_queued_slices(session)
