@@ -24,7 +24,7 @@ from computepool.hub.backup import restore
 from computepool.hub.core.db import durable_engine
 from computepool.hub.core.facts import raise_fence_epoch
 from computepool.hub.core.tables import AuditRow, OutboxRow
-from computepool.hub.opening import AlreadyRunning, lock_database
+from computepool.hub.lock import AlreadyRunning, lock_database
 from computepool.hub.scheduling.scheduler import EPOCH_STEP
 from computepool.hub.sealed_stream import MAGIC
 
@@ -154,7 +154,6 @@ def test_backup_is_one_moment_of_a_hub_that_goes_on_writing(place, tmp_path, kin
 def test_backup_works_beside_a_running_hub_and_restore_does_not(place, tmp_path):
     old = lively(place("sqlite"))
     lock = lock_database(old.settings)
-    assert lock is not None
     backup(old.settings, tmp_path / "pool.backup", PASSPHRASE)
     with pytest.raises(AlreadyRunning):
         restore(old.settings, tmp_path / "pool.backup", PASSPHRASE)

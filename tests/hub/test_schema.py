@@ -13,7 +13,8 @@ from computepool.hub import commands, schema
 from computepool.hub.core.db import durable_engine
 from computepool.hub.core.settings import Settings
 from computepool.hub.doctor import doctor
-from computepool.hub.opening import AlreadyRunning, lock_database, open_engine
+from computepool.hub.lock import AlreadyRunning, lock_database
+from computepool.hub.opening import open_engine
 from computepool.hub.schema import SchemaError, check_schema, migrate, newest_revision
 from computepool.hub.tables import metadata
 
@@ -203,14 +204,12 @@ def test_second_hub_on_the_same_sqlite_is_refused(tmp_path):
     settings = Settings(home=tmp_path / "home")
     commands.migrate(settings)
     lock = lock_database(settings)
-    assert lock is not None
     with pytest.raises(AlreadyRunning, match=r"already running on .*pool\.db \(process \d+\)"):
         lock_database(settings)
     with pytest.raises(AlreadyRunning):
         commands.migrate(settings)
     lock.close()
     again = lock_database(settings)
-    assert again is not None
     again.close()
 
 
@@ -224,9 +223,9 @@ def test_second_hub_process_is_refused_before_it_listens(tmp_path):
 async def serve_beside_another(settings: Settings) -> None:
     lock = lock_database(settings)
     try:
-        await commands.serve(settings, "127.0.0.1", 0, ready=lambda: pytest.fail("it listens"), stop=asyncio.Event())
+        listener = commands.bind("127.0.0.1", 0)
+        await commands.serve(settings, listener, ready=lambda: pytest.fail("it listens"), stop=asyncio.Event())
     finally:
-        assert lock is not None
         lock.close()
 
 

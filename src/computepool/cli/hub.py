@@ -1,8 +1,12 @@
 """For operators: the pieces of `up`, one by one. Settings come from the environment."""
 
 import asyncio
+import contextlib
 import os
+import shlex
 import signal
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +14,10 @@ import click
 
 from computepool.cli.agent import print_checks
 from computepool.cli.errors import FAILED, CliError, tell
-from computepool.cli.options import chosen_home, home_option, json_option, print_json
+from computepool.cli.options import chosen_home, home_option, json_option, print_json, typed_home
 
 PASSPHRASE_VARIABLE = "COMPUTEPOOL_BACKUP_PASSPHRASE"
+USUAL_URL = "http://127.0.0.1:8000"
 
 
 def hub_commands() -> Any:
@@ -33,6 +38,27 @@ def hub_settings(**overrides: object) -> Any:
     return commands.load_settings(home=chosen_home(), **overrides)
 
 
+@contextlib.contextmanager
+def database_trouble() -> Iterator[None]:
+    """A database that does not answer is the operator's to mend, not a fault of ours."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except SQLAlchemyError as error:
+        lines = str(error.__cause__ or error).strip().splitlines()
+        raise CliError(
+            f"The database does not do its work: {lines[0] if lines else type(error).__name__}",
+            "Check COMPUTEPOOL_DATABASE_URL. More: computepool hub doctor",
+        ) from error
+
+
+def here(words: str) -> str:
+    """A command for the same hub as this one: with the home folder, where that was typed."""
+    home = typed_home()
+    return f"computepool {words}" + (f" --home {shlex.quote(home)}" if home else "")
+
+
 @click.group(epilog="Example: computepool hub migrate && computepool hub serve --host 0.0.0.0")
 def hub() -> None:
     """Run, migrate, check and back up a hub. Settings come from the environment: see .env.example."""
@@ -45,20 +71,32 @@ def hub() -> None:
 )
 @home_option
 def serve(host: str, port: int) -> None:
-    """Run the hub alone, on a schema that `hub migrate` brought up to date."""
+    """Run the hub alone, on a schema that `hub migrate` brought up to date. Its first admin: `hub admin`."""
     commands, settings = hub_commands(), hub_settings()
-    try:
-        asyncio.run(_serve(commands, settings, host, port))
-    except OSError as error:
-        raise port_trouble(error, host, port) from None
+    listener = bind(commands, host, port)
+    with database_trouble():
+        asyncio.run(_serve(commands, settings, listener))
 
 
-async def _serve(commands: Any, settings: Any, host: str, port: int) -> None:
+async def _serve(commands: Any, settings: Any, listener: socket.socket) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    await commands.serve(settings, host, port, ready=lambda: tell(f"The hub is ready: {host}:{port}"), stop=stop)
+    host, port = listener.getsockname()[:2]
+
+    def ready() -> None:
+        tell(f"The hub is ready: http://{f'[{host}]' if ':' in host else host}:{port}")
+
+    await commands.serve(settings, listener, ready=ready, stop=stop)
+
+
+def bind(commands: Any, host: str, port: int) -> socket.socket:
+    try:
+        listener: socket.socket = commands.bind(host, port)
+    except OSError as error:
+        raise port_trouble(error, host, port) from None
+    return listener
 
 
 def port_trouble(error: OSError, host: str, port: int) -> Exception:
@@ -77,7 +115,73 @@ def port_trouble(error: OSError, host: str, port: int) -> Exception:
 @home_option
 def migrate() -> None:
     """Bring the database's schema up to date; makes it where there is none."""
-    tell(f"The schema is at {hub_commands().migrate(hub_settings())}.")
+    commands, settings = hub_commands(), hub_settings()
+    with database_trouble():
+        tell(f"The schema is at {commands.migrate(settings)}.")
+    tell(f"Make the first admin, or a new way in: {here('hub admin')}")
+    tell(f"Start the hub: {here('hub serve')}")
+
+
+@hub.command(epilog="Example: computepool hub admin --token")
+@click.option("--token", "with_token", is_flag=True, help="Make a personal token as well, for the CLI.")
+@json_option
+@home_option
+def admin(with_token: bool, as_json: bool) -> None:
+    """Make the first admin if there is none, and print a link that signs in once, within 15 minutes.
+
+    The hub may be running or not. A running one takes the link at once, but a token of --token only after its next
+    start: it keeps those in memory. Signed in through the link, `computepool login URL` needs no restart.
+    """
+    commands, settings = hub_commands(), hub_settings()
+    with database_trouble():
+        made = commands.make_admin(settings, with_token=with_token)
+    base = settings.public_url or USUAL_URL
+    if as_json:
+        document = {"admin_id": made.admin_id, "sign_in_url": base + made.sign_in_path}
+        print_json({**document, **({"token": made.token} if made.token else {})})
+        return
+    tell(f"{'Made the first admin' if made.is_new_admin else 'The admin is'} {made.admin_id}.", dim=True)
+    click.echo(base + made.sign_in_path)
+    if settings.public_url is None:
+        tell(f"  Where the hub is not at {USUAL_URL}, put its own address there: COMPUTEPOOL_PUBLIC_URL.", dim=True)
+    if made.token is not None:
+        click.echo(made.token)
+        tell(f"  For this CLI: computepool login {base} --token {made.token[:4]}…", dim=True)
+        tell("  A hub that is running now takes this token after its next start; the link works at once.", dim=True)
+
+
+@hub.group(epilog="Example: computepool hub keys announce")
+def keys() -> None:
+    """Change the key that signs the hub's orders.
+
+    First `announce`, and restart the hub: nodes pin the next key when they connect. Once all have, `rotate`, and
+    restart it again. A node that was away all the time between has to join again.
+    """
+
+
+@keys.command(epilog="Example: computepool hub keys announce")
+@home_option
+def announce() -> None:
+    """Make the next key. Nodes learn of it from a hub that was started afterwards."""
+    commands, settings = hub_commands(), hub_settings()
+    with database_trouble():
+        key_id = commands.announce_key(settings)
+    click.echo(key_id)
+    tell("Announced. Restart the hub now: its nodes pin this key as they connect.")
+    tell(f"  When all of them have: {here('hub keys rotate')}", dim=True)
+
+
+@keys.command(epilog="Example: computepool hub keys rotate")
+@home_option
+def rotate() -> None:
+    """Make the announced key the current one. The old one is kept, for what it signed."""
+    commands, settings = hub_commands(), hub_settings()
+    with database_trouble():
+        key_id = commands.rotate_key(settings)
+    if key_id is None:
+        raise CliError("No next key is announced.", f"First: {here('hub keys announce')}")
+    click.echo(key_id)
+    tell("Rotated. Restart the hub now: until then it signs with the old key.")
 
 
 @hub.command(epilog="Example: computepool hub doctor")
@@ -106,8 +210,11 @@ def backup(file: Path) -> None:
     if file.exists():
         raise CliError(f"{file} exists already.", "Name a new file; a backup is never overwritten.")
     passphrase = _passphrase(confirm=True)
-    hub_commands().backup(hub_settings(), file, passphrase)
+    commands, settings = hub_commands(), hub_settings()
+    with database_trouble():
+        made = commands.backup(settings, file, passphrase)
     tell(f"Backed up → {file}. Without its passphrase it is worth nothing.")
+    tell(f"Not in it: {made.not_included}.", fg="yellow")
 
 
 @hub.command(epilog="Example: computepool hub restore pool.backup --home ./restored")
@@ -115,8 +222,12 @@ def backup(file: Path) -> None:
 @home_option
 def restore(file: Path) -> None:
     """Restore a hub from FILE into an empty home and database. Orders from before the restore are void."""
-    hub_commands().restore(hub_settings(), file, _passphrase(confirm=False))
-    tell("Restored. Start it: computepool hub serve")
+    commands, settings = hub_commands(), hub_settings()
+    with database_trouble():
+        made = commands.restore(settings, file, _passphrase(confirm=False))
+    tell(f"Restored the hub as it was at {made.backup_created_at:%Y-%m-%d %H:%M:%S} UTC.")
+    tell(f"Not in it: {made.not_included}.", fg="yellow")
+    tell(f"Start it: {here('hub serve')}")
 
 
 def _passphrase(*, confirm: bool) -> str:

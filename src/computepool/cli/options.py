@@ -46,6 +46,11 @@ def chosen_home() -> Path:
     return home_folder(_meta("home"))
 
 
+def typed_home() -> str | None:
+    """The home folder that was named in this call, and not by the environment."""
+    return _meta("home")
+
+
 def open_pool(**options: Any) -> "Pool":
     """The hub that this command talks to. Close it."""
     from computepool.client.pool import Pool

@@ -20,7 +20,7 @@ from typing import IO, Any
 import click
 
 from computepool.cli.errors import CliError, clean, tell, tell_error
-from computepool.cli.hub import hub_commands, hub_settings, port_trouble
+from computepool.cli.hub import bind, database_trouble, hub_commands, hub_settings
 from computepool.cli.machine import AGENT_FOLDER, UNWANTED, tell_isolation
 
 STOP_SECONDS = 20.0
@@ -44,39 +44,31 @@ class Up:
     def run(self) -> int:
         commands, settings = hub_commands(), hub_settings()
         with _only_one(self.home):
-            try:
-                listener: socket.socket = commands.bind(self.host, self.port)
-            except OSError as error:
-                raise port_trouble(error, self.host, self.port) from None
+            listener = bind(commands, self.host, self.port)
             self.port = listener.getsockname()[1]
             self._configure_log()
-            commands.migrate(settings)
             try:
-                return asyncio.run(self._run(commands, settings, listener))
+                with database_trouble():
+                    commands.migrate(settings)
+                    return asyncio.run(self._run(commands, settings, listener))
             finally:
                 listener.close()
 
     # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(self, commands: Any, settings: Any, listener: socket.socket) -> int:
-        from computepool.hub.opening import lock_database
-
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._signalled)
-        lock = lock_database(settings)
-        try:
+        with commands.locked(settings) as lock:
             prepared = await commands.prepare(settings, self._saved_token())
             self._sign_in(prepared.cli_token)
-            await self._serve(commands, settings, listener, prepared)
-        finally:
-            if lock is not None:
-                lock.close()
+            await self._serve(commands, settings, listener, prepared, lock)
         return 0
 
-    async def _serve(self, commands: Any, settings: Any, listener: socket.socket, prepared: Any) -> None:
+    async def _serve(self, commands: Any, settings: Any, listener: socket.socket, prepared: Any, lock: Any) -> None:
         ready, stop_hub = asyncio.Event(), asyncio.Event()
-        hub = asyncio.create_task(commands.run_server(settings, [listener], ready=ready.set, stop=stop_hub))
+        hub = asyncio.create_task(commands.run_server(settings, [listener], ready=ready.set, stop=stop_hub, lock=lock))
         keeper: asyncio.Task[None] | None = None
         try:
             if await _first(ready, hub):

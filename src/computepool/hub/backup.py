@@ -34,7 +34,8 @@ from computepool.hub.core.records import record
 from computepool.hub.core.secrets import CannotDecryptError, decrypt, keep_secret_key
 from computepool.hub.core.settings import Settings
 from computepool.hub.core.tables import HubFact
-from computepool.hub.opening import lock_database, prepare_home
+from computepool.hub.lock import lock_database
+from computepool.hub.opening import prepare_home
 from computepool.hub.schema import (
     SchemaError,
     changing_schema,
@@ -132,8 +133,7 @@ def restore(settings: Settings, file: Path, passphrase: str) -> RestoreInfo:
                 undo.pop_all()
         finally:
             engine.dispose()
-            if lock is not None:
-                lock.close()
+            lock.close()
     made_at = datetime.fromisoformat(header.created_at)
     return RestoreInfo(
         made_at, header.hub_version, header.revision, newest_revision(), rows, epoch, secret_key_file=new_key_file

@@ -2,12 +2,15 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
+import structlog
 import uvicorn
 
+from computepool.hub.access import AdminAccess, announce_key, make_admin, rotate_key
 from computepool.hub.accounts.background import load_directory
 from computepool.hub.accounts.bootstrap import sign_in_this_machine
 from computepool.hub.app import create_app
@@ -18,27 +21,39 @@ from computepool.hub.core.records import HUB_ACTOR
 from computepool.hub.core.settings import Settings, load_settings
 from computepool.hub.doctor import Check, doctor
 from computepool.hub.engine import Engine
+from computepool.hub.lock import AlreadyRunning, DatabaseLock, LockLost, lock_database
 from computepool.hub.nodes import service as nodes
-from computepool.hub.opening import lock_database, open_engine, prepare_home
+from computepool.hub.opening import open_engine, prepare_home
+from computepool.hub.schema import SchemaError
 from computepool.hub.schema import migrate as migrate_schema
 from computepool.protocol.messages import MESSAGE_LIMIT_BYTES
 
 __all__ = [
+    "AdminAccess",
+    "AlreadyRunning",
     "BackupError",
     "BackupInfo",
     "Check",
+    "LockLost",
     "Prepared",
     "RestoreInfo",
+    "SchemaError",
+    "announce_key",
     "backup",
     "bind",
     "doctor",
     "load_settings",
+    "locked",
+    "make_admin",
     "migrate",
     "prepare",
     "restore",
+    "rotate_key",
     "run_server",
     "serve",
 ]
+
+log = structlog.get_logger()
 
 SHUTDOWN_SECONDS = 5
 BACKLOG = 2048
@@ -64,15 +79,23 @@ class Prepared:
 
 def migrate(settings: Settings) -> str:
     """Bring the schema up to date; the revision that it has now."""
+    with locked(settings):
+        db = open_database(settings.effective_database_url)
+        try:
+            return migrate_schema(db.engine)
+        finally:
+            db.close()
+
+
+@contextmanager
+def locked(settings: Settings) -> Iterator[DatabaseLock]:
+    """Be the only hub on the database. Raises AlreadyRunning."""
     prepare_home(settings)
     lock = lock_database(settings)
-    db = open_database(settings.effective_database_url)
     try:
-        return migrate_schema(db.engine)
+        yield lock
     finally:
-        db.close()
-        if lock is not None:
-            lock.close()
+        lock.close()
 
 
 async def prepare(settings: Settings, saved_token: str | None) -> Prepared:
@@ -118,9 +141,17 @@ class _Server(uvicorn.Server):
 
 
 async def run_server(
-    settings: Settings, sockets: list[socket.socket], *, ready: Callable[[], None], stop: asyncio.Event
+    settings: Settings,
+    sockets: list[socket.socket],
+    *,
+    ready: Callable[[], None],
+    stop: asyncio.Event,
+    lock: DatabaseLock | None = None,
 ) -> None:
-    """Serve on sockets that are bound already, until `stop` is set. Calls `ready` once requests are answered."""
+    """Serve on sockets that are bound already, until `stop` is set. Calls `ready` once requests are answered.
+
+    Raises LockLost when `lock` is, after it stopped: a hub that may not be alone must not go on.
+    """
     engine = await open_engine(settings)
     server = _Server(
         uvicorn.Config(
@@ -136,10 +167,23 @@ async def run_server(
             server_header=False,
         )
     )
+    watching = asyncio.create_task(_stop_when_lost(lock, stop)) if lock is not None else None
     try:
         await server.serve_until(stop, sockets, ready)
+        if watching is not None and watching.done():
+            raise watching.result()
     finally:
+        if watching is not None:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
         engine.context.db.close()
+
+
+async def _stop_when_lost(lock: DatabaseLock, stop: asyncio.Event) -> LockLost:
+    lost = await lock.lost()
+    log.error("hub.lock_lost", reason=str(lost))
+    stop.set()
+    return lost
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -156,16 +200,14 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(settings: Settings, host: str, port: int, *, ready: Callable[[], None], stop: asyncio.Event) -> None:
+async def serve(settings: Settings, listener: socket.socket, *, ready: Callable[[], None], stop: asyncio.Event) -> None:
     """`hub serve`: the hub alone, on a schema that was migrated before."""
     configure_logging()
-    prepare_home(settings)
-    lock = lock_database(settings)
     try:
-        await run_server(settings, [bind(host, port)], ready=ready, stop=stop)
+        with locked(settings) as lock:
+            await run_server(settings, [listener], ready=ready, stop=stop, lock=lock)
     finally:
-        if lock is not None:
-            lock.close()
+        listener.close()
 
 
 async def _new_join_token(engine: Engine, owner_id: str, uses: int, lifetime: timedelta) -> str:

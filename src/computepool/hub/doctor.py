@@ -8,8 +8,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from computepool.hub.core.settings import Settings
-from computepool.hub.opening import AlreadyRunning, lock_database, prepare_home
+from computepool.hub.lock import AlreadyRunning, lock_database
+from computepool.hub.opening import prepare_home
 from computepool.hub.schema import SchemaError, check_schema
+from computepool.protocol.units import about_bytes
 
 LEAST_FREE_BYTES = 1024**3
 
@@ -41,16 +43,16 @@ def _home(settings: Settings) -> Check:
 def _disk(settings: Settings) -> Check:
     free = shutil.disk_usage(settings.home).free
     ok = free > LEAST_FREE_BYTES
-    return Check("disk", ok, f"{free / 1024**3:.1f} GB free", None if ok else "Make room: logs and artifacts need it.")
+    return Check("disk", ok, f"{about_bytes(free)} free", None if ok else "Make room: logs and artifacts need it.")
 
 
 def _process(settings: Settings) -> Check:
     try:
-        lock = lock_database(settings)
+        lock_database(settings, patience_seconds=0).close()
     except AlreadyRunning as running:
         return Check("process", True, str(running))
-    if lock is not None:
-        lock.close()
+    except SQLAlchemyError:
+        return Check("process", True, "unknown: the database does not answer")
     return Check("process", True, "no other hub is running on this database")
 
 

@@ -1,14 +1,9 @@
 """Opens a hub from its settings: database, secret, keys, store. What `up`, `hub serve` and the tests begin with."""
 
 import asyncio
-import fcntl
-import os
 import secrets
 from collections.abc import Callable
-from pathlib import Path
-from typing import IO, ParamSpec, TypeVar
-
-from sqlalchemy import make_url
+from typing import ParamSpec, TypeVar
 
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.opening import open_store
@@ -28,38 +23,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class AlreadyRunning(Exception):
-    """SQLite means one hub process; there is one already."""
-
-
 async def offload_to_threads(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     return await asyncio.to_thread(fn, *args, **kwargs)
 
 
 def prepare_home(settings: Settings) -> None:
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
-def lock_database(settings: Settings) -> IO[str] | None:
-    """Held for as long as the file is open. Nothing to lock on PostgreSQL, which takes several hubs."""
-    url = make_url(settings.effective_database_url)
-    if url.get_backend_name() != "sqlite" or not url.database:
-        return None
-    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    file = Path(f"{url.database}.lock").open("a+")  # noqa: SIM115 (the caller keeps it open)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.seek(0)
-        holder = file.read().strip()
-        file.close()
-        raise AlreadyRunning(
-            f"A hub is already running on {url.database}" + (f" (process {holder})." if holder else ".")
-        ) from None
-    file.truncate(0)
-    file.write(f"{os.getpid()}\n")
-    file.flush()
-    return file
 
 
 async def open_engine(settings: Settings) -> Engine:

@@ -144,6 +144,15 @@ def format_bytes(size_bytes: int) -> str:
     return f"{size_bytes}{_UNIT_NAMES[power]}"
 
 
+def about_bytes(size_bytes: float) -> str:
+    """About how much, for reading, in the same powers of two that `parse_bytes` understands: `18.8 GB`."""
+    number, power = float(size_bytes), 0
+    while number >= 1024 and power < 5:
+        number, power = number / 1024, power + 1
+    text = f"{number:.0f}" if power == 0 or number >= 100 else f"{number:.1f}".removesuffix(".0")
+    return f"{text} {_UNIT_NAMES[power]}"
+
+
 # ── durations ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -1,0 +1,117 @@
+"""What an operator does to a hub from its own machine, running or not: an admin's way in, and the signing keys.
+
+Each is one short transaction beside whoever else writes; nothing here needs the hub's lock. What a running hub keeps
+in memory, its tokens and its keys, it reads again at its next start.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+from sqlalchemy.orm import Session
+
+from computepool.hub.accounts.bootstrap import create_admin
+from computepool.hub.accounts.service import create_one_time_token, create_personal_token
+from computepool.hub.accounts.tokens import new_one_time_token, new_personal_token
+from computepool.hub.core.clock import SystemClock
+from computepool.hub.core.db import open_database
+from computepool.hub.core.http import Role
+from computepool.hub.core.ids import new_id
+from computepool.hub.core.keyring import announce_next_key, load_keyring, rotate_keys
+from computepool.hub.core.records import HUB_ACTOR
+from computepool.hub.core.secrets import load_secret_key
+from computepool.hub.core.settings import Settings
+from computepool.hub.schema import SchemaError, check_schema
+
+TOKEN_NAME = "made by hub admin"
+TOKEN_LIFETIME = timedelta(days=366)
+
+R = TypeVar("R")
+
+
+class NoSecretKey(Exception):
+    """The keys in the database open with a secret that is not here."""
+
+
+@dataclass(frozen=True)
+class AdminAccess:
+    admin_id: str
+    is_new_admin: bool
+    sign_in_path: str
+    """Good for one sign-in in a browser."""
+    token: str | None
+
+
+def make_admin(settings: Settings, *, with_token: bool = False) -> AdminAccess:
+    """A way in for the admin there is, or for the first one, made now."""
+    now, randbits = SystemClock().now(), secrets.randbits
+    link = new_one_time_token(randbits)
+    token = new_personal_token(randbits) if with_token else None
+    fresh_id = new_id("user", now, randbits)
+
+    def work(session: Session) -> str:
+        admin_id = create_admin(session, fresh_id, now)
+        create_one_time_token(session, link, admin_id, now)
+        if token is not None:
+            create_personal_token(
+                session,
+                new_id("token", now, randbits),
+                token,
+                admin_id,
+                now,
+                name=TOKEN_NAME,
+                scopes=Role.ADMIN.scopes,
+                lifetime=TOKEN_LIFETIME,
+                actor=HUB_ACTOR,
+            )
+        return admin_id
+
+    admin_id = _in_one_transaction(settings, work)
+    return AdminAccess(admin_id, admin_id == fresh_id, f"/#sign-in={link}", token)
+
+
+def announce_key(settings: Settings) -> str:
+    """Make the hub's next key, or find the one that was made; its id."""
+    now, secret_key = SystemClock().now(), _secret_key(settings)
+
+    def work(session: Session) -> str:
+        load_keyring(session, secret_key, now)  # there is a current one, and this secret opens it
+        return announce_next_key(session, secret_key, now)
+
+    return _in_one_transaction(settings, work)
+
+
+def rotate_key(settings: Settings) -> str | None:
+    """The announced key becomes the current one; its id, or None where none was announced."""
+    now, secret_key = SystemClock().now(), _secret_key(settings)
+
+    def work(session: Session) -> str | None:
+        if not rotate_keys(session, now):
+            return None
+        return load_keyring(session, secret_key, now).current_id
+
+    return _in_one_transaction(settings, work)
+
+
+def _in_one_transaction(settings: Settings, work: Callable[[Session], R]) -> R:
+    if not settings.home.is_dir() and settings.database_url is None:
+        raise SchemaError(f"There is no hub in {settings.home}. Run `computepool hub migrate` first.")
+    db = open_database(settings.effective_database_url)
+    try:
+        check_schema(db.engine)
+        return asyncio.run(db.run(work))
+    finally:
+        db.close()
+
+
+def _secret_key(settings: Settings) -> bytes:
+    file = settings.home / "secret.key"
+    if settings.secret_key is None and not file.exists():
+        raise NoSecretKey(
+            f"{file} does not exist. Set COMPUTEPOOL_HOME or COMPUTEPOOL_SECRET_KEY as the hub has it; a hub that "
+            "never ran has no keys to change."
+        )
+    return load_secret_key(settings.secret_key, file)

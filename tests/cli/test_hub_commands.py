@@ -1,0 +1,189 @@
+"""An operator's commands, from an empty folder to a hub that serves, is backed up, and comes back elsewhere."""
+
+import json
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+from support.children import COMPUTEPOOL, Child, environment_with
+
+pytestmark = pytest.mark.slow
+
+PASSPHRASE = "a long passphrase for a test"
+
+
+@contextmanager
+def served(home: Path, *words: str, **environment: str) -> Iterator[tuple[Child, str]]:
+    """`hub serve` on a free port, until it says where."""
+    child = Child(
+        "hub serve",
+        [*COMPUTEPOOL, "hub", "serve", "--port", "0", *words],
+        log=home.parent / f"serve-{time.monotonic_ns()}.log",
+        environment=environment_with(COMPUTEPOOL_HOME=home, **environment),
+        cwd=home.parent,
+    )
+    try:
+        yield child, child.wait_for(r"The hub is ready: (http://127\.0\.0\.1:[1-9]\d*)")
+    finally:
+        child.stop()
+
+
+def sign_in(url: str, path: str) -> httpx.Response:
+    return httpx.post(f"{url}/api/v1/auth/one-time", json={"token": path.partition("#sign-in=")[2]})
+
+
+def me(url: str, token: str) -> httpx.Response:
+    return httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {token}"})
+
+
+def test_migrate_says_what_comes_next(cli):
+    result = cli("hub", "migrate")
+    assert result.code == 0
+    assert "computepool hub admin\n" in result.err
+    assert "computepool hub serve\n" in result.err
+    elsewhere = cli("hub", "migrate", "--home", "other place")
+    assert "computepool hub admin --home 'other place'\n" in elsewhere.err
+
+
+def test_admin_of_a_stopped_hub_is_made_once_and_signed_in_by_its_links(cli):
+    cli("hub", "migrate")
+    first, second = cli("hub", "admin"), cli("hub", "admin", "--token")
+    assert "Made the first admin" in first.err
+    assert "The admin is" in second.err
+    assert re.search(r"user_\w+", first.err)[0] in second.err
+    link, token = second.text.split()
+    assert "after its next start" in second.err
+    with served(cli.home) as (_, url):
+        assert sign_in(url, first.text.strip()).status_code == 200
+        opened = sign_in(url, link)
+        assert me(url, opened.json()["access_token"]).json()["role"] == "admin"
+        assert me(url, token).json()["role"] == "admin"
+
+
+def test_link_made_beside_a_running_hub_works_at_once(cli):
+    cli("hub", "migrate")
+    with served(cli.home) as (child, url):
+        made = json.loads(cli("hub", "admin", "--token", "--json").out)
+        assert sign_in(url, made["sign_in_url"]).status_code == 200
+        assert me(url, made["token"]).status_code == 401
+        assert child.stop() == 0
+    with served(cli.home) as (_, url):
+        assert me(url, made["token"]).json()["id"] == made["admin_id"]
+
+
+def test_link_begins_with_the_hubs_own_address(cli, monkeypatch):
+    cli("hub", "migrate")
+    monkeypatch.setenv("COMPUTEPOOL_PUBLIC_URL", "https://pool.example.org")
+    result = cli("hub", "admin")
+    assert result.text.startswith("https://pool.example.org/#sign-in=cpo_")
+    assert "127.0.0.1" not in result.err
+
+
+@pytest.mark.parametrize("words", [["admin"], ["serve", "--port", "0"], ["keys", "announce"], ["backup", "x"]])
+def test_command_on_a_hub_that_was_never_made_says_so_in_a_line(cli, monkeypatch, words):
+    monkeypatch.setenv("COMPUTEPOOL_BACKUP_PASSPHRASE", PASSPHRASE)
+    result = cli("hub", *words)
+    assert result.code == 1
+    assert re.search(r"^error: (There is no|The database is empty|\S+secret.key does not exist)", result.err)
+    assert "fault" not in result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize("words", ["serve --port 0", "migrate", "admin"])
+def test_database_that_does_not_answer_is_told_in_a_line(cli, monkeypatch, words):
+    monkeypatch.setenv("COMPUTEPOOL_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=2")
+    result = cli("hub", *words.split())
+    assert result.code == 1
+    assert "fault" not in result.err
+    assert result.err.startswith("error: The database d")
+
+
+def test_second_hub_is_refused_in_a_line(cli):
+    cli("hub", "migrate")
+    with served(cli.home) as (child, _):
+        for words in (["serve", "--port", "0"], ["migrate"]):
+            result = cli("hub", *words)
+            assert result.code == 1
+            assert re.fullmatch(rf"error: A hub is already running on .*\(process {child.pid}\)\.\n", result.err)
+        assert "already running" in cli("hub", "doctor").text
+
+
+def test_hub_whose_lock_is_gone_ends_with_an_error(cli, monkeypatch, postgres_url):
+    monkeypatch.setenv("COMPUTEPOOL_DATABASE_URL", postgres_url)
+    assert cli("hub", "migrate").code == 0
+    with served(cli.home) as (child, _):
+        with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as connection:
+            ended = (
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'computepool hub%'"
+            )
+            assert connection.execute(ended).fetchall() == [(True,)]
+        assert child.wait(20) == 1
+        assert "error: The hub stopped: it lost its lock on " in child.shown
+
+
+def test_hub_comes_back_from_its_backup_elsewhere(cli, monkeypatch):
+    monkeypatch.setenv("COMPUTEPOOL_BACKUP_PASSPHRASE", PASSPHRASE)
+    cli("hub", "migrate")
+    made = json.loads(cli("hub", "admin", "--token", "--json").out)
+    with served(cli.home):
+        saved = cli("hub", "backup", "pool.backup")
+    assert saved.code == 0
+    assert "Not in it: artifacts and logs" in saved.err
+
+    again = cli("hub", "backup", "pool.backup")
+    assert (again.code, again.err.splitlines()[0]) == (1, "error: pool.backup exists already.")
+    full = cli("hub", "restore", "pool.backup")
+    assert (full.code, len(full.err.splitlines())) == (1, 1)
+    assert "The database is not empty" in full.err
+    monkeypatch.setenv("COMPUTEPOOL_BACKUP_PASSPHRASE", "another")
+    wrong = cli("hub", "restore", "pool.backup", "--home", "restored")
+    assert (wrong.code, len(wrong.err.splitlines())) == (1, 1)
+    assert "fault" not in wrong.err
+
+    monkeypatch.setenv("COMPUTEPOOL_BACKUP_PASSPHRASE", PASSPHRASE)
+    done = cli("hub", "restore", "pool.backup", "--home", "restored")
+    assert done.code == 0, done.err
+    assert "Not in it: artifacts and logs" in done.err
+    assert done.err.endswith("Start it: computepool hub serve --home restored\n")
+    with served(Path("restored").absolute()) as (_, url):
+        assert me(url, made["token"]).json()["id"] == made["admin_id"]
+
+
+def test_keys_are_announced_and_then_rotated(cli):
+    cli("hub", "migrate")
+    with served(cli.home) as (_, url):
+        first = httpx.get(f"{url}/api/v1/keys").json()["items"]
+        announced = cli("hub", "keys", "announce")
+    assert "Restart the hub now" in announced.err
+    assert cli("hub", "keys", "announce").text == announced.text, "there is at most one next key"
+    rotated = cli("hub", "keys", "rotate")
+    assert rotated.text == announced.text
+    assert "Restart the hub now" in rotated.err
+    with served(cli.home) as (_, url):
+        keys = [item["key_id"] for item in httpx.get(f"{url}/api/v1/keys").json()["items"]]
+    assert keys == [announced.text.strip(), first[0]["key_id"]]
+    nothing = cli("hub", "keys", "rotate")
+    assert nothing.code == 1
+    assert "hub keys announce" in nothing.err
+
+
+def test_port_in_use_says_which_to_take(cli):
+    cli("hub", "migrate")
+    with served(cli.home) as (_, url):
+        port = url.rpartition(":")[2]
+        result = cli("hub", "serve", "--port", port, "--home", "other")
+    assert result.code == 1
+    assert f"Port {port} is in use" in result.err
+
+
+def test_hub_ends_well_when_it_is_told_to(cli):
+    cli("hub", "migrate")
+    with served(cli.home) as (child, _):
+        child.signal(signal.SIGTERM)
+        assert child.wait(15) == 0

@@ -1,0 +1,130 @@
+"""One hub on one database: the second is refused, and one that lost its lock does not go on."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+from support.children import eventually
+
+from computepool.hub import commands
+from computepool.hub.core.settings import Settings
+from computepool.hub.doctor import doctor
+from computepool.hub.lock import AlreadyRunning, LockLost, lock_database
+
+HOLD = """
+import sys, time
+from computepool.hub.core.settings import Settings
+from computepool.hub.lock import lock_database
+lock = lock_database(Settings(home=sys.argv[1], database_url=sys.argv[2]))
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def on_postgres(tmp_path, postgres_url) -> Settings:
+    return Settings(home=tmp_path / "home", database_url=postgres_url)
+
+
+@pytest.fixture
+def settings(tmp_path, database_url) -> Settings:
+    return Settings(home=tmp_path / "home", database_url=database_url)
+
+
+def end_lock_connection(settings: Settings) -> None:
+    """As a server does that is restarted, or an operator who ends a connection."""
+    url = make_url(settings.effective_database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(url, autocommit=True) as connection:
+        found = connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        ).fetchall()
+    assert found == [(True,)]
+
+
+def test_second_hub_on_the_same_database_is_refused(settings):
+    lock = lock_database(settings, patience_seconds=0)
+    with pytest.raises(AlreadyRunning, match=rf"^A hub is already running on .+ \(.*process {os.getpid()}\)\.$"):
+        lock_database(settings, patience_seconds=0)
+    lock.close()
+    lock_database(settings, patience_seconds=0).close()
+
+
+def test_hubs_on_two_databases_of_one_server_do_not_mind_each_other(tmp_path, postgres_server):
+    with postgres_server.database() as one, postgres_server.database() as two:
+        locks = [lock_database(Settings(home=tmp_path, database_url=url), patience_seconds=0) for url in (one, two)]
+        for lock in locks:
+            lock.close()
+
+
+def test_lock_of_a_killed_hub_is_free_for_the_next(settings):
+    command = [sys.executable, "-c", HOLD, str(settings.home), str(settings.database_url)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(AlreadyRunning):
+            lock_database(settings, patience_seconds=0)
+        holder.send_signal(signal.SIGKILL)
+    lock_database(settings).close()
+
+
+def test_schema_is_not_changed_under_a_running_hub(on_postgres):
+    commands.migrate(on_postgres)
+    lock = lock_database(on_postgres)
+    with pytest.raises(AlreadyRunning):
+        commands.migrate(on_postgres)
+    lock.close()
+    commands.migrate(on_postgres)
+
+
+def test_doctor_says_that_a_hub_is_running(settings):
+    def about_process() -> str:
+        return next(check.message for check in doctor(settings) if check.name == "process")
+
+    assert about_process() == "no other hub is running on this database"
+    lock = lock_database(settings)
+    assert about_process().startswith("A hub is already running on ")
+    lock.close()
+
+
+def test_lost_lock_is_noticed_at_once(on_postgres):
+    async def story() -> None:
+        lock = lock_database(on_postgres)
+        watching = asyncio.create_task(lock.lost())
+        await asyncio.sleep(0.1)
+        assert not watching.done()
+        await asyncio.to_thread(end_lock_connection, on_postgres)
+        async with asyncio.timeout(2):
+            assert isinstance(await watching, LockLost)
+        lock.close()
+
+    asyncio.run(story())
+
+
+def test_hub_that_lost_its_lock_stops_with_an_error(on_postgres):
+    commands.migrate(on_postgres)
+
+    def cut() -> None:
+        eventually(ready.is_set, "the hub is ready")
+        end_lock_connection(on_postgres)
+
+    ready = threading.Event()
+    cutting = threading.Thread(target=cut)
+    cutting.start()
+    began = time.monotonic()
+
+    async def story() -> None:
+        await commands.serve(on_postgres, commands.bind("127.0.0.1", 0), ready=ready.set, stop=asyncio.Event())
+
+    with pytest.raises(LockLost, match="another one could have begun"):
+        asyncio.run(story())
+    cutting.join()
+    assert time.monotonic() - began < 30
+    lock_database(on_postgres, patience_seconds=0).close()
