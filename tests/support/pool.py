@@ -206,9 +206,9 @@ class Pool(Person):
 
     def join_without_bubblewrap(self, name: str) -> Agent:
         """A bare machine: the same programs, except bwrap."""
-        return self.join(name, PATH=str(self._path_without("bwrap")))
+        return self.join(name, PATH=str(self.path_without("bwrap")))
 
-    def _path_without(self, program: str) -> Path:
+    def path_without(self, program: str) -> Path:
         place = self.folder / f"path-without-{program}"
         if not place.is_dir():
             place.mkdir()

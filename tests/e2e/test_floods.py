@@ -1,0 +1,83 @@
+"""Jobs that print more than anybody wants to read: nothing is lost or stalled, and the hub's memory stays small."""
+
+import hashlib
+import time
+from statistics import quantiles
+
+import pytest
+from support.children import resident_bytes
+from support.proofs import figure, proving
+
+pytestmark = pytest.mark.slow
+
+FLOOD_BYTES = figure(64 * 1024**2, 1000 * 1000 * 1000)
+HUB_MAY_GROW_BYTES = 64 * 1024**2
+NEIGHBOUR_SECONDS = 30.0
+NEIGHBOURS = figure(5, 100)
+# Every line is different, so that a byte that is lost, repeated or moved changes the digest.
+FLOOD = """
+import sys
+size, number = int(sys.argv[1]), 0
+while size:
+    data = b"".join(b"%099d\\n" % n for n in range(number, number + 10_000))[:size]
+    sys.stdout.buffer.write(data)
+    size, number = size - len(data), number + 10_000
+"""
+
+
+def flood_digest(size: int) -> str:
+    hasher, number = hashlib.sha256(), 0
+    while size:
+        data = b"".join(b"%099d\n" % n for n in range(number, number + 10_000))[:size]
+        hasher.update(data)
+        size, number = size - len(data), number + 10_000
+    return hasher.hexdigest()
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(figure(240, 3600))
+def test_flood_arrives_whole_and_neither_stalls_neighbours_nor_fills_the_hub(pool):
+    pool.join_without_bubblewrap("alpha")
+    quiet = [_seconds_of_a_small_job(pool) for _ in range(NEIGHBOURS)]
+    before = resident_bytes(pool.hub.pid)
+    flood = pool.submit("python3", "-c", FLOOD, str(FLOOD_BYTES))
+    pool.until_running(flood.id)
+    peak, beside = before, []
+    while not pool.client.job(flood.id).is_final:
+        beside.append(_seconds_of_a_small_job(pool))
+        peak = max(peak, resident_bytes(pool.hub.pid))
+    assert peak - before <= HUB_MAY_GROW_BYTES, f"the hub grew by {(peak - before) / 1024**2:.0f} MB"
+    assert beside, "the flood was over before a neighbour came"
+    assert max(beside) < NEIGHBOUR_SECONDS
+    if proving():
+        assert _p99(beside) <= 2 * _p99(quiet), f"{_p99(beside):.3f} s beside the flood, {_p99(quiet):.3f} s without"
+
+    hasher, size = hashlib.sha256(), 0
+    for chunk in pool.client.logs(flood.id):
+        hasher.update(chunk.data)
+        size += len(chunk.data)
+    assert (size, hasher.hexdigest()) == (FLOOD_BYTES, flood_digest(FLOOD_BYTES))
+    assert resident_bytes(pool.hub.pid) - before <= HUB_MAY_GROW_BYTES
+
+
+def _seconds_of_a_small_job(pool) -> float:
+    began = time.monotonic()
+    job = pool.submit("true")
+    assert pool.client.wait(job.id).state == "succeeded"
+    return time.monotonic() - began
+
+
+def _p99(seconds: list[float]) -> float:
+    return quantiles(seconds, n=100)[-1] if len(seconds) > 1 else seconds[0]
+
+
+def test_one_line_of_ten_megabytes_and_binary_bytes_arrive_as_they_were(pool):
+    pool.join_without_bubblewrap("alpha")
+    script = (
+        "import os, sys\n"
+        "sys.stdout.buffer.write(bytes(range(256)) * 100)\n"
+        "sys.stdout.buffer.write(b'x' * 10_000_000)\n"
+        "sys.stdout.buffer.write(b'\\x1b]0;title\\x07\\xff\\xfe\\x00')\n"
+    )
+    done = pool.cli("run", "--", "python3", "-c", script).expect(0)
+    assert done.out == bytes(range(256)) * 100 + b"x" * 10_000_000 + b"\x1b]0;title\x07\xff\xfe\x00"
