@@ -160,3 +160,13 @@ def test_outgoing_sends_reports_before_logs_and_shares_the_line_fairly(tmp_path)
             sender.close()
 
     asyncio.run(story())
+
+
+def test_log_is_never_longer_than_the_hub_takes(tmp_path):
+    """A hub that takes less would end the job of whoever prints much."""
+    limit = 100_000
+    spool = LogSpool(tmp_path / "a.log", limit_bytes=limit)
+    for _ in range(5):
+        spool.append(b"x" * limit)
+    assert spool.seal().size_bytes <= limit
+    spool.remove()

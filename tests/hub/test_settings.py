@@ -27,8 +27,6 @@ WRONG = [
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "lots", "valid integer"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "0", "greater than or equal to 1"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "1.5", "valid integer"),
-    ("COMPUTEPOOL_LOG_LIMIT_BYTES", "100", "greater than or equal to 4096"),
-    ("COMPUTEPOOL_LOG_LIMIT_BYTES", "-1", "greater than or equal to 4096"),
 ]
 
 

@@ -26,10 +26,10 @@ from computepool.agent.output import PipeOutput
 from computepool.agent.ports import Connect, LinkKind, Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.session import Session
-from computepool.agent.spool import LOG_LIMIT_BYTES
 from computepool.agent.supervisor import Supervisor
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
+from computepool.protocol.messages import LOG_LIMIT_BYTES
 from computepool.protocol.states import NodeState
 from computepool.protocol.timing import RECONNECT_LIMIT_IDLE_SECONDS, RECONNECT_LIMIT_WITH_JOB_SECONDS
 

@@ -12,10 +12,9 @@ import hashlib
 import os
 from pathlib import Path
 
+from computepool.protocol.messages import LOG_LIMIT_BYTES
 from computepool.protocol.model import Wire
 
-LOG_LIMIT_BYTES = 1_000_000_000
-"""Of one attempt: what the hub keeps at most."""
 MARKER_BYTES = 128
 """Kept free for the line that says what is missing."""
 _READ_BYTES = 1024 * 1024

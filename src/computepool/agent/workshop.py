@@ -14,9 +14,8 @@ from computepool.agent.outgoing import Outgoing
 from computepool.agent.output import PipeOutput
 from computepool.agent.ports import Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
-from computepool.agent.spool import LOG_LIMIT_BYTES
 from computepool.protocol.capacity import Capacity
-from computepool.protocol.messages import Update
+from computepool.protocol.messages import LOG_LIMIT_BYTES, Update
 from computepool.protocol.states import AttemptState, IsolationLevel
 
 ToldState = Literal["preparing", "running", "suspended", "finishing"]

@@ -39,10 +39,13 @@ from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.queue import Waiting
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.scheduling.why import explain
+from computepool.protocol.messages import LOG_LIMIT_BYTES
 from computepool.protocol.states import NodeState
 
 POLL_SWEEP_SECONDS = 30.0
 TIDY_SECONDS = 3600.0
+LOG_MARGIN_BYTES = 64 * 1024
+"""Refusing a log ends its job: an agent that counts a little otherwise is not to blame."""
 
 log = structlog.get_logger()
 
@@ -56,7 +59,7 @@ class Engine:
         self.started_at = context.clock.monotonic()
         self.token_signer = TokenSigner(context.secret_key, context.hub_id)
         self.directory = TokenDirectory(self.token_signer, context.clock)
-        self.logs = LogStore(store, context.offload, context.settings.log_limit_bytes)
+        self.logs = LogStore(store, context.offload, LOG_LIMIT_BYTES + LOG_MARGIN_BYTES)
         self.outputs = Outputs(context, store)
         self.uploads = Uploads(context, store)
         self.scheduler = Scheduler(context, keyring, self._downloads)

@@ -31,6 +31,8 @@ from computepool.protocol.states import AttemptState, IsolationLevel
 PROTOCOL_VERSION = 1
 
 LOG_CHUNK_LIMIT_BYTES = 256 * 1024
+LOG_LIMIT_BYTES = 1_000_000_000
+"""Of one attempt. An agent keeps the head and the tail of a longer one, and a line that says what is missing."""
 MESSAGE_LIMIT_BYTES = 4 * 1024 * 1024
 UPLOAD_PART_BYTES = 32 * 1024 * 1024
 """What is uploaded travels in parts of this size; the last may be shorter."""

@@ -63,9 +63,6 @@ class Settings(BaseSettings):
     upload_limit_bytes: Annotated[
         int, Field(ge=1, description="The largest single artifact that is taken, in bytes.")
     ] = 50 * 1024**3
-    log_limit_bytes: Annotated[
-        int, Field(ge=4096, description="Most log bytes kept of one attempt; head and tail are kept.")
-    ] = 1024**3
 
     @field_validator("home")
     @classmethod

@@ -41,7 +41,7 @@ from computepool.protocol.states import AttemptState, Verdict
 log = structlog.get_logger()
 
 Report = Update | LogChunk | UploadRequest | Finished | Gone
-OWNER_REASONS = frozenset({"owner", "paused", "drained"})
+OWNER_REASONS = frozenset({"owner", "paused", "drained", "the agent was stopped"})
 
 
 class Reports:
