@@ -79,6 +79,8 @@ def test_fields_that_an_older_peer_does_not_send_have_defaults():
         ('{"type": "log", "attempt_id": "a", "fence": 1, "offset": 0, "data": "%%%"}', "log.data"),
         ('{"type": "log", "attempt_id": "a", "fence": 1, "offset": -1, "data": ""}', "log.offset"),
         ('{"type": "log", "attempt_id": "a", "offset": 0, "data": ""}', "log.fence"),
+        ('{"type": "gone", "attempt_id": "../a", "fence": 1, "reason": ""}', "gone.attempt_id"),
+        ('{"type": "hello", "node_id": "a\\u0000b", "instance_id": "i", "agent_version": ""}', "hello.node_id"),
         ('{"type": "finished", "attempt_id": "a", "fence": 1, "sequence": 1, "receipt": 5}', "finished.receipt"),
     ],
 )

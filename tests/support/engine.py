@@ -35,6 +35,7 @@ from computepool.hub.core.records import Event, write_records
 from computepool.hub.core.settings import Settings
 from computepool.hub.engine import Engine
 from computepool.hub.jobs import ending, queries, submission
+from computepool.hub.jobs.tables import Attempt, Slice
 from computepool.hub.jobs.views import JobView
 from computepool.hub.schema import migrate
 from computepool.protocol.spec import parse_spec
@@ -127,6 +128,10 @@ class Pool:
     db: InlineDatabase = field(init=False)
     _client: httpx.AsyncClient | None = None
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
     async def start(self) -> None:
         self.starts += 1
         self.db = InlineDatabase(durable_engine(self.url))
@@ -207,6 +212,12 @@ class Pool:
     def rows(self, table: type[R], **equal: Any) -> list[R]:
         with Session(self.db.engine) as session:
             return list(session.scalars(select(table).filter_by(**equal)))
+
+    def attempt(self, attempt_id: str) -> Attempt:
+        return self.rows(Attempt, id=attempt_id)[0]
+
+    def slice_of(self, work: Any) -> Slice:
+        return self.rows(Slice, job_id=work.manifest.job_id, index=work.manifest.slice_index)[0]
 
     def truth(self) -> list[tuple[Any, ...]]:
         """Every state there is, to compare with what it was before."""

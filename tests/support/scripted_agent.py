@@ -63,6 +63,8 @@ class MemoryPipe:
         self.closed = False
         self.deaf = False
         """What the hub says is lost on the way."""
+        self.torn = False
+        """What the hub says cannot be sent, though it still hears the agent."""
 
     async def receive(self) -> bytes:
         raw = await self.to_hub.get()
@@ -71,7 +73,7 @@ class MemoryPipe:
         return raw
 
     async def send(self, raw: bytes) -> None:
-        if self.closed:
+        if self.closed or self.torn:
             raise PipeClosed
         if not self.deaf:
             self.from_hub.put_nowait(raw)
@@ -127,7 +129,9 @@ class ScriptedAgent:
     """What it holds."""
     commands: list[Offer | Stop] = field(default_factory=list)
     """Every command it ever took, in order."""
-    pipe: MemoryPipe | None = None
+    pipe: Any = None
+    """Its end of the link, or None."""
+    _offered: dict[int, Work] = field(default_factory=dict)
     _starts: Any = field(default_factory=lambda: count(1))
     _unread: list[FromHub] = field(default_factory=list)
     _came: asyncio.Event = field(default_factory=asyncio.Event)
@@ -183,7 +187,7 @@ class ScriptedAgent:
         if welcome.stream_id != self.stream_id:
             self.stream_id, self.cursor = welcome.stream_id, 0
         self.pipe = pipe
-        self._unread.clear()
+        self._unread = [message for message in self._unread if isinstance(message, Offer | Stop)]
         self._tasks.append(asyncio.create_task(self._read(pipe)))
         await self.pool.settle(0.01)
         return welcome
@@ -244,22 +248,19 @@ class ScriptedAgent:
         await self.send(self._heartbeat())
         return await self.expect(HeartbeatAck)
 
-    async def answer_to(self, message: Any) -> FromHub:
+    async def answer_to(self, message: Any) -> Any:
         """What the hub says to a report."""
         await self.send(message)
         return await self.expect(
-            Wire,  # type: ignore[arg-type]  # any of them
+            Wire,
             lambda answer: getattr(answer, "attempt_id", None) == message.attempt_id and not isinstance(answer, Stop),
         )
 
     # ── work ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def take_offer(self) -> Work:
-        """Verify the next offer as an agent does, and hold it."""
-        offer = await self.expect(Offer)
-        work = Work(offer, self.open(offer.manifest))
-        self.works[work.id] = work
-        return work
+        """The next offer that was not looked at yet. It was verified and is held since it came."""
+        return self._offered.pop(id(await self.expect(Offer)))
 
     def open(self, manifest: Signed) -> Manifest:
         engine = self.pool.engine
@@ -269,7 +270,7 @@ class ScriptedAgent:
         now = self.pool.clock.now()
         return open_manifest(manifest, keys, hub_id=engine.context.hub_id, node_id=self.node_id, now=now)
 
-    async def update(self, work: Work, state: str) -> FromHub:
+    async def update(self, work: Work, state: str) -> Any:
         work.state = AttemptState(state)
         update = Update(
             **work.ref.model_dump(),
@@ -279,7 +280,7 @@ class ScriptedAgent:
         )
         return await self.answer_to(update)
 
-    async def write_log(self, work: Work, data: bytes) -> FromHub:
+    async def write_log(self, work: Work, data: bytes) -> Any:
         chunk = LogChunk(**work.ref.model_dump(), offset=len(work.log), data=data)
         answer = await self.answer_to(chunk)
         if isinstance(answer, LogAck):
@@ -313,7 +314,7 @@ class ScriptedAgent:
         signed = sign(key or self.key, key_id_of(self.public), RECEIPT, body)
         return Finished(**work.ref.model_dump(), sequence=work.next_sequence(), receipt=signed)
 
-    async def finish(self, work: Work, **changes: Any) -> FromHub:
+    async def finish(self, work: Work, **changes: Any) -> Any:
         """The receipt; an acknowledged attempt is forgotten, as is one that is refused."""
         answer = await self.answer_to(self.finished(work, **changes))
         if isinstance(answer, ReportAck | Refused):
@@ -329,7 +330,7 @@ class ScriptedAgent:
         assert isinstance(answer, ReportAck), answer
         return work
 
-    async def gone(self, work: Work, reason: str = "the agent was restarted") -> FromHub:
+    async def gone(self, work: Work, reason: str = "the agent was restarted") -> Any:
         self.works.pop(work.id, None)
         return await self.answer_to(Gone(**work.ref.model_dump(), reason=reason))
 
@@ -352,6 +353,9 @@ class ScriptedAgent:
                     continue  # seen on an earlier link
                 self.cursor = message.number
                 self.commands.append(message)
+                if isinstance(message, Offer):
+                    work = Work(message, self.open(message.manifest))
+                    self.works[work.id] = self._offered[id(message)] = work
             self._unread.append(message)
             self._came.set()
 

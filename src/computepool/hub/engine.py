@@ -81,7 +81,7 @@ class Engine:
         await self._stack.enter_async_context(keep_directory(self.context, self.directory))
         for node in await self.context.db.read(memory.load_fleet, self.context.clock.monotonic()):
             if node.state is NodeState.BANNED:
-                self.scheduler.orphans += [(node, held) for held in node.attempts.values()]
+                self.scheduler.orphans += [(node, held.attempt_id, held.fence) for held in node.attempts.values()]
             else:
                 self.scheduler.fleet.put(node)
         self.scheduler.restore(*await self.context.db.read(memory.load_queue))

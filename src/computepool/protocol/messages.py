@@ -38,11 +38,13 @@ UPLOAD_PART_BYTES = 32 * 1024 * 1024
 """What is uploaded travels in parts of this size; the last may be shorter."""
 
 
+Id = Annotated[str, Field(max_length=80, pattern=r"^[a-zA-Z0-9_-]+$")]
+"""Ids go into file names and questions to databases: on the line they are letters and digits."""
 AgentVersion = Annotated[str, Field(max_length=40, pattern=r"^[ -~]*$")]
 
 
 class AttemptRef(Wire):
-    attempt_id: str
+    attempt_id: Id
     fence: int
 
 
@@ -58,8 +60,8 @@ class Holding(AttemptRef):
 class Hello(Wire):
     type: Literal["hello"] = "hello"
     protocol: int = PROTOCOL_VERSION
-    node_id: str
-    instance_id: str
+    node_id: Id
+    instance_id: str = Field(max_length=80)
     """Random for each start of the agent: two at once under one node id are a cloned disk."""
     agent_version: AgentVersion
 
@@ -299,7 +301,7 @@ class PollRequest(Wire):
     The body's signature (type `poll`, the node's key) travels in `POLL_SIGNATURE_HEADER`.
     """
 
-    node_id: str
+    node_id: Id
     session: str = Field(min_length=32, max_length=64)
     """Random, made by the agent: one polled link."""
     start: int = Field(ge=0)

@@ -123,8 +123,10 @@ def test_suggested_change_finds_a_node(needs, nodes):
     for suggestion in why(needs, *nodes).suggestions:
         words = suggestion.split()
         match words[0]:
-            case "leave":
+            case "leave" if "where.node:" in words:
                 changed = replace(needs, node_id=None)
+            case "leave":
+                changed = replace(needs, countries=frozenset())
             case "where.trust:":
                 changed = replace(needs, mine_only=False)
             case "where.country:":

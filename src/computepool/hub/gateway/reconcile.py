@@ -61,9 +61,9 @@ def reconcile(
             result.held.append(view)
             if view.cancel_requested and held[key].state not in ATTEMPT_ENDED:
                 result.stopping.append(view)
-        elif view.attempt_id in being_offered:
-            continue
         elif view.state is AttemptState.LEASED:
+            if view.attempt_id in being_offered:
+                continue  # it is on its way
             result.unheard.append((view, manifest_of_attempt(session, view.attempt_id)))
         else:
             result.lost.append(view)

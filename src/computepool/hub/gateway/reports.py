@@ -166,8 +166,9 @@ class Reports:
             return "the receipt is of another attempt"
         if receipt.manifest_digest != lease.manifest_digest:
             return "the receipt is of another manifest"
-        if receipt.isolation.rank < manifest.isolation.rank and receipt.exit_code is not None:
-            return f"it ran at {receipt.isolation}, below {manifest.isolation}"
+        ran = receipt.exit_code is not None
+        if ran and (receipt.isolation is None or receipt.isolation.rank < manifest.isolation.rank):
+            return f"it ran at {receipt.isolation or 'no level'}, below {manifest.isolation}"
         if await self._logs.size(message.attempt_id) != receipt.log_bytes:
             return "the log is not whole"
         if receipt.log_bytes and await self._logs.digest(message.attempt_id) != receipt.log_digest:

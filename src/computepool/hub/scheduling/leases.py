@@ -21,7 +21,7 @@ from computepool.hub.jobs.policy import Ending
 from computepool.hub.nodes import service as nodes
 from computepool.hub.nodes.errors import NodeMoved
 from computepool.hub.nodes.tables import Node
-from computepool.hub.scheduling.fleet import FleetNode, Held, give_room_back
+from computepool.hub.scheduling.fleet import FleetNode, give_room_back
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.messages import AttemptRef
 from computepool.protocol.states import NodeState, Verdict
@@ -66,9 +66,12 @@ class LeaseKeeper:
             for held in list(node.attempts.values()):
                 if now - held.renewed_at > REQUEUE_AFTER_SECONDS:
                     verdict = Verdict.HOST if held.renewed else Verdict.HUB
-                    await self._give_up(node, held, verdict, "lease_expired" if held.renewed else "hub_downtime")
-        while self._scheduler.orphans:
-            await self._give_up(*self._scheduler.orphans.pop(), Verdict.HOST, "node_banned")
+                    ended = Ending(verdict, "lease_expired" if held.renewed else "hub_downtime", lost=True)
+                    await self._give_up(node, held.attempt_id, held.fence, ended)
+        orphans, self._scheduler.orphans = self._scheduler.orphans, []
+        for node, attempt_id, fence in orphans:
+            if not await self._give_up(node, attempt_id, fence, _BANNED):
+                self._scheduler.orphans.append((node, attempt_id, fence))
 
     async def went_offline(self, node: FleetNode) -> None:
         log.info("node.offline", node_id=node.traits.node_id)
@@ -78,7 +81,7 @@ class LeaseKeeper:
     async def lose_all(self, node: FleetNode) -> None:
         """The node left the pool: nothing it holds will be taken from it any more."""
         for held in list(node.attempts.values()):
-            await self._give_up(node, held, Verdict.HOST, "node_banned")
+            await self._give_up(node, held.attempt_id, held.fence, _BANNED)
 
     async def lose(self, node: FleetNode, attempt_id: str, fence: int, ended: Ending) -> Ended | None:
         """Nobody will finish this attempt any more: its slice waits for another node."""
@@ -97,14 +100,17 @@ class LeaseKeeper:
         self._scheduler.ended(node_id, result)
         return result
 
-    async def _give_up(self, node: FleetNode, held: Held, verdict: Verdict, reason: str) -> None:
+    async def _give_up(self, node: FleetNode, attempt_id: str, fence: int, ended: Ending) -> bool:
         """One that cannot be ended now, for whatever reason, must not keep the others: the next sweep tries again."""
         try:
-            await self.lose(node, held.attempt_id, held.fence, Ending(verdict, reason, lost=True))
+            await self.lose(node, attempt_id, fence, ended)
         except Exception:
-            log.exception("leases.give_up_failed", attempt_id=held.attempt_id)
+            log.exception("leases.give_up_failed", attempt_id=attempt_id)
+            return False
+        return True
 
 
+_BANNED = Ending(Verdict.HOST, "node_banned", lost=True)
 _REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
 
 

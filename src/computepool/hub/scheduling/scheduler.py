@@ -56,8 +56,8 @@ class Scheduler:
         self.queue = Queue()
         self.briefs: dict[str, JobBrief] = {}
         """Of every job that is not final."""
-        self.orphans: list[tuple[FleetNode, Held]] = []
-        """Leases on nodes that have left the pool. The leases' keeper ends them."""
+        self.orphans: list[tuple[FleetNode, str, int]] = []
+        """(node, attempt, fence) of leases on nodes that have left the pool. The leases' keeper ends them."""
         self._context = context
         self._keyring = keyring
         self._downloads = downloads
@@ -247,9 +247,8 @@ class Scheduler:
     def _deliver(self, placements: Iterable[Placement]) -> None:
         """Tell the nodes. One that went away meanwhile is told when it comes back."""
         for one in placements:
-            held = one.node.attempts.get(one.lease.attempt_id)
-            if held is not None and self.fleet.get(one.lease.node_id) is not one.node:
-                self.orphans.append((one.node, held))
+            if self.fleet.get(one.lease.node_id) is not one.node:
+                self.orphans.append((one.node, one.lease.attempt_id, one.lease.fence))
             elif one.node.line is not None:
                 one.node.line.offer(one.lease.attempt_id, one.manifest, self._downloads(one.waiting.brief))
 

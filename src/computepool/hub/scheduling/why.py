@@ -98,7 +98,9 @@ def _suggestion(gate: Gate, node: Traits) -> str:
     return {
         Gate.NODE: f"leave out where.node: {node.node_id} would do",
         Gate.TRUST: "where.trust: any would find a stranger's node",
-        Gate.COUNTRY: f"where.country: [{node.country}] would find a node",
+        Gate.COUNTRY: f"where.country: [{node.country}] would find a node"
+        if node.country
+        else "leave out where.country: a node in an unknown one would do",
         Gate.TAGS: f"fewer tags: a node has [{', '.join(sorted(node.tags))}]",
         Gate.ISOLATION: f"isolation: {_strongest(node) if node.isolation else 'process'} would find a node",
         Gate.GPU: "gpu: " + (", ".join(gpu.slug for gpu in node.gpus) or "none") + " is what another node has",

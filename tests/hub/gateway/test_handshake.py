@@ -1,0 +1,363 @@
+"""How a link begins, and whom the hub sends away."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy.orm import Session
+from support.engine import ALICE, SECRET_KEY, play
+from support.scripted_agent import MemoryPipe, add_agent
+
+from computepool.hub.core.keyring import announce_next_key
+from computepool.hub.core.tables import AuditRow, OutboxRow
+from computepool.hub.nodes.tables import Node
+from computepool.protocol.messages import (
+    PROTOCOL_VERSION,
+    Goodbye,
+    Heartbeat,
+    Hello,
+    KeyAnnouncement,
+    Offer,
+    Proof,
+    Welcome,
+    parse_from_hub,
+)
+from computepool.protocol.states import NodeState
+
+
+def test_welcome_tells_stream_time_and_the_constants_of_leases(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        welcome = await agent.connect()
+        assert (welcome.hub_id, welcome.heartbeat_seconds, welcome.lease_seconds) == ("hub_test", 10, 120)
+        assert abs(welcome.hub_time - pool.clock.now()) < timedelta(seconds=1)
+        assert pool.rows(Node)[0].state == "online"
+        assert pool.engine.look_live(agent.node_id).state is NodeState.ONLINE
+
+    play(hub_url, story)
+
+
+def test_node_without_its_key_is_sent_away_for_good(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        answer = await agent.try_to_connect(key=Ed25519PrivateKey.generate())
+        assert isinstance(answer, Goodbye)
+        assert (answer.code, answer.retry) == ("bad_proof", False)
+        for wrong in ("", "not base64!", "AAAA"):
+            answer = await agent.try_to_connect(proof={"signature": wrong})
+            assert isinstance(answer, Goodbye)
+            assert answer.code == "bad_proof"
+        assert pool.rows(Node)[0].state == "offline"
+
+    play(sqlite_hub, story)
+
+
+def test_proof_of_another_link_node_or_start_is_worth_nothing(sqlite_hub):
+    async def story(pool):
+        agent, other = await add_agent(pool, connect=False), await add_agent(pool, name="other", connect=False)
+        recorded = MemoryPipe()
+        serving = asyncio.create_task(pool.engine.gateway.serve(recorded))
+        hello = Hello(node_id=agent.node_id, instance_id=agent.instance_id, agent_version="1")
+        recorded.to_hub.put_nowait(hello.to_bytes())
+        assert parse_from_hub(await recorded.from_hub.get() or b"") is not None
+        recorded.hang_up()
+        await serving
+        answer = await agent.try_to_connect(hello={"instance_id": "another start".ljust(32, "x")})
+        assert isinstance(answer, Goodbye)
+        assert answer.code == "bad_proof"
+        answer = await agent.try_to_connect(hello={"node_id": other.node_id})
+        assert isinstance(answer, Goodbye)
+        assert answer.code == "bad_proof"
+
+    play(sqlite_hub, story)
+
+
+def test_unknown_and_banned_nodes_are_sent_away_for_good(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        answer = await agent.try_to_connect(hello={"node_id": "node_of_nobody"})
+        assert isinstance(answer, Goodbye)
+        assert (answer.code, answer.retry) == ("unknown_node", False)
+        assert (await pool.call("POST", f"nodes/{agent.node_id}/ban")).status_code == 200
+        assert (await agent.expect(Goodbye)).code == "banned"
+        answer = await agent.try_to_connect()
+        assert isinstance(answer, Goodbye)
+        assert (answer.code, answer.retry) == ("unknown_node", False)
+        assert len(pool.engine.scheduler.fleet) == 0
+
+    play(sqlite_hub, story)
+
+
+def test_node_banned_in_the_middle_of_its_handshake_does_not_slip_in(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        with pool.db.held("reconcile") as waits:
+            connecting = asyncio.create_task(agent.try_to_connect())
+            await waits.wait()
+            assert (await pool.call("POST", f"nodes/{agent.node_id}/ban")).status_code == 200
+        answer = await connecting
+        assert isinstance(answer, Goodbye)
+        assert answer.code in ("unknown_node", "banned")
+        assert len(pool.engine.scheduler.fleet) == 0
+        await pool.submit()
+        assert pool.rows(Node)[0].state == "banned"
+
+    play(hub_url, story)
+
+
+def test_drain_in_the_middle_of_a_handshake_is_not_forgotten(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        with pool.db.held("reconcile") as waits:
+            connecting = asyncio.create_task(agent.connect())
+            await waits.wait()
+            assert (await pool.call("POST", f"nodes/{agent.node_id}/drain")).status_code == 200
+        await connecting
+        await pool.submit()
+        await agent.heartbeat()
+        await pool.settle()
+        assert agent.unread(Offer) == []
+        assert pool.engine.look_live(agent.node_id).state is NodeState.DRAINING
+
+    play(sqlite_hub, story)
+
+
+def test_newer_protocol_is_told_to_wait_for_an_upgrade(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        answer = await agent.try_to_connect(hello={"protocol": PROTOCOL_VERSION + 1})
+        assert isinstance(answer, Goodbye)
+        assert (answer.code, answer.retry) == ("protocol", True)
+
+    play(sqlite_hub, story)
+
+
+@pytest.mark.parametrize(
+    ("first", "code"),
+    [
+        (Heartbeat().to_bytes(), "handshake"),
+        (b'{"type": "of the future"}', "handshake"),
+        (b"{}", "malformed"),
+        (b"\xff\x00", "malformed"),
+        (Hello(node_id="n", instance_id="i", agent_version="x").to_bytes()[:-9], "malformed"),
+    ],
+)
+def test_link_that_begins_otherwise_is_ended_with_a_word(sqlite_hub, first, code):
+    async def story(pool):
+        pipe = MemoryPipe()
+        pipe.to_hub.put_nowait(first)
+        await pool.engine.gateway.serve(pipe)
+        goodbye = parse_from_hub(pipe.from_hub.get_nowait() or b"")
+        assert isinstance(goodbye, Goodbye)
+        assert (goodbye.code, pipe.closed) == (code, True)
+
+    play(sqlite_hub, story)
+
+
+def test_link_that_stays_silent_is_closed(sqlite_hub):
+    async def story(pool):
+        pipe = MemoryPipe()
+        began = pool.clock.now()
+        await pool.engine.gateway.serve(pipe)
+        assert pipe.closed
+        assert timedelta(seconds=19) < pool.clock.now() - began < timedelta(seconds=21)
+
+    play(sqlite_hub, story)
+
+
+# ── two at once ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_cloned_disk_is_refused_and_flagged_and_the_first_stays(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool)
+        agent.beat_on()
+        first, instance = agent.pipe, agent.instance_id
+        await pool.settle(100)
+        agent.reborn()
+        answer = await agent.try_to_connect()
+        assert isinstance(answer, Goodbye)
+        assert (answer.code, answer.retry) == ("cloned", True)
+        assert [row.details["instance_id"] for row in pool.rows(AuditRow, action="node.cloned")] == [agent.instance_id]
+        agent.instance_id = instance
+        assert not first.closed
+        await pool.submit()
+        await agent.take_offer()
+
+    play(hub_url, story)
+
+
+def test_same_start_replaces_its_own_link(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        first = agent.pipe
+        await agent.connect()
+        assert first.closed
+        assert not agent.pipe.closed
+        await pool.submit()
+        await agent.take_offer()
+        assert pool.rows(AuditRow, action="node.cloned") == []
+
+    play(sqlite_hub, story)
+
+
+def test_restarted_agent_takes_over_once_the_old_link_is_silent(sqlite_hub):
+    """Its machine was switched off, and nobody told the hub."""
+
+    async def story(pool):
+        agent = await add_agent(pool)
+        agent.vanish()
+        agent.reborn()
+        assert isinstance(await agent.try_to_connect(), Goodbye)
+        await pool.settle(46)
+        assert isinstance(await agent.try_to_connect(), Welcome)
+
+    play(sqlite_hub, story)
+
+
+def test_handshake_that_fails_half_way_is_not_taken_for_a_clone_later(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        real = pool.db.run
+
+        async def failing(fn, *args, **kwargs):
+            if fn.__name__ == "reconcile":
+                raise OSError("the disk is full")
+            return await real(fn, *args, **kwargs)
+
+        pool.db.run = failing
+        with pytest.raises(AssertionError, match="without a word"):
+            await agent.try_to_connect()
+        with pytest.raises(OSError, match="disk"):
+            await agent._tasks[0]
+        pool.db.run = real
+        agent.reborn()
+        await agent.connect()
+
+    play(sqlite_hub, story)
+
+
+def test_slow_database_does_not_tear_a_handshake(sqlite_hub):
+    """What is decided in it must reach the memory, however long the commit took."""
+
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.submit()
+        work = await agent.take_offer()
+        await agent.update(work, "running")
+        agent.vanish()
+        await pool.settle(150)
+        assert work.id not in pool.engine.scheduler.fleet.get(agent.node_id).attempts
+        with pool.db.held("reconcile", "after") as waits:
+            connecting = asyncio.create_task(agent.connect())
+            await waits.wait()
+            await pool.settle(30)
+        await connecting
+        assert work.id in pool.engine.scheduler.fleet.get(agent.node_id).attempts
+        await agent.finish(work)
+        assert (await pool.job(work.manifest.job_id)).state == "succeeded"
+
+    play(sqlite_hub, story)
+
+
+# ── what else is said ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_next_key_is_announced_to_every_link(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        await pool.db.run(announce_next_key, SECRET_KEY, pool.clock.now())
+        await pool.restart()
+        await agent.connect()
+        announced = await agent.expect(KeyAnnouncement)
+        assert announced.announcement.key_id == pool.engine.keyring.current_id
+
+    play(sqlite_hub, story)
+
+
+def test_capacity_and_version_are_kept_as_the_agent_says(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, cpus=2)
+        agent.capacity = agent.capacity.model_copy(update={"cpus": 6.0})
+        await agent.connect(hello={"agent_version": "2"})
+        (row,) = pool.rows(Node)
+        assert (row.capacity["cpus"], row.agent_version) == (6.0, "2")
+        await pool.submit(resources={"cpus": 6})
+        await agent.take_offer()
+
+    play(sqlite_hub, story)
+
+
+def test_stopping_hub_says_goodbye_and_come_back(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.engine.gateway.close()
+        goodbye = await agent.expect(Goodbye)
+        assert (goodbye.code, goodbye.retry) == ("hub_stopping", True)
+        assert agent.pipe.closed
+
+    play(sqlite_hub, story)
+
+
+def test_malformed_report_ends_the_link_and_not_the_work(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.submit()
+        work = await agent.take_offer()
+        agent.pipe.to_hub.put_nowait(b'{"type": "update", "attempt_id": 5}')
+        assert (await agent.expect(Goodbye)).code == "malformed"
+        await pool.settle()
+        await agent.connect()
+        await agent.update(work, "running")
+        await agent.finish(work)
+        assert (await pool.job(work.manifest.job_id)).state == "succeeded"
+
+    play(sqlite_hub, story)
+
+
+def test_second_hello_in_the_middle_of_a_link_is_no_news(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await agent.send(Hello(node_id=agent.node_id, instance_id=agent.instance_id, agent_version="1"))
+        await agent.send(Proof(signature="x", capacity=agent.capacity))
+        await agent.heartbeat()
+
+    play(sqlite_hub, story)
+
+
+def test_link_that_carries_no_answers_is_ended(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        pipe = agent.pipe
+        pipe.torn = True
+        await agent.send(Heartbeat())
+        await pool.settle()
+        assert pipe.closed
+        assert pool.engine.scheduler.fleet.get(agent.node_id).line is None
+
+    play(sqlite_hub, story)
+
+
+def test_states_of_nodes_reach_their_owners_stream(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        agent.state = "paused"
+        await agent.heartbeat()
+        await pool.settle(60)
+        actions = [row.payload["action"] for row in pool.rows(OutboxRow, topic=f"owner/{ALICE}")]
+        assert actions == ["node.enrolled", "node.online", "node.paused", "node.offline"]
+
+    play(sqlite_hub, story)
+
+
+def test_session_of_the_database_is_not_kept_by_a_link(hub_url):
+    """A link lives for days; a transaction must not."""
+
+    async def story(pool):
+        await add_agent(pool)
+        assert pool.db.engine.pool.checkedout() == 0
+        with Session(pool.db.engine) as session:
+            assert session.get(Node, "nobody") is None
+
+    play(hub_url, story)

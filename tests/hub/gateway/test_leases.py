@@ -1,0 +1,367 @@
+"""The leases' clock, from the agent's side of the line (promises 11, 13 and 14)."""
+
+import pytest
+from support.engine import ALICE, play
+from support.scripted_agent import add_agent
+
+from computepool.hub.nodes.tables import Node
+from computepool.protocol.messages import AttemptRef, Goodbye, Heartbeat, HeartbeatAck, Offer, ReportAck, Stop
+from computepool.protocol.states import NodeState
+
+
+async def one_running(pool, **fields):
+    agent = await add_agent(pool)
+    await pool.submit(**fields)
+    work = await agent.take_offer()
+    await agent.update(work, "running")
+    return agent, work
+
+
+def live_state(pool, agent):
+    return pool.engine.look_live(agent.node_id).state
+
+
+# ── heartbeats ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_heartbeat_touches_no_database(hub_url):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        before = pool.db.statements
+        for _ in range(100):
+            ack = await agent.heartbeat()
+            assert ack.renewed == (work.ref,)
+        await pool.settle(40)
+        assert pool.db.statements == before
+
+    play(hub_url, story)
+
+
+def test_heartbeat_renews_what_the_node_holds_and_nothing_else(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool, resources={"cpus": 2})
+        other, others = await one_running(pool, resources={"cpus": 2})
+        strange = [
+            AttemptRef(attempt_id=work.id, fence=work.fence + 1),
+            AttemptRef(attempt_id=work.id, fence=work.fence - 1),
+            others.ref,
+            AttemptRef(attempt_id="attempt_of_nobody", fence=1),
+        ]
+        await agent.send(Heartbeat(holding=(*strange, work.ref)))
+        assert (await agent.expect(HeartbeatAck)).renewed == (work.ref,)
+        held = pool.engine.scheduler.fleet.get(other.node_id).attempts[others.id]
+        before = held.renewed_at
+        await pool.settle(10)
+        await agent.send(Heartbeat(holding=tuple(strange)))
+        await agent.expect(HeartbeatAck)
+        assert held.renewed_at == before
+
+    play(sqlite_hub, story)
+
+
+def test_heartbeats_go_on_while_reports_wait_for_the_database(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        with pool.db.held("end_attempt") as waits:
+            await agent.send(agent.finished(work))
+            await waits.wait()
+            assert (await agent.heartbeat()).renewed == (work.ref,)
+        await agent.expect(ReportAck)
+
+    play(sqlite_hub, story)
+
+
+# ── silence ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_silent_node_is_offline_at_45_seconds_and_its_work_queued_again_at_135(hub_url):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        agent.vanish()
+        await pool.settle(44)
+        assert live_state(pool, agent) is NodeState.ONLINE
+        await pool.settle(7)
+        assert live_state(pool, agent) is NodeState.OFFLINE
+        assert pool.rows(Node)[0].state == "offline"
+        await pool.settle(83)  # 134
+        assert pool.attempt(work.id).state == "running"
+        await pool.settle(7)
+        row = pool.attempt(work.id)
+        assert (row.state, row.verdict, row.reason) == ("lost", "host", "lease_expired")
+        assert pool.slice_of(work).state == "queued"
+
+    play(hub_url, story)
+
+
+def test_dead_agents_job_runs_elsewhere_within_150_seconds(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        spare = await add_agent(pool, name="spare")
+        spare.beat_on()
+        died_at = pool.clock.now()
+        agent.vanish()
+        await pool.settle(100)
+        offer = await spare.expect(Offer)
+        assert (pool.clock.now() - died_at).total_seconds() <= 150
+        assert spare.open(offer.manifest).job_id == work.manifest.job_id
+
+    play(sqlite_hub, story)
+
+
+def test_dead_agents_job_waits_if_there_is_no_other_and_goes_on_when_it_is_back(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        agent.vanish()
+        await pool.settle(1000)
+        agent.works.clear()
+        agent.reborn()
+        await agent.connect()
+        again = await agent.take_offer()
+        await agent.finish(again)
+        assert (await pool.job(work.manifest.job_id)).state == "succeeded"
+
+    play(sqlite_hub, story)
+
+
+def test_offline_node_gets_no_work_until_it_is_heard_again(sqlite_hub):
+    """Its link is half open: the hub could still write into it."""
+
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.settle(60)
+        await pool.submit()
+        await pool.settle()
+        assert agent.unread(Offer) == []
+        await agent.heartbeat()
+        await agent.take_offer()
+        assert pool.rows(Node)[0].state == "online"
+
+    play(sqlite_hub, story)
+
+
+def test_work_of_a_node_that_renews_is_never_taken_from_it(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        agent.beat_on()
+        await pool.settle(3 * 3600)
+        assert pool.attempt(work.id).state == "running"
+        await agent.finish(work)
+        assert len((await pool.job(work.manifest.job_id)).slices[0].attempts) == 1
+
+    play(sqlite_hub, story)
+
+
+def test_heartbeat_that_does_not_name_an_attempt_does_not_renew_it(sqlite_hub):
+    """The agent lives and has forgotten it."""
+
+    async def story(pool):
+        agent, work = await one_running(pool)
+        agent.works.clear()
+        agent.beat_on()
+        await pool.settle(145)
+        assert pool.attempt(work.id).state == "lost"
+        assert live_state(pool, agent) is NodeState.ONLINE
+
+    play(sqlite_hub, story)
+
+
+def test_attempt_that_cannot_be_ended_does_not_keep_the_others_from_it(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.submit(slices=2)
+        works = [await agent.take_offer() for _ in range(2)]
+        real, poisoned = pool.db.run, works[0].id
+
+        async def failing(fn, *args, **kwargs):
+            if fn.__name__ == "end_attempt" and args[0] == poisoned:
+                raise OSError("a broken page")
+            return await real(fn, *args, **kwargs)
+
+        pool.db.run = failing
+        agent.vanish()
+        await pool.settle(150)
+        assert [pool.attempt(work.id).state for work in works] == ["leased", "lost"]
+        pool.db.run = real
+        await pool.settle(10)
+        assert pool.attempt(poisoned).state == "lost"
+
+    play(sqlite_hub, story)
+
+
+# ── the hub's own downtime ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("down_seconds", [1, 60, 3600])
+def test_healthy_job_survives_the_hubs_outage(sqlite_hub, down_seconds):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        await pool.restart(down_seconds=down_seconds)
+        await pool.settle(100)  # it takes its time to come back
+        await agent.connect()
+        agent.beat_on()
+        await pool.settle(300)
+        assert pool.attempt(work.id).state == "running"
+        await agent.finish(work)
+        view = await pool.job(work.manifest.job_id)
+        assert (view.state, len(view.slices[0].attempts)) == ("succeeded", 1)
+
+    play(sqlite_hub, story)
+
+
+def test_nothing_is_queued_again_within_one_lease_of_the_hubs_start(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool, cpus=50, memory_bytes=400 * 1024**3, disk_bytes=400 * 1024**3)
+        await pool.submit(slices=50)
+        works = [await agent.take_offer() for _ in range(50)]
+        for _ in range(3):
+            await pool.restart(down_seconds=200)
+            await pool.settle(130)
+            assert {pool.attempt(work.id).state for work in works} == {"leased"}
+        await pool.settle(15)
+        row = pool.attempt(works[0].id)
+        assert (row.state, row.verdict, row.reason) == ("lost", "hub", "hub_downtime")
+        assert pool.slice_of(works[0]).avoid == []  # nobody is blamed
+
+    play(hub_url, story)
+
+
+def test_host_that_came_back_and_then_left_is_to_blame_again(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        await pool.restart()
+        await agent.connect()
+        agent.vanish()
+        await pool.settle(150)
+        assert pool.attempt(work.id).verdict == "host"
+
+    play(sqlite_hub, story)
+
+
+# ── drain, resume, ban ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_draining_node_finishes_its_work_and_takes_nothing_new(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        agent.beat_on()
+        answer = await pool.call("POST", f"nodes/{agent.node_id}/drain")
+        assert answer.json()["state"] == "draining"
+        waiting = await pool.submit()
+        await pool.settle(200)
+        assert agent.unread(Offer) == []
+        assert pool.attempt(work.id).state == "running"
+        await agent.finish(work)
+        assert (await pool.job(work.manifest.job_id)).state == "succeeded"
+        await agent.disconnect()
+        await agent.connect()
+        assert live_state(pool, agent) is NodeState.DRAINING
+        answer = await pool.call("POST", f"nodes/{agent.node_id}/resume")
+        assert answer.json()["state"] == "online"
+        assert (await agent.take_offer()).manifest.job_id == waiting
+
+    play(sqlite_hub, story)
+
+
+@pytest.mark.parametrize("own_state", ["draining", "paused"])
+def test_what_the_agent_says_of_itself_holds_against_a_resume(sqlite_hub, own_state):
+    async def story(pool):
+        agent = await add_agent(pool)
+        agent.state = own_state
+        await agent.heartbeat()
+        assert pool.rows(Node)[0].state == own_state
+        await pool.call("POST", f"nodes/{agent.node_id}/drain")
+        await pool.call("POST", f"nodes/{agent.node_id}/resume")
+        await pool.submit()
+        await pool.settle()
+        assert agent.unread(Offer) == []
+        agent.state = "online"
+        await agent.heartbeat()
+        await agent.take_offer()
+
+    play(sqlite_hub, story)
+
+
+def test_drain_survives_a_restart_of_the_hub(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.call("POST", f"nodes/{agent.node_id}/drain")
+        await pool.restart()
+        await agent.connect()
+        await pool.submit()
+        await pool.settle()
+        assert agent.unread(Offer) == []
+
+    play(sqlite_hub, story)
+
+
+def test_banned_node_loses_its_work_at_once_and_hears_why(hub_url):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        spare = await add_agent(pool, name="spare")
+        pipe = agent.pipe
+        assert (await pool.call("POST", f"nodes/{agent.node_id}/ban")).json()["state"] == "banned"
+        assert (await agent.expect(Goodbye)).retry is False
+        assert pipe.closed
+        assert (await spare.take_offer()).manifest.job_id == work.manifest.job_id
+        assert pool.attempt(work.id).reason == "node_banned"
+
+    play(hub_url, story)
+
+
+def test_lease_that_was_being_made_for_a_banned_node_is_taken_from_it(sqlite_hub):
+    async def story(pool):
+        job_id = await pool.submit()
+        with pool.db.held("lease") as waits:
+            agent = await add_agent(pool, name="banned")
+            await waits.wait()
+            await pool.call("POST", f"nodes/{agent.node_id}/ban")
+        await pool.settle(10)
+        spare = await add_agent(pool, name="spare")
+        assert (await spare.take_offer()).manifest.job_id == job_id
+        assert agent.unread(Offer) == []
+
+    play(sqlite_hub, story)
+
+
+def test_work_of_a_banned_node_is_not_stuck_when_the_hub_died_in_between(hub_url):
+    """The ban is committed, and then the hub is gone before it could take anything from the node."""
+
+    async def story(pool):
+        agent, work = await one_running(pool)
+        with pool.db.held("end_attempt") as waits:
+            banning = pool.loop.create_task(pool.call("POST", f"nodes/{agent.node_id}/ban"))
+            await waits.wait()
+            banning.cancel()
+            await pool.settle()
+            await pool.restart()
+        assert pool.rows(Node)[0].state == "banned"
+        await pool.settle(10)
+        assert pool.attempt(work.id).state == "lost"
+        assert pool.slice_of(work).state == "queued"
+        assert len(pool.engine.scheduler.fleet) == 0
+
+    play(hub_url, story)
+
+
+# ── stops ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_cancel_is_told_once_however_often_it_is_asked_for(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        await agent.disconnect()
+        for _ in range(5):
+            await pool.cancel(work.manifest.job_id)
+        await agent.connect()
+        await pool.settle()
+        assert [command.reason for command in agent.commands if isinstance(command, Stop)] == ["canceled"]
+
+    play(sqlite_hub, story)
+
+
+def test_owner_of_nodes_is_the_enroller(sqlite_hub):
+    async def story(pool):
+        await add_agent(pool)
+        assert pool.rows(Node)[0].owner_id == ALICE
+
+    play(sqlite_hub, story)
