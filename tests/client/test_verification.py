@@ -120,6 +120,13 @@ def test_own_job_at_level_process_is_said_to_be_not_isolated():
     assert "not isolated" in checks["isolation"].detail
 
 
+def test_attempt_that_never_started_had_no_isolation_to_judge():
+    checks = judged(receipt_item(HUB, NODE, receipt={"isolation": None, "exit_code": None}))
+    assert checks["isolation"].passed
+    assert checks["isolation"].detail == "the command never started"
+    assert failed(receipt_item(HUB, NODE, receipt={"isolation": None, "exit_code": 0})) == {"isolation"}
+
+
 def test_weaker_isolation_than_ordered_is_found():
     item = receipt_item(HUB, NODE, manifest={"isolation": "container"}, receipt={"isolation": "bubblewrap"})
     assert failed(item) == {"isolation"}

@@ -142,6 +142,7 @@ class SimulatedProcess:
 
     pid = 1
     output_fd = -1
+    complaint = ""
 
     def __init__(self, command: Command, ledger: Ledger) -> None:
         _, seconds, code, log_bytes = command.argv
@@ -152,6 +153,9 @@ class SimulatedProcess:
         self._ledger = ledger
         self._stopped = asyncio.Event()
         self.ended = asyncio.Event()
+
+    def sift(self, data: bytes) -> bytes:
+        return data
 
     async def wait(self) -> Exit:
         try:

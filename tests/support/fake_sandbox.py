@@ -25,6 +25,7 @@ class FakeProcess:
     said: list[bytes] = field(default_factory=list)
     listener: "FakeOutput | None" = None
     over: bool = False
+    complaint: str = ""
 
     def __post_init__(self) -> None:
         self._exit: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
@@ -64,6 +65,9 @@ class FakeProcess:
             self._exit.set_result(exited)
             if self.listener is not None:
                 self.listener.flush()
+
+    def sift(self, data: bytes) -> bytes:
+        return data
 
     def kill(self) -> None:
         self._end(Exit(137, 9, "killed", 0.0, 0))

@@ -77,7 +77,8 @@ def _check_limits(sandboxes: Sequence[Sandbox]) -> Check:
             "limits",
             False,
             "memory is kept by a watchdog, because no control group can be had: the node says `soft limits`",
-            "run the agent as a systemd user service (`computepool agent install`), or with delegated cgroups v2",
+            "start the agent where it may make some: `systemd-run --user --scope -p Delegate=yes computepool agent "
+            "start`, or `computepool agent start` as root",
         )
     return Check("limits", True, "kept by the kernel")
 

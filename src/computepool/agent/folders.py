@@ -32,6 +32,8 @@ class JobFolders:
         self._ready: dict[Path, list[str]] = defaultdict(list)
         self._numbers = itertools.count()
         self._dirty: list[str] = []
+        self._in_hand: list[str] = []
+        self._closed = False
         self._wanted: list[Sandbox] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -59,16 +61,16 @@ class JobFolders:
 
     async def _tidy(self) -> None:
         while self._dirty:
-            dirty, self._dirty = self._dirty, []
+            self._in_hand, self._dirty = self._dirty, []
             wanted, self._wanted = self._wanted[-READY_LIMIT:], []
-            dirty = await self._offload(self._remove_and_make, dirty, wanted)
+            self._in_hand = await self._offload(self._remove_and_make, self._in_hand, wanted)
             for attempt in range(TRIES):
-                if not dirty:
+                if not self._in_hand:
                     break
                 # A thread that was unpacking there when its attempt was stopped may not be done yet.
                 await asyncio.sleep(RETRY_SECONDS * (attempt + 1))
-                dirty = await self._offload(remove_folders, dirty)
-            for folder in dirty:
+                self._in_hand = await self._offload(remove_folders, self._in_hand)
+            for folder in self._in_hand:
                 log.warning("folder.left", extra={"folder": folder})
 
     def _remove_and_make(self, dirty: list[str], wanted: Sequence[Sandbox]) -> list[str]:
@@ -78,7 +80,7 @@ class JobFolders:
 
     def _make_ready(self, sandbox: Sandbox) -> None:
         ready = self._ready[sandbox.attempts_folder]
-        if len(ready) < READY_LIMIT:
+        if len(ready) < READY_LIMIT and not self._closed:
             folder = f"{sandbox.attempts_folder}/{READY}/{next(self._numbers)}"
             # With a full disk there are none ahead of time; the job that needs one meets the error itself.
             with contextlib.suppress(OSError):
@@ -99,9 +101,13 @@ class JobFolders:
                 self._make_ready(sandbox)
 
     async def close(self) -> None:
+        """Away with what is given back, and with what no job will take any more."""
+        self._closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        ready = [f"{place}/{READY}" for place in self._ready]
+        await self._offload(remove_folders, [*self._in_hand, *self._dirty, *ready])
 
 
 def _make(folder: str) -> None:

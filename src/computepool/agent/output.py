@@ -16,6 +16,7 @@ class PipeOutput:
 
     def __init__(self, process: Process) -> None:
         self._fd = process.output_fd
+        self._sift = process.sift
         self._loop = asyncio.get_running_loop()
         self._on_data: Callable[[bytes], None] = lambda _: None
         self._on_end: Callable[[], None] = lambda: None
@@ -39,7 +40,8 @@ class PipeOutput:
         except OSError:
             data = b""
         if data:
-            self._on_data(data)
+            if said := self._sift(data):
+                self._on_data(said)
             return len(data)
         self._end()
         return 0

@@ -20,7 +20,6 @@ from computepool.agent.placement import WORK, choose_sandbox, job_environment, l
 from computepool.agent.sandbox.interface import Command, Exit, Process, Sandbox, SandboxError
 from computepool.agent.workshop import Workshop
 from computepool.protocol.receipt import EndReason
-from computepool.protocol.states import IsolationLevel
 
 log = logging.getLogger(__name__)
 
@@ -200,6 +199,9 @@ async def _supervise(shop: Workshop, attempt: Attempt, sandbox: Sandbox, process
     if stops:
         await asyncio.gather(*stops)
     await intake.finish(PIPE_PATIENCE_SECONDS)
+    if not exited.ran:
+        reason, detail = _why_it_ended(attempt, exited)
+        return _unstarted(shop, attempt, reason, ": ".join(filter(None, (detail, process.complaint))))
     sealed = await shop.offload(attempt.spool.seal) if attempt.spool.has_tail else attempt.spool.seal()
     attempt.log.flush()
     reason, detail = _why_it_ended(attempt, exited)
@@ -243,12 +245,6 @@ def _unstarted(shop: Workshop, attempt: Attempt, reason: EndReason, detail: str)
         exit_code=None,
         reason=reason,
         detail=detail[:500],
-        isolation=attempt.manifest.isolation if attempt.folder is None else _level_of(shop, attempt),
         finished_at=shop.hub_time.now(),
         log=sealed,
     )
-
-
-def _level_of(shop: Workshop, attempt: Attempt) -> IsolationLevel:
-    sandbox = choose_sandbox(shop.sandboxes, attempt.manifest.isolation, own=attempt.manifest.own)
-    return attempt.manifest.isolation if sandbox is None else sandbox.level

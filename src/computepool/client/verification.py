@@ -139,6 +139,10 @@ class _Judge:
         self._say("receipt answers order", not wrong, detail)
 
     def _isolation(self, manifest: Manifest, receipt: Receipt) -> None:
+        if receipt.isolation is None:
+            started = receipt.exit_code is not None
+            self._say("isolation", not started, "not told" if started else "the command never started")
+            return
         enough = receipt.isolation.rank >= manifest.isolation.rank
         if receipt.isolation is IsolationLevel.PROCESS and not manifest.own:
             enough = False

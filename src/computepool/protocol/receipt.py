@@ -55,7 +55,8 @@ class Receipt(Wire):
     fence: int
     spec_digest: str
     manifest_digest: str
-    isolation: IsolationLevel
+    isolation: IsolationLevel | None
+    """None when the command never started."""
     image_digest: str | None = None
     exit_code: int | None = Field(ge=-(2**31), lt=2**31)
     """None when the command never started."""

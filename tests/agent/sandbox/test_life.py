@@ -327,7 +327,7 @@ def test_folder_that_is_not_there_is_a_sandbox_error(every, state):
 def test_broken_sandbox_is_not_the_jobs_fault(bench, state):
     """A folder that vanishes between the making and the start of a sandbox stands for whatever may break in it."""
     isolated = bench("bubblewrap-soft")
-    etc = next(state.glob("etc"))
+    etc = next(state.glob("etc-*"))
     etc.rename(state / "gone")
 
     async def story():
@@ -338,21 +338,64 @@ def test_broken_sandbox_is_not_the_jobs_fault(bench, state):
         output = await read_all(process)
         ended = await process.wait()
         assert ended.reason == "start_failed"
-        return output.decode()
+        assert not ended.ran
+        assert process.sift(output) == b""  # not a word of it is the command's
+        return process.complaint
 
     assert "etc" in asyncio.run(story())
     (state / "gone").rename(etc)
     assert isolated.run("/bin/true")[0].reason == "exited"  # the control
 
 
+def test_everything_the_command_says_is_its_own(every):
+    async def story():
+        process = await every.start("/bin/sh", "-c", "echo one; exec sleep 0.05")
+        output = await read_all(process)
+        before = process.sift(output)
+        ended = await process.wait()
+        assert (before, process.sift(output), process.complaint) == (b"one\n", b"one\n", "")
+        assert ended.ran
+
+    asyncio.run(story())
+
+
+STUCK = """#!/bin/bash
+info=$(tr '\\0' '\\n' < /proc/self/fd/$2 | grep -A1 -x -e --info-fd | tail -n 1)
+echo no end of mounting >&2
+sleep 60 &
+echo "{\\"child-pid\\": $!}" >&"$info"
+wait
+"""
+
+
+def test_command_that_is_stopped_before_it_ran_did_not_run(bench, tmp_path):
+    """A bubblewrap that never comes to the door."""
+    isolated = bench("bubblewrap-soft")
+    isolated.sandbox._bwrap = str(stand_in(tmp_path, STUCK))
+
+    async def story():
+        process = await isolated.start("/bin/true")
+        await process.stop(0)
+        assert process.sift(await read_all(process)) == b""
+        ended = await process.wait()
+        assert (ended.reason, ended.ran, process.complaint) == ("killed", False, "no end of mounting")
+
+    asyncio.run(story())
+
+
+def stand_in(place: Path, script: str) -> Path:
+    """A bubblewrap of our own, where the user that jobs run as finds it."""
+    program = place / "bwrap"
+    program.write_text(script)
+    program.chmod(0o755)
+    for folder in (place, *place.parents[:2]):
+        folder.chmod(0o755)
+    return program
+
+
 def test_bubblewrap_that_cannot_start_says_why(bench, tmp_path):
     isolated = bench("bubblewrap-soft")
-    broken = tmp_path / "bwrap"
-    broken.write_text("#!/bin/sh\necho no namespaces for you >&2\nexit 1\n")
-    broken.chmod(0o755)
-    for place in (tmp_path, *tmp_path.parents[:2]):
-        place.chmod(0o755)
-    isolated.sandbox._bwrap = str(broken)
+    isolated.sandbox._bwrap = str(stand_in(tmp_path, "#!/bin/sh\necho no namespaces for you >&2\nexit 1\n"))
     with pytest.raises(SandboxError, match="no namespaces for you"):
         isolated.run("/bin/true")
 

@@ -8,7 +8,7 @@ import pytest
 
 from computepool.agent.sandbox.cgroup_tree import Mount, read_mounts
 from computepool.agent.sandbox.environment import job_environment
-from computepool.agent.sandbox.layout import build_etc, owners_arguments, problem_with_command
+from computepool.agent.sandbox.layout import build_etc, owners_arguments, problem_with_command, remove_etc
 from computepool.agent.sandbox.watchdog import MAX_DEPTH, TooDeep, folder_bytes
 
 
@@ -67,8 +67,7 @@ def test_etc_holds_nothing_that_only_root_may_read(tmp_path):
     (host / "magic").chmod(0o640)
     (host / "shadow").write_text("root:hash")
     (host / "passwd").write_text("alice:x:1000:1000::/home/alice:/bin/sh\n")
-    build_etc(tmp_path / "etc", host)
-    etc = tmp_path / "etc"
+    etc = build_etc(tmp_path, host)
     assert (etc / "ssl" / "certs" / "ca.pem").read_text() == "public"
     assert (etc / "services").exists()
     assert not (etc / "ssl" / "certs" / "private.pem").exists()
@@ -78,18 +77,20 @@ def test_etc_holds_nothing_that_only_root_may_read(tmp_path):
 
 
 def test_etc_follows_the_hosts(tmp_path):
-    host, etc = tmp_path / "host", tmp_path / "etc"
+    host = tmp_path / "host"
     host.mkdir()
     (host / "timezone").write_text("Asia/Kolkata")
-    build_etc(etc, host)
-    (etc / "left").write_text("x")
-    build_etc(etc, host)
-    assert (etc / "left").exists()  # nothing had changed, so nothing was done
+    etc = build_etc(tmp_path, host)
+    inode = etc.stat().st_ino
+    assert build_etc(tmp_path, host).stat().st_ino == inode  # nothing had changed, so nothing was done
     (host / "timezone").write_text("Europe/Paris")
     os.utime(host / "timezone", (1, 1))
-    build_etc(etc, host)
-    assert (etc / "timezone").read_text() == "Europe/Paris"
-    assert not (etc / "left").exists()
+    changed = build_etc(tmp_path, host)
+    assert (changed / "timezone").read_text() == "Europe/Paris"
+    assert (etc / "timezone").read_text() == "Asia/Kolkata"  # a job may be looking at it
+    remove_etc(tmp_path, but_current=True, host=host)
+    assert [path.name for path in tmp_path.iterdir() if path != host] == [changed.name]
+    assert changed.stat().st_mode & 0o777 == 0o755
 
 
 def test_hidden_folders_are_covered_only_where_they_would_show(tmp_path):

@@ -303,6 +303,19 @@ def test_receipt_signed_by_somebody_else_is_the_hosts_failure(sqlite_hub):
     play(sqlite_hub, story)
 
 
+def test_attempt_that_never_started_has_no_isolation(sqlite_hub):
+    async def story(pool):
+        agent, work = await running(pool)
+        await agent.finish(work, isolation=None, exit_code=None, reason=EndReason.SANDBOX, detail="no source path")
+        row = pool.attempt(work.id)
+        assert (row.verdict, row.detail, row.isolation) == ("host", "no source path", None)
+        work = await agent.take_offer()
+        await agent.finish(work, isolation=None, exit_code=0)
+        assert pool.attempt(work.id).reason == "receipt_mismatch"
+
+    play(sqlite_hub, story)
+
+
 def test_strangers_job_that_ran_below_its_level_is_not_accepted(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, owner=BOB)

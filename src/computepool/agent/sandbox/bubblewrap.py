@@ -97,9 +97,7 @@ class BubblewrapSandbox:
         self.attempts_folder = self._identity.base / "attempts"
         self.attempts_folder.mkdir(exist_ok=True)
         self.attempts_folder.chmod(0o711)
-        etc = self._identity.base / "etc"
-        build_etc(etc)
-        system = [*ISOLATION, *system_arguments(etc)]
+        system = [*ISOLATION, *system_arguments(build_etc(self._identity.base))]
         if "--disable-userns" in _options_of(bwrap):
             system.append("--disable-userns")
         self._system = tuple(system)
@@ -140,6 +138,10 @@ class BubblewrapSandbox:
             launch = self._launch(command, mark, cgroup)
             try:
                 running = await self._admit(launch, command, cgroup)
+            except ProcessLookupError:
+                error = await launch.failure(self._offload)
+                launch.abandon()
+                raise error from None
             except BaseException:
                 launch.abandon()
                 raise
@@ -180,10 +182,7 @@ class BubblewrapSandbox:
             cgroup.set_limits(limits)
         init = await launch.first_process(self._offload)
         with contextlib.ExitStack() as resources:
-            try:
-                pidfd = os.pidfd_open(init)
-            except ProcessLookupError:
-                raise await launch.failure(self._offload) from None
+            pidfd = os.pidfd_open(init)
             resources.callback(os.close, pidfd)
             if cgroup and not cgroup.born_inside:
                 await self._offload(cgroup.add, init)
@@ -224,6 +223,7 @@ class BubblewrapSandbox:
             await remove_when_empty(cgroup)
 
     async def sweep(self) -> list[str]:
+        self._identity.take_over()
         return [*await cgroup_tree.sweep(self._instance, self._notes, self._cgroups), *await self._guard.sweep()]
 
     async def close(self) -> None:

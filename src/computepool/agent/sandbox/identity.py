@@ -9,8 +9,10 @@ import contextlib
 import hashlib
 import itertools
 import os
-import shutil
 from pathlib import Path
+
+from .layout import remove_etc
+from .shared import SharedFolder
 
 # Assigned to nobody by any distribution (systemd's table of ids calls the range unused) ...
 JOB_UIDS = range(1_879_100_000, 1_879_104_096)
@@ -29,12 +31,16 @@ class OwnUser:
 
     def __init__(self, state: Path) -> None:
         self.base = state
+        self._shared = SharedFolder(state)
 
     def prepare(self) -> None:
-        self.base.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._shared.enter(lambda: remove_etc(self.base, but_current=True), mode=0o700)
+
+    def take_over(self) -> None:
+        """The agent's own folder is never cleared away."""
 
     def tidy(self) -> None:
-        """The agent's own folder stays."""
+        self._shared.leave(lambda: None)
 
     def adopt(self, folder: Path) -> None:
         """Everything made here is the job's already."""
@@ -57,19 +63,25 @@ class NobodyElse:
         self._reachable: dict[Path, bool] = {}
         self._away = not everybody_reaches(state)
         self.base = system_folder / instance if self._away else state
+        self._shared = SharedFolder(self.base)
 
     def prepare(self) -> None:
-        self.base.mkdir(parents=True, exist_ok=True)
+        self._shared.enter(lambda: remove_etc(self.base, but_current=True))
         if self._away:
             self.base.chmod(0o711)
 
+    def take_over(self) -> None:
+        self._shared.take_over()
+
     def tidy(self) -> None:
-        if self._away:
-            shutil.rmtree(self.base / "etc", ignore_errors=True)
-            with contextlib.suppress(OSError):
-                # Attempts of which somebody still wants something stay.
-                (self.base / "attempts").rmdir()
-                self.base.rmdir()
+        self._shared.leave(self._clear if self._away else lambda: None)
+
+    def _clear(self) -> None:
+        remove_etc(self.base)
+        with contextlib.suppress(OSError):
+            # Attempts of which somebody still wants something stay.
+            (self.base / "attempts").rmdir()
+            self._shared.remove_if_empty()
 
     def adopt(self, folder: Path) -> None:
         uid = next(self._next)

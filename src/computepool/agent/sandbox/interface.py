@@ -57,6 +57,7 @@ class Exit:
     `code` is what a shell would say: 128 + signal for one killed by a signal.
     `reason` tells who ended it: itself (`exited`), a limit (`memory`, `disk`, `pids`), `stop` (`killed`);
     `start_failed` means that the sandbox broke before the command ran, which is the host's doing.
+    `ran` is False if the command never ran, for this reason or because it was ended before.
     """
 
     code: int
@@ -64,12 +65,14 @@ class Exit:
     reason: Reason
     cpu_seconds: float
     peak_memory_bytes: int
+    ran: bool = True
 
 
 class Process(Protocol):
     """A running command.
 
-    Whoever started it reads `output_fd` (non-blocking, stdout and stderr together) to its end, and closes it.
+    Whoever started it reads `output_fd` (non-blocking, stdout and stderr together) to its end, and closes it. Until
+    the command runs, the words that come out are the sandbox's own: `sift` tells them apart.
     """
 
     @property
@@ -77,6 +80,15 @@ class Process(Protocol):
 
     @property
     def output_fd(self) -> int: ...
+
+    def sift(self, data: bytes) -> bytes:
+        """Of what was just read from `output_fd`, what the command wrote."""
+        ...
+
+    @property
+    def complaint(self) -> str:
+        """What the sandbox said before the command ran, as far as it was read; mostly nothing."""
+        ...
 
     async def wait(self) -> Exit:
         """Return when the command and everything it started are gone."""

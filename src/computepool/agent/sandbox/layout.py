@@ -1,10 +1,12 @@
 """What a bubblewrap sandbox shows of the host: /usr read-only, an /etc of our own making, and nothing else."""
 
 import contextlib
+import hashlib
 import os
 import posixpath
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,6 +16,7 @@ SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # Folders that look different inside.
 UNKNOWN_FOLDERS = ("tmp", "proc", "dev", "etc", "var")
 
+ETC_PREFIX = "etc-"
 # Copied, so that one mount shows them and nothing else of the host's /etc is ever seen.
 ETC_FILES = (
     "ld.so.cache", "localtime", "timezone", "os-release", "debian_version", "protocols", "services", "mime.types",
@@ -31,16 +34,15 @@ ETC_OWN = {
 }
 
 
-def build_etc(target: Path, host: Path = Path("/etc")) -> None:
-    """Make the sandbox's /etc, unless it is up to date. Only what every user may read is copied; links stay links."""
-    stamp = target.with_name(f"{target.name}.stamp")
-    signature = _signature(host)
-    if target.is_dir() and stamp.exists() and stamp.read_text() == signature:
-        return
-    fresh = target.with_name(f"{target.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True, mode=0o755)
-    fresh.chmod(0o755)
+def build_etc(base: Path, host: Path = Path("/etc")) -> Path:
+    """The sandbox's /etc, made if it is not there. Only what every user may read is copied; links stay links.
+
+    Its name says what is in it: an /etc that a job sees, maybe another program's, is never changed under it.
+    """
+    etc = base / _etc_name(host)
+    if etc.is_dir():
+        return etc
+    fresh = Path(tempfile.mkdtemp(prefix=f"{ETC_PREFIX}new-", dir=base))
     for name in ETC_FILES:
         with contextlib.suppress(OSError):
             if (host / name).stat().st_mode & 0o004:
@@ -52,9 +54,25 @@ def build_etc(target: Path, host: Path = Path("/etc")) -> None:
         (fresh / name).write_text(text)
     for folder, _, _ in os.walk(fresh):
         Path(folder).chmod(0o755)
-    shutil.rmtree(target, ignore_errors=True)
-    fresh.rename(target)
-    stamp.write_text(signature)
+    try:
+        fresh.rename(etc)
+    except OSError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if not etc.is_dir():  # else somebody was quicker
+            raise
+    return etc
+
+
+def remove_etc(base: Path, *, but_current: bool = False, host: Path = Path("/etc")) -> None:
+    """Every /etc that was made here; only for whoever is alone in `base`."""
+    kept = _etc_name(host) if but_current else None
+    for etc in base.glob(f"{ETC_PREFIX}*"):
+        if etc.name != kept:
+            shutil.rmtree(etc, ignore_errors=True)
+
+
+def _etc_name(host: Path) -> str:
+    return ETC_PREFIX + hashlib.sha256(_signature(host).encode()).hexdigest()[:16]
 
 
 def _signature(host: Path) -> str:

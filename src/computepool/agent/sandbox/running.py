@@ -19,6 +19,7 @@ from .watchdog import Watchdog
 # Processes that fork while they are being stopped need another round.
 FREEZE_ROUNDS = 20
 REMOVE_ROUNDS = 100
+COMPLAINT_BYTES = 4096
 MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
 
@@ -82,6 +83,9 @@ class RunningProcess:
     _stopping: bool = False
     _frozen: bool = False
     _limit: Reason | None = None
+    _ran: bool = False
+    _over: bool = False
+    _complaint: bytes = b""
     _supervision: asyncio.Task[Exit] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,6 +95,22 @@ class RunningProcess:
     @property
     def pid(self) -> int:
         return self.popen.pid
+
+    def sift(self, data: bytes) -> bytes:
+        # Asked after the reading: a command that does not run even now cannot have written it.
+        if self._has_run():
+            return data
+        self._complaint = (self._complaint + data)[:COMPLAINT_BYTES]
+        return b""
+
+    @property
+    def complaint(self) -> str:
+        return self._complaint.decode(errors="replace").strip()
+
+    def _has_run(self) -> bool:
+        if not self._ran and not self._over:
+            self._ran = self.command_ran()
+        return self._ran
 
     async def wait(self) -> Exit:
         return await asyncio.shield(self._supervision)
@@ -162,6 +182,7 @@ class RunningProcess:
         ended = self._exit(code, usage)
         if self.cgroup:
             await remove_when_empty(self.cgroup)
+        self._over = True
         self.resources.close()
         return ended
 
@@ -185,9 +206,9 @@ class RunningProcess:
             reason = "memory"
         elif ended_by == signal.SIGXFSZ:
             reason = "disk"
-        elif code != 0 and not self.command_ran():
+        elif code != 0 and not self._has_run():
             reason = "start_failed"
-        return Exit(code, ended_by, reason, usage.cpu_seconds, usage.peak_memory_bytes)
+        return Exit(code, ended_by, reason, usage.cpu_seconds, usage.peak_memory_bytes, self._has_run())
 
 
 async def remove_when_empty(cgroup: Cgroup) -> None:
