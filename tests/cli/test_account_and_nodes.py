@@ -126,6 +126,38 @@ def test_join_token_comes_as_the_line_to_run(hub, cli):
     assert cli("node", "join-token").text == f"computepool join {hub.url} --token cpj_1\n"
 
 
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [("0.25", "15 minutes"), ("1", "1 hour"), ("24", "1 day"), ("1.5", "1 hour 30 minutes"), ("0.01", "36 seconds")],
+)
+def test_join_token_says_how_long_it_is_good(hub, cli, hours, said):
+    assert f"Good for one machine, for {said}." in cli("node", "join-token", "--hours", hours).err
+
+
+@pytest.mark.parametrize(("what", "state"), [("drain", "draining"), ("resume", "online"), ("ban", "banned")])
+def test_machine_is_drained_resumed_and_banned(hub, cli, what, state):
+    words = ["-y"] if what == "ban" else []
+    result = cli("node", what, "alpha", *words)
+    assert result.code == 0
+    assert ("POST", f"/api/v1/nodes/{node()['id']}/{what}") in hub.requests
+    assert result.err.startswith("alpha ")
+    assert result.err.endswith(f"It is {state}.\n")
+    assert json.loads(cli("node", what, "alpha", *words, "--json").out)["state"] == state
+
+
+def test_ban_without_a_yes_changes_nothing(hub, cli):
+    result = cli("node", "ban", "alpha")
+    assert result.code == 2
+    assert "add -y" in result.err
+    assert hub.nodes[0]["state"] == "online"
+
+
+def test_machine_is_renamed(hub, cli):
+    assert cli("node", "rename", "alpha", "beta").code == 0
+    assert hub.nodes[0]["name"] == "beta"
+    assert cli("node", "rename", "alpha", "gamma").code == 1
+
+
 def test_empty_pool_says_how_to_join(hub, cli):
     hub.nodes = []
     result = cli("nodes")

@@ -59,6 +59,38 @@ def test_show_tells_attempts_and_isolation(hub, cli):
         assert part in text
 
 
+def waiting_to_retry(hub: FakeHub, **last: object) -> FakeJob:
+    made = job(hub, state="running")
+    made.lose()
+    made.slice()["attempts"][-1].update(last)
+    hub.why = {"summary": "It failed before, and is tried again at 03:04:05 UTC."}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        ({"state": "failed", "reason": "exited", "exit_code": 3}, "running · waiting to retry (exit code 3)"),
+        ({"reason": "lease_expired"}, "running · waiting to retry (lease expired)"),
+        ({}, "running · waiting to retry (host)"),
+    ],
+)
+def test_wait_between_attempts_is_told(hub, cli, last, said):
+    waiting_to_retry(hub, **last)
+    assert said in cli("ps").text
+    shown = cli("show", "last").text
+    assert said in shown
+    assert "tried again at 03:04:05 UTC" in shown
+
+
+def test_retry_of_one_slice_is_told_beside_those_that_run(hub, cli):
+    made = job(hub, slices=2)
+    made.begin(0)
+    made.begin(1)
+    made.lose(1)
+    assert "running · 1 slice waiting to retry (host)" in cli("show", "last").text
+
+
 def test_show_gives_the_job_as_the_hub_tells_it(hub, cli):
     job(hub, state="failed")
     document = json.loads(cli("show", "last", "--json").out)
@@ -112,12 +144,12 @@ def test_why_counts_gates_and_suggests(hub, cli):
             {
                 "slices": [0],
                 "nodes_total": 2,
-                "gates": [{"gate": "gpu", "removed": 2, "detail": "without 1 such GPU(s)"}],
+                "gates": [{"gate": "gpu", "removed": 2, "detail": "without such a GPU"}],
                 "feasible": 0,
                 "free": 0,
                 "position": 3,
                 "summary": "x",
-                "suggestions": ["gpu: rtx-3090 is what another node has"],
+                "suggestions": ["gpu: rtx-3090 is what a node has"],
             }
         ],
     }

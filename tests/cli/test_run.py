@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from support.fake_api import FakeHub, FakeJob, node, prints
 
+from computepool.cli.attach import StatusLine
+
 NOISE = random.Random(5).randbytes(100_000)
 
 
@@ -116,6 +118,38 @@ def test_wait_says_what_for(hub, cli):
     result = cli("run", "--", "x")
     assert "queued: 1 node could run it and is busy." in result.err
     assert result.out == b"done\n"
+
+
+def test_wait_between_attempts_says_what_for(hub, cli):
+    def play(job: FakeJob) -> None:
+        job.begin()
+        job.write(b"half\n")
+        threading.Thread(target=rest, args=(job,), daemon=True).start()
+
+    def rest(job: FakeJob) -> None:
+        time.sleep(0.3)
+        job.lose()
+        time.sleep(1.0)
+        job.begin(node="beta")
+        job.write(b"whole\n")
+        time.sleep(0.3)
+        job.finish()
+
+    hub.play, hub.why = play, {"summary": "It failed before, and is tried again at 03:04:05 UTC."}
+    result = cli("run", "--", "x")
+    assert result.out == b"half\nwhole\n"
+    told = "waiting to retry (host): It failed before, and is tried again at 03:04:05 UTC."
+    assert result.err.count(told) == 1
+    assert result.err.count("waiting to retry") == 1
+
+
+def test_news_of_a_wait_are_not_told_all_the_time_where_there_is_no_terminal(capfd):
+    status = StatusLine(quiet=False)
+    for number in range(50):
+        status.say(f"queued: {number} before it")
+    status.say("the hub is away", urgent=True)
+    status.say("queued: 51 before it")
+    assert capfd.readouterr().err.splitlines() == ["queued: 0 before it", "the hub is away"]
 
 
 @pytest.mark.parametrize(

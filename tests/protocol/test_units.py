@@ -21,6 +21,7 @@ from computepool.protocol.units import (
     TIB,
     BadValueError,
     Range,
+    about_bytes,
     format_bytes,
     format_cpus,
     format_credits,
@@ -312,3 +313,18 @@ def test_a_foreign_object_is_shown_by_its_kind_alone():
 def test_nearest_finds_slips_and_nothing_far():
     assert nearest("memroy", ["memory", "disk"]) == "memory"
     assert nearest("banana", ["memory", "disk"]) is None
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1 KB"),
+        (1536, "1.5 KB"),
+        (20_197_621_760, "18.8 GB"),
+        (200 * 1024**3, "200 GB"),
+    ],
+)
+def test_sizes_for_reading_are_rounded(size_bytes, text):
+    assert about_bytes(size_bytes) == text

@@ -233,6 +233,7 @@ class FakeHub:
             Route(f"{api}/nodes", self._nodes),
             Route(f"{api}/nodes/join-tokens", self._join_token, methods=["POST"]),
             Route(f"{api}/nodes/{{id}}", self._node, methods=["GET", "PATCH"]),
+            Route(f"{api}/nodes/{{id}}/{{change}}", self._change_node, methods=["POST"]),
             Route(f"{api}/artifacts", self._artifact, methods=["POST"]),
             Route(f"{api}/artifacts/{{id}}/complete", self._complete, methods=["POST"]),
             Route("/store/{digest}/{part:int}", self._part, methods=["GET", "PUT"]),
@@ -305,6 +306,12 @@ class FakeHub:
             return _error(404, "not_found", "There is no such node.")
         if request.method == "PATCH":
             found.update(await request.json())
+        return JSONResponse(found)
+
+    async def _change_node(self, request: Request) -> Response:
+        found = next(item for item in self.nodes if item["id"] == request.path_params["id"])
+        states = {"drain": "draining", "resume": "online", "ban": "banned"}
+        found["state"] = states[request.path_params["change"]]
         return JSONResponse(found)
 
     # ── artifacts ────────────────────────────────────────────────────────────────────────────────────────────────────

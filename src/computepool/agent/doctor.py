@@ -13,10 +13,10 @@ from computepool.agent.control import AgentNotRunning, ask_agent
 from computepool.agent.detect import DISK_FLOOR_BYTES, detect
 from computepool.agent.home import AgentHome, HomeError
 from computepool.agent.sandbox import Sandbox, how_to_get_bubblewrap, self_test
+from computepool.protocol.units import about_bytes
 
 SKEW_LIMIT_SECONDS = 120.0
 HUB_SECONDS = 10.0
-GIGABYTE = 1000**3
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ def _check_machine(home: AgentHome) -> list[Check]:
     while not folder.exists():
         folder = folder.parent
     hardware = detect(folder)
-    gpus = ", ".join(f"{gpu.name} {gpu.memory_bytes / 1024**3:.0f} GiB" for gpu in hardware.gpus) or "no GPU found"
-    offer = f"{hardware.cpus:g} cores, {hardware.memory_bytes / GIGABYTE:.1f} GB memory, {gpus}"
+    gpus = ", ".join(f"{gpu.name} {about_bytes(gpu.memory_bytes)}" for gpu in hardware.gpus) or "no GPU found"
+    offer = f"{hardware.cpus:g} cores, {about_bytes(hardware.memory_bytes)} memory, {gpus}"
     free = shutil.disk_usage(folder).free
     enough = hardware.disk_bytes > 0
-    hint = "" if enough else f"free some space: {DISK_FLOOR_BYTES / GIGABYTE:.0f} GB always stay with the owner"
+    hint = "" if enough else f"free some space: {about_bytes(DISK_FLOOR_BYTES)} always stay with the owner"
     return [
         Check("hardware", True, offer),
-        Check("disk", enough, f"{free / GIGABYTE:.1f} GB free, {hardware.disk_bytes / GIGABYTE:.1f} GB offered", hint),
+        Check("disk", enough, f"{about_bytes(free)} free, {about_bytes(hardware.disk_bytes)} offered", hint),
     ]
 
 

@@ -8,6 +8,7 @@ import httpx
 from pydantic import ValidationError
 
 from computepool.agent.home import AgentHome, NodeRecord
+from computepool.protocol.addresses import with_scheme
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.enrol import ENROL_PROOF, EnrolReply, EnrolRequest, enrol_proof_body
 
@@ -76,10 +77,7 @@ def join(
 
 
 def _hub_url(url: str) -> str:
-    text = url.strip()
-    if "://" not in text:
-        text = f"http://{text}"
-    text = text.rstrip("/")
+    text = with_scheme(url).rstrip("/")
     try:
         parsed = httpx.URL(text)
     except httpx.InvalidURL:

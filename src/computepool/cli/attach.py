@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from computepool.cli.errors import INTERRUPTED, POOL_COULD_NOT, clean, tell
+from computepool.cli.jobs import retry_note, took
 from computepool.cli.logs import JsonSink, LogSink
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 WHY_EVERY_SECONDS = 2.0
 WHY_AFTER_SECONDS = 0.4
 """A job that starts at once is not asked why it waits."""
+NEWS_EVERY_SECONDS = 10.0
+"""Where there is no terminal, so that a log is not full of how a job waited."""
 POOLS_DOING = frozenset({"host", "owner", "preempted", "hub", "budget"})
 
 
@@ -62,16 +65,26 @@ class StatusLine:
         self._quiet = quiet
         self._live: Any = None
         self._text = ""
+        self._told_at: float | None = None
 
-    def say(self, text: str, *, matters: bool = True) -> None:
+    @property
+    def has_told(self) -> bool:
+        return self._told_at is not None
+
+    def say(self, text: str, *, matters: bool = True, urgent: bool = False) -> None:
+        """Without a terminal a text that is not urgent waits until the last one is some seconds old: say it again."""
         text = clean(text)
         is_terminal = sys.stderr.isatty()
         if self._quiet or text == self._text or not (matters or is_terminal):
             return
-        self._text = text
+        now = time.monotonic()
         if not is_terminal:
+            if self._told_at is not None and now - self._told_at < NEWS_EVERY_SECONDS and not urgent:
+                return
+            self._text, self._told_at = text, now
             tell(text, dim=True)
             return
+        self._text, self._told_at = text, now
         if self._live is None:
             from rich.status import Status
             from rich.text import Text
@@ -165,14 +178,25 @@ class Attachment:
 
     def _tell_state(self) -> None:
         if self._away:
-            self._status.say("the hub is away; the job goes on, and so will this")
+            self._status.say("the hub is away; the job goes on, and so will this", urgent=True)
         elif self._canceling:
-            self._status.say("canceling …")
+            self._status.say("canceling …", urgent=True)
         elif self._job.state == "queued":
             reason = self._reason()
             self._status.say(f"queued{f': {reason}' if reason else ' …'}", matters=bool(reason))
-        elif not self._attempts:
-            self._status.say(self._running_text(), matters=False)
+        elif (note := retry_note(self._job)) and not self._job.counts.get("running"):
+            reason = self._reason()
+            self._status.say(note.removeprefix("· ") + (f": {reason}" if reason else " …"), matters=bool(reason))
+        elif self._is_silent():
+            # Without a terminal only after a wait was told: that it is over is news then.
+            self._status.say(self._running_text(), matters=self._status.has_told)
+        else:
+            self._status.stop()
+
+    def _is_silent(self) -> bool:
+        """Nothing was printed yet by what runs now."""
+        newest = [(part.index, part.newest) for part in self._job.slices if part.state == "running"]
+        return not any(one is not None and self._attempts.get(index) == one.number for index, one in newest)
 
     def _running_text(self) -> str:
         found = [part.newest for part in self._job.slices if part.newest is not None]
@@ -254,8 +278,6 @@ def exit_code_for(job: "Job") -> int:
 
 
 def tell_end(job: "Job") -> None:
-    from computepool.cli.jobs import took
-
     marks: dict[str, tuple[str, str]] = {"succeeded": ("✓", "green"), "canceled": ("■", "yellow")}
     mark, color = marks.get(job.state, ("✗", "red"))
     parts = [f"{mark} {job.state}"]

@@ -73,12 +73,19 @@ def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:
 
 def size(size_bytes: float) -> str:
     """About how much, for reading; exact sizes are in the JSON."""
-    number, unit = float(size_bytes), "B"
-    for larger in ("KB", "MB", "GB", "TB", "PB"):
-        if number < 1024:
-            break
-        number, unit = number / 1024, larger
-    return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}".replace(".0 ", " ")
+    from computepool.protocol.units import about_bytes
+
+    return about_bytes(size_bytes)
+
+
+def spoken(seconds: int) -> str:
+    """A length of time in words: `15 minutes`, `1 hour 30 minutes`."""
+    parts = []
+    for length, word in ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
+        number, seconds = divmod(seconds, length)
+        if number:
+            parts.append(count(number, word))
+    return " ".join(parts) or "0 seconds"
 
 
 def duration(seconds: float) -> str:

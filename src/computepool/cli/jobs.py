@@ -1,6 +1,6 @@
 """For renters: looking at jobs, and changing them."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,8 +9,11 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
 
 if TYPE_CHECKING:
     from computepool.client.models import Attempt, Job, Why
+    from computepool.client.pool import Pool
 
 ACTIVE_STATES = ("running", "queued")
+ASKED_LIMIT = 20
+"""Jobs of a list that are looked at one by one."""
 JOB_HELP = "JOB is an id, the beginning of one, a name that only one job has, or `last`."
 
 
@@ -23,17 +26,24 @@ def ps(everything: bool, limit: int, as_json: bool) -> None:
     """List jobs, the newest first: those that wait or run, with -a all."""
     with open_pool() as pool:
         items, rest = pool.job_page(states=() if everything else ACTIVE_STATES, limit=limit)
-    if as_json:
-        print_json({"items": items, "next": rest})
-        return
-    if not items:
-        tell("No jobs." if everything else "No jobs wait or run. All of them: computepool ps -a", dim=True)
-        return
-    from computepool.client.models import Job
-
-    _print_jobs([Job.model_validate(item) for item in items])
+        if as_json:
+            print_json({"items": items, "next": rest})
+            return
+        if not items:
+            tell("No jobs." if everything else "No jobs wait or run. All of them: computepool ps -a", dim=True)
+            return
+        _print_jobs(_with_retries(pool, items))
     if rest is not None:
         tell(f"The newest {len(items)}; more with --limit.", dim=True)
+
+
+def _with_retries(pool: "Pool", items: list[dict[str, Any]]) -> "list[Job]":
+    """The jobs of a list; those that seem to wait between two attempts with what the list does not tell."""
+    from computepool.client.models import Job
+
+    jobs = [Job.model_validate(item) for item in items]
+    asked = [job.id for job in jobs if job.state == "running" and not job.counts.get("running")][:ASKED_LIMIT]
+    return [pool.job(job.id) if job.id in asked else job for job in jobs]
 
 
 def _print_jobs(jobs: "list[Job]") -> None:
@@ -46,8 +56,29 @@ def _print_jobs(jobs: "list[Job]") -> None:
         note = f"({job.exit_code})" if job.state == "failed" and job.exit_code is not None else ""
         if total > 1:
             note = f"{note} {done}/{total}".strip()
+        note = f"{note} {retry_note(job)}".strip()
         rows.append((job.id, job.name, state_text(job.state, note), ago(job.created_at), took(job)))
     print_table(("id", "name", "state", "created", "took"), rows)
+
+
+def retry_note(job: "Job") -> str:
+    """That something of the job waits for another attempt, and how the last one ended; else nothing."""
+    from computepool.cli.display import count
+
+    waiting = [part for part in job.slices if part.state == "queued" and part.newest is not None]
+    if job.is_final or not waiting:
+        return ""
+    last = waiting[0].newest
+    assert last is not None
+    if any(part.state == "running" for part in job.slices):
+        return f"· {count(len(waiting), 'slice')} waiting to retry ({end_of(last)})"
+    return f"· waiting to retry ({end_of(last)})"
+
+
+def end_of(attempt: "Attempt") -> str:
+    if attempt.reason == "exited" and attempt.exit_code is not None:
+        return f"exit code {attempt.exit_code}"
+    return (attempt.reason or attempt.verdict or attempt.state).replace("_", " ")
 
 
 def took(job: "Job | Attempt") -> str:
@@ -65,29 +96,32 @@ def took(job: "Job | Attempt") -> str:
 @json_option
 @pool_options
 def show(job: str, as_json: bool) -> None:
-    with open_pool() as pool:
-        document = pool.job_document(pool.find_job(job))
-    if as_json:
-        print_json(document)
-        return
     from computepool.client.models import Job
 
-    _print_job(Job.model_validate(document))
+    with open_pool() as pool:
+        document = pool.job_document(pool.find_job(job))
+        if as_json:
+            print_json(document)
+            return
+        known = Job.model_validate(document)
+        waits_for = "" if known.is_final or known.counts.get("running") else pool.why(known.id).summary
+    _print_job(known, waits_for)
 
 
-def _print_job(job: "Job") -> None:
+def _print_job(job: "Job", waits_for: str) -> None:
     import shlex
 
     from computepool.cli.display import ago, instant, print_pairs, print_table, state_text
 
     command = job.spec.get("run", "")
     text = shlex.join(str(word) for word in command) if isinstance(command, list) else str(command)
-    note = "(cancel requested)" if job.cancel_requested_at and not job.is_final else ""
+    note = "(cancel requested)" if job.cancel_requested_at and not job.is_final else retry_note(job)
     print_pairs(
         (
             ("id", job.id),
             ("name", job.name),
             ("state", state_text(job.state, note)),
+            ("waits", waits_for),
             ("verdict", job.verdict),
             ("exit code", job.exit_code),
             ("reason", job.reason),

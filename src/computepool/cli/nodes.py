@@ -1,10 +1,11 @@
 """For hosts: their machines in the pool."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from computepool.cli.errors import tell
+from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
 if TYPE_CHECKING:
@@ -152,5 +153,74 @@ def join_token(uses: int, hours: float, as_json: bool) -> None:
     if as_json:
         print_json(made.model_dump(mode="json"))
         return
+    from computepool.cli.display import spoken
+
     click.echo(f"computepool join {url} --token {made.token}")
-    tell(f"Good for {'one machine' if uses == 1 else f'{uses} machines'}, for {hours:g} h.", dim=True)
+    seconds = round(hours * 3600)
+    tell(f"Good for {'one machine' if uses == 1 else f'{uses} machines'}, for {spoken(seconds)}.", dim=True)
+
+
+# ── changing one ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@node.command(
+    epilog="Example: computepool node drain alpha",
+    help=f"Let a machine finish what runs and take nothing new, until it is resumed. {NODE_HELP}",
+)
+@click.argument("node_name", metavar="NODE")
+@json_option
+@pool_options
+def drain(node_name: str, as_json: bool) -> None:
+    _tell_change(_change(node_name, "drain"), as_json, "finishes what runs and takes nothing new")
+
+
+@node.command(epilog="Example: computepool node resume alpha", help=f"Take work again after a drain. {NODE_HELP}")
+@click.argument("node_name", metavar="NODE")
+@json_option
+@pool_options
+def resume(node_name: str, as_json: bool) -> None:
+    _tell_change(_change(node_name, "resume"), as_json, "takes work again")
+
+
+@node.command(epilog="Example: computepool node rename alpha beta", help=f"Give a machine another name. {NODE_HELP}")
+@click.argument("node_name", metavar="NODE")
+@click.argument("new_name", metavar="NAME")
+@json_option
+@pool_options
+def rename(node_name: str, new_name: str, as_json: bool) -> None:
+    with open_pool() as pool:
+        document = pool.change_node(pool.find_node(node_name), {"name": new_name})
+    _tell_change(document, as_json, "is its name now")
+
+
+@node.command(
+    epilog="Example: computepool node ban alpha -y",
+    help=f"Take a machine out of the pool for good: it is dismissed at once, and its jobs go elsewhere. {NODE_HELP}",
+)
+@click.argument("node_name", metavar="NODE")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+@pool_options
+def ban(node_name: str, yes: bool, as_json: bool) -> None:
+    with open_pool() as pool:
+        node_id = pool.find_node(node_name)
+        if not yes:
+            name = clean(pool.node_document(node_id).get("name", node_id))
+            if not sys.stdin.isatty():
+                raise CliError(f"Banning {name} cannot be undone.", "If that is meant: add -y.", USAGE)
+            question = f"Ban {name} ({node_id})? It cannot come back; its machine would have to join anew."
+            click.confirm(question, abort=True, err=True)
+        document = pool.call("POST", f"/nodes/{node_id}/ban")
+    _tell_change(document, as_json, "is out of the pool")
+
+
+def _change(node_name: str, what: str) -> dict[str, Any]:
+    with open_pool() as pool:
+        return dict(pool.call("POST", f"/nodes/{pool.find_node(node_name)}/{what}"))
+
+
+def _tell_change(document: dict[str, Any], as_json: bool, what: str) -> None:
+    if as_json:
+        print_json(document)
+    else:
+        tell(f"{clean(document.get('name', ''))} {what}. It is {clean(document.get('state', ''))}.")

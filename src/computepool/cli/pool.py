@@ -7,7 +7,7 @@ from computepool.cli.options import chosen_home, home_option
 
 
 @click.command(epilog="Example: computepool up --port 8080")
-@click.option("--demo", is_flag=True, help="Simulated GPU nodes and sample jobs.")
+@click.option("--demo", is_flag=True, help="Simulated GPU nodes and sample jobs. (not yet)")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for other machines."
 )

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from computepool.client.models import Job, Node
     from computepool.client.pool import Pool
 
+NOT_YET = "(not yet)"
+"""For options whose field of the spec is refused for now: written here, because asking the spec would load it."""
 STRANGERS_ACCEPTED = "strangers_accepted"
 EXAMPLES = """
 Examples:
@@ -60,21 +62,25 @@ class RunCommand(click.Command):
 @click.option("--cpus", metavar="N", help="Cores: 8, 8+, 0.5.")
 @click.option("--memory", metavar="SIZE", help="Such as 16GB.")
 @click.option("--disk", metavar="SIZE", help="Such as 20GB.")
-@click.option("--image", metavar="IMAGE", help="Container image to run in.")
-@click.option("--max-price", metavar="CREDITS", help="The most that a slice-hour may cost.")
+@click.option("--image", metavar="IMAGE", help=f"Container image to run in. {NOT_YET}")
+@click.option("--max-price", metavar="CREDITS", help=f"The most that a slice-hour may cost. {NOT_YET}")
 @click.option("--max-runtime", metavar="TIME", help="Of one attempt, such as 2h.  [default: 1h]")
 @click.option("--slices", type=int, metavar="N", help="Parallel parts, each with its COMPUTEPOOL_SLICE.")
 @click.option("--retries", type=int, metavar="N", help="Tries after a failure of its own.")
 @click.option("--priority", type=int, metavar="N", help="Among your own jobs; higher goes first.")
 @click.option("--env", multiple=True, metavar="K[=V]", help="Variable for the job; without a value, yours.")
-@click.option("--secret", "secrets", multiple=True, metavar="NAME", help="Stored secret to give to the job.")
+@click.option("--secret", "secrets", multiple=True, metavar="NAME", help=f"Stored secret to give to the job. {NOT_YET}")
 @click.option("--output", "outputs", multiple=True, metavar="GLOB", help="Files to keep, such as 'out/**'.")
 @click.option("--name", metavar="NAME", help="What the job is called.")
-@click.option("--network", is_flag=True, help="Let the job reach the internet.")
+@click.option("--network", is_flag=True, help=f"Let the job reach the internet. {NOT_YET}")
 @click.option(
     "--workdir", type=click.Path(path_type=Path), metavar="DIR", help="Folder to send along (.gitignore holds)."
 )
-@click.option("--isolation", metavar="LEVEL", help="The least that is accepted: process, bubblewrap, …")
+@click.option(
+    "--isolation",
+    metavar="LEVEL",
+    help="The least that is accepted: process or bubblewrap; container, gvisor (not yet).",
+)
 @click.option("--mine", is_flag=True, help="Only on your own nodes.")
 @click.option("--node", metavar="NODE", help="On this node.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="On nodes with this tag.")

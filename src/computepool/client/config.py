@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from computepool.client.errors import ClientError
+from computepool.protocol.addresses import with_scheme
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 CREDENTIALS = "credentials.json"
@@ -63,10 +64,7 @@ def normal_url(url: str) -> str:
     """The hub's address without a trailing slash or `/api/v1`; `pool.example.org` means https."""
     from urllib.parse import urlsplit
 
-    text = url.strip()
-    if "://" not in text:
-        host = text.split("/", 1)[0].rsplit(":", 1)[0].strip("[]")
-        text = f"{'http' if host in ('localhost', '127.0.0.1', '::1') else 'https'}://{text}"
+    text = with_scheme(url)
     try:
         parts = urlsplit(text)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)

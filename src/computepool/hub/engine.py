@@ -117,7 +117,9 @@ class Engine:
             if waiting is not None:
                 groups.setdefault((waiting.avoid, waiting.retry_at), []).append(waiting)
         return [
-            explain(self.scheduler.fleet, queue, group[0], [one.slice_index for one in group]).model_dump(mode="json")
+            explain(
+                self.scheduler.fleet, queue, group[0], [one.slice_index for one in group], self.context.now()
+            ).model_dump(mode="json")
             for group in groups.values()
         ]
 

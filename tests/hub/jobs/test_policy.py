@@ -99,6 +99,31 @@ def test_every_failure_of_the_renters_is_told_in_words():
             assert step.message.endswith("(the detail)")
 
 
+@pytest.mark.parametrize(
+    ("reason", "detail", "message"),
+    [
+        (
+            EndReason.RUNTIME,
+            "the job ran longer than its 1 s",
+            "The command ran longer than `max_runtime` allows.",
+        ),
+        (
+            EndReason.MEMORY,
+            "the job used more memory than it asked for; outputs: the hub is away",
+            "The command used more memory than `resources.memory` allows. Outputs: the hub is away",
+        ),
+        (
+            EndReason.EXITED,
+            "the job started more processes than it may",
+            "The command ended with exit code 3. The job started more processes than it may",
+        ),
+        (EndReason.EXITED, "", "The command ended with exit code 3."),
+    ],
+)
+def test_failure_is_not_told_twice(reason, detail, message):
+    assert next_step(ending_of(reason, 3, detail), FRESH, cancel_requested=False).message == message
+
+
 def test_slice_that_is_lost_ten_times_fails_and_says_so():
     tries = FRESH
     for _ in range(LOST_LIMIT - 1):

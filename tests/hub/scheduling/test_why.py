@@ -24,6 +24,8 @@ from computepool.hub.scheduling.why import explain
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.states import IsolationLevel, NodeState
 
+NOW = datetime(2026, 1, 2, 3, 4, 0, tzinfo=UTC)
+
 
 def why(needs, *nodes, **waiting):
     fleet, queue = Fleet(), Queue()
@@ -32,7 +34,7 @@ def why(needs, *nodes, **waiting):
     one = make_waiting("job_5", needs=needs, **waiting)
     queue.add(make_waiting("job_1"))
     queue.add(one)
-    return explain(fleet, queue, one, [0])
+    return explain(fleet, queue, one, [0], NOW)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,11 @@ def why(needs, *nodes, **waiting):
         ),
         (
             Gate.GPU, {"gpu": GpuRequest(name="h100", count=2)}, {"gpus": (gpu(),)},
-            "without 2 such GPU(s)", "gpu: rtx-4090 is what another node has",
+            "without 2 such GPUs", "gpu: rtx-4090 is what a node has",
+        ),
+        (
+            Gate.GPU, {"gpu": GpuRequest(name="h100", count=1)}, {"gpus": ()},
+            "without such a GPU", "leave out gpu: a node without one would do",
         ),
         (Gate.CPUS, {"cpu_millis": 9500}, {}, "fewer than 9.5 cores", "cpus: 8 would fit"),
         (Gate.MEMORY, {"memory_bytes": 64 * GIB}, {}, "less than 64GB of memory", "memory: 32GB would fit"),
@@ -63,7 +69,7 @@ def test_each_gate_is_named_with_what_would_help(gate, needs, node, detail, sugg
     assert [(one.gate, one.removed, one.detail) for one in answer.gates] == [(gate, 1, detail)]
     assert answer.suggestions == [suggestion]
     assert (answer.feasible, answer.free, answer.nodes_total) == (0, 0, 1)
-    assert answer.summary == "None of the 1 node can ever run it as it is specified."
+    assert answer.summary == "The only node can never run it as it is specified."
 
 
 def test_busy_node_is_waited_for():
@@ -92,6 +98,26 @@ def test_empty_pool_says_how_to_join():
 def test_waiting_after_a_failure_says_until_when():
     answer = why(make_needs(), make_node(), retry_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     assert answer.summary == "It failed before, and is tried again at 03:04:05 UTC."
+
+
+def test_wait_that_is_over_is_no_reason_any_more():
+    node = make_node()
+    node.state = NodeState.OFFLINE
+    answer = why(make_needs(), node, retry_at=NOW)
+    assert answer.summary == "1 node could run it, but is offline, paused or draining."
+
+
+def test_other_gpus_are_named_before_none_at_all():
+    nodes = [make_node("node_1", gpus=()), make_node("node_2", gpus=(gpu(0), gpu(1)))]
+    answer = why(make_needs(gpu=GpuRequest(name="h100", count=1)), *nodes)
+    assert answer.suggestions == ["gpu: rtx-4090:2 is what a node has"]
+    assert answer.summary == "None of the 2 nodes can ever run it as it is specified."
+
+
+def test_sizes_that_would_fit_are_round_and_fit():
+    node = make_node(memory_bytes=20_197_621_760, disk_bytes=900_000_000)
+    assert why(make_needs(memory_bytes=64 * GIB, disk_bytes=1), node).suggestions == ["memory: 18GB would fit"]
+    assert why(make_needs(memory_bytes=1, disk_bytes=GIB), node).suggestions == ["disk: 858MB would fit"]
 
 
 def test_free_node_means_any_moment():
@@ -125,6 +151,8 @@ def test_suggested_change_finds_a_node(needs, nodes):
         match words[0]:
             case "leave" if "where.node:" in words:
                 changed = replace(needs, node_id=None)
+            case "leave" if "gpu:" in words:
+                changed = replace(needs, gpu=None)
             case "leave":
                 changed = replace(needs, countries=frozenset())
             case "where.trust:":

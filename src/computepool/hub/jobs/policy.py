@@ -10,6 +10,9 @@ BACKOFF_FIRST_SECONDS = 1.0
 BACKOFF_LONGEST_SECONDS = 60.0
 DETAIL_CHARACTERS = 500
 
+SAID_ALREADY = ("the job ran longer than", "the job used more memory than", "the job wrote more to disk than")
+"""How a node begins to say which limit ended it, which the reason says already."""
+
 VERDICT_OF_REASON: dict[EndReason, Verdict] = {
     EndReason.EXITED: Verdict.RENTER,  # with exit code 0: ok
     EndReason.MEMORY: Verdict.RENTER,
@@ -151,4 +154,11 @@ def _in_words(ending: Ending) -> str:
         EndReason.OUTPUTS: "The outputs could not be kept.",
     }
     text = words.get(ending.reason, f"Ended: {ending.reason}.")
-    return f"{text} {ending.detail}".strip()[:DETAIL_CHARACTERS]
+    return f"{text} {_what_it_adds(ending.detail)}".strip()[:DETAIL_CHARACTERS]
+
+
+def _what_it_adds(detail: str) -> str:
+    """The node's own words, without those that only say again which limit it was."""
+    parts = [part for part in detail.split("; ") if not part.startswith(SAID_ALREADY)]
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:]

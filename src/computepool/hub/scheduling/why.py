@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from datetime import datetime
 
 from pydantic import BaseModel
 
@@ -34,7 +35,7 @@ class WhySlice(BaseModel):
     suggestions: list[str]
 
 
-def explain(fleet: Fleet, queue: Queue, waiting: Waiting, slices: list[int]) -> WhySlice:
+def explain(fleet: Fleet, queue: Queue, waiting: Waiting, slices: list[int], now: datetime) -> WhySlice:
     needs = waiting.brief.requirements
     removed = Counter(fleet.gate(needs, node) for node in fleet)
     free = removed.pop(None, 0)
@@ -47,22 +48,23 @@ def explain(fleet: Fleet, queue: Queue, waiting: Waiting, slices: list[int]) -> 
         feasible=feasible,
         free=free,
         position=queue.ahead_of(waiting),
-        summary=_summary(len(fleet), feasible, removed, waiting),
+        summary=_summary(len(fleet), feasible, removed, waiting, now),
         suggestions=_suggestions(fleet, needs) if feasible == 0 else [],
     )
 
 
-def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: Waiting) -> str:
+def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: Waiting, now: datetime) -> str:
     if total == 0:
         return "There is no node in the pool. Join one: the line that `computepool up` prints."
     if feasible == 0:
-        return f"None of the {_nodes(total)} can ever run it as it is specified."
+        who = "The only node can never" if total == 1 else f"None of the {total} nodes can ever"
+        return f"{who} run it as it is specified."
+    if waiting.retry_at is not None and waiting.retry_at > now:
+        return f"It failed before, and is tried again at {waiting.retry_at:%H:%M:%S} UTC."
     if removed[Gate.BUSY]:
         return (
             f"{_nodes(removed[Gate.BUSY])} could run it and {_is(removed[Gate.BUSY])} busy: it runs when one is free."
         )
-    if waiting.retry_at is not None:
-        return f"It failed before, and is tried again at {waiting.retry_at:%H:%M:%S} UTC."
     if removed[Gate.STATE]:
         gone = removed[Gate.STATE]
         return f"{_nodes(gone)} could run it, but {_is(gone)} offline, paused or draining."
@@ -74,10 +76,13 @@ def _suggestions(fleet: Fleet, needs: Requirements) -> list[str]:
     found: dict[Gate, Traits] = {}
     for node in fleet:
         gate = closed_gate(needs, node.traits)
-        if gate is not None and gate not in found and _only_gate(needs, node.traits, gate):
-            if gate is Gate.ISOLATION and not _would_do(needs, node.traits):
-                continue
-            found[gate] = node.traits
+        if gate is None or not _only_gate(needs, node.traits, gate):
+            continue
+        if gate is Gate.ISOLATION and not _would_do(needs, node.traits):
+            continue
+        known = found.setdefault(gate, node.traits)
+        if gate is Gate.GPU and not known.gpus:
+            found[gate] = node.traits  # another kind of GPU is nearer to what was asked for than none
     return [_suggestion(gate, traits) for gate, traits in found.items()]
 
 
@@ -103,10 +108,12 @@ def _suggestion(gate: Gate, node: Traits) -> str:
         else "leave out where.country: a node in an unknown one would do",
         Gate.TAGS: f"fewer tags: a node has [{', '.join(sorted(node.tags))}]",
         Gate.ISOLATION: f"isolation: {_strongest(node) if node.isolation else 'process'} would find a node",
-        Gate.GPU: "gpu: " + (", ".join(gpu.slug for gpu in node.gpus) or "none") + " is what another node has",
+        Gate.GPU: f"gpu: {_gpus(node)} is what a node has"
+        if node.gpus
+        else "leave out gpu: a node without one would do",
         Gate.CPUS: f"cpus: {node.cpu_millis / MILLI:g} would fit",
-        Gate.MEMORY: f"memory: {format_bytes(node.memory_bytes)} would fit",
-        Gate.DISK: f"disk: {format_bytes(node.disk_bytes)} would fit",
+        Gate.MEMORY: f"memory: {_at_most(node.memory_bytes)} would fit",
+        Gate.DISK: f"disk: {_at_most(node.disk_bytes)} would fit",
     }[gate]
 
 
@@ -117,13 +124,27 @@ def _detail(gate: Gate, needs: Requirements) -> str:
         Gate.COUNTRY: f"not in {', '.join(sorted(needs.countries))}",
         Gate.TAGS: f"without {', '.join(sorted(needs.tags))}",
         Gate.ISOLATION: f"below {needs.least_isolation(own=False)}",
-        Gate.GPU: f"without {needs.gpu_count} such GPU(s)" if needs.gpu else "",
+        Gate.GPU: "without such a GPU" if needs.gpu_count == 1 else f"without {needs.gpu_count} such GPUs",
         Gate.CPUS: f"fewer than {needs.cpu_millis / MILLI:g} cores",
         Gate.MEMORY: f"less than {format_bytes(needs.memory_bytes)} of memory",
         Gate.DISK: f"less than {format_bytes(needs.disk_bytes)} of disk",
         Gate.STATE: "offline, paused or draining",
         Gate.BUSY: "others are using it",
     }[gate]
+
+
+def _gpus(node: Traits) -> str:
+    """As a spec asks for them."""
+    counted = Counter(gpu.slug for gpu in node.gpus)
+    return " or ".join(f"{slug}:{count}" if count > 1 else slug for slug, count in counted.items())
+
+
+def _at_most(size_bytes: int) -> str:
+    """A round size, as a spec says it, that is not larger."""
+    for unit in (1024**3, 1024**2, 1024):
+        if size_bytes >= unit:
+            return format_bytes(size_bytes // unit * unit)
+    return format_bytes(size_bytes)
 
 
 def _nodes(count: int) -> str:
