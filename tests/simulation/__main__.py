@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from simulation.mutants import MUTANTS
+from simulation.world import OWNER, Plan, World
 from sqlalchemy import create_engine, make_url
 
 from computepool.hub.core.db import durable_sqlite_engine
 from computepool.hub.schema import migrate
-from simulation.mutants import MUTANTS
-from simulation.world import OWNER, Plan, World
 
 WARM_UP = Plan(nodes=1, jobs=2, trouble_seconds=60.0, calm_seconds=600.0, hub_restarts_only=True)
 ERRORS: list[str] = []
@@ -38,7 +38,7 @@ def main() -> int:
     seeds = iter(range(int(first), int(last or int(first) + 1)))
     plan = Plan(hub_restarts_only=arguments.restarts_only)
     fired: Counter[str] = Counter()
-    base = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 (memory, where there is some)
+    base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=base) as folder:
         template = _template(Path(folder))
         run_seed(0, WARM_UP, Path(folder, "warm-up"), template)  # what every world needs is imported and compiled once

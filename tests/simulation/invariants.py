@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from simulation.parts import log_of
 from sqlalchemy import Connection, make_url, text
 
 from computepool.hub.core.db import durable_sqlite_engine
 from computepool.hub.market.requirements import MILLI
 from computepool.protocol.states import ATTEMPT_LIVE, JOB_FINAL
 from computepool.protocol.timing import REQUEUE_AFTER_SECONDS
-from simulation.parts import log_of
 
 if TYPE_CHECKING:
     from simulation.world import World

@@ -31,7 +31,7 @@ def rescue_overwrites_completion() -> None:
         requeued = ending.Requeued(row.job_id, row.slice_index, fence, (), None)
         return ending.Ended(ending.Applied.APPLIED, attempt_id, row.job_id, row.slice_index, requeued=requeued)
 
-    ending.end_attempt = careless
+    ending.end_attempt = careless  # type: ignore[assignment]  # the point of a mutant
 
 
 def fences_are_not_checked() -> None:
@@ -40,7 +40,9 @@ def fences_are_not_checked() -> None:
     ) -> None:
         finished_at = now if target in ATTEMPT_ENDED else None
         session.execute(
-            update(Attempt).where(Attempt.id == attempt_id).values(state=target, finished_at=finished_at, **(values or {}))
+            update(Attempt)
+            .where(Attempt.id == attempt_id)
+            .values(state=target, finished_at=finished_at, **(values or {}))
         )
 
     def move_slice(

@@ -1,4 +1,4 @@
-"""The parts of the grid that the simulation brings itself: database hop, store, sandbox, line. All else is the product."""
+"""What the simulation brings itself: database hop, store, sandbox, line. All else is the product."""
 
 import asyncio
 import random
@@ -6,9 +6,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextvars import Context
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
-from sqlalchemy import make_url
+from simulation.virtual_time import CURRENT, Process
+from sqlalchemy import Engine, make_url
 
 from computepool.agent.link.base import LinkClosed, LinkUnavailable
 from computepool.agent.sandbox.interface import Command, Exit
@@ -17,14 +18,16 @@ from computepool.hub.core.db import durable_sqlite_engine, in_transaction
 from computepool.hub.core.records import Event
 from computepool.hub.gateway.pipe import PipeClosed
 from computepool.protocol.states import IsolationLevel
-from simulation.virtual_time import CURRENT, Process
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 HOP_SECONDS = 0.004
 COMPILED: dict[Any, Any] = {}
 """Every world and every start of a hub runs the same statements: they are compiled once."""
 
 
-async def offload_in_place(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+async def offload_in_place(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     await asyncio.sleep(0)
     return fn(*args, **kwargs)
 
@@ -52,7 +55,7 @@ class SimulatedDatabase:
 
     def __init__(self, path: Path, faults: Faults, crash: Callable[[], None], after_commit: Callable[[], None]) -> None:
         engine = durable_sqlite_engine(make_url(f"sqlite:///{path}"))
-        self.engine = engine.execution_options(compiled_cache=COMPILED)
+        self.engine = cast(Engine, engine.execution_options(compiled_cache=COMPILED))
         self.on_commit: Callable[[list[Event]], None] = lambda _events: None
         self._faults = faults
         self._crash = crash

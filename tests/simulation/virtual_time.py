@@ -41,7 +41,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.set_exception_handler(lambda _loop, context: self.errors.append(context))
         self._kept: list[asyncio.Task[Any]] = []
         """Every task there was: one of a dead process that is collected would be closed, and its `finally` run."""
-        self.set_task_factory(self._make_task)
+        self.set_task_factory(self._make_task)  # type: ignore[arg-type]  # it takes what asyncio passes
 
     def _make_task(
         self, _loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], context: Context | None = None
@@ -56,13 +56,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def advance(self, seconds: float) -> None:
         self._virtual_now += seconds
 
-    def call_soon(
+    def call_soon(  # type: ignore[override]  # any callback, as asyncio itself calls it
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         context = copy_context() if context is None else context
         return super().call_soon(self._step, context.get(CURRENT), callback, args, context=context)
 
-    def call_at(
+    def call_at(  # type: ignore[override]  # any callback, as asyncio itself calls it
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         context = copy_context() if context is None else context
@@ -78,7 +78,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         callback(*args)
 
 
-class _JumpingSelector(selectors.DefaultSelector):  # type: ignore[valid-type,misc]
+class _JumpingSelector(selectors.DefaultSelector):
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
         self._loop = loop

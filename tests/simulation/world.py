@@ -8,6 +8,23 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from simulation.invariants import Watch
+from simulation.parts import (
+    AgentEnd,
+    Faults,
+    HubEnd,
+    Ledger,
+    MemoryStore,
+    NoTransfer,
+    SimulatedDatabase,
+    SimulatedOutput,
+    SimulatedSandbox,
+    Wire,
+    offload_in_place,
+)
+from simulation.virtual_time import Process, VirtualClock, VirtualLoop, spawn
+from sqlalchemy.orm import Session
+
 from computepool.agent.agent import Agent, Parts
 from computepool.agent.home import AgentHome, Identity, NodeRecord
 from computepool.agent.link.base import Link, LinkUnavailable
@@ -28,21 +45,6 @@ from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.spec import parse_spec
 from computepool.protocol.states import JOB_FINAL, IsolationLevel, NodeState
-from simulation.invariants import Watch
-from simulation.parts import (
-    AgentEnd,
-    Faults,
-    HubEnd,
-    Ledger,
-    MemoryStore,
-    NoTransfer,
-    SimulatedDatabase,
-    SimulatedOutput,
-    SimulatedSandbox,
-    Wire,
-    offload_in_place,
-)
-from simulation.virtual_time import Process, VirtualClock, VirtualLoop, spawn
 
 OWNER = "user_owner"
 SECRET = b"a secret key for the simulation, 32+"
@@ -240,7 +242,9 @@ class World:
         assert self.hub_process is not None
         parsed = parse_spec(spec)
         request = submission.Request(self.principal(), key, digest_of(repr(spec).encode()))
-        work = spawn(self.loop, self.hub_process, engine.submit(*submission.prepare(engine.context, request, parsed, None)))
+        work = spawn(
+            self.loop, self.hub_process, engine.submit(*submission.prepare(engine.context, request, parsed, None))
+        )
         return str(await work)
 
     async def cancel(self, job_id: str) -> None:
@@ -250,7 +254,7 @@ class World:
         spawn(self.loop, self.hub_process, self._cancel(engine, job_id))
 
     async def _cancel(self, engine: Engine, job_id: str) -> None:
-        def act(session):  # type: ignore[no-untyped-def]
+        def act(session: Session) -> ending.Canceled:
             job = queries.load_job(session, self.principal(), job_id)
             return ending.cancel(session, job, engine.context.now(), actor=OWNER)
 
