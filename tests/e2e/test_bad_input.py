@@ -2,7 +2,9 @@
 
 import json
 
+import httpx
 import pytest
+from support.pool import Pool
 
 pytestmark = pytest.mark.slow
 
@@ -23,8 +25,6 @@ USAGE, NOT_SIGNED_IN, POOL_COULD_NOT = 2, 77, 75
     ],
 )
 def test_wrong_spec_names_the_field_the_value_and_the_nearest_one(tmp_path, spec, said):
-    from support.pool import Pool
-
     # No hub is asked: a spec that is wrong is told before anything is sent.
     offline = Pool(tmp_path)
     (tmp_path / "pool.yaml").write_text(spec)
@@ -43,8 +43,6 @@ def test_field_that_the_pool_cannot_honour_yet_is_refused_not_ignored(pool):
 
 
 def test_hub_checks_for_itself_and_bounds_what_it_reads(pool):
-    import httpx
-
     url, bearer = f"{pool.url}/api/v1/jobs", {"Authorization": f"Bearer {pool.client.target.token}"}
 
     def post(body: bytes, **headers: str) -> httpx.Response:
@@ -79,8 +77,6 @@ def test_wrong_token_says_how_to_sign_in(pool):
 
 
 def test_hub_that_is_not_there_is_told_in_two_lines(tmp_path):
-    from support.pool import Pool
-
     nobody = Pool(tmp_path)
     away = {"COMPUTEPOOL_URL": nobody.url, "COMPUTEPOOL_TOKEN": "cpt_x"}
     done = nobody.cli("run", "--", "true", environment=away).expect(POOL_COULD_NOT)
@@ -90,26 +86,8 @@ def test_hub_that_is_not_there_is_told_in_two_lines(tmp_path):
     nobody.cli("ps", environment=away).expect(1)
 
 
-def test_port_in_use_and_second_hub_are_refused(pool):
-    taken = pool.cli("up", "--no-agent", "--port", str(pool.port), "--home", str(pool.folder / "other")).expect(1)
-    assert f"Port {pool.port} is in use" in taken.err
-    second = pool.cli("up", "--no-agent", "--port", "0").expect(1)
-    assert "already" in second.err
-    serve = pool.cli("hub", "serve", "--port", "0").expect(1)
-    assert "Traceback" not in serve.err
-
-
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ("COMPUTEPOOL_DATABASE_URL", "mysql://x/y"),
-        ("COMPUTEPOOL_STORAGE_URL", "ftp://x"),
-        ("COMPUTEPOOL_SECRET_KEY", "short"),
-        ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "lots"),
-    ],
-)
-def test_wrong_setting_stops_the_start_with_its_name(tmp_path, variable, value):
-    from support.pool import Pool
-
-    refused = Pool(tmp_path).cli("up", "--no-agent", "--port", "0", environment={variable: value}).expect(1)
-    assert variable in refused.err
+def test_wrong_setting_stops_the_start_with_its_name(tmp_path):
+    wrong = {"COMPUTEPOOL_DATABASE_URL": "mysql://x/y", "COMPUTEPOOL_SECRET_KEY": "short"}
+    refused = Pool(tmp_path).cli("up", "--no-agent", "--port", "0", environment=wrong).expect(1)
+    for variable in wrong:
+        assert variable in refused.err

@@ -1,6 +1,7 @@
 """A network that lets HTTP through and WebSockets not: the agent polls, and goes back when it may."""
 
 import pytest
+from support.pool import path_without
 from support.wall import wall_before
 
 pytestmark = pytest.mark.slow
@@ -17,7 +18,7 @@ def wall(pool):
 
 @pytest.fixture
 def agent(pool, wall):
-    agent = pool.join("alpha", url=wall.url, PATH=str(pool.path_without("bwrap")))
+    agent = pool.join("alpha", url=wall.url, PATH=path_without("bwrap"))
     assert agent.link == "long_poll"
     assert wall.refused
     return agent

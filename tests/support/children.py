@@ -193,5 +193,6 @@ def resident_bytes(pid: int) -> int:
 
 def environment_with(**changes: Any) -> dict[str, str]:
     """Ours with changes; None takes a variable away."""
-    merged = {**os.environ, **changes}
+    # pytest-xdist sets the width of its own terminal.
+    merged = {**os.environ, "COLUMNS": None, **changes}
     return {name: str(value) for name, value in merged.items() if value is not None}

@@ -1,12 +1,15 @@
 """A real pool: hub, agents and command lines as processes of their own, each with its home below one folder."""
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -206,19 +209,7 @@ class Pool(Person):
 
     def join_without_bubblewrap(self, name: str) -> Agent:
         """A bare machine: the same programs, except bwrap."""
-        return self.join(name, PATH=str(self.path_without("bwrap")))
-
-    def path_without(self, program: str) -> Path:
-        place = self.folder / f"path-without-{program}"
-        if not place.is_dir():
-            place.mkdir()
-            for folder in reversed(os.environ["PATH"].split(os.pathsep)):
-                for found in Path(folder).glob("*") if folder else ():
-                    link = place / found.name
-                    link.unlink(missing_ok=True)
-                    link.symlink_to(found)
-            (place / program).unlink(missing_ok=True)
-        return place
+        return self.join(name, PATH=path_without("bwrap"))
 
     def register(self, name: str) -> Person:
         """Somebody else with an account, signed in by a personal token as on a second machine."""
@@ -310,6 +301,21 @@ class Pool(Person):
         for agent in self._all_agents():
             # Where an agent that is root, and was killed, kept the folders of its jobs.
             shutil.rmtree(SYSTEM_FOLDER / instance_of(agent.files.root), ignore_errors=True)
+
+
+@functools.cache
+def path_without(program: str) -> str:
+    """A PATH with every program of ours but this one."""
+    place = Path(tempfile.mkdtemp(prefix="computepool-tests-path-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    found: dict[str, str] = {}
+    for folder in reversed(os.environ["PATH"].split(os.pathsep)):
+        with contextlib.suppress(OSError):
+            found |= {entry.name: entry.path for entry in os.scandir(folder or ".")}
+    found.pop(program, None)
+    for name, target in found.items():
+        (place / name).symlink_to(target)
+    return str(place)
 
 
 @contextlib.contextmanager
