@@ -10,11 +10,12 @@ from computepool.protocol.model import Wire
 from computepool.protocol.spec_fields import TAG
 
 ENROL_PROOF = "enrol_proof"
+NAME_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 
 
 class EnrolRequest(Wire):
     token: str = Field(max_length=200)
-    name: str = Field(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")
+    name: str = Field(min_length=1, max_length=64, pattern=NAME_PATTERN)
     country: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
     tags: tuple[Annotated[str, Field(pattern=f"^{TAG.pattern}$")], ...] = Field(default=(), max_length=32)
     sign_key: str

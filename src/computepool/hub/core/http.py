@@ -26,7 +26,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from computepool.hub.core.errors import Forbidden, TooLarge, Unauthenticated
+from computepool.hub.core.errors import Forbidden, Invalid, TooLarge, Unauthenticated
 from computepool.hub.core.idempotency import KEY_LIMIT
 
 API_PREFIX = "/api/v1"
@@ -179,6 +179,8 @@ class GatedRoute(APIRoute):
         gate = self._gate
         if gate is not None and scope["method"] in (self.methods or ()):
             gate.check(scope)
+            if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+                raise Invalid("The address has a zero byte in it.")  # nothing is called so, and PostgreSQL cannot look
             receive = _bounded(scope, receive, gate.body_limit_bytes)
         await super().handle(scope, receive, send)
 

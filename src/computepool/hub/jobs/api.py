@@ -1,3 +1,6 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response, WebSocket, WebSocketDisconnect
@@ -12,24 +15,27 @@ from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.transfers import downloads_for
 from computepool.hub.artifacts.uploads import Uploads
 from computepool.hub.core.context import Context
-from computepool.hub.core.errors import Invalid
+from computepool.hub.core.errors import Invalid, TooLarge
 from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope, principal_of
 from computepool.hub.core.idempotency import digest_of
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.jobs import ending, queries, submission
 from computepool.hub.jobs.errors import JobNotFinal
 from computepool.hub.jobs.ports import Dispatch
-from computepool.hub.jobs.stream import JobStream, parse_resume
+from computepool.hub.jobs.stream import Frame, JobStream, offset_of, parse_resume
 from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.views import JobPage, JobView
 from computepool.protocol.messages import HubKey
 from computepool.protocol.signing import Signed
 from computepool.protocol.spec import parse_spec
+from computepool.protocol.spec_input import MAX_SPEC_BYTES
 from computepool.protocol.states import JOB_FINAL, JobState, Verdict
 
 PAGE_LIMIT = 500
 LOG_PIECE_BYTES = 1024**2
 BUNDLE_LIMIT_BYTES = 2 * 1024**3
+SPEC_LIMIT_BYTES = 4 * MAX_SPEC_BYTES
+"""As it was written, with its spaces."""
 
 
 class WhyView(BaseModel):
@@ -112,7 +118,7 @@ def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: U
         if request.headers.get("content-type", "").startswith("multipart/"):
             raw, found = await _read_multipart(uploads, request, caller)
         else:
-            raw = await request.body()
+            raw = await _read_bounded(request)
             found = await db.read(submission.find_bundle, bundle, caller.user_id) if bundle is not None else None
         identity = raw + str(found["digest"]).encode() if found else raw
         return await create(submission.Request(caller, key, digest_of(identity)), raw, found)
@@ -192,12 +198,14 @@ def _add_logs(routes: Routes, context: Context, logs: LogStore) -> None:
     ) -> Response:
         """Raw bytes from `after` on. `X-Next-Offset` says where to go on, `X-Log-Complete` whether more can come."""
         place = await db.read(queries.find_log, caller, job_id, slice, attempt)
-        data = await logs.read(place.attempt_id, after, LOG_PIECE_BYTES) if place is not None else b""
-        whole = place is not None and place.ended and after + len(data) >= await logs.size(place.attempt_id)
+        data, size = b"", 0
+        if place.attempt_id is not None:
+            data = await logs.read(place.attempt_id, after, LOG_PIECE_BYTES)
+            size = await logs.size(place.attempt_id)
         headers = {
             "X-Next-Offset": str(after + len(data)),
-            "X-Log-Complete": "1" if whole else "0",
-            "X-Attempt": str(place.number if place else 0),
+            "X-Log-Complete": "1" if place.ended and after + len(data) >= size else "0",
+            "X-Attempt": str(place.number),
         }
         return Response(data, media_type="application/octet-stream", headers=headers)
 
@@ -208,26 +216,55 @@ def _add_logs(routes: Routes, context: Context, logs: LogStore) -> None:
             only = int(socket.query_params["slice"]) if "slice" in socket.query_params else None
             resume = parse_resume(socket.query_params.get("from", ""))
             if only is not None and "after" in socket.query_params:
-                resume.setdefault((only, 1), int(socket.query_params["after"]))
+                resume.setdefault((only, 1), offset_of(socket.query_params["after"]))
         except ValueError:
             raise Invalid("slice, after and from must be numbers, such as from=0.1:4096.") from None
         await db.read(queries.load_job, principal, job_id)
         await socket.accept()
-        frames = JobStream(context, logs, principal, job_id, only, resume).frames()
-        try:
-            async for frame in frames:
-                await socket.send_json(frame)
-            await socket.close()
-        except (WebSocketDisconnect, RuntimeError):
-            pass  # the reader went away
-        finally:
-            await frames.aclose()
+        await _serve(socket, JobStream(context, logs, principal, job_id, only, resume).frames())
+
+
+async def _serve(socket: WebSocket, frames: AsyncGenerator[Frame, None]) -> None:
+    """Until the frames end or the reader goes away, which a job that says nothing for hours would not notice."""
+    sending = asyncio.create_task(_send_all(socket, frames))
+    leaving = asyncio.create_task(_until_gone(socket))
+    try:
+        await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (sending, leaving):
+            task.cancel()
+        await asyncio.gather(sending, leaving, return_exceptions=True)
+        await frames.aclose()
+    if not sending.cancelled():
+        sending.result()
+
+
+async def _send_all(socket: WebSocket, frames: AsyncGenerator[Frame, None]) -> None:
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the reader went away
+        async for frame in frames:
+            await socket.send_json(frame)
+        await socket.close()
+
+
+async def _until_gone(socket: WebSocket) -> None:
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass  # readers have nothing to say
+
+
+async def _read_bounded(request: Request) -> bytes:
+    """A spec is small, whatever the route takes with an archive: more of it is not even kept."""
+    raw = b""
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > SPEC_LIMIT_BYTES:
+            raise TooLarge(f"A job spec has at most {SPEC_LIMIT_BYTES} bytes.", hint="Send files in the bundle.")
+    return raw
 
 
 async def _read_multipart(uploads: Uploads, request: Request, caller: Principal) -> tuple[bytes, dict[str, Any] | None]:
     async with request.form(max_files=1, max_fields=4) as form:
         spec, bundle = form.get("spec"), form.get("bundle")
-        raw = await spec.read() if isinstance(spec, UploadFile) else (spec or "").encode()
+        raw = await spec.read(SPEC_LIMIT_BYTES + 1) if isinstance(spec, UploadFile) else (spec or "").encode()
         submission.read_spec(raw)  # before a large archive is stored for nothing
         if not isinstance(bundle, UploadFile):
             raise Invalid("The multipart body has no file called `bundle`.", hint="Send the spec alone as JSON.")

@@ -15,16 +15,18 @@ from computepool.hub.jobs.errors import NoSuchJob
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.views import JobPage, JobView, find_view, page_of
 from computepool.hub.nodes.tables import Node
-from computepool.protocol.states import ATTEMPT_ENDED, AttemptState
+from computepool.protocol.states import ATTEMPT_ENDED, JOB_FINAL, AttemptState
 
 
 @dataclass(frozen=True)
 class LogPlace:
     """Where to read: one attempt of one slice."""
 
-    attempt_id: str
+    attempt_id: str | None
+    """None while the slice has no attempt yet, or if it never had one."""
     number: int
     ended: bool
+    """Nothing more can come."""
 
 
 def load_job(session: Session, principal: Principal, job_id: str) -> Job:
@@ -46,9 +48,11 @@ def show_jobs(session: Session, principal: Principal, states: Sequence[str], bef
     return page_of(session, jobs, limit)
 
 
-def find_log(session: Session, principal: Principal, job_id: str, index: int, attempt: int | None) -> LogPlace | None:
-    """The newest attempt, or the one that was asked for. None while the slice has none."""
-    load_job(session, principal, job_id)
+def find_log(session: Session, principal: Principal, job_id: str, index: int, attempt: int | None) -> LogPlace:
+    """The newest attempt, or the one that was asked for."""
+    job = load_job(session, principal, job_id)
+    if index >= job.slice_count:
+        raise NotFound(f"{job_id} has {job.slice_count} slice(s), counted from 0: there is no slice {index}.")
     query = select(Attempt.id, Attempt.number, Attempt.state).where(
         Attempt.job_id == job_id, Attempt.slice_index == index
     )
@@ -58,7 +62,7 @@ def find_log(session: Session, principal: Principal, job_id: str, index: int, at
     if row is None:
         if attempt is not None:
             raise NotFound(f"Slice {index} of {job_id} has no attempt {attempt}.")
-        return None
+        return LogPlace(None, 0, job.state in JOB_FINAL)
     return LogPlace(row.id, row.number, row.state in ATTEMPT_ENDED)
 
 

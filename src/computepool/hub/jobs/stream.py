@@ -131,5 +131,12 @@ def parse_resume(text: str) -> Resume:
     for part in filter(None, text.split(",")):
         place, _, offset = part.partition(":")
         index, _, attempt = place.partition(".")
-        resume[int(index), int(attempt)] = int(offset)
+        resume[int(index), int(attempt)] = offset_of(offset)
     return resume
+
+
+def offset_of(text: str) -> int:
+    offset = int(text)
+    if offset < 0:
+        raise ValueError("a log begins at 0")
+    return offset

@@ -14,7 +14,7 @@ from computepool.hub.core.records import record
 from computepool.hub.nodes import repository, service
 from computepool.hub.nodes.errors import NoSuchNode
 from computepool.hub.nodes.tables import Node
-from computepool.protocol.enrol import EnrolReply, EnrolRequest
+from computepool.protocol.enrol import NAME_PATTERN, EnrolReply, EnrolRequest
 from computepool.protocol.spec_fields import TAG
 from computepool.protocol.states import NodeState
 
@@ -77,7 +77,7 @@ class NodePage(BaseModel):
 class NodeChange(BaseModel):
     model_config = {"extra": "forbid"}
 
-    name: str | None = Field(default=None, min_length=1, max_length=64)
+    name: str | None = Field(default=None, min_length=1, max_length=64, pattern=NAME_PATTERN)
     country: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
     tags: list[Tag] | None = Field(default=None, max_length=32)
 

@@ -1,0 +1,165 @@
+"""How a machine becomes a node: a good token, and a key of its own that it really holds."""
+
+import json
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.engine import ALICE, BOB, play
+from support.scripted_agent import ScriptedAgent, add_agent, enrol_request
+
+from computepool.hub.nodes.tables import JoinToken, Node
+from computepool.protocol.messages import Goodbye, Offer
+
+
+async def token(pool, user=ALICE, **body):
+    answer = await pool.call("POST", "nodes/join-tokens", body, user=user)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["token"]
+
+
+async def enrol(pool, text, key=None, **fields):
+    """As a machine would: without any account."""
+    key = key or Ed25519PrivateKey.generate()
+    request = enrol_request(key, text, **{name: value for name, value in fields.items() if name != "forged"})
+    body = request.model_dump(mode="json") | fields.get("forged", {})
+    return await pool.call("POST", "nodes/enroll", body, user=None)
+
+
+def test_machine_with_a_token_becomes_a_node_of_the_tokens_maker(hub_url):
+    async def story(pool):
+        answer = await enrol(pool, await token(pool), name="alpha", country="DE", tags=("fast", "big", "fast"))
+        assert answer.status_code == 201, answer.text
+        reply = answer.json()
+        assert reply["hub_id"] == "hub_test"
+        assert reply["keys"][0]["key_id"] == pool.engine.keyring.current_id
+        (row,) = pool.rows(Node)
+        assert (row.id, row.owner_id, row.state, row.tags) == (reply["node_id"], ALICE, "offline", ["big", "fast"])
+        shown = (await pool.call("GET", f"nodes/{row.id}")).json()
+        assert (shown["name"], shown["state"], shown["free"]["cpus"]) == ("alpha", "offline", 2)
+
+    play(hub_url, story)
+
+
+def test_token_is_kept_as_a_hash_and_works_once(sqlite_hub):
+    async def story(pool):
+        text = await token(pool)
+        (row,) = pool.rows(JoinToken)
+        assert text not in str(vars(row))
+        assert (await enrol(pool, text)).status_code == 201
+        second = await enrol(pool, text)
+        assert (second.status_code, second.json()["error"]["code"]) == (422, "bad_join_token")
+        assert len(pool.rows(Node)) == 1
+
+    play(sqlite_hub, story)
+
+
+def test_token_with_several_uses_works_so_often(sqlite_hub):
+    async def story(pool):
+        text = await token(pool, uses=3)
+        assert [(await enrol(pool, text)).status_code for _ in range(4)] == [201, 201, 201, 422]
+
+    play(sqlite_hub, story)
+
+
+def test_expired_and_made_up_tokens_fail(sqlite_hub):
+    async def story(pool):
+        text = await token(pool, expires_in_seconds=60)
+        await pool.settle(61)
+        for bad in (text, "cpj_made_up", "", "x" * 200):
+            answer = await enrol(pool, bad)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (422, "bad_join_token")
+        for wrong in ({"uses": 0}, {"uses": 1001}, {"expires_in_seconds": 0}, {"expires_in_seconds": 8 * 86400}):
+            assert (await pool.call("POST", "nodes/join-tokens", wrong)).status_code == 422
+
+    play(sqlite_hub, story)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"signature": "AAAA"},
+        {"signature": "not base64"},
+        {"sign_key": "AAAA"},
+        {"seal_key": "AAAA"},
+        {"sign_key": "x" * 44},
+        {"seal_key": "A" * 43 + "="},
+    ],
+)
+def test_machine_that_does_not_hold_its_key_is_refused_and_its_token_stays_good(sqlite_hub, forged):
+    async def story(pool):
+        text = await token(pool)
+        answer = await enrol(pool, text, forged=forged)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "bad_proof")
+        assert (await enrol(pool, text)).status_code == 201
+
+    play(sqlite_hub, story)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"name": ""},
+        {"name": "a\nb"},
+        {"name": "x" * 65},
+        {"country": "Germany"},
+        {"tags": ["no spaces"]},
+        {"tags": ["t"] * 33},
+        {"agent_version": "x" * 41},
+        {"agent_version": "1\0"},
+        {"capacity": {"cpus": -1, "memory_bytes": 1, "disk_bytes": 1}},
+        {"capacity": {"cpus": 1e999, "memory_bytes": 1, "disk_bytes": 1}},
+    ],
+)
+def test_nonsense_about_a_machine_is_refused(postgres_hub, forged):
+    async def story(pool):
+        request = enrol_request(Ed25519PrivateKey.generate(), "cpj_x").model_dump(mode="json") | forged
+        answer = await pool.call("POST", "nodes/enroll", user=None, content=json.dumps(request))
+        assert answer.status_code == 422, answer.text
+        assert pool.rows(Node) == []
+
+    play(postgres_hub, story)
+
+
+def test_key_that_belongs_to_a_node_cannot_enrol_again(sqlite_hub):
+    async def story(pool):
+        key = Ed25519PrivateKey.generate()
+        assert (await enrol(pool, await token(pool), key)).status_code == 201
+        text = await token(pool)
+        answer = await enrol(pool, text, key)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "key_taken")
+        assert (await enrol(pool, text)).status_code == 201  # the token was not used up
+
+    play(sqlite_hub, story)
+
+
+def test_replaced_node_leaves_the_fleet_with_its_work(hub_url):
+    async def story(pool):
+        old = await add_agent(pool)
+        await pool.submit()
+        work = await old.take_offer()
+        key = Ed25519PrivateKey.generate()
+        reply = (await enrol(pool, await token(pool), key, replace=old.node_id)).json()
+        assert (await old.expect(Goodbye)).code == "banned"
+        rows = {row.id: row for row in pool.rows(Node)}
+        assert (rows[old.node_id].state, rows[reply["node_id"]].replaces) == ("banned", old.node_id)
+        assert pool.attempt(work.id).state == "lost"
+        new = ScriptedAgent(pool, reply["node_id"], key, old.capacity)
+        await new.connect()
+        assert (await new.take_offer()).manifest.job_id == work.manifest.job_id
+        assert old.unread(Offer) == []
+        assert len(pool.engine.scheduler.fleet) == 1
+
+    play(hub_url, story)
+
+
+def test_only_ones_own_node_can_be_replaced(sqlite_hub):
+    async def story(pool):
+        theirs = await add_agent(pool, owner=BOB)
+        text = await token(pool)
+        for target in (theirs.node_id, "node_of_nobody"):
+            answer = await enrol(pool, text, replace=target)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no_such_node")
+        assert pool.engine.look_live(theirs.node_id).state == "online"
+        assert (await enrol(pool, text)).status_code == 201
+
+    play(sqlite_hub, story)

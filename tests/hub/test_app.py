@@ -1,0 +1,351 @@
+"""The whole app: every route says who may call it, and nobody reaches what is another's (promise 21)."""
+
+import asyncio
+import re
+from datetime import timedelta
+
+import pytest
+from fastapi import APIRouter
+from support.asgi_socket import Closed, Denied, connected
+from support.engine import ADMIN, ALICE, BOB, SECRET_KEY, play
+from support.scripted_agent import add_agent, digest
+from support.small_hub import HandClock
+from support.snapshots import compare
+
+from computepool.hub import app as app_module
+from computepool.hub.accounts.directory import LiveToken
+from computepool.hub.accounts.tokens import hash_of, new_personal_token
+from computepool.hub.app import create_app
+from computepool.hub.artifacts.blob_urls import BlobSigner
+from computepool.hub.artifacts.local import LocalStore
+from computepool.hub.artifacts.tables import Artifact
+from computepool.hub.core.http import Role, Scope, UndeclaredRouteError, route_table
+from computepool.protocol.messages import Challenge, Hello, UploadFile, UploadRequest
+from computepool.protocol.receipt import OutputRef
+
+OWN_OBJECTS = {
+    # Every route with an object in its path, and how its owner calls it. A new one must be listed here.
+    "GET /api/v1/jobs/{job_id}": 200,
+    "POST /api/v1/jobs/{job_id}/cancel": 200,
+    "POST /api/v1/jobs/{job_id}/retry": 201,
+    "GET /api/v1/jobs/{job_id}/why": 200,
+    "GET /api/v1/jobs/{job_id}/artifacts": 200,
+    "GET /api/v1/jobs/{job_id}/receipts": 200,
+    "GET /api/v1/jobs/{job_id}/logs": 200,
+    "WS /api/v1/jobs/{job_id}/stream": 200,
+    "GET /api/v1/nodes/{node_id}": 200,
+    "PATCH /api/v1/nodes/{node_id}": 200,
+    "POST /api/v1/nodes/{node_id}/drain": 200,
+    "POST /api/v1/nodes/{node_id}/resume": 200,
+    "POST /api/v1/nodes/{node_id}/ban": 200,
+    "GET /api/v1/artifacts/{artifact_id}": 200,
+    "POST /api/v1/artifacts/{artifact_id}/complete": 200,
+    "DELETE /api/v1/tokens/{token_id}": 204,
+    "DELETE /api/v1/sessions/{session_id}": 204,
+}
+NOT_OBJECTS = {
+    "GET /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
+    "PUT /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
+    "HEAD /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
+}
+HTTP_OBJECTS = [route for route in OWN_OBJECTS if route.startswith(("GET", "POST", "PATCH", "DELETE"))]
+IN_ACCOUNTS = ("DELETE /api/v1/tokens/{token_id}", "DELETE /api/v1/sessions/{session_id}")
+
+
+def table_of(pool):
+    return route_table(pool.client._transport.app)
+
+
+@pytest.fixture
+def local(tmp_path):
+    """The store that has routes of its own."""
+
+    def play_with_files(url, story):
+        play(url, story, store=LocalStore(tmp_path / "artifacts", BlobSigner(SECRET_KEY, HandClock())))
+
+    return play_with_files
+
+
+# ── who may call what ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_route_declares_its_scope_and_visibility_as_in_the_snapshot(sqlite_hub, local):
+    async def story(pool):
+        table = [f"{e.method} {e.path} — {e.visible}" + (f", {e.scope}" if e.scope else "") for e in table_of(pool)]
+        compare("routes.json", table)
+
+    local(sqlite_hub, story)
+
+
+def test_every_route_with_an_object_is_tried_with_a_strangers(sqlite_hub, local):
+    async def story(pool):
+        with_object = {f"{e.method} {e.path}" for e in table_of(pool) if "{" in e.path}
+        assert with_object - NOT_OBJECTS.keys() == OWN_OBJECTS.keys(), "list the new route in OWN_OBJECTS, and try it"
+
+    local(sqlite_hub, story)
+
+
+def test_every_route_that_wants_a_token_refuses_without_one(sqlite_hub, local):
+    async def story(pool):
+        for entry in table_of(pool):
+            path = re.sub(r"\{[^}]*\}", "x", entry.path)
+            if entry.visible not in ("own", "admin"):
+                continue
+            if entry.method == "WS":
+                with pytest.raises(Denied) as denied:
+                    async with connected(pool.client._transport.app, path):
+                        raise AssertionError("it was accepted")
+                assert denied.value.status == 401
+                continue
+            answer = await pool.client.request(entry.method, f"http://hub.test{path}")
+            assert answer.status_code == 401, entry
+            assert answer.json()["error"]["code"] == "unauthenticated"
+
+    local(sqlite_hub, story)
+
+
+def test_token_without_the_scope_is_refused_by_every_route(sqlite_hub, local):
+    """A personal token with one scope, against each route that wants another."""
+
+    async def story(pool):
+        tokens = {}
+        for scope in Scope:
+            text = new_personal_token(pool.rng.getrandbits)
+            later = pool.clock.now() + timedelta(days=1)
+            live = LiveToken(f"token_{scope}", hash_of(text), ALICE, Role.USER, frozenset({scope}), later)
+            pool.engine.directory.admit_token(live)
+            tokens[scope] = text
+        for entry in table_of(pool):
+            if entry.method == "WS" or entry.scope is None:
+                continue
+            path = re.sub(r"\{[^}]*\}", "x", entry.path)
+            for scope, text in tokens.items():
+                headers = {"Authorization": f"Bearer {text}"}
+                answer = await pool.client.request(entry.method, f"http://hub.test{path}", headers=headers)
+                refused = answer.status_code == 403 and answer.json()["error"]["code"] == "missing_scope"
+                assert refused == (scope is not entry.scope or entry.scope is Scope.ADMIN), (entry, scope)
+
+    local(sqlite_hub, story)
+
+
+# ── two tenants ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def things_of(pool, user):
+    """A finished job with a log and an output, a waiting one, a node and an artifact of one user."""
+    agent = await add_agent(pool, owner=user, name=f"node of {user}", tags=(f"of-{user.replace('_', '-')}",))
+    where = {"node": agent.node_id}
+    done = await pool.submit(user=user, where=where)
+    work = await agent.take_offer()
+    await agent.write_log(work, f"the secret of {user}\n".encode())
+    content = f"the output of {user}".encode()
+    file = UploadFile(path="out.txt", size_bytes=len(content), digest=digest(content))
+    grant = await agent.answer_to(UploadRequest(**work.ref.model_dump(), request=1, files=(file,)))
+    put = await pool.client.put(f"http://hub.test{grant.targets[0].urls[0]}", content=content)
+    assert put.status_code in (200, 201, 204), put.text
+    ref = OutputRef(path="out.txt", digest=digest(content), size_bytes=len(content))
+    await agent.finish(work, outputs=(ref,))
+    running = await pool.submit(user=user, where=where)
+    await agent.take_offer()
+    announced = await pool.call("POST", "artifacts", {"digest": digest(b"x"), "size_bytes": 1}, user=user)
+    artifact = announced.json()
+    for upload in artifact["uploads"]:
+        await pool.client.put(f"http://hub.test{upload['url']}", content=b"x")
+    return {"job_id": done, "running": running, "node_id": agent.node_id, "artifact_id": artifact["id"], "agent": agent}
+
+
+def path_to(route, things):
+    path = route.split(" ", 1)[1].removeprefix("/api/v1/")
+    for name in ("job_id", "node_id", "artifact_id"):
+        path = path.replace(f"{{{name}}}", things[name])
+    return path
+
+
+@pytest.mark.parametrize("url", ["sqlite_hub", "postgres_hub"])
+def test_no_tenant_reads_or_changes_anothers_object(url, local, request):
+    async def story(pool):
+        alices, bobs = await things_of(pool, ALICE), await things_of(pool, BOB)
+        before = pool.truth()
+        for route in HTTP_OBJECTS:
+            if route in IN_ACCOUNTS:
+                continue  # tests/hub/accounts
+            method = route.split(" ")[0]
+            body = {"name": "stolen"} if method == "PATCH" else None
+            for thief, victim in ((ALICE, bobs), (BOB, alices)):
+                answer = await pool.call(method, path_to(route, victim), body, user=thief)
+                assert answer.status_code == 404, f"{route} of another: {answer.status_code} {answer.text}"
+                nobody = await pool.call(method, path_to(route, dict.fromkeys(victim, "x_of_nobody")), body, user=thief)
+                assert nobody.status_code == 404
+                mine, theirs = (re.sub(r"\w+_\w+", "…", each.json()["error"]["message"]) for each in (nobody, answer))
+                assert mine == theirs, "whether it exists is not the caller's affair"
+        assert pool.truth() == before
+        order = sorted(HTTP_OBJECTS, key=lambda route: ("/ban" in route, route))
+        for route in order:
+            if route in IN_ACCOUNTS:
+                continue
+            method = route.split(" ")[0]
+            body = {"name": "renamed"} if method == "PATCH" else None
+            answer = await pool.call(method, path_to(route, alices), body, user=ALICE)
+            assert answer.status_code == OWN_OBJECTS[route], f"{route} of one's own: {answer.text}"
+
+    local(request.getfixturevalue(url), story)
+
+
+def test_lists_show_only_ones_own(sqlite_hub, local):
+    async def story(pool):
+        things = {user: await things_of(pool, user) for user in (ALICE, BOB)}
+        for user, other in ((ALICE, BOB), (BOB, ALICE)):
+            for path in ("jobs", "nodes"):
+                text = (await pool.call("GET", path, user=user)).text
+                for name in ("job_id", "running", "node_id"):
+                    assert things[other][name] not in text
+            everything = (await pool.call("GET", "jobs", user=ADMIN)).json()["items"]
+            assert len(everything) == 4
+
+    local(sqlite_hub, story)
+
+
+def test_live_stream_of_another_is_refused_before_it_begins(sqlite_hub, local):
+    async def story(pool):
+        things = await things_of(pool, ALICE)
+        app = pool.client._transport.app
+        path = f"/api/v1/jobs/{things['job_id']}/stream"
+        with pytest.raises(Denied) as denied:
+            async with connected(app, path, {"Authorization": f"Bearer {pool.token(BOB)}"}):
+                raise AssertionError("it was accepted")
+        assert (denied.value.status, denied.value.error["code"]) == (404, "no_such_job")
+        async with connected(app, path, {"Authorization": f"Bearer {pool.token(ALICE)}"}) as socket:
+            assert (await socket.receive())["job"]["id"] == things["job_id"]
+
+    local(sqlite_hub, story)
+
+
+def test_events_of_one_tenant_do_not_reach_another(sqlite_hub, local):
+    async def story(pool):
+        with pool.engine.context.bus.listen(f"owner/{BOB}") as heard:
+            await things_of(pool, ALICE)
+            await pool.settle()
+            assert heard.empty()
+            await pool.submit(user=BOB)
+            await pool.settle()
+            assert not heard.empty()
+
+    local(sqlite_hub, story)
+
+
+def test_same_content_of_two_tenants_is_two_artifacts(sqlite_hub, local):
+    async def story(pool):
+        for user in (ALICE, BOB):
+            await things_of(pool, user)
+        rows = [row for row in pool.rows(Artifact) if row.digest == digest(b"x")]
+        assert len({row.id for row in rows}) == len({row.owner_id for row in rows}) == 2
+
+    local(sqlite_hub, story)
+
+
+# ── errors, health, the link ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "nothing/here", 404, "not_found"),
+        ("PUT", "jobs", 405, "method_not_allowed"),
+        ("GET", "jobs/job_of_nobody", 404, "no_such_job"),
+        ("GET", "jobs?limit=many", 422, "invalid"),
+        ("POST", "nodes/join-tokens", 422, "invalid"),
+        ("GET", "jobs/a%00b", 422, "invalid"),
+        ("POST", "nodes/a%00b/drain", 422, "invalid"),
+        ("GET", "jobs?cursor=a%00b", 422, "invalid"),
+    ],
+)
+def test_errors_have_one_shape(postgres_hub, method, path, status, code):
+    async def story(pool):
+        answer = await pool.call(method, path)
+        assert answer.status_code == status, answer.text
+        error = answer.json()
+        assert set(error) == {"error"}
+        assert error["error"]["code"] == code
+        assert error["error"]["message"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+    play(postgres_hub, story)
+
+
+def test_health_says_that_the_process_lives_and_readiness_that_the_database_answers(hub_url):
+    async def story(pool):
+        alive = await pool.client.get("http://hub.test/healthz")
+        ready = await pool.client.get("http://hub.test/readyz")
+        assert (alive.json(), ready.json()) == ({"status": "ok"}, {"status": "ready"})
+        real = pool.db.read
+
+        async def broken(*_args, **_kwargs):
+            raise OSError("no such host")
+
+        pool.db.read = broken
+        assert (await pool.client.get("http://hub.test/healthz")).status_code == 200
+        answer = await pool.client.get("http://hub.test/readyz")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+        assert "no such host" not in answer.text
+        pool.db.read = real
+
+    play(hub_url, story)
+
+
+def test_public_routes_tell_numbers_and_no_names(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, name="a private name", cpus=4)
+        await pool.submit(slices=5)
+        stats = (await pool.client.get("stats")).json()
+        assert (stats["nodes_online"], stats["cpus_free"], stats["slices_running"], stats["slices_queued"]) == (
+            1,
+            0,
+            4,
+            1,
+        )
+        assert "private" not in str(stats)
+        assert agent.node_id not in str(stats)
+        keys = (await pool.client.get("keys")).json()
+        assert (keys["hub_id"], keys["items"][0]["key_id"]) == ("hub_test", pool.engine.keyring.current_id)
+        assert (await pool.client.get("version")).json()["api"] == "v1"
+
+    play(sqlite_hub, story)
+
+
+def test_agents_link_speaks_over_a_websocket(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        async with connected(pool.client._transport.app, "/api/v1/agent/link") as socket:
+            hello = Hello(node_id=agent.node_id, instance_id=agent.instance_id, agent_version="1")
+            await socket.send(hello.to_bytes().decode())
+            assert (await socket.receive())["type"] == Challenge.model_fields["type"].default
+            await socket.send(b'{"type": "heartbeat"}')  # binary, and not what was asked for
+            goodbye = await socket.receive()
+            assert (goodbye["type"], goodbye["code"]) == ("goodbye", "handshake")
+            with pytest.raises(Closed):
+                await socket.receive()
+
+    play(sqlite_hub, story)
+
+
+def test_agent_that_hangs_up_is_noticed_at_once(sqlite_hub):
+    async def story(pool):
+        async with connected(pool.client._transport.app, "/api/v1/agent/link"):
+            pass
+        assert len(asyncio.all_tasks()) < 30
+
+    play(sqlite_hub, story)
+
+
+def test_app_with_a_route_that_declares_nothing_does_not_start(sqlite_hub, monkeypatch):
+    async def story(pool):
+        careless = APIRouter()
+
+        @careless.get("/forgotten")
+        async def forgotten() -> None: ...
+
+        monkeypatch.setattr(app_module, "pages_router", lambda authenticate: careless)
+        with pytest.raises(UndeclaredRouteError, match="/forgotten"):
+            create_app(pool.engine)
+
+    play(sqlite_hub, story)
