@@ -60,22 +60,37 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         context = copy_context() if context is None else context
-        return super().call_soon(self._step, context.get(CURRENT), callback, args, context=context)
+        step = _Step(context.get(CURRENT), callback, args)
+        step.handle = super().call_soon(self._take, step, context=context)
+        return step.handle
 
     def call_at(  # type: ignore[override]  # any callback, as asyncio itself calls it
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         context = copy_context() if context is None else context
-        return super().call_at(when, self._step, context.get(CURRENT), callback, args, context=context)
+        step = _Step(context.get(CURRENT), callback, args)
+        handle = step.handle = super().call_at(when, self._take, step, context=context)
+        return handle
 
-    def _step(self, process: Process | None, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+    def _take(self, step: "_Step") -> None:
+        process = step.process
         if process is not None:
-            if not process.alive:
+            if not process.alive or (step.handle is not None and step.handle.cancelled()):
                 return
             if process.asleep_until > self._virtual_now:
-                super().call_at(process.asleep_until, self._step, process, callback, args, context=copy_context())
+                super().call_at(process.asleep_until, self._take, step, context=copy_context())
                 return
-        callback(*args)
+        step.callback(*step.args)
+
+
+@dataclass(eq=False, slots=True)
+class _Step:
+    """Something that a process will do, unless it dies first or takes it back: also while it sleeps."""
+
+    process: Process | None
+    callback: Callable[..., object]
+    args: tuple[Any, ...]
+    handle: asyncio.Handle | None = None
 
 
 class _JumpingSelector(selectors.DefaultSelector):

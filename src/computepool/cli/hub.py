@@ -75,7 +75,7 @@ def serve(host: str, port: int) -> None:
     commands, settings = hub_commands(), hub_settings()
     listener = bind(commands, host, port)
     with database_trouble():
-        asyncio.run(_serve(commands, settings, listener))
+        commands.run(_serve(commands, settings, listener))
 
 
 async def _serve(commands: Any, settings: Any, listener: socket.socket) -> None:

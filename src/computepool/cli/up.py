@@ -50,7 +50,7 @@ class Up:
             try:
                 with database_trouble():
                     commands.migrate(settings)
-                    return asyncio.run(self._run(commands, settings, listener))
+                    return int(commands.run(self._run(commands, settings, listener)))
             finally:
                 listener.close()
 

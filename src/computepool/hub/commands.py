@@ -22,6 +22,7 @@ from computepool.hub.core.settings import Settings, load_settings
 from computepool.hub.doctor import Check, doctor
 from computepool.hub.engine import Engine
 from computepool.hub.lock import AlreadyRunning, DatabaseLock, LockLost, lock_database
+from computepool.hub.loop import run
 from computepool.hub.nodes import service as nodes
 from computepool.hub.opening import open_engine, prepare_home
 from computepool.hub.schema import SchemaError
@@ -49,6 +50,7 @@ __all__ = [
     "prepare",
     "restore",
     "rotate_key",
+    "run",
     "run_server",
     "serve",
 ]

@@ -1,0 +1,31 @@
+"""How a hub's process runs: on the fastest event loop there is, with room for a line to every agent."""
+
+import asyncio
+import contextlib
+import resource
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+
+
+def run(work: Coroutine[Any, Any, R]) -> R:
+    _raise_open_files_limit()
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(work)
+
+
+def _loop_factory() -> Any:
+    try:
+        import uvloop  # there is none for Windows
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _raise_open_files_limit() -> None:
+    """Every agent and every reader holds one; a thousand, as many systems begin with, are soon used up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
