@@ -27,7 +27,7 @@ COMPILED: dict[Any, Any] = {}
 """Every world and every start of a hub runs the same statements: they are compiled once."""
 
 
-async def offload_in_place(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+async def offload_in_place(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     await asyncio.sleep(0)
     return fn(*args, **kwargs)
 

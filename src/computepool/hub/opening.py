@@ -23,7 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-async def offload_to_threads(fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+async def offload_to_threads(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     return await asyncio.to_thread(fn, *args, **kwargs)
 
 

@@ -18,7 +18,7 @@ R = TypeVar("R")
 class Offload(Protocol):
     """Runs blocking work off the event loop: a thread in production, in place in the simulation."""
 
-    def __call__(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
+    def __call__(self, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
 
 
 @dataclass(frozen=True)
