@@ -4,11 +4,16 @@ Once on SQLite and local disk, as `up` does it, and once on a real PostgreSQL an
 """
 
 import json
+import random
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 from support.pool import Pool, running_pool
+from support.services import make_bucket
+
+from computepool.protocol.messages import UPLOAD_PART_BYTES
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine("bwrap")]
 
@@ -21,18 +26,31 @@ def shared(tmp_path: Path) -> Iterator[Pool]:
         yield pool
 
 
-@pytest.fixture(params=["embedded", "services"])
-def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pool]:
-    """A hub and one agent: on SQLite and local disk, and on PostgreSQL and S3."""
-    settings = {}
-    if request.param == "services":
-        s3 = request.getfixturevalue("s3")
-        settings = {
-            "COMPUTEPOOL_DATABASE_URL": request.getfixturevalue("postgres_url"),
+@contextmanager
+def service_settings(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """A fresh database on a real PostgreSQL, and a fresh bucket on a real S3."""
+    s3 = make_bucket(request.getfixturevalue("s3_endpoint_url"), "first-commands")
+    with request.getfixturevalue("postgres_server").database() as database_url:
+        yield {
+            "COMPUTEPOOL_DATABASE_URL": database_url,
             "COMPUTEPOOL_STORAGE_URL": f"s3://{s3.bucket}",
             **s3.environment(),
         }
-    with running_pool(tmp_path / "pool", settings) as pool:
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("embedded", marks=pytest.mark.xdist_group("embedded")),
+        pytest.param("services", marks=pytest.mark.xdist_group("services")),
+    ],
+)
+def anywhere(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """A hub and one agent, for several tests: on SQLite and local disk, and on PostgreSQL and S3."""
+    found: AbstractContextManager[dict[str, str]] = nullcontext({})
+    if request.param == "services":
+        found = service_settings(request)
+    with found as settings, running_pool(tmp_path_factory.mktemp("pool"), settings) as pool:
         pool.join("alpha")
         yield pool
 
@@ -120,6 +138,19 @@ def _check_proof(pool: Pool, fetched: Path) -> None:
     assert pool.cli("verify", str(proof), "--json", environment=nowhere).expect(1).json["verified"] is False
 
 
+def test_files_of_more_than_one_part_go_there_and_come_back(anywhere):
+    pool = anywhere
+    work = pool.folder / "large"
+    work.mkdir()
+    content = random.Random(1).randbytes(UPLOAD_PART_BYTES + 1_000_000)
+    (work / "data.bin").write_bytes(content)
+    pool.cli(
+        "run", "--workdir", ".", "--output", "*.bin", "-o", "back", "--", "mv", "data.bin", "moved.bin", cwd=work
+    ).expect()
+    assert (work / "back/moved.bin").read_bytes() == content
+    pool.cli("verify", "last", "-o", str(work / "back")).expect(0)
+
+
 def test_everything_can_be_asked_about_a_job(anywhere):
     pool = anywhere
     begun = pool.cli("run", "-d", "--json", "--name", "count", "--", "sh", "-c", "seq 1 100; exit 4").expect(0).json
@@ -136,7 +167,7 @@ def test_everything_can_be_asked_about_a_job(anywhere):
     assert shown["slices"][0]["attempts"][0]["node_name"] == "alpha"
     assert "count" in pool.cli("show", job_id).expect(0).text
     listed = pool.cli("ps", "-a", "--json").expect(0).json
-    assert [item["id"] for item in listed["items"]] == [job_id]
+    assert listed["items"][0]["id"] == job_id
     assert pool.cli("ps", "--json").expect(0).json == {"items": [], "next": None}
     assert "waits for nothing" in pool.cli("why", job_id).expect(0).text
 
