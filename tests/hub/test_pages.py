@@ -224,27 +224,69 @@ def test_device_page_is_where_login_sends_people(tmp_path):
     asyncio.run(story())
 
 
+def test_docs_page_is_our_own_and_the_frameworks_are_gone(tmp_path):
+    async def story():
+        async with whole_hub(tmp_path) as hub:
+            page = await hub.client.get("/docs")
+            assert page.text == (FOLDER / "docs.html").read_text()
+            for path in ("/redoc", "/docs/oauth2-redirect"):
+                assert (await hub.client.get(path)).status_code == 404
+
+    asyncio.run(story())
+
+
+@asynccontextmanager
+async def served_hub(home: Path) -> AsyncIterator[tuple[str, commands.Prepared]]:
+    """On a real port, as a browser needs it."""
+    settings = Settings(home=home, database_url=f"sqlite:///{home / 'hub.db'}")
+    await asyncio.to_thread(commands.migrate, settings)
+    prepared = await commands.prepare(settings, None)
+    listener = commands.bind("127.0.0.1", 0)
+    ready, stop = asyncio.Event(), asyncio.Event()
+    serving = asyncio.create_task(commands.run_server(settings, [listener], ready=ready.set, stop=stop))
+    await ready.wait()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", prepared
+    finally:
+        stop.set()
+        await serving
+
+
+@pytest.mark.slow
+@pytest.mark.engine("chromium")
+def test_docs_page_shows_every_route_with_its_scope(tmp_path):
+    async def story():
+        async with served_hub(tmp_path / "home") as (url, _), httpx.AsyncClient(base_url=url) as client:
+            api = (await client.get("/openapi.json")).json()
+            place = f"{url}/docs#post-/api/v1/nodes/join-tokens"
+            return api, await asyncio.to_thread(_page_in_browser, place, tmp_path / "profile")
+
+    api, shown = asyncio.run(story())
+    routes = [(method, path, route) for path, methods in api["paths"].items() for method, route in methods.items()]
+    assert len(routes) > 30
+    for method, path, route in routes:
+        begin = shown.index(f'id="{method}-{path}"')
+        summary = shown[begin : shown.index("</summary>", begin)]
+        assert f">{method.upper()}<" in summary
+        assert f">{path}<" in summary
+        assert f">{route.get('x-scope', route['x-visible'])}<" in summary
+    opened = shown[shown.index('id="post-/api/v1/nodes/join-tokens"') :]
+    assert opened.partition(">")[0].endswith('open=""')
+    assert 'href="#schema-NewJoinToken"' in opened
+    assert 'id="schema-NewJoinToken"' in opened
+    assert "could not be read" not in shown
+
+
 @pytest.mark.slow
 @pytest.mark.engine("chromium")
 def test_sign_in_link_signs_a_browser_in(tmp_path):
     async def story():
-        settings = Settings(home=tmp_path / "home", database_url=f"sqlite:///{tmp_path / 'home' / 'hub.db'}")
-        await asyncio.to_thread(commands.migrate, settings)
-        prepared = await commands.prepare(settings, None)
-        listener = commands.bind("127.0.0.1", 0)
-        ready, stop = asyncio.Event(), asyncio.Event()
-        serving = asyncio.create_task(commands.run_server(settings, [listener], ready=ready.set, stop=stop))
-        await ready.wait()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        try:
+        async with served_hub(tmp_path / "home") as (url, prepared):
             token = {"Authorization": f"Bearer {prepared.cli_token}"}
             async with httpx.AsyncClient(base_url=url, headers=token) as client:
                 job = {"run": "true", "name": "<b>bold</b>", "resources": {"gpu": "H100"}}
                 assert (await client.post("/api/v1/jobs", json=job)).status_code == 201
             return await asyncio.to_thread(_page_in_browser, url + prepared.sign_in_path, tmp_path / "profile")
-        finally:
-            stop.set()
-            await serving
 
     shown = asyncio.run(story())
     assert ">Sign out<" in shown

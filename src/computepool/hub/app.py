@@ -45,7 +45,8 @@ def create_app(engine: Engine) -> FastAPI:
         finally:
             await engine.stop()
 
-    app = FastAPI(title="ComputePool", version=__version__, lifespan=lifespan, openapi_url="/openapi.json")
+    # The pages that FastAPI brings load their scripts from elsewhere, which our policy forbids: /docs is our own.
+    app = FastAPI(title="ComputePool", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     public_url = engine.context.settings.public_url or ""
     install_shell(app, https=public_url.startswith("https://"))
     context, directory = engine.context, engine.directory

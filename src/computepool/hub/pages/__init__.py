@@ -8,7 +8,7 @@ from starlette.responses import FileResponse
 from computepool.hub.core.http import Authenticate, Routes
 
 FOLDER = Path(__file__).parent
-PAGES = {"/": "index.html", "/device": "device.html"}
+PAGES = {"/": "index.html", "/device": "device.html", "/docs": "docs.html"}
 PARTS = (
     "pool.css",
     "icon.svg",
@@ -16,6 +16,7 @@ PARTS = (
     "job.js",
     "log.js",
     "device.js",
+    "docs.js",
     "account.js",
     "session.js",
     "parts.js",

@@ -79,6 +79,7 @@ function signInForm() {
   return h("form", { method: "post", class: "card narrow form", "aria-labelledby": "sign-in-title", submit: enter },
     title,
     h("p", { class: "muted" }, "You started this hub yourself? Open the link that ", h("code", {}, "computepool up"),
+      " or ", h("code", {}, "computepool hub admin"),
       " printed: it signs you in."),
     nameField,
     h("div", { class: "field" }, h("label", { for: "email" }, "Email"), email),
