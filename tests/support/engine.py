@@ -49,7 +49,7 @@ ALICE, BOB = "user_alice", "user_bob"
 ADMIN = "user_admin"
 
 
-async def in_place(fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+async def in_place(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     await asyncio.sleep(0)
     return fn(*args, **kwargs)
 
