@@ -24,6 +24,7 @@ from simulation.parts import (
 )
 from simulation.virtual_time import Process, VirtualClock, VirtualLoop, spawn
 from sqlalchemy.orm import Session
+from support.agents import offload_inline
 
 from computepool.agent.agent import Agent, Parts
 from computepool.agent.home import AgentHome, Identity, NodeRecord
@@ -195,7 +196,7 @@ class World:
                 agent_version="1",
                 clock=node.clock,
                 rng=random.Random(self.rng.random()),
-                offload=offload_in_place,
+                offload=offload_inline,
                 connect=lambda kind: self._connect(node, kind),
                 sandboxes=[SimulatedSandbox(node.home.attempts, self.ledger)],
                 transfer=NoTransfer(),
