@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from support import engines, proofs, services
 from support.services import S3, Postgres
 
@@ -13,6 +14,10 @@ from support.services import S3, Postgres
 for name in [name for name in os.environ if name.startswith(("COMPUTEPOOL_", "AWS_")) or name == "DATABASE_URL"]:
     if name not in {"COMPUTEPOOL_PROVE", "COMPUTEPOOL_REQUIRE_ENGINES", "COMPUTEPOOL_UPDATE_SNAPSHOTS"}:
         del os.environ[name]
+
+# A busy machine is slow, not wrong.
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,8 +15,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import httpx
 import structlog
 from simulation.virtual_time import VirtualClock, VirtualLoop
+from sqlalchemy import URL, event, make_url, select
 from sqlalchemy import Engine as SqlEngine
-from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 from support.memory_store import MemoryStore
 
@@ -24,9 +24,9 @@ from computepool.hub.app import create_app
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.store import Store
 from computepool.hub.core.bus import Bus
-from computepool.hub.core.clock import Clock
+from computepool.hub.core.clock import Clock, SystemClock
 from computepool.hub.core.context import Context, Offload
-from computepool.hub.core.db import Database, durable_engine
+from computepool.hub.core.db import Database, durable_engine, open_database
 from computepool.hub.core.http import Principal, Role
 from computepool.hub.core.idempotency import digest_of
 from computepool.hub.core.keyring import Keyring, load_keyring
@@ -52,6 +52,30 @@ ADMIN = "user_admin"
 async def in_place(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     await asyncio.sleep(0)
     return fn(*args, **kwargs)
+
+
+async def in_a_thread(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    return await asyncio.to_thread(fn, *args, **kwargs)
+
+
+_ENGINES: dict[str, SqlEngine] = {}
+_PLACES: dict[str, URL] = {}
+
+
+def shared_engine(url: str) -> SqlEngine:
+    """One engine for all tests, each on its own database: what SQLAlchemy compiled for one serves the next."""
+    place = make_url(url)
+    backend = place.get_backend_name()
+    _PLACES[backend] = place
+    if backend not in _ENGINES:
+        engine = _ENGINES[backend] = durable_engine(url)
+
+        @event.listens_for(engine, "do_connect")
+        def connect(dialect: Any, _record: Any, _args: Any, options: dict[str, Any]) -> Any:
+            args, own = dialect.create_connect_args(_PLACES[backend])
+            return dialect.connect(*args, **options | own)
+
+    return _ENGINES[backend]
 
 
 class InlineDatabase:
@@ -118,14 +142,16 @@ class Pool:
     """A hub, its callers, and what a test may look at."""
 
     url: str
-    clock: VirtualClock
+    clock: Any
     store: Store
     settings: Settings
     fence_epoch: int = 1
     rng: random.Random = field(default_factory=lambda: random.Random(7))
+    threads: bool = False
+    """As in production: transactions and blocking work off the event loop."""
     starts: int = 0
     engine: Engine = field(init=False)
-    db: InlineDatabase = field(init=False)
+    db: Any = field(init=False)
     _client: httpx.AsyncClient | None = None
 
     @property
@@ -134,7 +160,7 @@ class Pool:
 
     async def start(self) -> None:
         self.starts += 1
-        self.db = InlineDatabase(durable_engine(self.url))
+        self.db = open_database(self.url) if self.threads else InlineDatabase(shared_engine(self.url))
         await self.db.run(_add_owners, self.clock.now())
         self.engine = make_engine(
             self.db,
@@ -144,6 +170,7 @@ class Pool:
             self.settings,
             randbits=self.rng.getrandbits,
             fence_epoch=self.fence_epoch,
+            offload=in_a_thread if self.threads else in_place,
         )
         await self.engine.start()
 
@@ -290,12 +317,28 @@ def play(
     assert not unheard, unheard
 
 
+def play_with_threads(url: str, story: Callable[[Pool], Awaitable[None]]) -> None:
+    """In real time, as in production: keep it short."""
+
+    async def whole() -> None:
+        async with opened(url, SystemClock(), threads=True) as pool:
+            await story(pool)
+
+    asyncio.run(whole())
+
+
 @asynccontextmanager
 async def opened(
-    url: str, clock: VirtualClock, *, store: Store | None = None, settings: Mapping[str, Any] | None = None
+    url: str,
+    clock: Clock,
+    *,
+    store: Store | None = None,
+    settings: Mapping[str, Any] | None = None,
+    threads: bool = False,
 ) -> AsyncIterator[Pool]:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    pool = Pool(url, clock, store or MemoryStore(), Settings(database_url=url, **(settings or {})))
+    chosen = Settings(database_url=url, **(settings or {}))
+    pool = Pool(url, clock, store or MemoryStore(), chosen, threads=threads)
     await pool.start()
     try:
         yield pool

@@ -1,8 +1,9 @@
 """Hard gates: a node that fails one is never chosen; each is tried alone."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_traits, many_needs, many_nodes
+from support.proofs import figure
 
 from computepool.hub.market.feasibility import RULES, Gate, closed_gate, fits
 from computepool.hub.market.requirements import requirements_of
@@ -76,6 +77,7 @@ def test_strangers_work_never_runs_as_a_plain_process():
         assert needs.least_isolation(own=True) is (asked or L.PROCESS)
 
 
+@settings(max_examples=figure(40, 2_000))
 @given(many_needs, many_nodes)
 def test_whole_free_node_with_open_gates_has_room(needs, nodes):
     for node in nodes:
@@ -83,6 +85,7 @@ def test_whole_free_node_with_open_gates_has_room(needs, nodes):
             assert fits(needs, free_of(node.traits))
 
 
+@settings(max_examples=figure(40, 2_000))
 @given(many_needs, many_nodes)
 def test_gate_that_is_named_is_really_closed_and_those_before_it_open(needs, nodes):
     for node in nodes:

@@ -1,8 +1,9 @@
 """Whatever the fleet, a chosen node can run it; cores and memory are packed, GPUs are whole."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_node, many_needs, many_nodes, occupy
+from support.proofs import figure
 
 from computepool.hub.market.feasibility import Gate, closed_gate, fits
 from computepool.hub.scheduling.fleet import Fleet, free_of, give_room_back, grant_on, traits_of
@@ -20,6 +21,7 @@ def fleet_of(*nodes):
 # ── choosing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@settings(max_examples=figure(40, 2_000))
 @given(many_nodes, st.lists(many_needs, min_size=1, max_size=8), st.data())
 def test_chosen_node_satisfies_every_requirement_whatever_the_fleet(nodes, wishes, data):
     fleet = fleet_of(*nodes)
@@ -79,6 +81,7 @@ def test_another_node_that_could_never_run_it_is_no_other():
     assert fleet_of(bad, small).choose(make_needs(), ["node_1"], avoided_too=True) is bad
 
 
+@settings(max_examples=figure(40, 2_000))
 @given(many_nodes, many_needs)
 def test_whoever_avoids_all_still_gets_one_in_time(nodes, needs):
     """A pool, however small, never deadlocks on what it avoids."""
@@ -122,6 +125,7 @@ def test_room_is_given_back_once():
     assert node.free == free_of(node.traits)
 
 
+@settings(max_examples=figure(40, 2_000))
 @given(many_nodes, st.lists(st.tuples(st.integers(0, 5), many_needs, st.booleans()), max_size=25))
 def test_what_is_taken_and_given_back_leaves_nothing_over(nodes, story):
     fleet = fleet_of(*nodes)

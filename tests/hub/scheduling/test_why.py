@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from support.fleets import (
     GIB,
     STRANGER,
@@ -16,6 +16,7 @@ from support.fleets import (
     many_nodes,
     occupy,
 )
+from support.proofs import figure
 
 from computepool.hub.market.feasibility import Gate, closed_gate
 from computepool.hub.scheduling.fleet import Fleet
@@ -137,6 +138,7 @@ def test_strongest_level_of_a_node_is_suggested_in_whatever_order_it_lists_them(
     assert answer.suggestions == ["isolation: bubblewrap would find a node"]
 
 
+@settings(max_examples=figure(40, 2_000))
 @given(many_needs, many_nodes)
 def test_every_node_is_counted_once(needs, nodes):
     answer = why(needs, *nodes)
@@ -144,6 +146,7 @@ def test_every_node_is_counted_once(needs, nodes):
     assert answer.feasible == sum(closed_gate(needs, node.traits) is None for node in nodes)
 
 
+@settings(max_examples=figure(40, 2_000))
 @given(many_needs, many_nodes)
 def test_suggested_change_finds_a_node(needs, nodes):
     for suggestion in why(needs, *nodes).suggestions:
