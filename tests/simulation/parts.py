@@ -193,21 +193,28 @@ class SimulatedOutput:
 
     def __init__(self, process: SimulatedProcess) -> None:
         self._process = process
+        self._told = 0
+        self._on_data: Callable[[bytes], None] = lambda _data: None
+        self._on_end: Callable[[], None] = lambda: None
+        self._ended = False
 
     def start(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
-        self._task = asyncio.create_task(self._tell(on_data, on_end))
+        self._on_data, self._on_end = on_data, on_end
+        self._task = asyncio.create_task(self._tell())
 
-    async def _tell(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
-        log = self._process.log
-        step = len(log) // 4 + 1
-        for start in range(0, len(log), step):
-            on_data(log[start : start + step])
+    async def _tell(self) -> None:
+        step = len(self._process.log) // 4 + 1
+        while self._told < len(self._process.log) and not self._process.ended.is_set():
+            self._say(step)
             await asyncio.sleep(0.5)
-            if self._process.ended.is_set():
-                on_data(log[start + step :]) if start + step < len(log) else None
-                break
         await self._process.ended.wait()
-        on_end()
+        self.close()
+
+    def _say(self, size: int) -> None:
+        piece = self._process.log[self._told : self._told + size]
+        self._told += len(piece)
+        if piece:
+            self._on_data(piece)
 
     def pause(self) -> None:
         pass
@@ -216,7 +223,10 @@ class SimulatedOutput:
         pass
 
     def close(self) -> None:
-        pass
+        if not self._ended:
+            self._ended = True
+            self._say(len(self._process.log))
+            self._on_end()
 
 
 class SimulatedSandbox:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+LONGEST_SECONDS = 50_000.0
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -55,6 +56,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def advance(self, seconds: float) -> None:
         self._virtual_now += seconds
+        if self._virtual_now > LONGEST_SECONDS:
+            raise Stuck(f"nothing came to an end in {LONGEST_SECONDS:.0f} virtual seconds")
 
     def call_soon(  # type: ignore[override]  # any callback, as asyncio itself calls it
         self, callback: Callable[..., object], *args: Any, context: Context | None = None

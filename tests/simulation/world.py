@@ -274,9 +274,11 @@ class World:
     # ── a run ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
+        self.faults.enabled = False
         await self.start_hub()
         for index in range(self.plan.nodes):
             await self.add_node(index)
+        self.faults.enabled = True
         renters = [asyncio.create_task(self._rent(index)) for index in range(self.plan.jobs)]
         trouble = asyncio.create_task(self._trouble())
         await asyncio.sleep(self.plan.trouble_seconds)
