@@ -10,7 +10,9 @@ from support.proofs import figure, proving
 
 pytestmark = pytest.mark.slow
 
-FLOOD_BYTES = figure(64 * 1024**2, 1000 * 1000 * 1000)
+FLOOD_BYTES = figure(64_000_000, 990_000_000)
+LIMIT_BYTES = 1_000_000_000
+"""Most that is kept of one attempt's log."""
 HUB_MAY_GROW_BYTES = 64 * 1024**2
 NEIGHBOUR_SECONDS = 30.0
 NEIGHBOURS = figure(5, 100)
@@ -81,3 +83,20 @@ def test_one_line_of_ten_megabytes_and_binary_bytes_arrive_as_they_were(pool):
     )
     done = pool.cli("run", "--", "python3", "-c", script).expect(0)
     assert done.out == bytes(range(256)) * 100 + b"x" * 10_000_000 + b"\x1b]0;title\x07\xff\xfe\x00"
+
+
+@pytest.mark.proof(long=True)
+@pytest.mark.timeout(3600)
+def test_log_beyond_the_limit_keeps_its_head_and_its_tail(pool):
+    pool.join_without_bubblewrap("alpha")
+    lines = 13_000_000
+    job = pool.submit("python3", "-c", FLOOD, str(lines * 100))
+    pool.until_state(job.id, "succeeded", seconds=3000)
+    head, tail, size = b"", b"", 0
+    for chunk in pool.client.logs(job.id):
+        head = head or chunk.data[:1000]
+        tail = (tail + chunk.data)[-1000:]
+        size += len(chunk.data)
+    assert LIMIT_BYTES - 1000 < size <= LIMIT_BYTES
+    assert head.startswith(b"".join(b"%099d\n" % number for number in range(10)))
+    assert tail.endswith(b"".join(b"%099d\n" % number for number in range(lines - 9, lines)))
