@@ -72,7 +72,7 @@ def test_changed_body_is_found(part, name):
 @pytest.mark.parametrize("field", ["signature", "key_id", "type"])
 def test_envelope_that_was_tampered_with_is_found(part, field):
     item = receipt_item(HUB, NODE)
-    item[part][field] = "AAAA"
+    item[part][field] = "aaaa"
     assert failed(item)
 
 

@@ -15,7 +15,6 @@ from computepool.protocol.manifest import Grant
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import IsolationLevel, NodeState
 
-
 CANDIDATES = 64
 """Nodes that would do, of which the best is taken."""
 
