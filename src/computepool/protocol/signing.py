@@ -25,7 +25,8 @@ class SignatureRefused(Exception):
 class Signed(Wire):
     """A body in the exact bytes that were signed, as text: JSON is carried as it is, not encoded again."""
 
-    type: str = Field(max_length=40, pattern=r"^[a-z_]+$")
+    type: str = Field(max_length=40, pattern=r"^[^\x00]*$")
+    """Without a zero byte: that is what ends it in what is signed."""
     key_id: str = Field(max_length=80)
     body: str
     signature: str = Field(max_length=100)
