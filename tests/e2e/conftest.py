@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.pool import Pool, running_pool
+from support.pool import Pool, remove_paths, running_pool
 
 
 @pytest.fixture
@@ -12,3 +12,9 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
     """A hub without any machine, on SQLite and local disk."""
     with running_pool(tmp_path / "pool") as pool:
         yield pool
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _paths_are_removed() -> Iterator[None]:
+    yield
+    remove_paths()

@@ -1,6 +1,5 @@
 """A real pool: hub, agents and command lines as processes of their own, each with its home below one folder."""
 
-import atexit
 import contextlib
 import functools
 import json
@@ -303,11 +302,20 @@ class Pool(Person):
             shutil.rmtree(SYSTEM_FOLDER / instance_of(agent.files.root), ignore_errors=True)
 
 
+_paths: list[Path] = []
+
+
+def remove_paths() -> None:
+    while _paths:
+        shutil.rmtree(_paths.pop(), ignore_errors=True)
+    path_without.cache_clear()
+
+
 @functools.cache
 def path_without(program: str) -> str:
-    """A PATH with every program of ours but this one."""
+    """A PATH with every program of ours but this one; `remove_paths` at the end."""
     place = Path(tempfile.mkdtemp(prefix="computepool-tests-path-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    _paths.append(place)
     found: dict[str, str] = {}
     for folder in reversed(os.environ["PATH"].split(os.pathsep)):
         with contextlib.suppress(OSError):
