@@ -24,7 +24,7 @@ def test_memory_is_bounded(every):
 
 def test_memory_of_many_processes_is_counted_together(every):
     limits = replace(ROOMY, memory_bytes=96 * MEGABYTE)
-    script = "; ".join([f"({HOLD % (30, 1.5)}) &"] * 5).replace("&;", "&") + " wait; exit 9"
+    script = "; ".join([f"({HOLD % (30, 8)}) &"] * 5).replace("&;", "&") + " wait; exit 9"
     ended, _ = every.shell(script, limits=limits)
     # Some kernels kill one process of the group, some all; a job that goes on and fails is as good.
     assert ended.reason == "memory", ended
