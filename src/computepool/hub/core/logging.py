@@ -2,8 +2,19 @@
 
 import logging
 import sys
+from typing import TextIO, cast
 
 import structlog
+
+
+class _Stderr:
+    """Whatever standard error is when something is written: it may be exchanged, and the old one closed."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
 
 
 def configure_logging(*, level: int = logging.INFO, json: bool | None = None) -> None:
@@ -21,6 +32,8 @@ def configure_logging(*, level: int = logging.INFO, json: bool | None = None) ->
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Stderr())),
     )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    logging.basicConfig(
+        level=logging.WARNING, stream=cast(TextIO, _Stderr()), format="%(levelname)s %(name)s %(message)s"
+    )
