@@ -108,9 +108,7 @@ class Up:
             configure_logging()
             return
         # The log is for later; the terminal is for the person. It stays open as long as the process.
-        file = _open_log(self.home / "hub.log")
-        with contextlib.redirect_stderr(file):
-            configure_logging()
+        configure_logging(file=_open_log(self.home / "hub.log"))
 
     # ── this machine's CLI ───────────────────────────────────────────────────────────────────────────────────────────
 

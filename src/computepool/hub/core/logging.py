@@ -17,9 +17,10 @@ class _Stderr:
         sys.stderr.flush()
 
 
-def configure_logging(*, level: int = logging.INFO, json: bool | None = None) -> None:
-    """`json` unset: JSON unless a person is looking."""
-    as_json = not sys.stderr.isatty() if json is None else json
+def configure_logging(*, level: int = logging.INFO, json: bool | None = None, file: TextIO | None = None) -> None:
+    """`json` unset: JSON unless a person is looking. `file` unset: standard error."""
+    stream = file or cast(TextIO, _Stderr())
+    as_json = not (file or sys.stderr).isatty() if json is None else json
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
     )
@@ -32,7 +33,7 @@ def configure_logging(*, level: int = logging.INFO, json: bool | None = None) ->
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Stderr())),
+        logger_factory=structlog.PrintLoggerFactory(stream),
     )
     logging.basicConfig(
         level=logging.WARNING, stream=cast(TextIO, _Stderr()), format="%(levelname)s %(name)s %(message)s"
