@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TextIO
 
 import click
 
@@ -287,7 +287,7 @@ def _only_one(home: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _open_log(path: Path) -> IO[str]:
+def _open_log(path: Path) -> TextIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a", buffering=1)
 
 
