@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import ending, repository
 from computepool.hub.jobs.tables import Attempt, Slice
+from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.protocol.states import ATTEMPT_ENDED, JOB_FINAL, AttemptState, JobState
 
 
@@ -61,7 +62,17 @@ def fences_are_not_checked() -> None:
     repository.AttemptView.is_current = property(lambda self: True)  # type: ignore[assignment,method-assign]
 
 
+def silence_is_never_noticed() -> None:
+    """A node that is gone keeps its attempts for ever."""
+
+    async def sweep(self: LeaseKeeper) -> None:
+        return
+
+    LeaseKeeper.sweep = sweep  # type: ignore[method-assign]  # the point of a mutant
+
+
 MUTANTS: dict[str, Callable[[], None]] = {
     "rescue_overwrites_completion": rescue_overwrites_completion,
     "fences_are_not_checked": fences_are_not_checked,
+    "silence_is_never_noticed": silence_is_never_noticed,
 }

@@ -8,7 +8,6 @@ from contextvars import Context
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
-from simulation.virtual_time import CURRENT, Process
 from sqlalchemy import Engine, make_url
 
 from computepool.agent.link.base import LinkClosed, LinkUnavailable
@@ -345,7 +344,3 @@ class NoTransfer:
 
     async def upload(self, *args: Any, **kwargs: Any) -> None:
         raise LinkUnavailable("nothing to upload in this world")
-
-
-def current_process() -> Process | None:
-    return CURRENT.get()

@@ -62,7 +62,9 @@ def test_no_healthy_job_is_given_up_while_the_hub_is_away():
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", ["rescue_overwrites_completion", "fences_are_not_checked"])
+@pytest.mark.parametrize(
+    "mutant", ["rescue_overwrites_completion", "fences_are_not_checked", "silence_is_never_noticed"]
+)
 def test_a_planted_bug_is_found_within_300_seeds(mutant: str):
     report = simulate("--mutant", mutant, "--seeds", "0:300")
     assert report["failed_seed"] is not None, f"{mutant} was not found"

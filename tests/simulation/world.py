@@ -281,6 +281,7 @@ class World:
         self.faults.enabled = True
         renters = [asyncio.create_task(self._rent(index)) for index in range(self.plan.jobs)]
         trouble = asyncio.create_task(self._trouble())
+        looking = asyncio.create_task(self._look_for_stuck())
         await asyncio.sleep(self.plan.trouble_seconds)
         trouble.cancel()
         self.faults.enabled = False
@@ -288,7 +289,15 @@ class World:
         async with asyncio.timeout(self.plan.calm_seconds):
             await asyncio.gather(*renters)
         await self._settle()
+        if looking.done():
+            looking.result()  # a promise that was broken on the way
+        looking.cancel()
         await self.watch.check_end()
+
+    async def _look_for_stuck(self) -> None:
+        while True:
+            await asyncio.sleep(5)
+            self.watch.check_stuck()
 
     async def _settle(self) -> None:
         """Time for everything to come true: until it has, or until it is clear that it never will."""
