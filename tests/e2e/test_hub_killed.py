@@ -102,7 +102,8 @@ def test_nothing_is_lost_or_done_twice_when_the_hub_is_killed_again_and_again(ki
     jobs = {job_id: pool.until_state(job_id, "succeeded") for job_id in acknowledged.values()}
     story = f"seed {seed}, {len(jobs)} jobs, {cycles} kills"
     assert len(jobs) == len(acknowledged) > cycles // 2, story
-    assert busy >= max(1, cycles // 5), f"only {busy} kills met a running job, {story}"
+    # Few kills are decided by chance; of many, a third meets a running job.
+    assert busy > (cycles // 3 if cycles >= 10 else 0), f"only {busy} kills met a running job, {story}"
     assert {item.id for item in pool.client.jobs(limit=100_000)} == set(jobs), story
     _check_ledger(ledger, acknowledged, story)
     whole = b"".join(b"line %d\n" % number for number in range(LINES))
