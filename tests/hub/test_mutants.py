@@ -1,7 +1,6 @@
 """Bugs put in on purpose: for each promise, the check that keeps it must find them, or it proves nothing."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from computepool.hub.gateway import polls, reports
 from computepool.hub.gateway.line import NodeLine
 from computepool.hub.jobs import ending, repository, service, submission
 from computepool.hub.jobs.policy import Ending
-from computepool.hub.jobs.receipts import find_lease
+from computepool.hub.jobs.receipts import find_order
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.scheduling import leases, memory
 from computepool.hub.scheduling.fleet import give_room_back
@@ -221,21 +220,11 @@ def ends_are_not_fenced(patch):
 
     patch.setattr(ending, "end_attempt", careless)
 
-    def any_lease(session, attempt_id):
-        lease = find_lease(session, attempt_id)
-        return replace(lease, fence=ANY_FENCE) if lease is not None else None
+    def any_order(session, attempt_id, node_id, fence):
+        row = session.get(Attempt, attempt_id)
+        return find_order(session, attempt_id, node_id, row.fence if row else fence)
 
-    patch.setattr(reports, "find_lease", any_lease)
-
-
-class _AnyFence(int):
-    def __ne__(self, other: object) -> bool:
-        return False
-
-    __hash__ = int.__hash__
-
-
-ANY_FENCE = _AnyFence(0)
+    patch.setattr(reports, "find_order", any_order)
 
 
 def stale_gone_frees_room(patch):

@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from computepool.hub.jobs.brief import JobBrief
+from computepool.hub.jobs.receipts import Order
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, grant_on, take_room
@@ -96,8 +97,11 @@ def make_waiting(job_id: str = "job_1", index: int = 0, *, priority: int = 0, **
     return replace(Waiting(brief, index, fence=0, attempts=0), **changes)
 
 
+ORDER = Order("job_x", "sha256:spec", "sha256:manifest", IsolationLevel.PROCESS)
+
+
 def occupy(node: FleetNode, attempt_id: str, needs: Requirements) -> None:
-    take_room(node, Held(attempt_id, "job_x", 1, grant_on(node, needs), renewed_at=0.0))
+    take_room(node, Held(attempt_id, 1, grant_on(node, needs), ORDER, renewed_at=0.0))
 
 
 # ── anything that may be ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ from computepool.hub.gateway.session import AgentSession
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.nodes.errors import NodeMoved
 from computepool.hub.nodes.tables import Node
-from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, take_room, traits_of
+from computepool.hub.scheduling.fleet import FleetNode, free_of, held_of, take_room, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.manifest import Manifest
@@ -223,12 +223,12 @@ class Gateway:
     async def _settle(self, node: FleetNode, line: NodeLine, result: Reconciled) -> None:
         """What the node and the hub disagreed on. Commands go to the line, and out when it is attached."""
         for view, manifest in result.taken_back:
-            self._hold(node, view.job_id, manifest)
+            self._hold(node, manifest)
             self._scheduler.taken_back(view.job_id, view.slice_index)
         for view in result.held:
             if view.attempt_id not in node.attempts:  # the hub was cut off between a commit and its memory
                 manifest = await self._context.db.read(manifest_of_attempt, view.attempt_id)
-                self._hold(node, view.job_id, manifest)
+                self._hold(node, manifest)
         for view in result.lost:
             await self._leases.lose(
                 node, view.attempt_id, view.fence, Ending(Verdict.HOST, "forgotten_by_agent", lost=True)
@@ -248,11 +248,11 @@ class Gateway:
         for one in result.stale:
             line.stop(one.attempt_id, one.fence, "superseded")
 
-    def _hold(self, node: FleetNode, job_id: str, manifest: str) -> None:
-        body = Manifest.model_validate_json(Signed.model_validate_json(manifest).body)
-        if body.attempt_id not in node.attempts:
-            now = self._context.clock.monotonic()
-            take_room(node, Held(body.attempt_id, job_id, body.fence, body.grant, renewed_at=now))
+    def _hold(self, node: FleetNode, signed: str) -> None:
+        body = Signed.model_validate_json(signed).body
+        manifest = Manifest.model_validate_json(body)
+        if manifest.attempt_id not in node.attempts:
+            take_room(node, held_of(manifest, body, self._context.clock.monotonic()))
 
     def _fleet_node(self, row: Node, proof: Proof) -> FleetNode:
         traits = traits_of(row.id, row.owner_id, row.country, row.tags, proof.capacity)

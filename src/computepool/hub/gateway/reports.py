@@ -17,7 +17,7 @@ from computepool.hub.jobs import ending, service
 from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending, ending_of
-from computepool.hub.jobs.receipts import LeaseFacts, find_lease
+from computepool.hub.jobs.receipts import Order, find_order
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.scheduler import Scheduler
@@ -144,31 +144,38 @@ class Reports:
             receipt = Receipt.model_validate_json(body)
         except (SignatureRefused, ValidationError) as error:
             return Ending(Verdict.HOST, "bad_receipt", detail=str(error)), facts
-        lease = await self._context.db.read(find_lease, message.attempt_id)
-        if lease is None or lease.node_id != node.traits.node_id or lease.fence != message.fence:
-            raise StaleLease(message.attempt_id, message.fence, "finished")
-        problem = await self._mismatch(lease, message, receipt)
+        order, counts = await self._order(node, message)
+        problem = await self._mismatch(order, node.traits.node_id, message, receipt)
         if problem is not None:
             log.warning("receipt.mismatch", attempt_id=message.attempt_id, problem=problem)
             return Ending(Verdict.HOST, "receipt_mismatch", receipt.exit_code, detail=problem), facts
         facts |= {"log_bytes": receipt.log_bytes, "log_digest": receipt.log_digest, "isolation": receipt.isolation}
-        if receipt.outputs and lease.is_current:
+        if receipt.outputs and counts:
             missing = await self._outputs.complete(message.attempt_id, receipt.outputs)
             if missing is not None:
                 return Ending(Verdict.HOST, "outputs_missing", receipt.exit_code, detail=missing), facts
         return ending_of(EndReason(receipt.reason), receipt.exit_code, receipt.detail), facts
 
-    async def _mismatch(self, lease: LeaseFacts, message: Finished, receipt: Receipt) -> str | None:
-        manifest = lease.manifest
+    async def _order(self, node: FleetNode, message: Finished) -> tuple[Order, bool]:
+        """What the node was told to do, and whether that still counts. Only one that was given up is not in memory."""
+        held = node.attempts.get(message.attempt_id)
+        if held is not None and held.fence == message.fence:
+            return held.order, True
+        found = await self._context.db.read(find_order, message.attempt_id, node.traits.node_id, message.fence)
+        if found is None:
+            raise StaleLease(message.attempt_id, message.fence, "finished")
+        return found
+
+    async def _mismatch(self, order: Order, node_id: str, message: Finished, receipt: Receipt) -> str | None:
         claims = (receipt.attempt_id, receipt.fence, receipt.node_id, receipt.job_id, receipt.spec_digest)
-        facts = (message.attempt_id, message.fence, lease.node_id, lease.job_id, manifest.spec_digest)
+        facts = (message.attempt_id, message.fence, node_id, order.job_id, order.spec_digest)
         if claims != facts:
             return "the receipt is of another attempt"
-        if receipt.manifest_digest != lease.manifest_digest:
+        if receipt.manifest_digest != order.manifest_digest:
             return "the receipt is of another manifest"
         ran = receipt.exit_code is not None
-        if ran and (receipt.isolation is None or receipt.isolation.rank < manifest.isolation.rank):
-            return f"it ran at {receipt.isolation or 'no level'}, below {manifest.isolation}"
+        if ran and (receipt.isolation is None or receipt.isolation.rank < order.isolation.rank):
+            return f"it ran at {receipt.isolation or 'no level'}, below {order.isolation}"
         if await self._logs.size(message.attempt_id) != receipt.log_bytes:
             return "the log is not whole"
         if receipt.log_bytes and await self._logs.digest(message.attempt_id) != receipt.log_digest:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from computepool.hub.market.requirements import MILLI, Requirements, requirements_of
+from computepool.hub.market.requirements import Requirements, requirements_of
 from computepool.protocol.manifest import BundleRef, Grant, Manifest
 from computepool.protocol.spec import JobSpec
 from computepool.protocol.timing import MANIFEST_VALID_SECONDS
@@ -58,10 +58,9 @@ def manifest_of(
     number: int,
     slice_index: int,
     fence: int,
-    gpus: tuple[str, ...],
+    grant: Grant,
     now: datetime,
 ) -> Manifest:
-    needs = brief.requirements
     return Manifest(
         hub_id=hub_id,
         node_id=node_id,
@@ -79,13 +78,8 @@ def manifest_of(
         env=brief.env,
         bundle=brief.bundle,
         outputs=brief.outputs,
-        grant=Grant(
-            cpus=needs.cpu_millis / MILLI,
-            memory_bytes=needs.memory_bytes,
-            disk_bytes=needs.disk_bytes,
-            gpus=gpus,
-        ),
-        isolation=needs.least_isolation(own),
+        grant=grant,
+        isolation=brief.requirements.least_isolation(own),
         own=own,
         max_runtime_seconds=brief.max_runtime_seconds,
     )

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from computepool.hub.jobs.receipts import Order, order_of
 from computepool.hub.market.feasibility import Free, Gate, Traits, closed_gate, fits, matching_gpus
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.protocol.capacity import Capacity
-from computepool.protocol.manifest import Grant
+from computepool.protocol.manifest import Grant, Manifest
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import IsolationLevel, NodeState
 
@@ -36,13 +37,23 @@ class Held:
     """An attempt on a node, and the room that it takes."""
 
     attempt_id: str
-    job_id: str
     fence: int
     grant: Grant
+    order: Order
     renewed_at: float
     """On the hub's elapsed clock. After a start of the hub: that start, so that its own downtime costs nobody."""
     renewed: bool = True
     """False until the node renewed it since the hub started."""
+
+    @property
+    def job_id(self) -> str:
+        return self.order.job_id
+
+
+def held_of(manifest: Manifest, body: str, renewed_at: float, *, renewed: bool = True) -> Held:
+    """What a manifest gave to its node; `body` is the exact text that was signed."""
+    order = order_of(manifest, body)
+    return Held(manifest.attempt_id, manifest.fence, manifest.grant, order, renewed_at, renewed)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ fault, and what was running is still running somewhere.
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 import structlog
@@ -33,9 +33,11 @@ SWEEP_EVERY_SECONDS = 5.0
 
 
 class LeaseKeeper:
-    def __init__(self, context: Context, scheduler: Scheduler) -> None:
+    def __init__(self, context: Context, scheduler: Scheduler, lost: Callable[[str], None]) -> None:
+        """`lost` is told of every attempt that was given up."""
         self._context = context
         self._scheduler = scheduler
+        self._lost = lost
 
     async def run(self) -> None:
         while True:
@@ -98,6 +100,7 @@ class LeaseKeeper:
                 self._scheduler.wake()
             return None
         self._scheduler.ended(node_id, result)
+        self._lost(attempt_id)
         return result
 
     async def _give_up(self, node: FleetNode, attempt_id: str, fence: int, ended: Ending) -> bool:

@@ -9,7 +9,7 @@ from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.jobs.submission import brief_of_row
 from computepool.hub.nodes import repository as nodes
 from computepool.hub.nodes.tables import Node
-from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, take_room, traits_of
+from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, held_of, take_room, traits_of
 from computepool.hub.scheduling.queue import Waiting
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Manifest
@@ -24,11 +24,11 @@ def load_fleet(session: Session, started_at: float) -> list[FleetNode]:
     A banned node is among them only if it still holds something, which then has to be taken from it.
     """
     fleet = {row.id: fleet_node(row, started_at) for row in nodes.list_fleet(session)}
-    for attempt_id, fence, node_id, job_id, _state, manifest in jobs.list_live_attempts(session):
+    for node_id, manifest in jobs.list_live_attempts(session):
         if node_id not in fleet:
             fleet[node_id] = fleet_node(session.get_one(Node, node_id), started_at)
-        grant = Manifest.model_validate_json(Signed.model_validate_json(manifest).body).grant
-        held = Held(attempt_id, job_id, fence, grant, renewed_at=started_at, renewed=False)
+        body = Signed.model_validate_json(manifest).body
+        held = held_of(Manifest.model_validate_json(body), body, started_at, renewed=False)
         take_room(fleet[node_id], held)
     return list(fleet.values())
 

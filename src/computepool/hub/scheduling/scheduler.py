@@ -19,7 +19,7 @@ from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, manifest_of
 from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.service import Lease, NewJob
-from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held, Line, give_room_back, grant_on, take_room
+from computepool.hub.scheduling.fleet import Fleet, FleetNode, Line, give_room_back, grant_on, held_of, take_room
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.protocol.manifest import MANIFEST
 from computepool.protocol.signing import Signed
@@ -38,6 +38,8 @@ An epoch may be a time in seconds, so this leaves fences below 2**53, which ever
 AFTER_FAILURE_SECONDS = 1.0
 
 Downloads = Callable[[JobBrief], Mapping[str, tuple[str, ...]]]
+Leased = Callable[[str], None]
+"""Told of every new attempt, before its node is."""
 SubmitOnce = Callable[[Session, NewJob, list[Lease]], str | None]
 """Stores the job, or returns the id of the one that the same request made before."""
 
@@ -51,7 +53,7 @@ class Placement:
 
 
 class Scheduler:
-    def __init__(self, context: Context, keyring: Keyring, downloads: Downloads) -> None:
+    def __init__(self, context: Context, keyring: Keyring, downloads: Downloads, leased: Leased) -> None:
         self.fleet = Fleet()
         self.queue = Queue()
         self.briefs: dict[str, JobBrief] = {}
@@ -61,6 +63,7 @@ class Scheduler:
         self._context = context
         self._keyring = keyring
         self._downloads = downloads
+        self._leased = leased
         self._woken = asyncio.Event()
         self._dispatching = False
 
@@ -201,7 +204,6 @@ class Scheduler:
         number = waiting.attempts + 1
         fence = context.fence_epoch * EPOCH_STEP + number
         attempt_id = context.new_id("attempt")
-        grant = grant_on(node, brief.requirements)
         own = node.traits.owner_id == brief.owner_id
         manifest = manifest_of(
             brief,
@@ -212,10 +214,11 @@ class Scheduler:
             number=number,
             slice_index=waiting.slice_index,
             fence=fence,
-            gpus=grant.gpus,
+            grant=grant_on(node, brief.requirements),
             now=now,
         )
         signed = self._keyring.sign(MANIFEST, manifest.to_bytes())
+        take_room(node, held_of(manifest, signed.body, context.clock.monotonic()))
         lease = Lease(
             attempt_id=attempt_id,
             job_id=brief.job_id,
@@ -228,7 +231,6 @@ class Scheduler:
             manifest=signed.model_dump_json(),
             owner_id=brief.owner_id,
         )
-        take_room(node, Held(attempt_id, brief.job_id, fence, grant, renewed_at=context.clock.monotonic()))
         return Placement(waiting, node, lease, signed)
 
     async def _lease(self, placements: list[Placement]) -> None:
@@ -247,6 +249,7 @@ class Scheduler:
     def _deliver(self, placements: Iterable[Placement]) -> None:
         """Tell the nodes. One that went away meanwhile is told when it comes back."""
         for one in placements:
+            self._leased(one.lease.attempt_id)
             if self.fleet.get(one.lease.node_id) is not one.node:
                 self.orphans.append((one.node, one.lease.attempt_id, one.lease.fence))
             elif one.node.line is not None:
