@@ -97,7 +97,7 @@ def make_waiting(job_id: str = "job_1", index: int = 0, *, priority: int = 0, **
     return replace(Waiting(brief, index, fence=0, attempts=0), **changes)
 
 
-ORDER = Order("job_x", "sha256:spec", "sha256:manifest", IsolationLevel.PROCESS)
+ORDER = Order("job_x", "sha256:spec", "sha256:manifest", IsolationLevel.PROCESS, 60.0)
 
 
 def occupy(node: FleetNode, attempt_id: str, needs: Requirements) -> None:

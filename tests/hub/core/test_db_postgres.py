@@ -80,7 +80,8 @@ def test_postgresql_deadlock_is_tried_again(postgres_url):
                 raise_value(session, second)
 
             await asyncio.gather(db.run(cross, "a", "b"), db.run(cross, "b", "a"))
-            assert len(tries) == 3, "one of the two was sent back, and came through the second time"
+            # The one sent back may be faster at its first row than the other at its second: then they meet again.
+            assert len(tries) >= 3, "one of the two was sent back, and came through later"
             assert await db.read(lambda session: list(session.scalars(select(HubFact.value)))) == ["2", "2"]
 
     asyncio.run(story())

@@ -141,7 +141,7 @@ def test_offline_node_gets_no_work_until_it_is_heard_again(sqlite_hub):
 
 def test_work_of_a_node_that_renews_is_never_taken_from_it(sqlite_hub):
     async def story(pool):
-        agent, work = await one_running(pool)
+        agent, work = await one_running(pool, max_runtime="4h")
         agent.beat_on()
         await pool.settle(3 * 3600)
         assert pool.attempt(work.id).state == "running"
@@ -184,6 +184,71 @@ def test_attempt_that_cannot_be_ended_does_not_keep_the_others_from_it(sqlite_hu
         pool.db.run = real
         await pool.settle(10)
         assert pool.attempt(poisoned).state == "lost"
+
+    play(sqlite_hub, story)
+
+
+# ── nodes that answer, and do not do what they should ────────────────────────────────────────────────────────────────
+
+
+def test_node_that_runs_a_job_past_its_time_loses_it(hub_url):
+    async def story(pool):
+        agent, work = await one_running(pool, max_runtime="10m")
+        agent.beat_on()
+        await pool.settle(655)
+        assert pool.attempt(work.id).state == "running"  # its own limit ends it, and ending takes a moment
+        await pool.settle(12)
+        row = pool.attempt(work.id)
+        assert (row.state, row.verdict, row.reason) == ("lost", "host", "overdue")
+        assert pool.slice_of(work).state in ("queued", "running")  # and not for long on this node, if there is another
+        assert pool.slice_of(work).avoid == [agent.node_id]
+
+    play(hub_url, story)
+
+
+def test_node_that_uploads_for_long_after_the_job_keeps_it(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool, max_runtime="10m")
+        agent.beat_on()
+        await agent.update(work, "finishing")
+        await pool.settle(3600)
+        await agent.finish(work)
+        assert (await pool.job(work.manifest.job_id)).state == "succeeded"
+
+    play(sqlite_hub, story)
+
+
+@pytest.mark.parametrize("state", ["preparing", "running", "finishing"])
+def test_cancel_holds_against_a_node_that_does_not_stop(hub_url, state):
+    async def story(pool):
+        agent = await add_agent(pool)
+        job_id = await pool.submit()
+        work = await agent.take_offer()
+        await agent.update(work, state)
+        agent.beat_on()
+        await pool.cancel(job_id)
+        await agent.expect(Stop)
+        await pool.settle(65)
+        assert (await pool.job(job_id)).state == "running"
+        await pool.settle(12)
+        assert (await pool.job(job_id)).state == "canceled"
+        assert pool.attempt(work.id).reason == "overdue"
+
+    play(hub_url, story)
+
+
+def test_clock_of_an_overdue_job_begins_anew_with_the_hub(sqlite_hub):
+    """What was running may have ended in time, and its agent could not say so."""
+
+    async def story(pool):
+        agent, work = await one_running(pool, max_runtime="10m")
+        await pool.restart(down_seconds=3600)
+        await agent.connect()
+        agent.beat_on()
+        await pool.settle(600)
+        assert pool.attempt(work.id).state == "running"
+        await pool.settle(75)
+        assert pool.attempt(work.id).reason == "overdue"
 
     play(sqlite_hub, story)
 

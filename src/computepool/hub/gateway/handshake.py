@@ -131,6 +131,10 @@ class Gateway:
 
     def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None:
         """Tell a node to end an attempt: now, or when it is there again."""
+        node = self._scheduler.fleet.get(node_id)
+        held = node.attempts.get(attempt_id) if node is not None else None
+        if held is not None and held.fence == fence and held.stopped_at is None:
+            held.stopped_at = self._context.clock.monotonic()
         self._line(node_id).stop(attempt_id, fence, reason)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -244,7 +248,7 @@ class Gateway:
                     node, view.attempt_id, view.fence, Ending(Verdict.HUB, "never_delivered", lost=True)
                 )
         for view in result.stopping:
-            line.stop(view.attempt_id, view.fence, "canceled")
+            self.stop_attempt(node.traits.node_id, view.attempt_id, view.fence, "canceled")
         for one in result.stale:
             line.stop(one.attempt_id, one.fence, "superseded")
 

@@ -18,7 +18,7 @@ from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending, ending_of
 from computepool.hub.jobs.receipts import Order, find_order
-from computepool.hub.scheduling.fleet import FleetNode
+from computepool.hub.scheduling.fleet import FleetNode, Held
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.messages import (
@@ -67,9 +67,9 @@ class Reports:
             return [await self._log(message)]
         if isinstance(message, UploadRequest):
             return [await self._upload(node, message)]
-        return [await self._update(node, message)]
+        return [await self._update(node, held, message)]
 
-    async def _update(self, node: FleetNode, message: Update) -> Wire:
+    async def _update(self, node: FleetNode, held: Held, message: Update) -> Wire:
         try:
             await self._context.db.run(
                 service.report,
@@ -82,6 +82,10 @@ class Reports:
             )
         except StaleLease as stale:
             return _refused(message, stale.code, stale.message)
+        if message.state != "running":
+            held.running_since = None
+        elif held.running_since is None:
+            held.running_since = self._context.clock.monotonic()
         return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
 
     async def _log(self, message: LogChunk) -> Wire:

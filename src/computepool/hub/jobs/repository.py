@@ -241,10 +241,10 @@ def list_live_attempts_of_job(session: Session, job_id: str) -> Sequence[Row[str
     ).all()
 
 
-def list_live_attempts(session: Session) -> Sequence[Row[str, str]]:
-    """(node, manifest) of everything that runs, for the fleet's memory after a start."""
+def list_live_attempts(session: Session) -> Sequence[Row[str, str, str]]:
+    """(node, state, manifest) of everything that runs, for the fleet's memory after a start."""
     return session.execute(
-        select(Attempt.node_id, Attempt.manifest)
+        select(Attempt.node_id, Attempt.state, Attempt.manifest)
         .where(Attempt.state.in_(ATTEMPT_LIVE))
         .limit(OPEN_SLICES_LIMIT)
     ).all()

@@ -15,6 +15,7 @@ from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Grant, Manifest
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import IsolationLevel, NodeState
+from computepool.protocol.timing import OVERDUE_SECONDS, STOP_GRACE_SECONDS
 
 CANDIDATES = 64
 """Nodes that would do, of which the best is taken."""
@@ -44,6 +45,18 @@ class Held:
     """On the hub's elapsed clock. After a start of the hub: that start, so that its own downtime costs nobody."""
     renewed: bool = True
     """False until the node renewed it since the hub started."""
+    running_since: float | None = None
+    """Since its node said so, and until it says something else; after a start of the hub, since that start."""
+    stopped_at: float | None = None
+    """When its node was told to end it."""
+
+    def is_overdue(self, now: float) -> bool:
+        """Its node, which can be heard, should have ended it long ago."""
+        if self.stopped_at is not None and now - self.stopped_at > STOP_GRACE_SECONDS + OVERDUE_SECONDS:
+            return True
+        if self.running_since is None:
+            return False
+        return now - self.running_since > self.order.max_runtime_seconds + OVERDUE_SECONDS
 
     @property
     def job_id(self) -> str:

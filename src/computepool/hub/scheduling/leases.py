@@ -1,8 +1,8 @@
 """The leases' clock: who has been silent for how long, and what follows.
 
 Renewals come with heartbeats and touch only memory. A node silent for 45 s is offline; an attempt that was not renewed
-for 135 s is lost and its slice queued again. After a start of the hub all clocks begin anew: its downtime is nobody's
-fault, and what was running is still running somewhere.
+for 135 s is lost and its slice queued again; so is one whose node renews it but does not end it when it should. After
+a start of the hub all clocks begin anew: its downtime is nobody's fault, and what was running still runs somewhere.
 """
 
 import asyncio
@@ -70,6 +70,8 @@ class LeaseKeeper:
                     verdict = Verdict.HOST if held.renewed else Verdict.HUB
                     ended = Ending(verdict, "lease_expired" if held.renewed else "hub_downtime", lost=True)
                     await self._give_up(node, held.attempt_id, held.fence, ended)
+                elif node.state in _REACHABLE and held.is_overdue(now):
+                    await self._give_up(node, held.attempt_id, held.fence, _OVERDUE)
         orphans, self._scheduler.orphans = self._scheduler.orphans, []
         for node, attempt_id, fence in orphans:
             if not await self._give_up(node, attempt_id, fence, _BANNED):
@@ -113,6 +115,7 @@ class LeaseKeeper:
         return True
 
 
+_OVERDUE = Ending(Verdict.HOST, "overdue", detail="the node did not end it in time", lost=True)
 _BANNED = Ending(Verdict.HOST, "node_banned", lost=True)
 _REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
 

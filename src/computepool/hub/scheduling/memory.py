@@ -15,7 +15,7 @@ from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.signing import Signed
 from computepool.protocol.spec import JobSpec
-from computepool.protocol.states import NodeState
+from computepool.protocol.states import AttemptState, NodeState
 
 
 def load_fleet(session: Session, started_at: float) -> list[FleetNode]:
@@ -24,11 +24,12 @@ def load_fleet(session: Session, started_at: float) -> list[FleetNode]:
     A banned node is among them only if it still holds something, which then has to be taken from it.
     """
     fleet = {row.id: fleet_node(row, started_at) for row in nodes.list_fleet(session)}
-    for node_id, manifest in jobs.list_live_attempts(session):
+    for node_id, state, manifest in jobs.list_live_attempts(session):
         if node_id not in fleet:
             fleet[node_id] = fleet_node(session.get_one(Node, node_id), started_at)
         body = Signed.model_validate_json(manifest).body
         held = held_of(Manifest.model_validate_json(body), body, started_at, renewed=False)
+        held.running_since = started_at if state == AttemptState.RUNNING else None
         take_room(fleet[node_id], held)
     return list(fleet.values())
 
