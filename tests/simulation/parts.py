@@ -66,14 +66,15 @@ class SimulatedDatabase:
             self._crash()
             await _never()
         with self.engine.connect() as connection, connection.begin():
-            result, events = in_transaction(connection, lambda session: fn(session, *args, **kwargs))
+            result, records = in_transaction(connection, lambda session: fn(session, *args, **kwargs))
+            records.write(connection)
         self._after_commit()
         if self._faults.fires("hub_crash_after_commit", 0.002):
             self._crash()
             await _never()
         await self._hop()
-        if events:
-            self.on_commit(events)
+        if records.events:
+            self.on_commit(records.events)
         return result
 
     async def read(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

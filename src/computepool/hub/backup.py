@@ -259,7 +259,8 @@ def _fill(connection: Connection, lines: Iterator[Any], header: Header) -> tuple
     upgrade(connection)
     if connection.dialect.name == "postgresql":
         _count_on(connection)
-    epoch, _ = in_transaction(connection, lambda session: _note_restore(session, header))
+    epoch, records = in_transaction(connection, lambda session: _note_restore(session, header))
+    records.write(connection)
     return rows, epoch
 
 

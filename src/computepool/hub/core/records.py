@@ -1,14 +1,15 @@
 """The outbox and audit records of a transaction.
 
 A service calls `record` where it changes something. The rows are collected on the session and written by the database
-layer just before the commit, in two statements however many there are; after the commit the events go to the bus.
+layer just before the commit, in two statements however many there are and however many functions share the commit;
+after it the events go to the bus.
 """
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import Table, delete, insert
+from sqlalchemy import Connection, Table, delete, insert
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.tables import AuditRow, OutboxRow
@@ -37,6 +38,18 @@ class Records:
     events: list[Event] = field(default_factory=list)
     audits: list[dict[str, Any]] = field(default_factory=list)
 
+    def add(self, others: "Records") -> None:
+        self.events += others.events
+        self.audits += others.audits
+
+    def write(self, connection: Connection) -> None:
+        """Put the rows into the transaction. The database layer calls it last."""
+        if self.events:
+            rows = [{"topic": e.topic, "payload": e.payload, "created_at": e.at} for e in self.events]
+            connection.execute(_ADD_EVENTS, rows)
+        if self.audits:
+            connection.execute(_ADD_AUDITS, self.audits)
+
 
 def record(
     session: Session,
@@ -49,27 +62,22 @@ def record(
     **details: Any,
 ) -> None:
     """Note that `actor` did `action` to `subject`, and tell everybody who listens on `topics`."""
-    records = records_of(session)
+    records: Records = session.info.setdefault("records", Records())
     records.audits.append({"at": now, "actor": actor, "action": action, "subject": subject, "details": details})
     payload = {"action": action, "subject": subject, **details}
     records.events.extend(Event(topic, payload, now) for topic in topics)
 
 
-def records_of(session: Session) -> Records:
-    records: Records = session.info.setdefault("records", Records())
-    return records
+def take_records(session: Session) -> Records:
+    """What was collected, once."""
+    records: Records | None = session.info.pop("records", None)
+    return records if records is not None else Records()
 
 
 def write_records(session: Session) -> list[Event]:
-    """Put the collected rows into the transaction. The database layer calls it last."""
-    records: Records | None = session.info.pop("records", None)
-    if records is None:
-        return []
-    if records.events:
-        rows = [{"topic": e.topic, "payload": e.payload, "created_at": e.at} for e in records.events]
-        session.connection().execute(_ADD_EVENTS, rows)
-    if records.audits:
-        session.connection().execute(_ADD_AUDITS, records.audits)
+    """Put what was collected into the session's own transaction."""
+    records = take_records(session)
+    records.write(session.connection())
     return records.events
 
 
