@@ -26,6 +26,7 @@ WHY_AFTER_SECONDS = 0.4
 """A job that starts at once is not asked why it waits."""
 NEWS_EVERY_SECONDS = 10.0
 """Where there is no terminal, so that a log is not full of how a job waited."""
+MOST_EXIT_CODE = 255
 POOLS_DOING = frozenset({"host", "owner", "preempted", "hub", "budget"})
 
 
@@ -274,7 +275,8 @@ def exit_code_for(job: "Job") -> int:
         return POOL_COULD_NOT
     if job.exit_code is None or job.exit_code == 0:
         return 1
-    return job.exit_code & 0xFF if job.exit_code > 0 else 128 - job.exit_code
+    # A host may say any number, and the system keeps only its last eight bits: 256 must not come out as success.
+    return min(job.exit_code if job.exit_code > 0 else 128 - job.exit_code, MOST_EXIT_CODE)
 
 
 def tell_end(job: "Job") -> None:
