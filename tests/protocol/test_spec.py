@@ -698,6 +698,24 @@ def test_a_field_that_comes_later_is_refused_and_never_ignored(field):
     assert set(problems) <= {field, "deterministic"}
 
 
+@pytest.mark.parametrize(
+    ("written", "field", "value"),
+    [
+        ({"max_price": 40}, "max_price", "'40'"),
+        ({"budget": "0.25"}, "budget", "'0.25'"),
+        ({"budget": 0}, "budget", "'0'"),
+        ({"where": {"min_reliability": 0.8}}, "where.min_reliability", "0.8"),
+        ({"where": {"trust": "verified"}}, "where.trust", "'verified'"),
+        ({"image": "python:3.12-slim"}, "image", "'python:3.12-slim'"),
+        ({"network": True}, "network", "True"),
+        ({"publish": {"model": "a/b"}}, "publish", "{'model': 'a/b'}"),
+    ],
+)
+def test_a_refused_field_is_told_with_the_value_that_was_written(written, field, value):
+    (problem,) = not_supported_yet(spec_of(**written))
+    assert (problem.field, problem.value) == (field, value)
+
+
 def test_what_is_supported_now_is_not_refused():
     spec = parse_spec(
         {

@@ -100,7 +100,7 @@ def _report_fields(error: Exception, problems: list[object]) -> int:
     for problem in problems:
         field, message = getattr(problem, "field", ""), getattr(problem, "message", "")
         value, hint = getattr(problem, "value", None), getattr(problem, "hint", None)
-        shown = "" if value in (None, "None", "True") or str(value) in str(message) else f" [{clean(value)}]"
+        shown = "" if value in (None, "None") or str(value) in str(message) else f" [{clean(value)}]"
         tell(f"  {clean(field)}: {clean(message)}{shown}")
         if hint:
             tell(f"    {clean(hint)}", dim=True)

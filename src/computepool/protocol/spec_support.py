@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LEAVE_OUT = "leave it out"
 
 Row = tuple[str, "Callable[[JobSpec], object]", str]
-"""The field, what is asked for (nothing when the field is not used), and what to do instead."""
+"""The field, whether it is asked for, and what to do instead."""
 
 NOT_YET: tuple[Row, ...] = (
     ("image", lambda spec: spec.image, "leave it out: the command runs in the node's default sandbox"),
@@ -36,12 +36,12 @@ NOT_YET: tuple[Row, ...] = (
     ("inputs", lambda spec: spec.inputs, "leave it out, and send the files in `workdir`"),
     (
         "optimize",
-        lambda spec: spec.optimize if spec.optimize is not Optimize.BALANCED else None,
+        lambda spec: spec.optimize is not Optimize.BALANCED,
         "leave it out, or write balanced",
     ),
     (
         "where.trust",
-        lambda spec: spec.where.trust if spec.where.trust is Trust.VERIFIED else None,
+        lambda spec: spec.where.trust is Trust.VERIFIED,
         "write mine for your own nodes, or any",
     ),
     (
@@ -51,7 +51,7 @@ NOT_YET: tuple[Row, ...] = (
     ),
     (
         "isolation",
-        lambda spec: spec.isolation if spec.isolation in (IsolationLevel.CONTAINER, IsolationLevel.GVISOR) else None,
+        lambda spec: spec.isolation in (IsolationLevel.CONTAINER, IsolationLevel.GVISOR),
         "write bubblewrap, or leave it out",
     ),
 )
@@ -59,10 +59,22 @@ NOT_YET: tuple[Row, ...] = (
 
 def not_supported_yet(spec: "JobSpec") -> list[FieldProblem]:
     """The fields of a valid spec that this pool has to refuse."""
+    refused = [(field, hint) for field, is_asked, hint in NOT_YET if is_asked(spec)]
+    if not refused:
+        return []
+    wire = spec.to_wire()
     return [
         FieldProblem(
-            field=field, value=short_repr(asked), message=f'"{field}" is not supported yet by this pool.', hint=hint
+            field=field,
+            value=short_repr(_written_at(wire, field)),
+            message=f'"{field}" is not supported yet by this pool.',
+            hint=hint,
         )
-        for field, wants, hint in NOT_YET
-        if (asked := wants(spec))
+        for field, hint in refused
     ]
+
+
+def _written_at(wire: object, field: str) -> object:
+    for name in field.split("."):
+        wire = wire.get(name) if isinstance(wire, dict) else None
+    return wire
