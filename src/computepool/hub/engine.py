@@ -22,6 +22,7 @@ from computepool.hub.artifacts.transfers import sign_downloads
 from computepool.hub.artifacts.uploads import Uploads
 from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
+from computepool.hub.core.pruning import prune_in_batches
 from computepool.hub.core.records import Event, prune_outbox
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.polls import Polls
@@ -145,7 +146,7 @@ class Engine:
         if row.state == NodeState.BANNED:
             fleet.remove(row.id)
             if node is not None:
-                node.line = None
+                node.line, node.state = None, NodeState.BANNED
             await self.gateway.dismiss(row.id)
             if node is not None:
                 await self.leases.lose_all(node)
@@ -179,4 +180,4 @@ class Engine:
 
     async def _tidy(self) -> None:
         await sweep_abandoned(self.context, self.store)
-        await self.context.db.run(prune_outbox, self.context.now())
+        await prune_in_batches(self.context.db, prune_outbox, self.context.now())

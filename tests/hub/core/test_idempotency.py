@@ -131,8 +131,8 @@ def test_old_keys_are_forgotten_and_young_ones_kept(database_url):
         await db.run(add_users)
         for number in range(3):
             await db.run(create, f"thing_{number}", "body", f"key {number}")
-        assert await db.run(prune_idempotency_keys, NOW + timedelta(hours=24)) == 0
-        assert await db.run(prune_idempotency_keys, NOW + timedelta(hours=49), limit=2) == 2
+        assert await db.run(prune_idempotency_keys, NOW + timedelta(hours=24), 10) == 0
+        assert await db.run(prune_idempotency_keys, NOW + timedelta(hours=49), 2) == 2
         left = await db.read(lambda session: session.scalar(select(func.count()).select_from(IdempotencyKeyRow)))
         assert left == 1
 

@@ -103,9 +103,9 @@ def test_instant_without_a_zone_is_refused(db):
 def test_old_news_is_pruned_and_audit_is_kept(db):
     async def story():
         await db.run(change, "a")
-        await db.run(prune_outbox, NOW + OUTBOX_KEPT)
+        await db.run(prune_outbox, NOW + OUTBOX_KEPT, 10)
         assert len(await db.read(outbox)) == 2
-        await db.run(prune_outbox, NOW + OUTBOX_KEPT + timedelta(microseconds=1))
+        await db.run(prune_outbox, NOW + OUTBOX_KEPT + timedelta(microseconds=1), 10)
         assert await db.read(outbox) == []
         assert len(await db.read(audits)) == 1
 

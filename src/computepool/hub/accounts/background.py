@@ -10,6 +10,7 @@ from computepool.hub.accounts.service import TOPIC
 from computepool.hub.core.bus import LISTENER_QUEUE_LIMIT
 from computepool.hub.core.context import Context
 from computepool.hub.core.idempotency import prune_idempotency_keys
+from computepool.hub.core.pruning import prune_in_batches
 from computepool.hub.core.records import Event
 
 log = structlog.get_logger()
@@ -73,10 +74,14 @@ async def _tidy(context: Context, directory: TokenDirectory) -> None:
             await _flush_used(context, directory)
             if context.clock.monotonic() - pruned_at >= PRUNE_SECONDS:
                 pruned_at = context.clock.monotonic()
-                await context.db.run(repository.prune_accounts, context.now())
-                await context.db.run(prune_idempotency_keys, context.now())
+                await prune(context)
         except Exception:
             log.exception("accounts.tidy_failed")
+
+
+async def prune(context: Context) -> None:
+    for kind in (repository.prune_accounts, prune_idempotency_keys):
+        await prune_in_batches(context.db, kind, context.now())
 
 
 async def _flush_used(context: Context, directory: TokenDirectory) -> None:

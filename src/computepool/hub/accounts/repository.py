@@ -140,8 +140,11 @@ def _live_token(row: Row[Any]) -> LiveToken:
     return LiveToken(row.id, row.hash, row.user_id, Role(row.role), scopes, row.expires_at)
 
 
-def prune_accounts(session: Session, now: datetime) -> None:
-    """Forget what ended long ago. Personal tokens stay: their owner may want to know what they had."""
-    session.execute(delete(DeviceLogin).where(DeviceLogin.expires_at < now - FORGET_AFTER))
-    session.execute(delete(OneTimeToken).where(OneTimeToken.expires_at < now - FORGET_AFTER))
-    session.execute(delete(UserSession).where(UserSession.expires_at < now - FORGET_AFTER))
+def prune_accounts(session: Session, now: datetime, limit: int) -> int:
+    """Forget what ended long ago, of each kind so much; how much. Personal tokens stay: their owner may want to know
+    what they had."""
+    gone = 0
+    for table, key in ((DeviceLogin, DeviceLogin.id), (OneTimeToken, OneTimeToken.hash), (UserSession, UserSession.id)):
+        old = select(key).where(table.expires_at < now - FORGET_AFTER).limit(limit)
+        gone += len(session.execute(delete(table).where(key.in_(old)).returning(key)).all())
+    return gone

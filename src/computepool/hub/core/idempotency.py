@@ -72,7 +72,7 @@ def claim(
     return result
 
 
-def prune_idempotency_keys(session: Session, now: datetime, limit: int = 1000) -> int:
+def prune_idempotency_keys(session: Session, now: datetime, limit: int) -> int:
     """Forget keys that nobody retries any more; how many."""
     row = IdempotencyKeyRow
     old = select(row.user_id, row.key).where(row.created_at < now - KEPT).limit(limit)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import Connection, Table, delete, insert
+from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.tables import AuditRow, OutboxRow
@@ -81,5 +81,7 @@ def write_records(session: Session) -> list[Event]:
     return records.events
 
 
-def prune_outbox(session: Session, now: datetime) -> None:
-    session.execute(delete(OutboxRow).where(OutboxRow.created_at < now - OUTBOX_KEPT))
+def prune_outbox(session: Session, now: datetime, limit: int) -> int:
+    """Forget news that everybody has heard; how many rows."""
+    old = select(OutboxRow.id).where(OutboxRow.created_at < now - OUTBOX_KEPT).limit(limit)
+    return len(session.execute(delete(OutboxRow).where(OutboxRow.id.in_(old)).returning(OutboxRow.id)).all())
