@@ -7,64 +7,15 @@ from datetime import timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from support.agents import CAPACITY, enrolled_home, offload_inline
-from support.fake_hub import FakeHub, raw_public
-from support.fake_sandbox import FakeOutput, FakeSandbox
+from support.fake_hub import raw_public
+from support.lone_supervisor import LoneSupervisor
 from support.proofs import figure
 
-from computepool.agent.clock import HubTime, SystemClock
-from computepool.agent.folders import JobFolders
-from computepool.agent.inputs import InputCache
-from computepool.agent.journal import Journal
-from computepool.agent.outgoing import Outgoing
-from computepool.agent.supervisor import CommandsMissing, Supervisor
-from computepool.agent.transfer import HttpTransfer
-from computepool.agent.workshop import Workshop
+from computepool.agent.supervisor import CommandsMissing
 from computepool.protocol.manifest import MANIFEST
 from computepool.protocol.messages import MalformedMessage, Offer, parse_from_hub
 from computepool.protocol.receipt import RECEIPT
 from computepool.protocol.signing import Signed, key_id_of, sign
-
-
-class Bench:
-    """A supervisor without a line: offers go in, and what was started is counted."""
-
-    def __init__(self, folder):
-        self.hub = FakeHub()
-        self.home, self.node = enrolled_home(self.hub, folder)
-        self.sandbox = FakeSandbox(self.home.attempts)
-        clock = SystemClock()
-        transfer = HttpTransfer("http://127.0.0.1:9")
-        self.supervisor = Supervisor(
-            Workshop(
-                node=self.home.node(),
-                identity=self.home.identity(),
-                capacity=CAPACITY,
-                clock=clock,
-                hub_time=HubTime(clock),
-                offload=offload_inline,
-                sandboxes=[self.sandbox],
-                journal=Journal(self.home.journal),
-                folders=JobFolders(offload_inline),
-                cache=InputCache(self.home.cache, transfer, offload_inline),
-                transfer=transfer,
-                outgoing=Outgoing(),
-                open_output=FakeOutput,
-            ),
-            lambda: None,
-        )
-        self.number = 0
-
-    def give(self, signed):
-        self.number += 1
-        self.supervisor.handle(Offer(number=self.number, manifest=signed))
-
-    @property
-    def accepted(self):
-        return len(self.supervisor.attempts)
-
-    def manifest(self, **changes):
-        return self.hub.manifest(self.node, ("exit", "0"), **changes)
 
 
 def mutate(raw: bytes, rng: random.Random) -> bytes:
@@ -92,7 +43,7 @@ def mutate(raw: bytes, rng: random.Random) -> bytes:
 @pytest.mark.proof
 def test_no_damaged_offer_is_ever_accepted(tmp_path):
     async def story():
-        bench = Bench(tmp_path)
+        bench = LoneSupervisor(tmp_path)
         rng = random.Random(23)
         genuine = bench.hub.sign_manifest(bench.manifest())
         wire = Offer(number=1, manifest=genuine).to_bytes()
@@ -122,14 +73,14 @@ def test_no_damaged_offer_is_ever_accepted(tmp_path):
         bench.number = 0
         bench.give(genuine)
         assert bench.accepted == 1
-        await bench.supervisor.close()
+        await bench.close()
 
     asyncio.run(story())
 
 
 def test_every_altered_field_breaks_the_signature(tmp_path):
     async def story():
-        bench = Bench(tmp_path)
+        bench = LoneSupervisor(tmp_path)
         signed = bench.hub.sign_manifest(bench.manifest())
         fields = json.loads(signed.body)
         for name, value in fields.items():
@@ -138,7 +89,7 @@ def test_every_altered_field_breaks_the_signature(tmp_path):
             # Even the same content in other bytes is not what was signed.
             bench.give(signed.model_copy(update={"body": json.dumps(fields, indent=1)}))
         assert bench.accepted == 0
-        await bench.supervisor.close()
+        await bench.close()
 
     asyncio.run(story())
 
@@ -161,7 +112,7 @@ def _altered(value):
 
 def test_foreign_expired_and_misaddressed_manifests_are_refused(tmp_path):
     async def story():
-        bench = Bench(tmp_path)
+        bench = LoneSupervisor(tmp_path)
         hub, now = bench.hub, bench.hub.now()
         stranger = Ed25519PrivateKey.generate()
         stranger_id = key_id_of(raw_public(stranger))
@@ -190,14 +141,14 @@ def test_foreign_expired_and_misaddressed_manifests_are_refused(tmp_path):
             assert bench.accepted == 0, signed
         bench.give(genuine)
         assert bench.accepted == 1
-        await bench.supervisor.close()
+        await bench.close()
 
     asyncio.run(story())
 
 
 def test_replayed_manifest_is_run_once_even_after_it_was_forgotten(tmp_path):
     async def story():
-        bench = Bench(tmp_path)
+        bench = LoneSupervisor(tmp_path)
         manifest = bench.manifest()
         signed = bench.hub.sign_manifest(manifest)
         for _ in range(50):
@@ -210,14 +161,14 @@ def test_replayed_manifest_is_run_once_even_after_it_was_forgotten(tmp_path):
         await asyncio.sleep(0.05)
         assert len(bench.sandbox.started) == 1
         assert bench.accepted == 0
-        await bench.supervisor.close()
+        await bench.close()
 
     asyncio.run(story())
 
 
 def test_commands_behind_the_cursor_are_dropped_and_a_gap_breaks_the_line_once(tmp_path):
     async def story():
-        bench = Bench(tmp_path)
+        bench = LoneSupervisor(tmp_path)
         supervisor = bench.supervisor
         supervisor.begin_stream("a")
         offers = [Offer(number=n, manifest=bench.hub.sign_manifest(bench.manifest())) for n in range(1, 7)]
@@ -238,6 +189,6 @@ def test_commands_behind_the_cursor_are_dropped_and_a_gap_breaks_the_line_once(t
         assert (bench.accepted, supervisor.cursor) == (4, 5)
         supervisor.begin_stream("b")
         assert supervisor.cursor == 0
-        await supervisor.close()
+        await bench.close()
 
     asyncio.run(story())

@@ -6,11 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+from simulation.virtual_time import VirtualLoop
 from support.agents import running_agent
 from support.fake_hub import FakeHub
+from support.lone_supervisor import LoneSupervisor, LoopClock
 
 from computepool.agent import outputs
 from computepool.agent.outputs import GlobMatcher, OutputsRefused, collect, has_nothing_to_keep, open_collected
+from computepool.agent.supervisor import REPEAT_SECONDS
+from computepool.protocol.messages import Finished, UploadGrant, UploadRequest, UploadTarget
 from computepool.protocol.receipt import EndReason
 
 PASSWD_DIGEST = hashlib.sha256(Path("/etc/passwd").read_bytes()).hexdigest()
@@ -229,3 +233,34 @@ def test_cancel_interrupts_an_upload(tmp_path):
         assert hub.receipts[attempt_id].outputs == ()
 
     story(tmp_path, tell)
+
+
+def test_request_for_places_that_nobody_answered_is_repeated_on_the_same_line(tmp_path):
+    async def tell():
+        bench = LoneSupervisor(tmp_path, LoopClock())
+        bench.listen()
+        bench.give(bench.hub.sign_manifest(bench.manifest("touch", "output/x")))
+        await asyncio.sleep(1)
+        (request,) = bench.of(UploadRequest)
+        bench.supervisor.tick()
+        await asyncio.sleep(REPEAT_SECONDS)
+        assert bench.of(UploadRequest) == [request]  # not earlier than this
+        for _ in range(2):
+            bench.supervisor.tick()
+            bench.supervisor.tick()
+            await asyncio.sleep(REPEAT_SECONDS)
+        assert bench.of(UploadRequest) == [request] * 3
+        places = (UploadTarget(path="x", urls=("/files/x/0",), part_bytes=1000),)
+        grant = UploadGrant(attempt_id=request.attempt_id, fence=request.fence, request=request.request, targets=places)
+        bench.supervisor.handle(grant)
+        bench.supervisor.handle(grant)
+        await asyncio.sleep(REPEAT_SECONDS)
+        bench.supervisor.tick()
+        await asyncio.sleep(1)
+        assert len(bench.of(UploadRequest)) == 3
+        assert bench.of(Finished)
+        await bench.close()
+
+    loop = VirtualLoop()
+    loop.run_until_complete(tell())
+    loop.close()

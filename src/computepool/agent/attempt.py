@@ -55,6 +55,8 @@ class Attempt:
     on_end_request: Callable[[EndRequest], None] | None = None
     """What can be interrupted right now: the running command, a download, an upload."""
     uploading: UploadRequest | None = None
+    asked_at: float = 0.0
+    """When it was last said, on the elapsed-time clock."""
     granted: asyncio.Future[UploadGrant] | None = None
     upload_requests: int = 0
     gone: bool = False
@@ -99,6 +101,19 @@ class Attempt:
         """Tells, in its own task, an interruption asked for here from the end of the agent itself."""
         task = asyncio.current_task()
         return self.ending is not None and (task is None or not task.cancelling())
+
+    def ask(self, request: UploadRequest, now: float) -> "asyncio.Future[UploadGrant]":
+        """The request counts as said now; the future is the answer to it."""
+        self.uploading, self.asked_at = request, now
+        self.granted = asyncio.get_running_loop().create_future()
+        return self.granted
+
+    def unanswered_since(self, now: float, seconds: float) -> UploadRequest | None:
+        """The request for places, when it was last said that long ago: to be said again."""
+        if self.uploading is None or now - self.asked_at < seconds:
+            return None
+        self.asked_at = now
+        return self.uploading
 
     def grant(self, grant: UploadGrant) -> None:
         if self.uploading is not None and grant.request == self.uploading.request:

@@ -90,12 +90,12 @@ async def _collect_and_upload(shop: Workshop, attempt: Attempt, folder: Path) ->
 
         async def ask(files: tuple[UploadFile, ...]) -> UploadGrant:
             attempt.upload_requests += 1
-            attempt.granted = asyncio.get_running_loop().create_future()
-            attempt.uploading = UploadRequest(
+            request = UploadRequest(
                 attempt_id=attempt.id, fence=attempt.manifest.fence, request=attempt.upload_requests, files=files
             )
-            shop.outgoing.put(attempt.uploading)
-            return await attempt.granted
+            granted = attempt.ask(request, shop.clock.monotonic())
+            shop.outgoing.put(request)
+            return await granted
 
         await Uploads(folder, shop.transfer, ask).put_all(collection.files)
     return collection.files, collection.left_out

@@ -306,6 +306,9 @@ class Supervisor:
                 continue
             for report in attempt.reports.pending_since(now, REPEAT_SECONDS):
                 self._shop.outgoing.put(report)
+            # A hub that failed on it answers nothing; asked twice, it grants the same places.
+            if (request := attempt.unanswered_since(now, REPEAT_SECONDS)) is not None:
+                self._shop.outgoing.put(request)
             if not attempt.gone:
                 attempt.log.rewind_if_stale()
         if self._shop.hub_time.is_known:
