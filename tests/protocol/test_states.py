@@ -41,7 +41,7 @@ ATTEMPTS = {
 ANYWHERE = "online paused draining quarantined offline banned"
 NODES = {
     **{state: " ".join(set(ANYWHERE.split()) - {state}) for state in ANYWHERE.split()},
-    "banned": "offline",
+    "banned": "",
 }
 TABLES = [(JobState, JOB_NEXT, JOBS), (AttemptState, ATTEMPT_NEXT, ATTEMPTS), (NodeState, NODE_NEXT, NODES)]
 

@@ -102,8 +102,9 @@ NODE_NEXT: Table[NodeState] = {
     N.PAUSED: frozenset({N.OFFLINE, N.ONLINE, N.DRAINING, N.QUARANTINED, N.BANNED}),
     N.DRAINING: frozenset({N.OFFLINE, N.ONLINE, N.PAUSED, N.QUARANTINED, N.BANNED}),
     N.QUARANTINED: frozenset({N.OFFLINE, N.ONLINE, N.PAUSED, N.DRAINING, N.BANNED}),
-    N.BANNED: frozenset({N.OFFLINE}),
+    N.BANNED: frozenset(),
 }
+"""A ban is for good: the machine may join again, as another node with another key."""
 
 JOB_FINAL = frozenset({J.SUCCEEDED, J.FAILED, J.CANCELED})
 ATTEMPT_ENDED = _ENDED

@@ -373,6 +373,26 @@ def test_banned_node_loses_its_work_at_once_and_hears_why(hub_url):
     play(hub_url, story)
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_ban_is_not_undone_by_a_sweep_that_found_the_node_silent(hub_url, when):
+    """The sweep looked before the ban, and writes after it."""
+
+    async def story(pool):
+        agent = await add_agent(pool)
+        agent.vanish()
+        with pool.db.held("_move_node", when) as waits:
+            await waits.wait()
+            await pool.call("POST", f"nodes/{agent.node_id}/ban")
+        await pool.settle(60)
+        assert pool.rows(Node)[0].state == "banned"
+        answer = await agent.try_to_connect()
+        assert isinstance(answer, Goodbye)
+        assert (answer.code, answer.retry) == ("unknown_node", False)
+        assert len(pool.engine.scheduler.fleet) == 0
+
+    play(hub_url, story)
+
+
 def test_lease_that_was_being_made_for_a_banned_node_is_taken_from_it(sqlite_hub):
     async def story(pool):
         job_id = await pool.submit()
