@@ -13,7 +13,7 @@ from support.scripted_agent import add_agent
 
 from computepool.hub.core.errors import Forbidden, Invalid
 from computepool.hub.gateway.pipe import PipeClosed
-from computepool.hub.gateway.polls import IDLE_SECONDS, SESSIONS_PER_NODE, PollPipe
+from computepool.hub.gateway.polls import IDLE_SECONDS, INBOX_LIMIT, SESSIONS_PER_NODE, PollPipe
 from computepool.protocol.messages import (
     LINK_PROOF,
     POLL,
@@ -156,6 +156,26 @@ def test_agent_that_counts_otherwise_begins_anew(lie):
         poller = Poller(pipe.exchange)
         reply = await pipe.exchange(poller.request().model_copy(update=lie))
         assert reply.closed
+
+    asyncio.run(story())
+
+
+def test_link_that_ends_in_the_middle_of_a_large_batch_answers_all_the_same():
+    """Nobody takes messages from its inbox any more, and there are more of them than it has room for."""
+
+    async def story():
+        pipe = PollPipe("node_1", b"")
+        poller = Poller(pipe.exchange)
+        request = poller.request().model_copy(update={"messages": ("words",) * 3 * INBOX_LIMIT})
+        sending = asyncio.create_task(pipe.exchange(request))
+        await asyncio.sleep(0)
+        await pipe.close()
+        async with asyncio.timeout(5):
+            assert (await sending).closed
+            assert (await pipe.exchange(poller.request())).closed  # and the next one finds no lock in its way
+            with pytest.raises(PipeClosed):
+                while True:
+                    await pipe.receive()
 
     asyncio.run(story())
 

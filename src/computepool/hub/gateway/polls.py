@@ -33,7 +33,8 @@ class PollPipe:
         self.sign_key = sign_key
         """Kept, so that a poll, and the heartbeat in it, touches no database."""
         self.polled_at = 0.0
-        self._inbox: asyncio.Queue[str | None] = asyncio.Queue(INBOX_LIMIT)
+        self._inbox: asyncio.Queue[str | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(INBOX_LIMIT)
         self._accepted = 0
         self._outbox: deque[str] = deque()
         self._confirmed = 0
@@ -46,6 +47,7 @@ class PollPipe:
         message = await self._inbox.get()
         if message is None:
             raise PipeClosed
+        self._room.release()
         return message
 
     async def send(self, raw: bytes) -> None:
@@ -58,9 +60,8 @@ class PollPipe:
         if not self._closed:
             self._closed = True
             self._news.set()
-            while self._inbox.full():
-                self._inbox.get_nowait()
             self._inbox.put_nowait(None)
+            self._room.release()  # whoever waits for room finds that there is no more need
 
     async def exchange(self, request: PollRequest) -> PollReply:
         """Take what is new of the agent's messages; wait, if it likes, until there is something for it."""
@@ -69,7 +70,10 @@ class PollPipe:
                 await self.close()  # it counts from a session that we do not know
             fresh = request.messages[self._accepted - request.start :] if not self._closed else ()
             for message in fresh:
-                await self._inbox.put(message)
+                await self._room.acquire()
+                if self._closed:
+                    break  # nobody reads them any more, so there would never be room for the rest
+                self._inbox.put_nowait(message)
                 self._accepted += 1
         while self._confirmed < request.received and self._outbox:
             self._outbox.popleft()
