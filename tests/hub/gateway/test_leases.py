@@ -408,6 +408,28 @@ def test_lease_that_was_being_made_for_a_banned_node_is_taken_from_it(sqlite_hub
     play(sqlite_hub, story)
 
 
+def test_work_of_a_banned_node_is_not_stuck_when_the_database_failed_at_that_moment(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        real = pool.db.run
+
+        async def failing(fn, *args, **kwargs):
+            if fn.__name__ == "end_attempt":
+                raise OSError("the disk is full")
+            return await real(fn, *args, **kwargs)
+
+        pool.db.run = failing
+        assert (await pool.call("POST", f"nodes/{agent.node_id}/ban")).json()["state"] == "banned"
+        await pool.settle(12)
+        assert pool.attempt(work.id).state == "running"
+        pool.db.run = real
+        await pool.settle(12)
+        assert (pool.attempt(work.id).state, pool.attempt(work.id).reason) == ("lost", "node_banned")
+        assert pool.slice_of(work).state == "queued"
+
+    play(sqlite_hub, story)
+
+
 def test_work_of_a_banned_node_is_not_stuck_when_the_hub_died_in_between(hub_url):
     """The ban is committed, and then the hub is gone before it could take anything from the node."""
 

@@ -85,7 +85,8 @@ class LeaseKeeper:
     async def lose_all(self, node: FleetNode) -> None:
         """The node left the pool: nothing it holds will be taken from it any more."""
         for held in list(node.attempts.values()):
-            await self._give_up(node, held.attempt_id, held.fence, _BANNED)
+            if not await self._give_up(node, held.attempt_id, held.fence, _BANNED):
+                self._scheduler.orphans.append((node, held.attempt_id, held.fence))  # no sweep sees this node again
 
     async def lose(self, node: FleetNode, attempt_id: str, fence: int, ended: Ending) -> Ended | None:
         """Nobody will finish this attempt any more: its slice waits for another node."""
