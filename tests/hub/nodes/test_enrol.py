@@ -1,12 +1,18 @@
 """How a machine becomes a node: a good token, and a key of its own that it really holds."""
 
+import asyncio
 import json
 
+import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from support.engine import ALICE, BOB, play
+from support.agents import CAPACITY
+from support.engine import ALICE, BOB, play, play_with_threads
 from support.scripted_agent import ScriptedAgent, add_agent, enrol_request
 
+from computepool.agent.enrol import JoinFailed, join
+from computepool.agent.home import AgentHome
+from computepool.hub.app import create_app
 from computepool.hub.nodes.tables import JoinToken, Node
 from computepool.protocol.messages import Goodbye, Offer
 
@@ -118,6 +124,77 @@ def test_nonsense_about_a_machine_is_refused(postgres_hub, forged):
         assert pool.rows(Node) == []
 
     play(postgres_hub, story)
+
+
+class LostReply(httpx.BaseTransport):
+    """To the hub's app and back, but its first answer never arrives."""
+
+    def __init__(self, app, loop):
+        self._app, self._loop, self.answers = httpx.ASGITransport(app), loop, []
+
+    def handle_request(self, request):
+        sent = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+        self.answers.append(asyncio.run_coroutine_threadsafe(self._ask(sent), self._loop).result(30))
+        if len(self.answers) == 1:
+            raise httpx.ReadError("the connection broke")
+        return httpx.Response(self.answers[-1].status_code, content=self.answers[-1].content)
+
+    async def _ask(self, request):
+        answer = await self._app.handle_async_request(request)
+        await answer.aread()
+        return answer
+
+
+def test_machine_whose_enrolment_was_answered_into_the_void_joins_with_the_same_line(hub_url, tmp_path):
+    async def story(pool):
+        home, text = AgentHome(tmp_path / "agent"), await token(pool)
+        transport = LostReply(create_app(pool.engine), asyncio.get_running_loop())
+
+        def try_to_join():
+            with httpx.Client(transport=transport) as client:
+                return join(home, "http://hub.test", text, capacity=CAPACITY, agent_version="1", client=client)
+
+        with pytest.raises(JoinFailed, match="cannot be reached"):
+            await asyncio.to_thread(try_to_join)
+        (row,) = pool.rows(Node)  # the hub has done it
+        record = await asyncio.to_thread(try_to_join)
+        assert record.node_id == row.id
+        assert transport.answers[0].json() == transport.answers[1].json()
+        assert len(pool.rows(Node)) == 1
+        assert pool.rows(JoinToken)[0].uses_left == 0
+
+    play_with_threads(hub_url, story)
+
+
+def test_repeated_enrolment_spends_no_second_use_and_ends_with_the_token(sqlite_hub):
+    async def story(pool):
+        key, text = Ed25519PrivateKey.generate(), await token(pool, uses=3, expires_in_seconds=60)
+        await pool.settle(1)
+        request = enrol_request(key, text).model_dump(mode="json")
+        first, again = [await pool.call("POST", "nodes/enroll", request, user=None) for _ in range(2)]
+        assert (first.status_code, again.status_code) == (201, 201)
+        assert first.json() == again.json()
+        assert pool.rows(JoinToken)[0].uses_left == 2
+        await pool.settle(60)
+        late = await pool.call("POST", "nodes/enroll", request, user=None)
+        assert late.json()["error"]["code"] == "bad_join_token"
+
+    play(sqlite_hub, story)
+
+
+def test_enrolment_is_not_repeated_for_another_owner_nor_after_a_ban(sqlite_hub):
+    async def story(pool):
+        key, mine, theirs = Ed25519PrivateKey.generate(), await token(pool), await token(pool, BOB)
+        await pool.settle(1)
+        request = enrol_request(key, mine).model_dump(mode="json")
+        node_id = (await pool.call("POST", "nodes/enroll", request, user=None)).json()["node_id"]
+        stranger = await enrol(pool, theirs, key)
+        assert stranger.json()["error"]["code"] == "key_taken"
+        await pool.call("POST", f"nodes/{node_id}/ban")
+        banned = await pool.call("POST", "nodes/enroll", request, user=None)
+        assert banned.json()["error"]["code"] == "bad_join_token"
+
+    play(sqlite_hub, story)
 
 
 def test_key_that_belongs_to_a_node_cannot_enrol_again(sqlite_hub):

@@ -135,7 +135,10 @@ def router(
 
     @routes.post("/nodes/enroll", visible="public", status_code=201)
     async def enroll(body: EnrolRequest) -> EnrolReply:
-        """A machine becomes a node. Proven by a join token, and a signature with the key that it brings."""
+        """A machine becomes a node. Proven by a join token, and a signature with the key that it brings.
+
+        May be repeated with the same token and key while the token has not expired: a lost answer costs nothing.
+        """
         node = await context.db.run(service.enrol, context.new_id("node"), body, context.now())
         await _tell(changed, await context.db.read(_with_replaced, node))
         return EnrolReply(node_id=node.id, name=node.name, hub_id=context.hub_id, keys=keyring.public)

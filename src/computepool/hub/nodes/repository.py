@@ -35,6 +35,14 @@ def take_join_token(session: Session, token_hash: str, now: datetime) -> JoinTok
     )
 
 
+def give_back_join_token(session: Session, token_id: str) -> None:
+    session.execute(update(JoinToken).where(JoinToken.id == token_id).values(uses_left=JoinToken.uses_left + 1))
+
+
+def find_join_token(session: Session, token_hash: str) -> JoinToken | None:
+    return session.scalar(select(JoinToken).where(JoinToken.hash == token_hash))
+
+
 def list_nodes(session: Session, visible: ColumnElement[bool], after: str | None, limit: int) -> Sequence[Node]:
     query = select(Node).where(visible).order_by(Node.id.desc()).limit(limit)
     if after is not None:

@@ -54,12 +54,21 @@ def create_join_token(
 
 
 def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) -> Node:
-    """A machine with a good token and a key of its own becomes a node of the token's owner."""
+    """A machine with a good token and a key of its own becomes a node of the token's owner.
+
+    Asked again with the same token and key, because the answer was lost: the node that it is already.
+    """
     _check_proof(request)
-    token = repository.take_join_token(session, hash_token(request.token), now)
+    token_hash = hash_token(request.token)
+    token = repository.take_join_token(session, token_hash, now)
+    known = repository.find_node_by_key(session, request.sign_key)
+    if known is not None and _is_repeated(known, request, repository.find_join_token(session, token_hash), now):
+        if token is not None:
+            repository.give_back_join_token(session, token.id)
+        return known
     if token is None:
         raise BadJoinToken
-    if repository.find_node_by_key(session, request.sign_key) is not None:
+    if known is not None:
         raise KeyTaken
     if request.replace is not None:
         earlier = session.get(Node, request.replace)
@@ -85,6 +94,22 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
     session.add(node)
     record(session, "node.enrolled", node.id, now, actor=token.owner_id, topics=(f"owner/{token.owner_id}",))
     return node
+
+
+def _is_repeated(node: Node, request: EnrolRequest, token: JoinToken | None, now: datetime) -> bool:
+    """Whether this machine enrolled with this token before, which may be used up by that very enrolment.
+
+    That it is the machine, its signature shows. Which token a node came with is not kept: one of its owner's that was
+    good at the time and still is will do, since nothing is given away but what the machine was told already.
+    """
+    return (
+        token is not None
+        and token.owner_id == node.owner_id
+        and token.created_at < node.created_at
+        and now < token.expires_at
+        and node.seal_key == request.seal_key
+        and node.state != NodeState.BANNED
+    )
 
 
 def change_state(session: Session, node: Node, target: NodeState, now: datetime, *, actor: str = HUB_ACTOR) -> None:
