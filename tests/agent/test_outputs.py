@@ -3,19 +3,30 @@
 import asyncio
 import hashlib
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from simulation.virtual_time import VirtualLoop
 from support.agents import running_agent
 from support.fake_hub import FakeHub
 from support.lone_supervisor import LoneSupervisor, LoopClock
 
-from computepool.agent import outputs
+from computepool.agent import finishing, outputs
 from computepool.agent.outputs import GlobMatcher, OutputsRefused, collect, has_nothing_to_keep, open_collected
 from computepool.agent.supervisor import REPEAT_SECONDS
-from computepool.protocol.messages import Finished, UploadGrant, UploadRequest, UploadTarget
-from computepool.protocol.receipt import EndReason
+from computepool.protocol.messages import (
+    MESSAGE_LIMIT_BYTES,
+    Finished,
+    PollRequest,
+    UploadGrant,
+    UploadRequest,
+    UploadTarget,
+)
+from computepool.protocol.receipt import RECEIPT, EndReason, Receipt, Usage
+from computepool.protocol.signing import sign
+from computepool.protocol.states import IsolationLevel
 
 PASSWD_DIGEST = hashlib.sha256(Path("/etc/passwd").read_bytes()).hexdigest()
 
@@ -129,6 +140,49 @@ def test_too_many_too_deep_and_unspeakable_names_are_the_renters_to_mend(job, mo
     write(job / "output" / "/".join(["d"] * 70) / "x")
     with pytest.raises(OutputsRefused, match="deep"):
         collect(job, ())
+
+
+def write_named(folder, count, filling):
+    for number in range(count):
+        (folder / f"{number:05d}{filling}").touch()
+
+
+@pytest.mark.parametrize("filling", ['"' * 235, "\\" * 235, "\x01" * 235], ids=["quotes", "backslashes", "control"])
+def test_names_that_no_message_can_hold_are_the_renters_to_mend(job, filling):
+    """They grow each time that JSON is put into JSON: in the receipt, in the report, in a polled line's request."""
+    write_named(job / "output", 3000, filling)
+    with pytest.raises(OutputsRefused, match="names"):
+        collect(job, ())
+
+
+@pytest.mark.parametrize(("count", "filling"), [(5000, "n" * 240), (1400, '"' * 235), (1800, "\x01" * 100)])
+def test_everything_that_is_collected_fits_into_one_report(job, count, filling):
+    write_named(job / "output", count, filling)
+    files = collect(job, ()).files
+    assert len(files) == count
+    receipt = Receipt(
+        node_id="n" * 80,
+        job_id="j" * 80,
+        attempt_id="a" * 80,
+        fence=2**60,
+        spec_digest="sha256:" + "0" * 64,
+        manifest_digest="sha256:" + "0" * 64,
+        isolation=IsolationLevel.BUBBLEWRAP,
+        exit_code=0,
+        reason=EndReason.EXITED,
+        detail='"' * 500,
+        log_bytes=10**9,
+        log_digest="sha256:" + "0" * 64,
+        outputs=tuple(file.ref for file in files),
+        usage=Usage(running_seconds=1.0),
+        started_at=None,
+        finished_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    signed = sign(Ed25519PrivateKey.generate(), "key", RECEIPT, receipt.to_bytes())
+    finished = Finished(attempt_id="a", fence=1, sequence=1, receipt=signed)
+    message = finished.to_bytes().decode()
+    polled = PollRequest(node_id="n", session="s" * 32, start=0, messages=(message,), received=0, wait_seconds=0)
+    assert len(polled.to_bytes()) < MESSAGE_LIMIT_BYTES
 
 
 def test_name_that_is_not_text_is_refused(job):
@@ -259,6 +313,41 @@ def test_request_for_places_that_nobody_answered_is_repeated_on_the_same_line(tm
         await asyncio.sleep(1)
         assert len(bench.of(UploadRequest)) == 3
         assert bench.of(Finished)
+        await bench.close()
+
+    loop = VirtualLoop()
+    loop.run_until_complete(tell())
+    loop.close()
+
+
+def test_report_that_no_line_can_carry_is_replaced_by_one_that_says_so(tmp_path, monkeypatch):
+    """Else it would break the line, and every line after it, for a day."""
+    monkeypatch.setattr(finishing, "FINISHED_LIMIT_BYTES", 3000)
+
+    async def receipt_of(bench, *argv):
+        bench.sent.clear()
+        bench.give(bench.hub.sign_manifest(bench.manifest(*argv)))
+        await asyncio.sleep(1)
+        (request,) = bench.of(UploadRequest)
+        places = tuple(UploadTarget(path=file.path, urls=(), part_bytes=1000) for file in request.files)
+        bench.supervisor.handle(
+            UploadGrant(attempt_id=request.attempt_id, fence=request.fence, request=request.request, targets=places)
+        )
+        await asyncio.sleep(1)
+        (finished,) = bench.of(Finished)
+        return Receipt.model_validate_json(finished.receipt.body)
+
+    async def tell():
+        bench = LoneSupervisor(tmp_path, LoopClock())
+        bench.listen()
+        fits = await receipt_of(bench, "touch", "output/x")
+        assert (fits.reason, len(fits.outputs)) == (EndReason.EXITED, 1)
+        lost = await receipt_of(bench, "touch", "output/" + '"' * 240)
+        assert (lost.reason, lost.exit_code, lost.outputs) == (EndReason.OUTPUTS, 0, ())
+        assert "pack them" in lost.detail
+        failed = await receipt_of(bench, "touch", "output/" + '"' * 240, ";", "exit", "3")
+        assert (failed.reason, failed.exit_code, failed.outputs) == (EndReason.EXITED, 3, ())
+        assert "pack them" in failed.detail
         await bench.close()
 
     loop = VirtualLoop()

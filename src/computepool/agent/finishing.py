@@ -8,16 +8,19 @@ from pathlib import Path
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.disk import is_disk_trouble
 from computepool.agent.journal import Ended
+from computepool.agent.link.base import carried_bytes
 from computepool.agent.outputs import Collected, OutputsRefused, collect, has_nothing_to_keep
 from computepool.agent.uploads import UploadFailed, Uploads
 from computepool.agent.workshop import Workshop
-from computepool.protocol.messages import Finished, UploadFile, UploadGrant, UploadRequest
+from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, Finished, UploadFile, UploadGrant, UploadRequest
 from computepool.protocol.receipt import RECEIPT, EndReason, Receipt, Usage
 from computepool.protocol.states import AttemptState
 
 log = logging.getLogger(__name__)
 
 DETAIL_LIMIT_CHARS = 500
+FINISHED_LIMIT_BYTES = MESSAGE_LIMIT_BYTES - 4096
+"""The rest is for what a polled line's request says beside its message."""
 _KEPT_AFTER = frozenset({EndReason.EXITED, EndReason.MEMORY, EndReason.RUNTIME})
 """Ends after which what the job had written so far is still worth keeping."""
 
@@ -31,19 +34,27 @@ async def finish(shop: Workshop, attempt: Attempt, ended: Ended) -> None:
     await attempt.log.delivered()
     if attempt.ending is not None and attempt.ending.mode is not EndMode.FINISH:
         return
-    receipt = _receipt(shop, attempt, ended, files)
-    finished = Finished(
-        attempt_id=attempt.id,
-        fence=attempt.manifest.fence,
-        sequence=attempt.reports.next_sequence(),
-        receipt=shop.identity.sign(RECEIPT, receipt.to_bytes()),
-    )
+    finished = _finished(shop, attempt, ended, files)
+    if files and carried_bytes(finished.to_bytes().decode()) > FINISHED_LIMIT_BYTES:
+        # No line could carry it: each would break, for a day, and with it every other attempt's report.
+        ended = _outputs_lost(ended, EndReason.OUTPUTS, "their list does not fit into one message: pack them")
+        finished = _finished(shop, attempt, ended, ())
     attempt.over_at = shop.clock.monotonic()
     attempt.reports.add(finished, attempt.over_at)
     shop.outgoing.put(finished)
     log.info(
         "attempt.finished",
-        extra={"attempt_id": attempt.id, "reason": receipt.reason.value, "exit_code": receipt.exit_code},
+        extra={"attempt_id": attempt.id, "reason": ended.reason.value, "exit_code": ended.exit_code},
+    )
+
+
+def _finished(shop: Workshop, attempt: Attempt, ended: Ended, files: tuple[Collected, ...]) -> Finished:
+    receipt = _receipt(shop, attempt, ended, files)
+    return Finished(
+        attempt_id=attempt.id,
+        fence=attempt.manifest.fence,
+        sequence=attempt.reports.next_sequence(),
+        receipt=shop.identity.sign(RECEIPT, receipt.to_bytes()),
     )
 
 

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import fnmatch
 import hashlib
+import json
 import os
 import re
 import stat
@@ -25,13 +26,15 @@ MAX_ENTRIES = 1_000_000
 """Names that are looked at, kept or not."""
 MAX_DEPTH = 64
 MAX_PATH_BYTES = 1024
-MAX_REFERENCE_BYTES = 2 * 1024 * 1024
-"""Of all names and digests together: they travel in one receipt."""
+MAX_REFERENCE_BYTES = 3 * 1024 * 1024
+"""Of all names and digests together, as they travel: all in one receipt, which is one message."""
 _PIECE_BYTES = 1024 * 1024
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NO_FOLDER = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
-_REFERENCE_OVERHEAD_BYTES = 130
+_REFERENCE_OVERHEAD_BYTES = 180
+_JSON_IN_JSON = 3
+"""A name is written into a receipt, that into a report, and that into the request of a polled line."""
 
 
 class OutputsRefused(Exception):
@@ -210,9 +213,17 @@ class _Walk:
         if size > MAX_PATH_BYTES:
             raise OutputsRefused(f"the path of an output is longer than {MAX_PATH_BYTES} bytes: {relative[:80]!r}…")
         self._files += 1
-        self._reference_bytes += size + _REFERENCE_OVERHEAD_BYTES
-        if self._files > MAX_FILES or self._reference_bytes > MAX_REFERENCE_BYTES:
+        self._reference_bytes += _travelling_bytes(relative) + _REFERENCE_OVERHEAD_BYTES
+        if self._files > MAX_FILES:
             raise OutputsRefused(f"more than {MAX_FILES} outputs: pack them into one archive")
+        if self._reference_bytes > MAX_REFERENCE_BYTES:
+            raise OutputsRefused("the names of the outputs are too long for one message: pack them into one archive")
+
+
+def _travelling_bytes(name: str) -> int:
+    for _ in range(_JSON_IN_JSON):
+        name = json.dumps(name, ensure_ascii=False)[1:-1]
+    return len(name.encode())
 
 
 def _hashed(root: int, place: str, path: str) -> Collected:

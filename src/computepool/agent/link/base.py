@@ -1,5 +1,6 @@
 """One line to the hub: messages in, messages out, in order, until it closes."""
 
+import json
 from typing import Protocol
 
 
@@ -32,3 +33,8 @@ class Link(Protocol):
     async def close(self) -> None:
         """End the line. Never raises; a second call does nothing."""
         ...
+
+
+def carried_bytes(message: str) -> int:
+    """What a message takes on a line at most: a polled one carries it as a string in another JSON."""
+    return len(json.dumps(message, ensure_ascii=False).encode())

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from pydantic import ValidationError
 
 from computepool.agent.home import Identity
-from computepool.agent.link.base import LinkClosed
+from computepool.agent.link.base import LinkClosed, carried_bytes
 from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, POLL, POLL_SIGNATURE_HEADER, PollReply, PollRequest
 from computepool.protocol.timing import POLL_IDLE_SECONDS
 
@@ -120,7 +120,7 @@ class PollLink:
         batch: list[str] = []
         size = 0
         for message in self._outbox:
-            size += len(message)
+            size += carried_bytes(message)
             if batch and size > PUSH_LIMIT_BYTES:
                 break
             batch.append(message)
