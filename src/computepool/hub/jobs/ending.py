@@ -153,6 +153,7 @@ def _take_back(session: Session, view: AttemptView, target: AttemptState, now: d
         raise StaleLease(view.attempt_id, view.fence, AttemptState.RUNNING)
     repository.move_attempt(session, view.attempt_id, view.fence, target, now, {**blank, "detail": None})
     repository.move_job(session, view.job_id, JobState.RUNNING, now)
+    money.hold_for_leases(session, [view.attempt_id])  # the first hold was settled when it was lost
     record(session, "attempt.taken_back", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
     found = repository.find_attempt(session, view.attempt_id)
     if found is None:

@@ -14,7 +14,8 @@ def reserve_for_submit(session: Session, job_id: str, owner_id: str) -> None:
 
 
 def hold_for_leases(session: Session, attempt_ids: Sequence[str]) -> None:
-    """Hold what each attempt may cost, at the price that its lease locks."""
+    """Hold what each attempt may cost, at the price that its lease locks. Again for one that was lost, and so settled,
+    and is taken back."""
 
 
 def settle(session: Session, attempt_id: str, verdict: Verdict) -> None:
