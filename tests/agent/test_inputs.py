@@ -1,9 +1,11 @@
 """Inputs: downloaded once, resumed where they broke off, checked, unpacked; and every way they can be wrong."""
 
 import asyncio
+import hashlib
 import io
 import os
 import tarfile
+from pathlib import Path
 
 from support.agents import running_agent
 from support.fake_hub import FakeHub
@@ -142,6 +144,64 @@ def test_two_attempts_that_want_the_same_bundle_download_it_once(tmp_path):
         assert len(hub.ranges) == 1
 
     story(tmp_path, tell)
+
+
+class SlowTransfer:
+    """Sends half, waits until it may go on, sends the rest; notes who was under way at the same time."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.go_on = asyncio.Event()
+        self.begun = self.under_way = self.most_at_once = 0
+
+    async def download(self, url, *, offset, sink):
+        self.begun += 1
+        self.under_way += 1
+        self.most_at_once = max(self.most_at_once, self.under_way)
+        half = len(self.data) // 2
+        try:
+            sink.begin(0)
+            sink.write(self.data[:half])
+            await self.go_on.wait()
+            sink.write(self.data[half:])
+        finally:
+            self.under_way -= 1
+
+    async def upload(self, url, file, *, offset, size_bytes, headers):
+        raise AssertionError("nothing is uploaded here")
+
+
+def test_canceled_download_lets_the_next_one_begin_but_never_two(tmp_path):
+    async def run():
+        data = os.urandom(10_000)
+        digest = hashlib.sha256(data).hexdigest()
+        transfer = SlowTransfer(data)
+        cache = InputCache(tmp_path, transfer, offload_to_threads)
+        bundle = BundleRef(digest=f"sha256:{digest}", size_bytes=len(data))
+
+        async def begin():
+            task = asyncio.ensure_future(cache.get(bundle, ("/files/x",)))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            return task
+
+        first = await begin()
+        second = await begin()
+        first.cancel()
+        # In the very moment in which the first lets go, before the second was woken.
+        first.add_done_callback(lambda _: late.append(asyncio.ensure_future(cache.get(bundle, ("/files/x",)))))
+        late: list[asyncio.Task[Path]] = []
+        await asyncio.gather(first, return_exceptions=True)
+        await asyncio.sleep(0.01)
+        transfer.go_on.set()
+        paths = await asyncio.gather(second, *late)
+        assert first.cancelled()
+        assert len(late) == 1
+        assert (transfer.begun, transfer.most_at_once) == (2, 1)
+        assert {path.read_bytes() for path in paths} == {data}
+        assert [path.name for path in tmp_path.iterdir()] == [digest]
+
+    asyncio.run(run())
 
 
 def test_cache_forgets_what_was_used_longest_ago(tmp_path):

@@ -3,8 +3,11 @@
 import asyncio
 import contextlib
 import hashlib
+import itertools
 import logging
 import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,6 +26,12 @@ class InputFailed(Exception):
     """An input could not be had on this node, or is not what its digest says."""
 
 
+@dataclass(eq=False)
+class _Turn:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    wanted_by: int = 0
+
+
 class InputCache:
     def __init__(
         self, folder: Path, transfer: Transfer, offload: Offload, *, limit_bytes: int = CACHE_LIMIT_BYTES
@@ -31,7 +40,8 @@ class InputCache:
         self._transfer = transfer
         self._offload = offload
         self._limit_bytes = limit_bytes
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._turns: dict[str, _Turn] = {}
+        self._numbers = itertools.count()
 
     async def get(self, bundle: BundleRef, urls: tuple[str, ...]) -> Path:
         """The file with these bytes. Two attempts that want it at once download it once."""
@@ -39,16 +49,24 @@ class InputCache:
         if kind != "sha256" or len(name) != 64 or not name.isalnum():
             raise InputFailed(f"{bundle.digest!r} is not a SHA-256 digest")
         path = self._folder / name
-        lock = self._locks.setdefault(name, asyncio.Lock())
-        try:
-            async with lock:
-                if not _is_whole(path, bundle.size_bytes):
-                    await self._download(path, bundle, urls)
-                    await self._offload(self._prune, path)
-        finally:
-            if not lock.locked():
-                self._locks.pop(name, None)
+        async with self._turn(name):
+            if not _is_whole(path, bundle.size_bytes):
+                await self._download(path, bundle, urls)
+                await self._offload(self._prune, path)
         return path
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, name: str) -> AsyncIterator[None]:
+        """One at a time. The lock stays while anybody waits for it: one that is just let go looks free to others."""
+        turn = self._turns.setdefault(name, _Turn())
+        turn.wanted_by += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.wanted_by -= 1
+            if not turn.wanted_by:
+                del self._turns[name]
 
     def clear_partial(self) -> None:
         for path in self._folder.glob("*.part"):
@@ -57,7 +75,7 @@ class InputCache:
     async def _download(self, path: Path, bundle: BundleRef, urls: tuple[str, ...]) -> None:
         if not urls:
             raise InputFailed(f"the hub named no place to get {bundle.digest} from")
-        partial = path.with_suffix(".part")
+        partial = path.with_name(f"{path.name}.{next(self._numbers)}.part")
         try:
             with partial.open("wb") as file:
                 parts = _Parts(file, bundle.size_bytes)
