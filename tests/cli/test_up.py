@@ -97,6 +97,7 @@ def test_panel_tells_address_sign_in_and_join_line(pool):
     url = running.wait_for(r"web\s+(http://127\.0\.0\.1:\d+)")
     assert f"sign in  {url}/" in running.shown
     assert re.search(rf"join\s+computepool join {url} --token \S+", running.shown)
+    assert "(one machine, within an hour; the next: computepool node join-token)" in running.shown
 
 
 def test_cli_of_the_same_home_is_signed_in_and_runs_a_job(pool):
@@ -221,6 +222,9 @@ def test_hub_alone_has_no_agent(tmp_path):
         assert joined.returncode == 0, joined.stderr
         (found,) = json.loads(call(home, "nodes", "--json").stdout)["items"]
         assert (found["name"], found["tags"]) == ("second", ["lab"])
+        third = call(tmp_path / "third", *join, "--enrol-only", "--name", "third")
+        assert third.returncode != 0
+        assert "computepool node join-token" in third.stderr
 
 
 def test_light_install_says_what_a_hub_needs(tmp_path):

@@ -221,7 +221,7 @@ def backup(file: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @home_option
 def restore(file: Path) -> None:
-    """Restore a hub from FILE into an empty home and database. Orders from before the restore are void."""
+    """Restore a hub from FILE into an empty home and database. Orders given after the backup was made are void."""
     commands, settings = hub_commands(), hub_settings()
     with database_trouble():
         made = commands.restore(settings, file, _passphrase(confirm=False))

@@ -235,6 +235,7 @@ class Up:
         click.echo(f"  sign in  {self.url}{prepared.sign_in_path}  (once)")
         click.echo("  CLI      signed in: computepool run -- python3 -c 'print(6*7)'")
         click.echo(f"  join     computepool join {outside} --token {prepared.join_token}")
+        click.secho("           (one machine, within an hour; the next: computepool node join-token)", dim=True)
         if not reachable:
             click.secho("           (other machines reach this pool when it is started with --host 0.0.0.0)", dim=True)
         click.echo(f"  home     {self.home}")

@@ -60,8 +60,7 @@ log = structlog.get_logger()
 SHUTDOWN_SECONDS = 5
 BACKLOG = 2048
 OWN_TOKEN_LIFETIME = timedelta(minutes=10)
-PRINTED_TOKEN_LIFETIME = timedelta(days=1)
-PRINTED_TOKEN_USES = 20
+PRINTED_TOKEN_LIFETIME = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Prepared:
     own_join_token: str
     """For the machine that the hub runs on."""
     join_token: str
-    """For the line that is printed for other machines."""
+    """For the line that is printed for another machine: good once, for an hour."""
 
 
 def migrate(settings: Settings) -> str:
@@ -108,7 +107,7 @@ async def prepare(settings: Settings, saved_token: str | None) -> Prepared:
         await load_directory(context, engine.directory)
         local = await sign_in_this_machine(context, engine.directory, saved_token)
         own = await _new_join_token(engine, local.user_id, 1, OWN_TOKEN_LIFETIME)
-        others = await _new_join_token(engine, local.user_id, PRINTED_TOKEN_USES, PRINTED_TOKEN_LIFETIME)
+        others = await _new_join_token(engine, local.user_id, 1, PRINTED_TOKEN_LIFETIME)
         return Prepared(
             admin_id=local.user_id,
             cli_token=local.token,
