@@ -34,6 +34,8 @@ LOG_CHUNK_LIMIT_BYTES = 256 * 1024
 LOG_LIMIT_BYTES = 1_000_000_000
 """Of one attempt. An agent keeps the head and the tail of a longer one, and a line that says what is missing."""
 MESSAGE_LIMIT_BYTES = 4 * 1024 * 1024
+HOLDING_LIMIT = 5_000
+"""Attempts that a node may have at once. The hub gives no node so many."""
 UPLOAD_PART_BYTES = 32 * 1024 * 1024
 """What is uploaded travels in parts of this size; the last may be shorter."""
 
@@ -71,7 +73,7 @@ class Proof(Wire):
     signature: str
     """Over `link_challenge(...)`, with the node's key."""
     capacity: Capacity
-    holding: tuple[Holding, ...] = ()
+    holding: tuple[Holding, ...] = Field(default=(), max_length=HOLDING_LIMIT)
     stream_id: str | None = None
     cursor: int = 0
     state: Literal["online", "paused", "draining"] = "online"
@@ -82,7 +84,7 @@ class Heartbeat(Wire):
 
     type: Literal["heartbeat"] = "heartbeat"
     cursor: int = 0
-    holding: tuple[AttemptRef, ...] = ()
+    holding: tuple[AttemptRef, ...] = Field(default=(), max_length=HOLDING_LIMIT)
     state: Literal["online", "paused", "draining"] = "online"
 
 

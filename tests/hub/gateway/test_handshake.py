@@ -13,17 +13,20 @@ from computepool.hub.core.keyring import announce_next_key
 from computepool.hub.core.tables import AuditRow, OutboxRow
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.messages import (
+    HOLDING_LIMIT,
     PROTOCOL_VERSION,
     Goodbye,
     Heartbeat,
     Hello,
+    Holding,
     KeyAnnouncement,
     Offer,
     Proof,
+    Stop,
     Welcome,
     parse_from_hub,
 )
-from computepool.protocol.states import NodeState
+from computepool.protocol.states import AttemptState, NodeState
 
 
 def test_welcome_tells_stream_time_and_the_constants_of_leases(hub_url):
@@ -361,3 +364,46 @@ def test_session_of_the_database_is_not_kept_by_a_link(hub_url):
             assert session.get(Node, "nobody") is None
 
     play(hub_url, story)
+
+
+# ── agents that hold more than there is ──────────────────────────────────────────────────────────────────────────────
+
+
+def strange(count):
+    return tuple(Holding(attempt_id=f"attempt_{i}", fence=1, state=AttemptState.RUNNING) for i in range(count))
+
+
+def test_thousands_of_strange_attempts_are_looked_up_together(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.submit()
+        work = await agent.take_offer()
+        await agent.update(work, "running")
+        await agent.disconnect()
+        await pool.settle(150)
+        assert pool.attempt(work.id).state == "lost"
+        before = pool.db.statements
+        await agent.connect(holding=(*strange(HOLDING_LIMIT - 1), *agent.holding))
+        await pool.settle()
+        assert pool.db.statements - before < 40
+        assert pool.attempt(work.id).state == "running"  # and what may be taken back is found among them
+        stopped = [command.attempt_id for command in agent.commands if isinstance(command, Stop)]
+        assert stopped == [one.attempt_id for one in strange(HOLDING_LIMIT - 1)]
+
+    play(hub_url, story)
+
+
+def test_agent_that_claims_more_than_a_node_may_hold_is_sent_away(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        answer = await agent.try_to_connect(proof={"holding": strange(HOLDING_LIMIT + 1)})
+        assert isinstance(answer, Goodbye)
+        assert answer.code == "malformed"
+        await agent.connect()
+        pipe = agent.pipe
+        beat = Heartbeat().model_copy(update={"holding": strange(HOLDING_LIMIT + 1)})
+        await agent.send(beat)
+        assert (await agent.expect(Goodbye)).code == "malformed"
+        assert pipe.closed
+
+    play(sqlite_hub, story)

@@ -1,6 +1,7 @@
 """A switch of links neither drops nor repeats a command (promise 15)."""
 
 import random
+import time
 
 import pytest
 from hypothesis import given
@@ -90,6 +91,19 @@ def test_same_attempt_is_told_to_stop_once():
     line.seen(2)
     line.stop("one", 1, "canceled")  # it was told, and may be told again
     assert peer.taken == [1, 2, 3]
+
+
+def test_thousands_of_stops_cost_no_more_than_each_alone():
+    """An agent that names thousands of strange attempts must not keep the hub from everybody else."""
+    line, many = NodeLine("stream_1"), 30_000
+    began = time.process_time()
+    for number in range(many):
+        line.stop(f"attempt_{number}", 1, "superseded")
+        line.stop(f"attempt_{number}", 1, "superseded")
+    assert time.process_time() - began < 5  # were each compared with all before it: a minute
+    peer = Peer()
+    line.attach(peer.post, many - 1, ALL)
+    assert peer.taken == [many]
 
 
 @pytest.mark.proof

@@ -6,8 +6,9 @@ from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_node, many_n
 from support.proofs import figure
 
 from computepool.hub.market.feasibility import Gate, closed_gate, fits
-from computepool.hub.scheduling.fleet import Fleet, free_of, give_room_back, grant_on, traits_of
+from computepool.hub.scheduling.fleet import ATTEMPTS_LIMIT, Fleet, free_of, give_room_back, grant_on, traits_of
 from computepool.protocol.gpus import GpuRequest
+from computepool.protocol.messages import HOLDING_LIMIT
 from computepool.protocol.states import NodeState
 
 
@@ -115,6 +116,20 @@ def test_gpu_is_given_whole_and_never_twice():
     assert fits(make_needs(), node.free)  # its cores are not used up with them
     give_room_back(node, "first")
     assert grant_on(node, one).gpus == ("gpu-0",)
+
+
+def test_node_gets_no_more_than_it_may_tell_of_however_small_they_are():
+    tiny = make_needs(cpu_millis=1, memory_bytes=0, disk_bytes=0)
+    node = make_node(cpu_millis=64_000)
+    fleet = fleet_of(node)
+    for number in range(ATTEMPTS_LIMIT):
+        assert fleet.choose(tiny) is node
+        occupy(node, f"attempt_{number}", tiny)
+    assert fleet.choose(tiny) is None
+    assert fleet.gate(tiny, node) is Gate.BUSY
+    assert ATTEMPTS_LIMIT < HOLDING_LIMIT
+    give_room_back(node, "attempt_7")
+    assert fleet.choose(tiny) is node
 
 
 def test_room_is_given_back_once():

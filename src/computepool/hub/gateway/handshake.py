@@ -238,7 +238,7 @@ class Gateway:
                 node, view.attempt_id, view.fence, Ending(Verdict.HOST, "forgotten_by_agent", lost=True)
             )
         for view, manifest in result.unheard:
-            if view.attempt_id in line.unseen_offers():
+            if line.is_offering(view.attempt_id):
                 continue  # the scheduler was faster
             signed = Signed.model_validate_json(manifest)
             wanted = Manifest.model_validate_json(signed.body).expires_at > self._context.now()

@@ -23,6 +23,9 @@ class NodeLine:
         self._number = 0
         self._unseen: deque[tuple[str, Command]] = deque()
         """Commands that the agent has not confirmed with its cursor, with the attempt that they are about."""
+        self._offered: set[str] = set()
+        self._stopped: set[str] = set()
+        """The attempts that these are about: an agent may come with thousands that it has to be told to stop."""
         self._post: Post | None = None
 
     def offer(self, attempt_id: str, manifest: Signed, downloads: Mapping[str, tuple[str, ...]]) -> None:
@@ -30,7 +33,7 @@ class NodeLine:
         self._send(attempt_id, Offer(number=self._number, manifest=manifest, downloads=dict(downloads)))
 
     def stop(self, attempt_id: str, fence: int, reason: str) -> None:
-        if any(about == attempt_id and isinstance(command, Stop) for about, command in self._unseen):
+        if attempt_id in self._stopped:
             return  # it is told already, as soon as it listens
         self._number += 1
         command = Stop(
@@ -44,7 +47,7 @@ class NodeLine:
 
     def seen(self, cursor: int) -> None:
         while self._unseen and self._unseen[0][1].number <= cursor:
-            self._unseen.popleft()
+            self._about(self._unseen[0][1]).discard(self._unseen.popleft()[0])
 
     def attach(self, post: Post, cursor: int, held: Container[str]) -> None:
         """A link is up: send what the agent has not seen. Offers of attempts that have ended meanwhile are void."""
@@ -54,6 +57,7 @@ class NodeLine:
             for attempt_id, command in self._unseen
             if attempt_id in held or not isinstance(command, Offer)
         )
+        self._offered = {attempt_id for attempt_id, command in self._unseen if isinstance(command, Offer)}
         self._post = post
         for _, command in self._unseen:
             post(command.to_bytes())
@@ -61,10 +65,17 @@ class NodeLine:
     def detach(self) -> None:
         self._post = None
 
-    def unseen_offers(self) -> set[str]:
-        return {attempt_id for attempt_id, command in self._unseen if isinstance(command, Offer)}
+    def unseen_offers(self) -> frozenset[str]:
+        return frozenset(self._offered)
+
+    def is_offering(self, attempt_id: str) -> bool:
+        return attempt_id in self._offered
+
+    def _about(self, command: Command) -> set[str]:
+        return self._offered if isinstance(command, Offer) else self._stopped
 
     def _send(self, attempt_id: str, command: Command) -> None:
         self._unseen.append((attempt_id, command))
+        self._about(command).add(attempt_id)
         if self._post is not None:
             self._post(command.to_bytes())

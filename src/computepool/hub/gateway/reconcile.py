@@ -1,6 +1,6 @@
 """What a node says it holds, against what the hub thinks it holds: settled once, when its link comes up."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -46,14 +46,20 @@ def reconcile(
     capacity: Capacity,
     agent_version: str,
     holding: Sequence[Holding],
-    being_offered: set[str],
+    being_offered: Set[str],
     now: datetime,
 ) -> Reconciled:
-    """Raises NodeMoved for a node that was banned meanwhile."""
+    """Raises NodeMoved for a node that was banned meanwhile.
+
+    An agent may name thousands of attempts that are nobody's, or not its own: they are looked up together, and only
+    those that may be taken back are then looked at one by one.
+    """
     node = session.get_one(Node, node_id)
     state = effective_state(reported, drain_requested=node.drain_requested)
     _update_node(session, node, state, capacity, agent_version, now)
     result = Reconciled(node, state)
+    unheard: list[AttemptView] = []
+    back: list[AttemptView] = []
     held = {(one.attempt_id, one.fence): one for one in holding}
     live = {(view.attempt_id, view.fence): view for view in jobs.list_live_attempts_on(session, node_id)}
     for key, view in live.items():
@@ -61,20 +67,23 @@ def reconcile(
             result.held.append(view)
             if view.cancel_requested and held[key].state not in ATTEMPT_ENDED:
                 result.stopping.append(view)
-        elif view.state is AttemptState.LEASED:
-            if view.attempt_id in being_offered:
-                continue  # it is on its way
-            result.unheard.append((view, manifest_of_attempt(session, view.attempt_id)))
-        else:
+        elif view.state is not AttemptState.LEASED:
             result.lost.append(view)
-    for key, one in held.items():
-        if key in live:
-            continue
-        view_back = ending.take_back(session, one.attempt_id, one.fence, node_id, one.state, now)
+        elif view.attempt_id not in being_offered:  # else it is on its way
+            unheard.append(view)
+    strange = [one for key, one in held.items() if key not in live]
+    given_up = jobs.list_lost_attempts_on(session, node_id, [one.attempt_id for one in strange])
+    for one in strange:
+        view_back = None
+        if one.attempt_id in given_up:
+            view_back = ending.take_back(session, one.attempt_id, one.fence, node_id, one.state, now)
         if view_back is not None:
-            result.taken_back.append((view_back, manifest_of_attempt(session, one.attempt_id)))
+            back.append(view_back)
         elif one.state not in ATTEMPT_ENDED:  # a result that waits for its acknowledgement speaks for itself
             result.stale.append(one)
+    manifests = _manifests(session, [*unheard, *back])
+    result.unheard += [(view, manifests[view.attempt_id]) for view in unheard]
+    result.taken_back += [(view, manifests[view.attempt_id]) for view in back]
     session.refresh(node)
     return result
 
@@ -93,6 +102,14 @@ def _update_node(
         session.flush()
         record(session, "node.capacity", node.id, now, actor=node.id)
     change_state(session, node, state, now, actor=node.id)
+
+
+def _manifests(session: Session, views: Sequence[AttemptView]) -> dict[str, str]:
+    if not views:
+        return {}
+    ids = [view.attempt_id for view in views]
+    found = session.execute(select(Attempt.id, Attempt.manifest).where(Attempt.id.in_(ids)))
+    return {row.id: row.manifest for row in found}
 
 
 def manifest_of_attempt(session: Session, attempt_id: str) -> str:

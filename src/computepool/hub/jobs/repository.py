@@ -212,6 +212,14 @@ def list_live_attempts_on(session: Session, node_id: str) -> list[AttemptView]:
     return [_view_of(row) for row in session.execute(query)]
 
 
+def list_lost_attempts_on(session: Session, node_id: str, attempt_ids: Sequence[str]) -> set[str]:
+    """Which of these the hub gave up on that node."""
+    if not attempt_ids:
+        return set()
+    lost = select(Attempt.id).where(Attempt.node_id == node_id, Attempt.state == AttemptState.LOST)
+    return set(session.scalars(lost.where(Attempt.id.in_(attempt_ids))))
+
+
 def _view_of(row: Row[*tuple[Any, ...]]) -> AttemptView:
     (attempt_id, state, fence, node_id, job_id, index, slice_state, slice_fence, *rest) = tuple(row)
     failures, losses, avoid, retries_allowed, cancel_requested_at, owner_id = rest

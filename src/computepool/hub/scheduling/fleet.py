@@ -13,12 +13,16 @@ from computepool.hub.market.feasibility import Free, Gate, Traits, closed_gate, 
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Grant, Manifest
+from computepool.protocol.messages import HOLDING_LIMIT
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.timing import OVERDUE_SECONDS, STOP_GRACE_SECONDS
 
 CANDIDATES = 64
 """Nodes that would do, of which the best is taken."""
+
+ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
+"""On one node at once, however small they are: a node also has results that wait for their acknowledgement."""
 
 
 class Line(Protocol):
@@ -130,11 +134,7 @@ class Fleet:
         roomy.sort(key=lambda node: node.traits.owner_id != needs.owner_id)
         found: list[FleetNode] = []
         for node in roomy:
-            if (
-                node.traits.node_id not in avoided
-                and fits(needs, node.free)
-                and closed_gate(needs, node.traits) is None
-            ):
+            if node.traits.node_id not in avoided and has_room(node, needs) and closed_gate(needs, node.traits) is None:
                 found.append(node)
                 if len(found) == CANDIDATES:
                     break
@@ -153,7 +153,11 @@ class Fleet:
             return gate
         if not node.takes_work:
             return Gate.STATE
-        return None if fits(needs, node.free) else Gate.BUSY
+        return None if has_room(node, needs) else Gate.BUSY
+
+
+def has_room(node: FleetNode, needs: Requirements) -> bool:
+    return fits(needs, node.free) and len(node.attempts) < ATTEMPTS_LIMIT
 
 
 def _rank(node: FleetNode, needs: Requirements) -> tuple[bool, int, str]:
