@@ -8,12 +8,12 @@ import tarfile
 from pathlib import Path
 
 from support.agents import running_agent
-from support.fake_hub import FakeHub
+from support.fake_hub import MEGABYTE, FakeHub
 
 from computepool.agent.inputs import InputCache
 from computepool.agent.ports import offload_to_threads
 from computepool.agent.transfer import HttpTransfer
-from computepool.protocol.manifest import BundleRef
+from computepool.protocol.manifest import BundleRef, Grant
 from computepool.protocol.receipt import EndReason
 
 
@@ -106,6 +106,25 @@ def test_hostile_archive_is_the_renters_doing(tmp_path):
         await hub.until(lambda: attempt_id in hub.receipts)
         assert hub.receipts[attempt_id].reason is EndReason.BUNDLE
         assert not list(tmp_path.rglob("escaped"))
+
+    story(tmp_path, tell)
+
+
+def test_bundle_larger_than_the_jobs_disk_is_the_renters_doing(tmp_path):
+    async def tell(hub, running):
+        bundle, downloads = hub.bundle(packed(big=bytes(3 * MEGABYTE)))
+
+        async def receipt_with(disk_bytes):
+            grant = Grant(cpus=0.1, memory_bytes=64 * MEGABYTE, disk_bytes=disk_bytes)
+            argv = ("/bin/sh", "-c", "wc -c < big")
+            attempt_id = hub.offer(running.node, *argv, bundle=bundle, downloads=downloads, grant=grant)
+            await hub.until(lambda: attempt_id in hub.receipts)
+            return hub.receipts[attempt_id]
+
+        assert (await receipt_with(4 * MEGABYTE)).exit_code == 0
+        refused = await receipt_with(2 * MEGABYTE)
+        assert (refused.reason, refused.exit_code) == (EndReason.BUNDLE, None)
+        assert "resources.disk" in refused.detail
 
     story(tmp_path, tell)
 

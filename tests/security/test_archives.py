@@ -19,7 +19,7 @@ from support.archives import Arena, Member, ZipEntry, file, folder, hardlink, sy
 from support.hostile_archives import WRITERS, Hostile, all_hostile
 
 from computepool.agent.archive import ArchiveLimits, ArchiveRefused, Extracted, extract
-from computepool.agent.archive.model import Entry, Kind
+from computepool.agent.archive.model import DISK_BLOCK_BYTES, Entry, Kind
 from computepool.agent.archive.tree import Tree
 
 MIB = 1024 * 1024
@@ -290,6 +290,16 @@ def test_bytes_are_counted_over_all_files(tmp_path: Path) -> None:
     arena = Arena(tmp_path)
     assert attempt(arena, archives.tar(found), ArchiveLimits(max_bytes=10_999)) == "too_big"
     assert attempt(arena, archives.tar(found), ArchiveLimits(max_bytes=11_000)) == ""
+
+
+def test_space_on_disk_is_counted_in_blocks_with_all_that_holds_no_bytes(arena: Arena) -> None:
+    """A million empty files take room too, and a byte takes a block."""
+    found = [file("f", b"x" * 4097), file("empty"), folder("d"), symlink("l", "f"), hardlink("h", "f")]
+    enough = 6 * DISK_BLOCK_BYTES
+    assert attempt(arena, archives.tar(found), ArchiveLimits(disk_bytes=enough - 1)) == "over_disk"
+    assert attempt(arena, archives.tar(found), ArchiveLimits(disk_bytes=enough)) == ""
+    bomb = archives.make_zip([file(str(number), bytes(MIB)) for number in range(40)])
+    assert attempt(arena, bomb, ArchiveLimits(disk_bytes=10 * MIB)) == "over_disk"
 
 
 def test_many_gzip_members_are_refused(tmp_path: Path) -> None:

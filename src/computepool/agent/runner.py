@@ -9,7 +9,7 @@ import contextlib
 import logging
 from pathlib import Path
 
-from computepool.agent.archive import ArchiveRefused, extract
+from computepool.agent.archive import ArchiveLimits, ArchiveRefused, extract
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.disk import has_no_room_left, is_disk_trouble
 from computepool.agent.finishing import finish
@@ -158,7 +158,8 @@ async def _unpack_bundle(shop: Workshop, attempt: Attempt, sandbox: Sandbox, fol
     except InputFailed as error:
         raise Unstarted(EndReason.INPUT, str(error)) from None
     try:
-        await shop.offload(extract, archive, folder / WORK)
+        limits = ArchiveLimits(disk_bytes=attempt.manifest.grant.disk_bytes)
+        await shop.offload(extract, archive, folder / WORK, limits=limits)
     except ArchiveRefused as error:
         raise Unstarted(EndReason.BUNDLE, str(error)) from None
     await shop.offload(sandbox.adopt, folder)

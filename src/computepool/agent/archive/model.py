@@ -1,5 +1,6 @@
 """The words of the archive package: what an entry is, what is allowed, and why an archive is refused."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,6 +9,8 @@ KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
 
+DISK_BLOCK_BYTES = 4 * KIB
+"""What everything with a name takes at least."""
 COPY_BYTES = 256 * KIB
 """How much of a file is in memory at a time."""
 
@@ -30,6 +33,8 @@ class ArchiveLimits:
     """Below this size the ratio does not matter: the whole thing is small."""
     max_meta_bytes: int = 1 * MIB
     """One extended header of a tar."""
+    disk_bytes: int = sys.maxsize
+    """Space on disk that it may take, in whole blocks: the job that it is for was given no more."""
 
     def bytes_allowed(self, archive_bytes: int) -> int:
         return min(self.max_bytes, max(self.ratio_free_bytes, self.max_ratio * archive_bytes))
@@ -69,6 +74,7 @@ class Reason(StrEnum):
     ENCRYPTED = "encrypted"
     OVERLAPPING = "overlapping"
     TOO_BIG = "too_big"
+    OVER_DISK = "over_disk"
     BOMB = "bomb"
     TOO_MANY_ENTRIES = "too_many_entries"
     TOO_DEEP = "too_deep"
@@ -93,6 +99,10 @@ TEXTS: dict[Reason, tuple[str, str]] = {
     Reason.ENCRYPTED: ("the archive is encrypted", "Pack it without a password."),
     Reason.OVERLAPPING: ("entries of the archive overlap", _REPACK),
     Reason.TOO_BIG: ("the unpacked files are larger than allowed", _SPLIT),
+    Reason.OVER_DISK: (
+        "the unpacked files need more disk than the job asked for",
+        "Ask for more with `resources.disk`, or pack less.",
+    ),
     Reason.BOMB: ("the archive unpacks to far more than its own size", "Pack such files uncompressed, as a plain tar."),
     Reason.TOO_MANY_ENTRIES: ("the archive holds too many entries", _SPLIT),
     Reason.TOO_DEEP: ("a path has too many folders in it", "Make the folders less deep."),

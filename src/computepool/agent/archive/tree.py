@@ -14,7 +14,14 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from computepool.agent.archive.model import ArchiveLimits, ArchiveRefused, Entry, Kind, Reason
+from computepool.agent.archive.model import (
+    DISK_BLOCK_BYTES,
+    ArchiveLimits,
+    ArchiveRefused,
+    Entry,
+    Kind,
+    Reason,
+)
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -38,6 +45,7 @@ class Tree:
         self._way: list[tuple[bytes, int]] = []
         self._links: list[tuple[tuple[bytes, ...], bytes]] = []
         self._entries = 0
+        self._disk_left = limits.disk_bytes
         self.files = 0
         self.bytes = 0
 
@@ -72,6 +80,7 @@ class Tree:
         if not parts or entry.name.endswith((b"/", b"/.")):
             raise ArchiveRefused(Reason.BAD_NAME, entry.name, detail="a file with the name of a folder")
         self.files += 1
+        self._take_disk(1, entry.name)
         if entry.kind is Kind.FILE:
             self._write(parts, entry)
         elif entry.kind is Kind.HARDLINK:
@@ -86,9 +95,12 @@ class Tree:
     def _write(self, parts: tuple[bytes, ...], entry: Entry) -> None:
         mode = PROGRAM_MODE if entry.executable else FILE_MODE
         file = os.open(parts[-1], CREATE_FLAGS, 0o600, dir_fd=self._folder(parts[:-1]))
+        size = 0
         try:
             for chunk in entry.data:
+                size += len(chunk)
                 self.bytes += len(chunk)
+                self._take_disk(_extra_blocks(size) - _extra_blocks(size - len(chunk)), entry.name)
                 if self.bytes > self._bytes_allowed:
                     over = self.bytes > self._limits.max_bytes
                     raise ArchiveRefused(Reason.TOO_BIG if over else Reason.BOMB, entry.name)
@@ -139,6 +151,7 @@ class Tree:
         except FileExistsError:
             return os.open(name, FOLDER_FLAGS, dir_fd=here)
         self._count(name)
+        self._take_disk(1, name)
         folder = os.open(name, FOLDER_FLAGS, dir_fd=here)
         os.fchmod(folder, FOLDER_MODE)
         return folder
@@ -151,6 +164,16 @@ class Tree:
         self._entries += 1
         if self._entries > self._limits.max_entries:
             raise ArchiveRefused(Reason.TOO_MANY_ENTRIES, name)
+
+    def _take_disk(self, blocks: int, name: bytes) -> None:
+        self._disk_left -= blocks * DISK_BLOCK_BYTES
+        if self._disk_left < 0:
+            raise ArchiveRefused(Reason.OVER_DISK, name)
+
+
+def _extra_blocks(size: int) -> int:
+    """Those of a file beyond the one that it takes for being there."""
+    return max(0, size - 1) // DISK_BLOCK_BYTES
 
 
 def _write_all(file: int, data: bytes) -> None:
