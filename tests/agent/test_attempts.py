@@ -5,9 +5,10 @@ import os
 import time
 
 import pytest
-from support.agents import running_agent
+from support.agents import CAPACITY, running_agent
 from support.fake_hub import MEGABYTE, FakeHub
 
+from computepool.protocol.capacity import Gpu
 from computepool.protocol.manifest import Grant
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.states import IsolationLevel
@@ -54,6 +55,23 @@ def test_job_finds_its_environment_and_its_folders(tmp_path):
         assert bytes(hub.logs[attempt_id]) == b"yes job_x 1 2/5 0\nwork\n"
 
     story(tmp_path, tell)
+
+
+def test_job_sees_the_gpus_that_it_was_granted_and_no_others(tmp_path):
+    gpus = tuple(Gpu(id=f"GPU-{name}", name="x", slug="x", memory_bytes=1) for name in "abc")
+
+    async def tell(hub, running):
+        names = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+        greedy = dict.fromkeys(names, "0,1,2")
+        script = "; ".join(f'echo "${{{name}-unset}}"' for name in names)
+        room = Grant(cpus=0.1, memory_bytes=64 * MEGABYTE, disk_bytes=64 * MEGABYTE)
+        for granted, seen in (((), ""), (("GPU-c", "GPU-a"), "GPU-c,GPU-a")):
+            grant = room.model_copy(update={"gpus": granted})
+            attempt_id = hub.offer(running.node, "/bin/sh", "-c", script, grant=grant, env=greedy)
+            await hub.until(lambda: attempt_id in hub.receipts)  # noqa: B023
+            assert hub.logs[attempt_id].decode().splitlines() == [seen] * len(names)
+
+    story(tmp_path, tell, capacity=CAPACITY.model_copy(update={"gpus": gpus}))
 
 
 def test_same_offer_twice_runs_once(tmp_path):

@@ -12,6 +12,8 @@ from computepool.protocol.states import IsolationLevel
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ROUNDING_CPUS = 1e-6
 _RANK = {level: level.rank for level in IsolationLevel}
+VISIBLE_GPUS = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+"""They take the ids of GPUs; with empty ones no GPU is seen."""
 WORK, OUTPUT, CHECKPOINT = "work", "output", "checkpoint"
 
 
@@ -47,16 +49,24 @@ def why_no_room(grant: Grant, capacity: Capacity, taken: Iterable[Grant]) -> str
 
 
 def job_environment(manifest: Manifest, sandbox: Sandbox, folder: Path) -> dict[str, str]:
-    """What the spec gives, and what every job may rely on; paths as the job sees them."""
-    return manifest.env | {
-        "COMPUTEPOOL_JOB_ID": manifest.job_id,
-        "COMPUTEPOOL_ATTEMPT": str(manifest.attempt_number),
-        "COMPUTEPOOL_SLICE": str(manifest.slice_index),
-        "COMPUTEPOOL_SLICES": str(manifest.slices),
-        "COMPUTEPOOL_OUTPUT": sandbox.path_inside(folder, OUTPUT),
-        "COMPUTEPOOL_CHECKPOINT": sandbox.path_inside(folder, CHECKPOINT),
-        "COMPUTEPOOL_RESUMED": "0",
-    }
+    """What the spec gives, and what every job may rely on; paths as the job sees them.
+
+    No sandbox hides a GPU from a plain process, and some device files serve all of them: the drivers are told by name.
+    """
+    gpus = dict.fromkeys(VISIBLE_GPUS, ",".join(manifest.grant.gpus))
+    return (
+        manifest.env
+        | gpus
+        | {
+            "COMPUTEPOOL_JOB_ID": manifest.job_id,
+            "COMPUTEPOOL_ATTEMPT": str(manifest.attempt_number),
+            "COMPUTEPOOL_SLICE": str(manifest.slice_index),
+            "COMPUTEPOOL_SLICES": str(manifest.slices),
+            "COMPUTEPOOL_OUTPUT": sandbox.path_inside(folder, OUTPUT),
+            "COMPUTEPOOL_CHECKPOINT": sandbox.path_inside(folder, CHECKPOINT),
+            "COMPUTEPOOL_RESUMED": "0",
+        }
+    )
 
 
 def limits_of(grant: Grant) -> Limits:
