@@ -1,5 +1,7 @@
 """A network that lets HTTP through and WebSockets not: the agent polls, and goes back when it may."""
 
+import time
+
 import pytest
 from support.pool import path_without
 from support.wall import wall_before
@@ -8,6 +10,8 @@ pytestmark = pytest.mark.slow
 
 PROBE_SECONDS = 400
 """While polling, the WebSocket is tried again every four to six minutes."""
+STOP_SECONDS = 4
+"""Less than the server's patience with requests that do not end, and much less than a poll waits."""
 
 
 @pytest.fixture
@@ -33,6 +37,9 @@ def test_agent_behind_a_wall_polls_and_its_jobs_run(pool, agent):
     pool.client.cancel(running.id)
     pool.until_state(running.id, "canceled")
     assert agent.link == "long_poll"
+    began = time.monotonic()
+    assert pool.hub.stop() == 0
+    assert time.monotonic() - began < STOP_SECONDS, "the hub does not wait for the poll"
 
 
 def test_polling_job_survives_a_restart_and_the_agent_returns_to_the_websocket(pool, wall, agent):

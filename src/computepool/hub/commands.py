@@ -123,9 +123,11 @@ async def prepare(settings: Settings, saved_token: str | None) -> Prepared:
 class _Server(uvicorn.Server):
     """Uvicorn, ended by an event instead of by signals, which belong to whoever runs the process."""
 
-    async def serve_until(self, stop: asyncio.Event, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
+    async def serve_until(
+        self, stop: asyncio.Event, sockets: list[socket.socket], ready: Callable[[], None], engine: Engine
+    ) -> None:
         self._ready = ready
-        ending = asyncio.create_task(self._end_on(stop))
+        ending = asyncio.create_task(self._end_on(stop, engine))
         try:
             await self._serve(sockets)
         finally:
@@ -136,9 +138,10 @@ class _Server(uvicorn.Server):
         if self.started:
             self._ready()
 
-    async def _end_on(self, stop: asyncio.Event) -> None:
+    async def _end_on(self, stop: asyncio.Event, engine: Engine) -> None:
         await stop.wait()
         self.should_exit = True
+        await engine.say_goodbye()
 
 
 async def run_server(
@@ -170,7 +173,7 @@ async def run_server(
     )
     watching = asyncio.create_task(_stop_when_lost(lock, stop)) if lock is not None else None
     try:
-        await server.serve_until(stop, sockets, ready)
+        await server.serve_until(stop, sockets, ready, engine)
         if watching is not None and watching.done():
             raise watching.result()
     finally:

@@ -91,11 +91,16 @@ class Engine:
         self._spawn(self._every(POLL_SWEEP_SECONDS, self.polls.sweep))
         self._spawn(self._every(TIDY_SECONDS, self._tidy))
 
+    async def say_goodbye(self) -> None:
+        """Before the server waits for its requests to end: a poll would keep it waiting for as long as it may."""
+        await self.gateway.close()
+        await self.polls.close()
+
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.gateway.close()
+        await self.say_goodbye()
         await self._stack.aclose()
 
     # ── what jobs need of the scheduler and the gateway (jobs.ports.Dispatch) ────────────────────────────────────────

@@ -11,7 +11,7 @@ from support.engine import play
 from support.proofs import figure
 from support.scripted_agent import add_agent
 
-from computepool.hub.core.errors import Forbidden, Invalid
+from computepool.hub.core.errors import Forbidden, Invalid, Unavailable
 from computepool.hub.gateway.pipe import PipeClosed
 from computepool.hub.gateway.polls import IDLE_SECONDS, INBOX_LIMIT, SESSIONS_PER_NODE, PollPipe
 from computepool.protocol.messages import (
@@ -253,6 +253,48 @@ def test_polled_link_does_all_that_a_socket_does(hub_url):
         await polling.hear(HeartbeatAck)
 
     play(hub_url, story)
+
+
+def test_two_first_requests_at_once_are_one_session(sqlite_hub):
+    """As agents begin: one request says hello, another waits for the answer."""
+
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        polling = PollingAgent(pool, agent)
+        waiting = polling.request(wait_seconds=10)
+        polling.outbox.append(
+            Hello(node_id=agent.node_id, instance_id=agent.instance_id, agent_version="1").to_bytes().decode()
+        )
+        began = pool.loop.time()
+        replies = await asyncio.gather(polling.exchange(polling.request()), polling.exchange(waiting))
+        assert pool.loop.time() - began < 5, "the one that waits hears what the other one asked for"
+        for reply in replies:
+            polling.take(reply)
+        assert isinstance(parse_from_hub(polling.inbox[0]), Challenge)
+        await polling.poll()
+        assert not polling.closed
+
+    play(sqlite_hub, story)
+
+
+def test_hub_that_stops_keeps_no_poll_waiting(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        polling = PollingAgent(pool, agent)
+        await polling.connect()
+        waiting = asyncio.create_task(polling.poll(wait_seconds=60))
+        await asyncio.sleep(1)
+        began = pool.loop.time()
+        await pool.engine.say_goodbye()
+        await waiting
+        assert (await polling.hear(Goodbye)).code == "hub_stopping"
+        await polling.poll(wait_seconds=60)
+        assert polling.closed
+        with pytest.raises(Unavailable):
+            await PollingAgent(pool, agent).poll(wait_seconds=60)
+        assert pool.loop.time() - began < 5
+
+    play(sqlite_hub, story)
 
 
 def test_switch_between_socket_and_polls_keeps_the_cursor(sqlite_hub):

@@ -8,8 +8,10 @@ import asyncio
 import base64
 from collections import deque
 
+import structlog
+
 from computepool.hub.core.context import Context
-from computepool.hub.core.errors import Forbidden, Invalid, TooMany
+from computepool.hub.core.errors import Forbidden, Invalid, TooMany, Unavailable
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.pipe import PipeClosed
 from computepool.hub.nodes.tables import Node
@@ -23,6 +25,8 @@ IDLE_SECONDS = 60.0 + OFFLINE_AFTER_SECONDS
 """A session nobody polls for this long is over: the longest wait, and then silence."""
 INBOX_LIMIT = 256
 REPLY_BYTES = MESSAGE_LIMIT_BYTES // 2
+
+log = structlog.get_logger()
 
 
 class PollPipe:
@@ -112,6 +116,7 @@ class Polls:
         self._gateway = gateway
         self._pipes: dict[str, PollPipe] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
 
     async def exchange(self, body: bytes, signature: str) -> PollReply:
         request = _parse(body)
@@ -119,14 +124,22 @@ class Polls:
         known = pipe is not None and pipe.node_id == request.node_id
         sign_key = pipe.sign_key if pipe is not None and known else await self._find_key(request.node_id)
         _check_signature(sign_key, body, signature)
+        # Again: a session begins with two requests at once, and while this one's key was fetched the other opened it.
+        pipe = pipe or self._pipes.get(request.session)
         if pipe is None:
             if request.start != 0 or request.received != 0:
                 return PollReply(accepted=0, start=0, closed=True)  # of a hub that was restarted since
             pipe = await self._open(request, sign_key)
-        elif not known:
+        elif pipe.node_id != request.node_id:
             raise Forbidden("This session is another node's.")
         pipe.polled_at = self._context.clock.monotonic()
         return await pipe.exchange(request)
+
+    async def close(self) -> None:
+        """The hub stops: whoever waits is answered now, and nobody is let in any more."""
+        self._closing = True
+        for pipe in list(self._pipes.values()):
+            await pipe.close()
 
     async def sweep(self) -> None:
         """End the links of agents that stopped polling."""
@@ -141,6 +154,8 @@ class Polls:
         if len(of_node) >= SESSIONS_PER_NODE:
             oldest = min(of_node, key=lambda session: self._pipes[session].polled_at)
             await self._pipes.pop(oldest).close()
+        if self._closing:
+            raise Unavailable("The hub is stopping.")
         if len(self._pipes) >= SESSIONS_LIMIT:
             raise TooMany("Too many polled links at once.", hint="Wait a minute; the old ones end by themselves.")
         pipe = self._pipes[request.session] = PollPipe(request.node_id, sign_key)
@@ -152,10 +167,11 @@ class Polls:
     async def _serve(self, session: str, pipe: PollPipe) -> None:
         try:
             await self._gateway.serve(pipe)
-        finally:
-            # Its last words may still have to be fetched; the sweep's silence rule forgets it then.
-            await asyncio.sleep(IDLE_SECONDS)
-            self._pipes.pop(session, None)
+        except Exception:
+            log.exception("poll.fault", node_id=pipe.node_id)
+        # Its last words may still have to be fetched; the sweep's silence rule forgets it then.
+        await asyncio.sleep(IDLE_SECONDS)
+        self._pipes.pop(session, None)
 
     async def _find_key(self, node_id: str) -> bytes:
         row = await self._context.db.read(lambda session: session.get(Node, node_id))
