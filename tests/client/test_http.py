@@ -50,8 +50,16 @@ def test_other_refusals_are_not_repeated(hub, pool, status):
 def test_post_without_a_key_is_not_repeated_after_its_answer_was_lost(hub, pool):
     hub.lose_answers = 1
     with pytest.raises(HubUnreachable):
-        pool.create_token("ci")
-    assert hub.requests == [("POST", "/api/v1/tokens")]
+        pool.call("POST", "/auth/device")
+    assert hub.requests == [("POST", "/api/v1/auth/device")]
+
+
+@pytest.mark.parametrize("ask", [lambda pool: pool.create_token("ci"), lambda pool: pool.join_token()])
+def test_new_secret_is_asked_for_again_when_its_answer_was_lost(hub, pool, ask):
+    hub.lose_answers = 1
+    assert ask(pool)
+    assert len(hub.requests) == 2
+    assert len(set(hub.requests)) == 1
 
 
 def test_hub_that_comes_back_is_waited_for(hub, pool):

@@ -277,7 +277,9 @@ class Pool:
 
     def join_token(self, *, uses: int = 1, expires_in_seconds: int = JOIN_TOKEN_SECONDS) -> JoinToken:
         body = {"uses": uses, "expires_in_seconds": expires_in_seconds}
-        return JoinToken.model_validate(self._http.post("/nodes/join-tokens", body))
+        return JoinToken.model_validate(
+            self._http.post("/nodes/join-tokens", body, idempotency_key=secrets.token_hex(16))
+        )
 
     def me(self) -> User:
         return User.model_validate(self.me_document())
@@ -296,7 +298,7 @@ class Pool:
             body["scopes"] = list(scopes)
         if expires_in_days is not None:
             body["expires_in_days"] = expires_in_days
-        return dict(self._http.post("/tokens", body))
+        return dict(self._http.post("/tokens", body, idempotency_key=secrets.token_hex(16)))
 
     def revoke_token(self, token_id: str) -> None:
         self._http.request("DELETE", f"/tokens/{token_id}", retry="unsent")

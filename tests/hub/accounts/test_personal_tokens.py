@@ -200,3 +200,41 @@ def test_sign_in_link_works_once_and_for_a_quarter_of_an_hour(database_url):
             assert refused.json()["error"]["code"] == "bad_sign_in_link"
 
     asyncio.run(story())
+
+
+def test_repeated_request_for_a_token_makes_one_and_tells_it_again(database_url):
+    async def story():
+        async with small_hub(database_url) as hub:
+            access = (await hub.register())["access_token"]
+
+            async def ask(key, token=access, **body):
+                headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": key}
+                return await hub.client.post("/api/v1/tokens", json={"name": "ci", **body}, headers=headers)
+
+            first, again, other = await ask("one"), await ask("one"), await ask("two")
+            assert [answer.status_code for answer in (first, again, other)] == [201, 201, 201]
+            assert first.json() == again.json()
+            assert other.json()["token"] != first.json()["token"]
+            assert (await hub.get("me", first.json()["token"])).status_code == 200
+            assert len((await hub.get("tokens", access)).json()["items"]) == 2
+            changed = await ask("one", expires_in_days=1)
+            assert (changed.status_code, changed.json()["error"]["code"]) == (409, "idempotency_mismatch")
+            narrow = (await ask("narrow", scopes=["account:write"])).json()["token"]
+            refused = await ask("one", narrow)
+            assert refused.status_code == 403
+            assert "token" not in refused.json()
+
+    asyncio.run(story())
+
+
+def test_same_key_of_another_person_makes_another_token(tmp_path):
+    async def story():
+        async with small_hub(f"sqlite:///{tmp_path}/hub.db") as hub:
+            made = set()
+            for _ in range(2):
+                headers = {"Authorization": f"Bearer {(await hub.register())['access_token']}", "Idempotency-Key": "k"}
+                answer = await hub.client.post("/api/v1/tokens", json={"name": "ci"}, headers=headers)
+                made.add(answer.json()["token"])
+            assert len(made) == 2
+
+    asyncio.run(story())

@@ -67,6 +67,23 @@ def test_token_with_several_uses_works_so_often(sqlite_hub):
     play(sqlite_hub, story)
 
 
+def test_repeated_request_for_a_join_token_makes_one(hub_url):
+    async def story(pool):
+        async def ask(key, **body):
+            return await pool.call("POST", "nodes/join-tokens", body, headers={"Idempotency-Key": key})
+
+        first, again, other = await ask("one"), await ask("one"), await ask("two")
+        assert first.json() == again.json()
+        assert other.json()["token"] != first.json()["token"]
+        assert len(pool.rows(JoinToken)) == 2
+        assert (await ask("one", uses=2)).json()["error"]["code"] == "idempotency_mismatch"
+        assert (await enrol(pool, again.json()["token"])).status_code == 201
+        assert (await enrol(pool, first.json()["token"])).status_code == 422
+        assert (await ask("one")).json() == first.json()
+
+    play(hub_url, story)
+
+
 def test_expired_and_made_up_tokens_fail(sqlite_hub):
     async def story(pool):
         text = await token(pool, expires_in_seconds=60)

@@ -1,10 +1,12 @@
+from dataclasses import dataclass
 from datetime import timedelta
 
 from fastapi import APIRouter, Body, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from computepool.hub.accounts import repository, service
-from computepool.hub.accounts.directory import TokenDirectory
+from computepool.hub.accounts.directory import LiveToken, TokenDirectory
 from computepool.hub.accounts.errors import MoreThanYouHave, NoSuchUser
 from computepool.hub.accounts.sign_in import SignIn, Visitor
 from computepool.hub.accounts.tables import USER_AGENT_LIMIT, PersonalToken
@@ -28,7 +30,10 @@ from computepool.hub.accounts.views import (
     TokenView,
 )
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Caller, Routes, Scope, bearer_token
+from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope, bearer_token
+from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
+
+TOKEN_ROUTE = "POST tokens"
 
 
 def router(context: Context, directory: TokenDirectory, sign_in: SignIn) -> APIRouter:
@@ -132,39 +137,60 @@ def _add_tokens(routes: Routes, context: Context, directory: TokenDirectory) -> 
         return TokenList(items=[_view(row) for row in rows])
 
     @routes.post("/tokens", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=201)
-    async def create_token(body: TokenRequest, caller: Caller) -> NewTokenView:
+    async def create_token(body: TokenRequest, caller: Caller, key: IdempotencyKey = None) -> NewTokenView:
+        """Its text is in this answer alone, and in that to the same request repeated with the same key."""
         scopes = caller.scopes if body.scopes is None else body.scopes
         if not scopes <= caller.scopes:
             missing = ", ".join(sorted(scopes - caller.scopes))
             raise MoreThanYouHave(f"A token can give no more than you have now, and you lack: {missing}.")
-        token, now = new_personal_token(context.randbits), context.now()
-        live = await context.db.run(
-            service.create_personal_token,
-            context.new_id("token"),
-            token,
-            caller.user_id,
-            now,
-            name=body.name,
-            scopes=scopes,
-            lifetime=timedelta(days=body.expires_in_days),
-            actor=caller.user_id,
-        )
-        directory.admit_token(live)
-        return NewTokenView(
-            id=live.id,
-            name=body.name,
-            scopes=sorted(scopes),
-            created_at=now,
-            expires_at=live.expires_at,
-            last_used_at=None,
-            token=token,
-        )
+        made = await context.db.run(_create_token, context, caller, body, scopes, key)
+        if made.live is not None:
+            directory.admit_token(made.live)
+        return NewTokenView(**_view(made.row).model_dump(), token=made.token)
 
     @routes.delete("/tokens/{token_id}", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=204)
     async def revoke_token(token_id: str, caller: Caller) -> Response:
         revoked = await context.db.run(service.revoke_personal_token, caller, token_id, context.now())
         directory.revoke(revoked)
         return Response(status_code=204)
+
+
+@dataclass(frozen=True)
+class _Made:
+    token: str
+    row: PersonalToken
+    live: LiveToken | None
+    """None when an earlier request with the same key made it."""
+
+
+def _create_token(
+    session: Session, context: Context, caller: Principal, body: TokenRequest, scopes: frozenset[Scope], key: str | None
+) -> _Made:
+    token_id, now = context.new_id("token"), context.now()
+    if key is not None:
+        asked = digest_of_fields(name=body.name, scopes=body.scopes and sorted(body.scopes), days=body.expires_in_days)
+        earlier = claim(session, caller.user_id, key, TOKEN_ROUTE, asked, token_id, now)
+        token_id = earlier or token_id
+        token = new_personal_token(repeatable_bits(context.secret_key, TOKEN_ROUTE, key, token_id))
+        if earlier is not None:
+            row = session.get_one(PersonalToken, earlier)
+            if not set(row.scopes) <= caller.scopes:
+                raise MoreThanYouHave("The token that this request made before can do more than you can now.")
+            return _Made(token, row, live=None)
+    else:
+        token = new_personal_token(context.randbits)
+    live = service.create_personal_token(
+        session,
+        token_id,
+        token,
+        caller.user_id,
+        now,
+        name=body.name,
+        scopes=scopes,
+        lifetime=timedelta(days=body.expires_in_days),
+        actor=caller.user_id,
+    )
+    return _Made(token, session.get_one(PersonalToken, token_id), live)
 
 
 def _view(row: PersonalToken) -> TokenView:

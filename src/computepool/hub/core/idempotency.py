@@ -4,13 +4,17 @@ The key is claimed in the transaction that creates the object, so both are there
 """
 
 import hashlib
+import itertools
+import json
 from datetime import datetime, timedelta
 
 from sqlalchemy import ForeignKey, String, delete, select, tuple_
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from computepool.hub.core.errors import Conflict
+from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.secrets import derive_key
 from computepool.hub.core.tables import Base, Id
 
 KEPT = timedelta(hours=48)
@@ -40,6 +44,25 @@ class KeyReused(Conflict):
 
 def digest_of(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
+
+
+def digest_of_fields(**fields: object) -> str:
+    return digest_of(json.dumps(fields, sort_keys=True).encode())
+
+
+def repeatable_bits(secret_key: bytes, route: str, key: str, result_id: str) -> RandomBits:
+    """Chance for a secret that a request makes and nobody keeps: whoever repeats the request is told the same one.
+
+    It takes the hub's own secret to foresee it, and the request's key besides, which is forgotten after two days.
+    """
+    draws = itertools.count()
+
+    def randbits(bits: int) -> int:
+        purpose = json.dumps(["idempotent", route, key, result_id, next(draws)])
+        length = -(-bits // 8)
+        return int.from_bytes(derive_key(secret_key, purpose, length)) >> (8 * length - bits)
+
+    return randbits
 
 
 def claim(

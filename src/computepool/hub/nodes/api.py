@@ -8,17 +8,19 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.visibility import owned_by
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Authenticate, Caller, Principal, Routes, Scope
+from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope
+from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.records import record
 from computepool.hub.nodes import repository, service
 from computepool.hub.nodes.errors import NoSuchNode
-from computepool.hub.nodes.tables import Node
+from computepool.hub.nodes.tables import JoinToken, Node
 from computepool.protocol.enrol import NAME_PATTERN, EnrolReply, EnrolRequest
 from computepool.protocol.spec_fields import TAG
 from computepool.protocol.states import NodeState
 
 PAGE_LIMIT = 500
+JOIN_TOKEN_ROUTE = "POST nodes/join-tokens"
 Tag = Annotated[str, Field(pattern=f"^{TAG.pattern}$")]
 
 
@@ -118,20 +120,12 @@ def router(
         return view(node)
 
     @routes.post("/nodes/join-tokens", visible="own", scope=Scope.NODES_WRITE, status_code=201)
-    async def create_join_token(body: NewJoinToken, caller: Caller) -> JoinTokenView:
-        """A token that lets machines enrol as nodes of the caller."""
-        token = service.new_join_token()
-        row = await context.db.run(
-            service.create_join_token,
-            context.new_id("join"),
-            caller.user_id,
-            token,
-            body.uses,
-            timedelta(seconds=body.expires_in_seconds),
-            context.now(),
-            actor=caller.user_id,
-        )
-        return JoinTokenView(token=token, uses=row.uses_left, expires_at=row.expires_at)
+    async def create_join_token(body: NewJoinToken, caller: Caller, key: IdempotencyKey = None) -> JoinTokenView:
+        """A token that lets machines enrol as nodes of the caller.
+
+        Its text is in this answer alone, and in that to the same request repeated with the same key.
+        """
+        return await context.db.run(_create_join_token, context, caller.user_id, body, key)
 
     @routes.post("/nodes/enroll", visible="public", status_code=201)
     async def enroll(body: EnrolRequest) -> EnrolReply:
@@ -181,6 +175,22 @@ def router(
         return view(node)
 
     return routes.router
+
+
+def _create_join_token(
+    session: Session, context: Context, user_id: str, body: NewJoinToken, key: str | None
+) -> JoinTokenView:
+    token_id, now, chance = context.new_id("join"), context.now(), context.randbits
+    if key is not None:
+        asked = digest_of_fields(**body.model_dump())
+        earlier = claim(session, user_id, key, JOIN_TOKEN_ROUTE, asked, token_id, now)
+        chance = repeatable_bits(context.secret_key, JOIN_TOKEN_ROUTE, key, earlier or token_id)
+        if earlier is not None:
+            row = session.get_one(JoinToken, earlier)
+            return JoinTokenView(token=service.new_join_token(chance), uses=body.uses, expires_at=row.expires_at)
+    token, lifetime = service.new_join_token(chance), timedelta(seconds=body.expires_in_seconds)
+    row = service.create_join_token(session, token_id, user_id, token, body.uses, lifetime, now, actor=user_id)
+    return JoinTokenView(token=token, uses=row.uses_left, expires_at=row.expires_at)
 
 
 async def _tell(changed: Changed, nodes: list[Node]) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.records import HUB_ACTOR, record
 from computepool.hub.nodes import repository
 from computepool.hub.nodes.errors import BadJoinToken, BadProof, KeyTaken, NoSuchNode
@@ -15,14 +16,16 @@ from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, lo
 from computepool.protocol.states import NodeState
 
 JOIN_TOKEN_PREFIX = "cpj_"
+JOIN_TOKEN_BYTES = 24
 JOIN_TOKEN_DEFAULT = timedelta(minutes=15)
 JOIN_TOKEN_LONGEST = timedelta(days=7)
 JOIN_TOKEN_MOST_USES = 1000
 KEY_BYTES = 32
 
 
-def new_join_token() -> str:
-    return JOIN_TOKEN_PREFIX + secrets.token_urlsafe(24)
+def new_join_token(randbits: RandomBits = secrets.randbits) -> str:
+    raw = randbits(8 * JOIN_TOKEN_BYTES).to_bytes(JOIN_TOKEN_BYTES)
+    return JOIN_TOKEN_PREFIX + base64.urlsafe_b64encode(raw).decode()
 
 
 def hash_token(token: str) -> str:
