@@ -184,7 +184,9 @@ def test_command_that_does_not_exist_says_so(tmp_path):
     async def tell(hub, running):
         attempt_id = hub.offer(running.node, "no-such-command")
         await hub.until(lambda: attempt_id in hub.receipts)
-        assert hub.receipts[attempt_id].exit_code == 127
+        receipt = hub.receipts[attempt_id]
+        assert (receipt.exit_code, receipt.reason) == (127, EndReason.START_FAILED)
+        assert receipt.detail == "command not found: no-such-command"
         assert b"no-such-command" in hub.logs[attempt_id]
 
     story(tmp_path, tell)

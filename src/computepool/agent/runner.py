@@ -33,6 +33,7 @@ _REASONS = {
     "pids": (EndReason.EXITED, "the job started more processes than it may"),
     "killed": (EndReason.EXITED, "the job was ended from outside"),
     "start_failed": (EndReason.SANDBOX, "the sandbox broke before the command ran"),
+    "not_runnable": (EndReason.START_FAILED, ""),
 }
 
 
@@ -236,7 +237,8 @@ def _why_it_ended(attempt: Attempt, exited: Exit) -> tuple[EndReason, str]:
     # A command that left by itself while it was about to be stopped was stopped: its result is not whole.
     if attempt.ending is not None:
         return attempt.ending.reason, attempt.ending.detail
-    return _REASONS[exited.reason]
+    reason, detail = _REASONS[exited.reason]
+    return reason, detail or exited.detail
 
 
 def _unstarted(shop: Workshop, attempt: Attempt, reason: EndReason, detail: str) -> Ended:

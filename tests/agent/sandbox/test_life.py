@@ -77,7 +77,8 @@ def test_input_is_empty(every):
 
 def test_missing_command_is_127_and_says_so(every):
     ended, output = every.run("no-such-command", "x")
-    assert (ended.code, ended.reason) == (127, "exited")
+    assert (ended.code, ended.reason) == (127, "not_runnable")
+    assert ended.detail == "command not found: no-such-command"
     assert "no-such-command" in output
     assert "not found" in output
 
@@ -86,8 +87,17 @@ def test_command_that_is_not_executable_is_126(every):
     folder = every.folder()
     (folder / "work" / "notes.txt").write_text("hello")
     ended, output = every.run("./notes.txt", folder=folder)
-    assert ended.code == 126
+    assert (ended.code, ended.reason) == (126, "not_runnable")
+    assert ended.detail == "not an executable file: ./notes.txt"
     assert "notes.txt" in output
+
+
+@pytest.mark.parametrize("code", [126, 127])
+def test_command_that_ran_and_ended_like_a_missing_one_has_exited(every, code):
+    ended, _ = every.shell(f"exit {code}")
+    assert (ended.code, ended.reason, ended.detail) == (code, "exited", "")
+    ended, _ = every.shell("no-such-command")
+    assert (ended.code, ended.reason) == (127, "exited")
 
 
 def test_job_works_in_its_folder_and_the_agent_reads_what_it_made(every):

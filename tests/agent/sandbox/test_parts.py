@@ -9,6 +9,7 @@ import pytest
 from computepool.agent.sandbox.cgroup_tree import Mount, read_mounts
 from computepool.agent.sandbox.environment import job_environment
 from computepool.agent.sandbox.layout import build_etc, owners_arguments, problem_with_command, remove_etc
+from computepool.agent.sandbox.lookup import problem_on_host
 from computepool.agent.sandbox.watchdog import MAX_DEPTH, TooDeep, folder_bytes
 
 
@@ -54,6 +55,27 @@ def test_commands_are_found_as_a_shell_would(tmp_path):
         assert look_up(missing, tmp_path) == (127, "command not found"), missing
     assert look_up("./plain", tmp_path) == (126, "is not executable")
     assert look_up("/usr/bin", tmp_path) == (126, "is not executable")
+
+
+def test_commands_on_the_host_are_found_as_a_shell_would(tmp_path):
+    (tmp_path / "program").write_text("#!/bin/sh\n")
+    (tmp_path / "program").chmod(0o755)
+    (tmp_path / "plain").write_text("text")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "nowhere").symlink_to("missing")
+    (tmp_path / "link").symlink_to("program")
+
+    def look(name, path="/usr/bin:/bin"):
+        return problem_on_host(name, cwd=str(tmp_path), search_path=path)
+
+    for fine in ("sh", "/bin/sh", "./program", "./link", f"{tmp_path}/program"):
+        assert look(fine) is None, fine
+    assert look("program", "/bin:") is None  # an empty place is where one is
+    for missing in ("program", "no-such-command", "./nowhere", "/usr/bin/nothing", "./program/x"):
+        assert look(missing) == (127, "command not found"), missing
+    for closed in ("./plain", "./folder"):
+        assert look(closed) == (126, "is not executable"), closed
+    assert look("plain", f"{tmp_path}:/bin") == (126, "is not executable")
 
 
 def test_etc_holds_nothing_that_only_root_may_read(tmp_path):

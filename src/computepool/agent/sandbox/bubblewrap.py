@@ -30,6 +30,7 @@ from .layout import (
     runtime_arguments,
     system_arguments,
 )
+from .lookup import in_words
 from .proctree import descendants
 from .running import RunningProcess, readable, remove_when_empty
 from .seccomp import seccomp_program
@@ -173,7 +174,9 @@ class BubblewrapSandbox:
             *variables,
         ]
         uid = self._identity.uid_for(command.folder)
-        return Launch(self._bwrap, arguments, argv, mark=mark, seccomp=self._filter, uid=uid, cgroup=cgroup)
+        launch = Launch(self._bwrap, arguments, argv, mark=mark, seccomp=self._filter, uid=uid, cgroup=cgroup)
+        launch.problem = in_words(problem, command.argv[0])
+        return launch
 
     async def _admit(self, launch: Launch, command: Command, cgroup: Cgroup | None) -> Process:
         """Put limits on what waits at the door, and let it in. Nothing of the job has run before."""
@@ -214,6 +217,7 @@ class BubblewrapSandbox:
                 offload=self._offload,
                 command_ran=launch.was_released,
                 resources=resources.pop_all(),
+                problem=launch.problem,
             )
 
     async def _clear(self, mark: str, cgroup: Cgroup | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from computepool.protocol.states import IsolationLevel
 
-Reason = Literal["exited", "memory", "disk", "pids", "killed", "start_failed"]
+Reason = Literal["exited", "memory", "disk", "pids", "killed", "start_failed", "not_runnable"]
 
 # Runs a blocking function away from the event loop, like asyncio.to_thread.
 Offload = Callable[..., Awaitable[Any]]
@@ -56,7 +56,8 @@ class Exit:
 
     `code` is what a shell would say: 128 + signal for one killed by a signal.
     `reason` tells who ended it: itself (`exited`), a limit (`memory`, `disk`, `pids`), `stop` (`killed`);
-    `start_failed` means that the sandbox broke before the command ran, which is the host's doing.
+    `start_failed` means that the sandbox broke before the command ran, which is the host's doing;
+    `not_runnable` that there is no such command, or that it is no program, which `detail` says.
     `ran` is False if the command never ran, for this reason or because it was ended before.
     """
 
@@ -66,6 +67,7 @@ class Exit:
     cpu_seconds: float
     peak_memory_bytes: int
     ran: bool = True
+    detail: str = ""
 
 
 class Process(Protocol):

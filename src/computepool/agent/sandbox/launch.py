@@ -32,6 +32,8 @@ class Launch:
         cgroup: Cgroup | None,
     ) -> None:
         self.uid = uid
+        self.problem = ""
+        """Why the job's command cannot be run; another one then says so in its place."""
         with contextlib.ExitStack() as passed, contextlib.ExitStack() as kept:
             failed = kept.enter_context(contextlib.ExitStack())
             self.output_fd, output_w = _pipe(failed, passed)

@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from .lookup import NOT_EXECUTABLE, NOT_FOUND, Problem, names_of
+
 JOB_UID = 1000
 JOB_FOLDER = "/job"
 SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -143,15 +145,14 @@ def runtime_arguments(memory_bytes: int, devices: Sequence[str]) -> list[str]:
 
 def problem_with_command(
     argv0: str, *, cwd: str, search_path: str, folder: Path, read_only: Sequence[Path] = ()
-) -> tuple[int, str] | None:
-    """What a shell would say of a command that cannot be run: (127, "command not found"), (126, "is not executable").
+) -> Problem | None:
+    """What a shell would say of a command that cannot be run.
 
     Looked up on the host, since /usr is the same inside. None if it can be run, or if only the kernel can tell.
     Strings rather than Paths: this is on the way of every start.
     """
-    names = [argv0] if "/" in argv0 else [f"{place}/{argv0}" for place in search_path.split(":") if place]
     found_something = False
-    for name in names:
+    for name in names_of(argv0, search_path):
         inside = posixpath.normpath(name if name.startswith("/") else f"{cwd}/{name}")
         in_folder = inside.startswith(f"{JOB_FOLDER}/")
         top = inside.split("/")[1]
@@ -171,4 +172,4 @@ def problem_with_command(
         if stat.S_ISLNK(mode) or (stat.S_ISREG(mode) and mode & 0o111):
             return None
         found_something = True
-    return (126, "is not executable") if found_something else (127, "command not found")
+    return NOT_EXECUTABLE if found_something else NOT_FOUND

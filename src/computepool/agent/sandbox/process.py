@@ -25,6 +25,7 @@ from .environment import job_environment
 from .guard import Guard
 from .identity import instance_of
 from .interface import Command, Offload, Process, SandboxError
+from .lookup import in_words, problem_on_host
 from .proctree import PROC, descendants, every_pid, is_in_session, signal_all
 from .running import RunningProcess, remove_when_empty
 from .spawn import set_resource_limits, spawn
@@ -133,6 +134,9 @@ class ProcessSandbox:
         tmp.mkdir(exist_ok=True)
         environment = job_environment(command.env, home=str(command.folder), tmp=str(tmp))
         environment[marked.VARIABLE] = mark
+        cwd = str(command.folder / command.cwd)
+        # The shell at the gate tries it all the same, and says what is wrong with it.
+        problem = problem_on_host(command.argv[0], cwd=cwd, search_path=environment["PATH"])
         gate_r, gate_w = os.pipe()
         resources.callback(os.close, gate_w)
         output_r, output_w = os.pipe()
@@ -142,7 +146,7 @@ class ProcessSandbox:
                 env=environment,
                 stdin=gate_r,
                 output=output_w,
-                cwd=str(command.folder / command.cwd),
+                cwd=cwd,
                 cgroup=cgroup,
             )
         except BaseException:
@@ -176,6 +180,7 @@ class ProcessSandbox:
             offload=self._offload,
             command_ran=lambda: True,
             resources=resources.pop_all(),
+            problem=in_words(problem, command.argv[0]),
         )
 
     async def _confine(self, pid: int, command: Command, cgroup: Cgroup | None) -> Callable[[], None]:

@@ -20,6 +20,8 @@ from .watchdog import Watchdog
 FREEZE_ROUNDS = 20
 REMOVE_ROUNDS = 100
 COMPLAINT_BYTES = 4096
+# A shell's exit codes for a command that is not there, or is not a program.
+COULD_NOT_RUN = (126, 127)
 MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
 
@@ -80,6 +82,8 @@ class RunningProcess:
     command_ran: Callable[[], bool]
     # What to close at the end.
     resources: contextlib.ExitStack
+    # Why the command cannot be run, where that was known before.
+    problem: str = ""
     _stopping: bool = False
     _frozen: bool = False
     _limit: Reason | None = None
@@ -208,7 +212,10 @@ class RunningProcess:
             reason = "disk"
         elif code != 0 and not self._has_run():
             reason = "start_failed"
-        return Exit(code, ended_by, reason, usage.cpu_seconds, usage.peak_memory_bytes, self._has_run())
+        elif code in COULD_NOT_RUN and self.problem:
+            reason = "not_runnable"
+        detail = self.problem if reason == "not_runnable" else ""
+        return Exit(code, ended_by, reason, usage.cpu_seconds, usage.peak_memory_bytes, self._has_run(), detail)
 
 
 async def remove_when_empty(cgroup: Cgroup) -> None:
