@@ -4,11 +4,13 @@ import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from support import engines, proofs, services
 from support.services import S3, Postgres
+from support.sharing import SharingScheduler
 
 # The settings of the person who runs the tests are not the tests'.
 for name in [name for name in os.environ if name.startswith(("COMPUTEPOOL_", "AWS_")) or name == "DATABASE_URL"]:
@@ -28,8 +30,15 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("required engines do not work here\n  " + "\n  ".join(absent))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharingScheduler | None:
+    return SharingScheduler(config, log) if config.getoption("dist") == "loadscope" else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the proofs that only make sense in full size, unless this is `./dev prove`."""
+    # Long tests first: at the end of a run no worker then waits long for another.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if proofs.proving():
         return
     long = [item for item in items if any(mark.kwargs.get("long") for mark in item.iter_markers("proof"))]

@@ -83,7 +83,7 @@ def up(home: Path, *words: str, port: int = 0) -> Iterator[Running]:
             running.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["@up"])
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Running]]:
     """One pool for the tests that only use it."""
     home = tmp_path_factory.mktemp("pool") / "home"

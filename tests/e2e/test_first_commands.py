@@ -38,17 +38,11 @@ def service_settings(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]
         }
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param("embedded", marks=pytest.mark.xdist_group("embedded")),
-        pytest.param("services", marks=pytest.mark.xdist_group("services")),
-    ],
-)
+@pytest.fixture(scope="module", params=["@embedded", "@services"])
 def anywhere(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     """A hub and one agent, for several tests: on SQLite and local disk, and on PostgreSQL and S3."""
     found: AbstractContextManager[dict[str, str]] = nullcontext({})
-    if request.param == "services":
+    if request.param == "@services":
         found = service_settings(request)
     with found as settings, running_pool(tmp_path_factory.mktemp("pool"), settings) as pool:
         pool.join("alpha")
