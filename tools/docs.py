@@ -276,7 +276,7 @@ MEANINGS = {
     "max_price": "the most that a slice-hour may cost, in credits",
     "max_runtime": "of one attempt: `90s`, `2h`, up to 30d; default 1h",
     "budget": "credits for the whole job",
-    "priority": "from -100 to 100; higher goes first; default 0",
+    "priority": "from -100 to 100, among your own jobs; higher goes first; default 0",
     "preemptible": "may be interrupted",
     "retries": "tries after an end that was the job's own doing; default 0",
     "optimize": "`cost`, `speed` or `balanced`",

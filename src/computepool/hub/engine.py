@@ -122,11 +122,14 @@ class Engine:
             waiting = queue.get((job_id, index))
             if waiting is not None:
                 groups.setdefault((waiting.avoid, waiting.retry_at), []).append(waiting)
+        if not groups:
+            return []
+        positions = queue.ahead_of([group[0] for group in groups.values()])
         return [
             explain(
-                self.scheduler.fleet, queue, group[0], [one.slice_index for one in group], self.context.now()
+                self.scheduler.fleet, group[0], [one.slice_index for one in group], position, self.context.now()
             ).model_dump(mode="json")
-            for group in groups.values()
+            for group, position in zip(groups.values(), positions, strict=True)
         ]
 
     # ── what nodes need of the scheduler (nodes.api) ─────────────────────────────────────────────────────────────────

@@ -86,6 +86,40 @@ def test_priority_goes_first_then_age(sqlite_hub):
     play(sqlite_hub, story)
 
 
+def test_lines_of_two_owners_are_served_by_age_and_not_one_after_the_other(sqlite_hub):
+    """Two slots become free at once. Whoever came first has only the first of them."""
+
+    async def story(pool):
+        agent = await add_agent(pool)
+        first = [await pool.submit() for _ in range(2)]
+        waiting = [await pool.submit(user=user) for user in (ALICE, BOB, BOB, ALICE)]
+        works = [await agent.take_offer() for _ in first]
+        with pool.db.held("end_attempt"):
+            for work in works:
+                await agent.send(agent.finished(work))
+            await pool.settle()
+        assert [(await agent.take_offer()).manifest.job_id for _ in range(2)] == waiting[:2]
+        for work in list(agent.works.values())[-2:]:
+            await agent.finish(work)
+        assert [(await agent.take_offer()).manifest.job_id for _ in range(2)] == waiting[2:]
+
+    play(sqlite_hub, story)
+
+
+def test_priority_of_one_renter_does_not_let_it_pass_another(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.submit(**BIG)
+        low = await pool.submit(**BIG, user=ALICE, priority=-100)
+        other = await pool.submit(**BIG, user=BOB)
+        urgent = await pool.submit(**BIG, user=ALICE, priority=100)
+        await agent.run_next()
+        order = [(await agent.run_next()).manifest.job_id for _ in range(3)]
+        assert order == [urgent, other, low]  # in place of its owner's own older one, and before nobody else
+
+    play(sqlite_hub, story)
+
+
 def test_blocked_head_does_not_block_other_lines(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool)

@@ -1,11 +1,21 @@
-"""Who goes first: priority, then age, then the slice's place. What was removed is nobody's turn."""
+"""Whose turn it is. Between owners: whoever waits longer. Among an owner's own: priority, then age, then place."""
 
-from hypothesis import given
+import random
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fleets import make_needs, make_waiting
+from support.fleets import ME, STRANGER, make_needs, make_waiting
+from support.proofs import figure
 
+from computepool.hub.scheduling.ordered import Ordered
 from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.hub.scheduling.turns import LOOK_BEHIND, Round
 
+NOW = datetime(2026, 1, 2, 3, 4, 0, tzinfo=UTC)
 BIG = make_needs(cpu_millis=8000)
 
 
@@ -13,72 +23,286 @@ def keys(waiting):
     return [one.key for one in waiting]
 
 
+def serve(queue, rooms, now=NOW):
+    """Those who are served when there is so much room, in cores; an endless amount where it is None."""
+    turns, served = Round(queue.lines(), now), []
+    while (one := turns.next()) is not None:
+        cores = one.brief.requirements.cpu_millis
+        if rooms is not None and rooms < cores:
+            turns.in_vain()
+        else:
+            rooms = rooms if rooms is None else rooms - cores
+            served.append(one)
+            turns.served()
+    for one in served:
+        queue.remove(one.key)
+    return keys(served)
+
+
+def waiting_of(owner, job, index=0, *, priority=0, cores=1000, **changes):
+    return make_waiting(job, index, priority=priority, needs=make_needs(owner_id=owner, cpu_millis=cores), **changes)
+
+
+def queue_of(*waiting):
+    queue = Queue()
+    for one in waiting:
+        queue.add(one)
+    return queue
+
+
+# ── an owner's own ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
 def test_priority_comes_before_age_and_age_before_the_slices_place():
-    queue = Queue()
-    for job, index, priority in [("job_3", 0, 0), ("job_1", 1, 0), ("job_1", 0, 0), ("job_9", 0, 5), ("job_2", 0, -5)]:
-        queue.add(make_waiting(job, index, priority=priority))
+    jobs = [("job_3", 0, 0), ("job_1", 1, 0), ("job_1", 0, 0), ("job_9", 0, 5), ("job_2", 0, -5)]
+    queue = queue_of(*(make_waiting(job, index, priority=priority) for job, index, priority in jobs))
     order = [("job_9", 0), ("job_1", 0), ("job_1", 1), ("job_3", 0), ("job_2", 0)]
-    assert keys(queue.line(make_needs())) == order
-    assert [queue.ahead_of(one) for one in queue.line(make_needs())] == [0, 1, 2, 3, 4]
+    assert queue.ahead_of([queue.get(key) for key in order]) == [0, 1, 2, 3, 4]
+    assert serve(queue, None) == order
 
 
-def test_different_needs_wait_in_different_lines():
-    queue = Queue()
-    queue.add(make_waiting("job_2"))
-    queue.add(make_waiting("job_1", needs=BIG))
-    assert [(needs, one.key) for needs, one in queue.heads()] == [(BIG, ("job_1", 0)), (make_needs(), ("job_2", 0))]
+def test_priority_counts_between_slices_that_need_different_things():
+    queue = queue_of(
+        waiting_of(ME, "job_1", cores=2000),
+        waiting_of(ME, "job_2", cores=1000, priority=5),
+        waiting_of(ME, "job_3", cores=2000, priority=9),
+        waiting_of(ME, "job_4", cores=1000, priority=1),
+    )
+    assert serve(queue, None) == [("job_3", 0), ("job_2", 0), ("job_4", 0), ("job_1", 0)]
+
+
+# ── between owners ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_two_lines_are_served_by_age_and_not_one_after_the_other():
+    """A line whose first is oldest must not be emptied before anybody looks at the next."""
+    queue = queue_of(
+        waiting_of(ME, "job_1"), waiting_of(ME, "job_4"), waiting_of(STRANGER, "job_2"), waiting_of(STRANGER, "job_3")
+    )
+    assert serve(queue, 2000) == [("job_1", 0), ("job_2", 0)]
+    assert serve(queue, 2000) == [("job_3", 0), ("job_4", 0)]
+
+
+def test_priority_of_one_renter_takes_nothing_from_another():
+    queue = queue_of(
+        waiting_of(STRANGER, "job_1"), waiting_of(STRANGER, "job_2"), waiting_of(ME, "job_3", priority=100)
+    )
+    assert queue.ahead_of([queue.get(("job_3", 0))]) == [2]
+    assert serve(queue, None) == [("job_1", 0), ("job_2", 0), ("job_3", 0)]
+
+
+def test_old_ticket_is_good_for_one_turn():
+    """An old job of low priority stands in front for others of its owner once, and has their age then."""
+    queue = queue_of(
+        waiting_of(ME, "job_1", priority=-100), waiting_of(STRANGER, "job_2"), waiting_of(ME, "job_3", priority=100)
+    )
+    assert serve(queue, 1000) == [("job_3", 0)]  # with the age of job_1
+    queue.add(waiting_of(ME, "job_4", priority=100))
+    assert queue.get(("job_1", 0)).ticket == ("job_3", 0)
+    assert serve(queue, 1000) == [("job_2", 0)]
+    assert serve(queue, None) == [("job_4", 0), ("job_1", 0)]
+
+
+def test_job_that_nobody_can_run_lets_its_owners_others_pass_nobody():
+    impossible = [waiting_of(ME, "job_1", index, cores=64_000) for index in range(3)]
+    queue = queue_of(*impossible, waiting_of(STRANGER, "job_2"), waiting_of(ME, "job_3"))
+    assert serve(queue, 1000) == [("job_2", 0)]
+    assert serve(queue, 1000) == [("job_3", 0)]
+    assert {one.ticket for one in impossible} == {one.key for one in impossible}
+
+
+def test_slice_that_could_not_be_leased_after_all_keeps_its_turn():
+    queue = queue_of(waiting_of(ME, "job_1"), waiting_of(STRANGER, "job_2"), waiting_of(ME, "job_3", priority=1))
+    turns = Round(queue.lines(), NOW)
+    served = turns.next()
+    assert served is not None
+    turns.served()
+    queue.remove(served.key)
+    queue.add(served)
+    assert serve(queue, None) == [("job_3", 0), ("job_2", 0), ("job_1", 0)]
+
+
+# ── who is passed over ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_slice_whose_time_has_not_come_is_passed_over():
+    later = NOW + timedelta(seconds=5)
+    queue = queue_of(waiting_of(ME, "job_1", retry_at=later), waiting_of(ME, "job_2"), waiting_of(STRANGER, "job_3"))
+    assert serve(queue, None) == [("job_2", 0), ("job_3", 0)]
+    assert serve(queue, None) == []
+    assert serve(queue, None, later) == [("job_1", 0)]
+
+
+@pytest.mark.parametrize(("sets", "found"), [(LOOK_BEHIND - 1, True), (LOOK_BEHIND + 5, False)])
+def test_only_so_many_sets_of_avoided_nodes_are_tried_in_a_line(sets, found):
+    queue = queue_of(*(waiting_of(ME, f"job_{n:03}", avoid=(f"node_{n}",)) for n in range(sets)))
+    queue.add(waiting_of(ME, "job_999"))
+    turns, looks = Round(queue.lines(), NOW), []
+    while (one := turns.next()) is not None:
+        looks.append(one.key)
+        turns.in_vain()
+    assert (("job_999", 0) in looks) == found
+    assert len(looks) <= LOOK_BEHIND + 1
+
+
+def test_what_was_tried_in_vain_is_not_tried_again():
+    queue = queue_of(*(waiting_of(ME, f"job_{n}", avoid=("node_1",)) for n in range(5)), waiting_of(ME, "job_9"))
+    turns, looks = Round(queue.lines(), NOW), []
+    while (one := turns.next()) is not None:
+        looks.append(one.key)
+        turns.in_vain()
+    assert looks == [("job_0", 0), ("job_9", 0)]
+
+
+# ── coming and going ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_waiting_slice_is_there_once():
-    queue = Queue()
-    queue.add(make_waiting("job_1", fence=1))
-    queue.add(make_waiting("job_1", fence=2))
+    queue = queue_of(make_waiting("job_1", fence=1), make_waiting("job_1", fence=2))
     assert len(queue) == 1
-    assert [one.fence for one in queue.line(make_needs())] == [2]
+    assert [one.fence for line in queue.lines() for one in line] == [2]
 
 
 def test_removed_slices_do_not_hide_those_behind_them():
     """However many there are: a canceled job of a thousand slices lies in front."""
-    queue = Queue()
-    queue.add(make_waiting("job_0"))
-    for index in range(1000):
-        queue.add(make_waiting("job_1", index))
-    queue.add(make_waiting("job_2"))
+    queue = queue_of(make_waiting("job_0"), *(make_waiting("job_1", n) for n in range(1000)), make_waiting("job_2"))
     queue.remove_job("job_1", 1000)
-    assert keys(queue.line(make_needs())) == [("job_0", 0), ("job_2", 0)]
+    assert serve(queue, None) == [("job_0", 0), ("job_2", 0)]
 
 
 def test_line_that_is_empty_is_forgotten():
-    queue = Queue()
-    queue.add(make_waiting("job_1"))
+    queue = queue_of(make_waiting("job_1"))
     assert queue.remove(("job_1", 0)) is not None
     assert queue.remove(("job_1", 0)) is None
-    assert queue.heads() == []
-    assert list(queue.line(make_needs())) == []
+    assert list(queue.lines()) == []
     assert ("job_1", 0) not in queue
 
 
-places = st.tuples(st.sampled_from(["job_1", "job_2", "job_3"]), st.integers(0, 3))
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 12))))
+def test_ordered_is_what_a_sorted_dictionary_would_be(story):
+    ordered: Ordered[int, int] = Ordered()
+    model: dict[int, int] = {}
+    for number, (put, key) in enumerate(story):
+        if put:
+            ordered.put(key, number)
+            model[key] = number
+        elif key in model:
+            assert ordered.pop(key) == model.pop(key)
+        assert list(ordered) == [model[key] for key in sorted(model)]
+        assert len(ordered) == len(model)
+        assert ordered.get(key) == model.get(key)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["add", "remove"]), places, st.integers(-2, 2), st.booleans())))
-def test_queue_is_what_a_sorted_list_would_be(story):
-    queue = Queue()
-    model: dict[tuple[str, int], Waiting] = {}
-    for what, (job, index), priority, big in story:
-        model.pop((job, index), None)
-        if what == "add":
-            one = make_waiting(job, index, priority=priority, needs=BIG if big else make_needs())
-            queue.add(one)
-            model[job, index] = one
-        else:
-            queue.remove((job, index))
-    assert len(queue) == len(model)
-    for needs in (BIG, make_needs()):
-        expected = sorted(
-            (one for one in model.values() if one.brief.requirements == needs),
-            key=lambda one: (-one.brief.priority, *one.key),
-        )
-        assert list(queue.line(needs)) == expected
-    heads = [one for _, one in queue.heads()]
-    assert heads == sorted(heads, key=lambda one: (-one.brief.priority, *one.key))
+# ── against a model that is too simple to be wrong ───────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Naive:
+    """The same rules, written down plainly."""
+
+    waiting: dict[tuple[str, int], Waiting] = field(default_factory=dict)
+
+    def add(self, one):
+        self.waiting[one.key] = replace(one)
+
+    def remove(self, key):
+        self.waiting.pop(key, None)
+
+    def ahead_of(self, key):
+        own = [one for one in self.waiting.values() if _owner(one) == _owner(self.waiting[key])]
+        own_tickets = sorted(one.ticket for one in own)
+        turn = own_tickets[keys(sorted(own, key=lambda one: one.rank)).index(key)]
+        return sum(one.ticket < turn for one in self.waiting.values())
+
+    def serve(self, rooms):
+        served: list[tuple[str, int]] = []
+        full = set()
+        while True:
+            open_lines = [one for one in self.waiting.values() if one.brief.requirements not in full]
+            if not open_lines:
+                return served
+            owner = _owner(min(open_lines, key=lambda one: one.ticket))
+            own = [one for one in open_lines if _owner(one) == owner]
+            first = min(own, key=lambda one: one.rank)
+            if rooms < first.brief.requirements.cpu_millis:
+                full.add(first.brief.requirements)
+                continue
+            rooms -= first.brief.requirements.cpu_millis
+            oldest = min(own, key=lambda one: one.ticket)
+            oldest.ticket, first.ticket = first.ticket, oldest.ticket
+            served.append(first.key)
+            del self.waiting[first.key]
+
+
+def _owner(one):
+    return one.brief.owner_id
+
+
+jobs = st.tuples(
+    st.integers(0, 30), st.sampled_from([ME, STRANGER, "user_third"]), st.integers(-2, 2),
+    st.sampled_from([1000, 2000, 9000]), st.integers(1, 4),
+)  # fmt: skip
+steps = st.one_of(
+    st.tuples(st.just("submit"), jobs),
+    st.tuples(st.just("serve"), st.integers(0, 12_000)),
+    st.tuples(st.just("remove"), st.integers(0, 200)),
+)
+
+
+@settings(max_examples=figure(300, 10_000))
+@given(st.lists(steps, max_size=40))
+def test_turns_are_those_of_the_naive_model(story):
+    queue, model, known = Queue(), Naive(), set()
+    for what, detail in story:
+        if what == "submit":
+            number, owner, priority, cores, slices = detail
+            if number in known:
+                continue  # a job is submitted once
+            known.add(number)
+            for index in range(slices):
+                one = waiting_of(owner, f"job_{number:02}", index, priority=priority, cores=cores)
+                queue.add(one)
+                model.add(one)
+        elif what == "serve":
+            assert serve(queue, detail) == model.serve(detail)
+        elif model.waiting:
+            key = sorted(model.waiting)[detail % len(model.waiting)]
+            queue.remove(key)
+            model.remove(key)
+        assert sorted(keys(queue)) == sorted(model.waiting)
+        assert sorted(one.ticket for one in queue) == sorted(one.ticket for one in model.waiting.values())
+        for one in queue:
+            assert queue.ahead_of([one]) == [model.ahead_of(one.key)]
+
+
+# ── a long queue ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+def test_hundred_thousand_who_wait_cost_little_each():
+    rng, queue, many = random.Random(3), Queue(), 100_000
+    owners = [f"user_{n}" for n in range(50)]
+    began = time.process_time()
+    for number in range(many // 10):
+        owner, priority = rng.choice(owners), rng.randrange(-5, 6)
+        one = waiting_of(owner, f"job_{number:06}", priority=priority, cores=rng.choice([1000, 2000]))
+        for index in range(10):
+            queue.add(Waiting(one.brief, index, fence=0, attempts=0))
+    large = waiting_of(owners[0], "job_9", priority=100)
+    for index in range(10_000):
+        queue.add(Waiting(large.brief, index, fence=0, attempts=0))
+    added = time.process_time() - began
+    began, served = time.process_time(), 0
+    for _ in range(200):  # as the scheduler does it, a batch at a time
+        turns = Round(queue.lines(), NOW)
+        batch: list[Waiting] = []
+        while len(batch) < 64 and (one := turns.next()) is not None:
+            batch.append(one)
+            turns.served()
+        for one in batch:
+            queue.remove(one.key)
+        served += len(batch)
+    passed = time.process_time() - began
+    assert served == 12_800
+    assert added / (many + 10_000) < 0.000_2
+    assert passed / served < 0.000_5

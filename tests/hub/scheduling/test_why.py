@@ -35,7 +35,7 @@ def why(needs, *nodes, **waiting):
     one = make_waiting("job_5", needs=needs, **waiting)
     queue.add(make_waiting("job_1"))
     queue.add(one)
-    return explain(fleet, queue, one, [0], NOW)
+    return explain(fleet, one, [0], queue.ahead_of([one])[0], NOW)
 
 
 @pytest.mark.parametrize(

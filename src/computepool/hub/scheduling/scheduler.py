@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
 import structlog
 from sqlalchemy.orm import Session
@@ -21,6 +20,7 @@ from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.scheduling.fleet import Fleet, FleetNode, Line, give_room_back, grant_on, held_of, take_room
 from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.hub.scheduling.turns import Round
 from computepool.protocol.manifest import MANIFEST
 from computepool.protocol.signing import Signed
 
@@ -28,8 +28,6 @@ log = structlog.get_logger()
 
 LEASE_BATCH = 64
 """Most leases in one transaction."""
-LOOK_BEHIND = 64
-"""How many sets of avoided nodes are tried in one line when its first must wait for reasons of its own."""
 EPOCH_STEP = 2**20
 """A fence is epoch times this, plus the attempt's number: greater than any before a restore.
 
@@ -72,10 +70,10 @@ class Scheduler:
     async def submit(self, job: NewJob, brief: JobBrief, store: SubmitOnce) -> str:
         """Store the job, and lease what finds room, in one commit. Returns its id, or that of its earlier twin."""
         waiting = [Waiting(brief, index, fence=0, attempts=0) for index in range(job.slices)]
-        # Room that others wait for is theirs first, by priority and age. While nothing is being dispatched, whatever
-        # waits has been looked at and found no room.
+        # Room that others wait for is theirs first. While nothing is being dispatched, whatever waits was looked at and
+        # found no room.
         must_wait = len(self.queue) > 0 and (self._dispatching or self._woken.is_set())
-        placements = [] if must_wait else list(islice(self._place_each(waiting), LEASE_BATCH))
+        placements = [] if must_wait else self._place_new(waiting)
         try:
             earlier = await self._context.db.run(store, job, [one.lease for one in placements])
         except BaseException:
@@ -173,31 +171,34 @@ class Scheduler:
         self._wake_when_due(waiting)
 
     def _place_queued(self) -> list[Placement]:
+        """The next few who wait and find room, in the order of their turns. They do not wait any more."""
         placements: list[Placement] = []
-        for needs, _head in self.queue.heads():
-            room = LEASE_BATCH - len(placements)
-            if room <= 0:
-                break
-            placements += islice(self._place_each(self.queue.line(needs)), room)
+        now = self._context.now()
+        turns = Round(self.queue.lines(), now)
+        try:
+            while len(placements) < LEASE_BATCH and (waiting := turns.next()) is not None:
+                node = self.fleet.choose(waiting.brief.requirements, waiting.avoid, avoided_too=waiting.is_due(now))
+                if node is None:
+                    turns.in_vain()
+                else:
+                    placements.append(self._place(waiting, node, now))
+                    turns.served()
+        except BaseException:
+            self._wait_again(placements)
+            raise
         for one in placements:
             self.queue.remove(one.waiting.key)
         return placements
 
-    def _place_each(self, line: Iterable[Waiting]) -> Iterable[Placement]:
-        """Slices of one line, in order. The first that nothing special holds back and that finds no room ends it."""
-        now = self._context.now()
-        in_vain: set[tuple[tuple[str, ...], bool]] = set()
-        for waiting in line:
-            due = waiting.retry_at is None or waiting.retry_at <= now
-            if (not due and not waiting.avoid) or (waiting.avoid, due) in in_vain:
-                continue
-            node = self.fleet.choose(waiting.brief.requirements, waiting.avoid, avoided_too=due)
-            if node is not None:
-                yield self._place(waiting, node, now)
-            elif not waiting.avoid or len(in_vain) >= LOOK_BEHIND:
-                return
-            else:
-                in_vain.add((waiting.avoid, due))
+    def _place_new(self, slices: list[Waiting]) -> list[Placement]:
+        """Slices of one job that nobody has seen yet."""
+        placements: list[Placement] = []
+        for one in slices[:LEASE_BATCH]:
+            node = self.fleet.choose(one.brief.requirements)
+            if node is None:
+                break
+            placements.append(self._place(one, node, self._context.now()))
+        return placements
 
     def _place(self, waiting: Waiting, node: FleetNode, now: datetime) -> Placement:
         brief, context = waiting.brief, self._context
@@ -238,9 +239,7 @@ class Scheduler:
         try:
             granted = await self._context.db.run(service.lease, leases, self._context.now())
         except BaseException:
-            self._give_back(placements)
-            for one in placements:
-                self.queue.add(one.waiting)
+            self._wait_again(placements)
             raise
         refused = [one for one in placements if one.lease.attempt_id not in granted]
         self._give_back(refused)  # canceled while we were at it
@@ -259,6 +258,12 @@ class Scheduler:
         for one in placements:
             give_room_back(one.node, one.lease.attempt_id)
             self.wake()  # somebody may have looked for room while it was taken
+
+    def _wait_again(self, placements: Iterable[Placement]) -> None:
+        """They keep their turns: what they were to have is not theirs yet."""
+        for one in placements:
+            give_room_back(one.node, one.lease.attempt_id)
+            self.queue.add(one.waiting)
 
     def _wake_when_due(self, waiting: Waiting) -> None:
         """By the wall clock, which may go slower than the timer's: then it is not yet time, and we wait on."""

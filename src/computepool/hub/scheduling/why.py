@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from computepool.hub.market.feasibility import RULES, Gate, Traits, closed_gate
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.fleet import Fleet
-from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.hub.scheduling.queue import Waiting
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.units import format_bytes
 
@@ -35,7 +35,7 @@ class WhySlice(BaseModel):
     suggestions: list[str]
 
 
-def explain(fleet: Fleet, queue: Queue, waiting: Waiting, slices: list[int], now: datetime) -> WhySlice:
+def explain(fleet: Fleet, waiting: Waiting, slices: list[int], position: int, now: datetime) -> WhySlice:
     needs = waiting.brief.requirements
     removed = Counter(fleet.gate(needs, node) for node in fleet)
     free = removed.pop(None, 0)
@@ -47,7 +47,7 @@ def explain(fleet: Fleet, queue: Queue, waiting: Waiting, slices: list[int], now
         gates=gates,
         feasible=feasible,
         free=free,
-        position=queue.ahead_of(waiting),
+        position=position,
         summary=_summary(len(fleet), feasible, removed, waiting, now),
         suggestions=_suggestions(fleet, needs) if feasible == 0 else [],
     )
