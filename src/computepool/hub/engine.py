@@ -37,9 +37,8 @@ from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling import memory
 from computepool.hub.scheduling.fleet import free_of, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
-from computepool.hub.scheduling.queue import Waiting
 from computepool.hub.scheduling.scheduler import Scheduler
-from computepool.hub.scheduling.why import explain
+from computepool.hub.scheduling.why import explain_all
 from computepool.protocol.messages import LOG_LIMIT_BYTES
 from computepool.protocol.states import NodeState
 
@@ -115,22 +114,13 @@ class Engine:
         self.gateway.stop_attempt(node_id, attempt_id, fence, reason)
 
     def why(self, job_id: str) -> list[dict[str, Any]]:
-        """Slices that wait for the same, together."""
-        queue, groups = self.scheduler.queue, dict[tuple[object, ...], list[Waiting]]()
         brief = self.scheduler.briefs.get(job_id)
-        for index in range(brief.slices if brief else 0):
-            waiting = queue.get((job_id, index))
-            if waiting is not None:
-                groups.setdefault((waiting.avoid, waiting.retry_at), []).append(waiting)
-        if not groups:
+        if brief is None:
             return []
-        positions = queue.ahead_of([group[0] for group in groups.values()])
-        return [
-            explain(
-                self.scheduler.fleet, group[0], [one.slice_index for one in group], position, self.context.now()
-            ).model_dump(mode="json")
-            for group, position in zip(groups.values(), positions, strict=True)
-        ]
+        found = (self.scheduler.queue.get((job_id, index)) for index in range(brief.slices))
+        waiting = [one for one in found if one is not None]
+        groups = explain_all(self.scheduler.fleet, self.scheduler.queue, waiting, self.context.now())
+        return [group.model_dump(mode="json") for group in groups]
 
     # ── what nodes need of the scheduler (nodes.api) ─────────────────────────────────────────────────────────────────
 

@@ -1,7 +1,7 @@
 """Why a job still waits, for each gate; and what is suggested really helps."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +21,7 @@ from support.proofs import figure
 from computepool.hub.market.feasibility import Gate, closed_gate
 from computepool.hub.scheduling.fleet import Fleet
 from computepool.hub.scheduling.queue import Queue
-from computepool.hub.scheduling.why import explain
+from computepool.hub.scheduling.why import GROUPS_SHOWN, explain, explain_all
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.states import IsolationLevel, NodeState
 
@@ -169,3 +169,61 @@ def test_suggested_change_finds_a_node(needs, nodes):
             case _:
                 continue  # in words
         assert any(closed_gate(changed, node.traits) is None for node in nodes), suggestion
+
+
+# ── many slices ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class CountedFleet(Fleet):
+    """Counts how often somebody walks through all of it."""
+
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+
+class CountedQueue(Queue):
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_thousand_slices_that_are_tried_again_at_different_times_are_one_group():
+    """Each failed at another moment: for everybody who asks, they wait for the same."""
+    fleet, queue = CountedFleet(), CountedQueue()
+    fleet.put(make_node())
+    times = [NOW + timedelta(seconds=60 - index % 60, microseconds=index) for index in range(1000)]
+    waiting = [make_waiting("job_1", index, retry_at=at) for index, at in enumerate(times)]
+    waiting += [make_waiting("job_1", 1000 + index, retry_at=NOW - timedelta(seconds=index)) for index in range(5)]
+    for one in waiting:
+        queue.add(one)
+    first, second = explain_all(fleet, queue, waiting, NOW)
+    assert (first.slices, second.slices) == (list(range(1000)), list(range(1000, 1005)))
+    assert "tried again at 03:04:01" in first.summary  # the first of them
+    assert second.free == 1
+    assert fleet.walks <= 4
+    assert queue.walks <= 2
+
+
+def test_slices_that_avoid_many_different_nodes_cost_no_more_than_a_few_walks():
+    fleet, queue = CountedFleet(), CountedQueue()
+    for index in range(20):
+        fleet.put(make_node(f"node_{index}"))
+    waiting = [make_waiting("job_1", index, avoid=(f"node_{index}",)) for index in range(2000)]
+    for one in waiting:
+        queue.add(one)
+    answers = explain_all(fleet, queue, waiting, NOW)
+    assert len(answers) == GROUPS_SHOWN + 1
+    assert sorted(index for one in answers for index in one.slices) == list(range(2000))
+    assert answers[-1].summary.startswith(f"{2000 - GROUPS_SHOWN} more groups of slices")
+    assert [one.position for one in answers] == list(range(GROUPS_SHOWN + 1))
+    assert fleet.walks <= 2 * len(answers)
+    assert queue.walks <= 2
+
+
+def test_job_of_which_nothing_waits_has_nothing_to_explain():
+    assert explain_all(Fleet(), Queue(), [], NOW) == []

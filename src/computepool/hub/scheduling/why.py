@@ -1,6 +1,7 @@
 """Why a job still waits: how many nodes each gate removed, in the order in which a person would ask."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -9,9 +10,12 @@ from pydantic import BaseModel
 from computepool.hub.market.feasibility import RULES, Gate, Traits, closed_gate
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.fleet import Fleet
-from computepool.hub.scheduling.queue import Waiting
+from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.units import format_bytes
+
+GROUPS_SHOWN = 8
+"""Of slices of one job that wait for different things."""
 
 
 class GateCount(BaseModel):
@@ -33,6 +37,29 @@ class WhySlice(BaseModel):
     """How many slices would be served before it."""
     summary: str
     suggestions: list[str]
+
+
+def explain_all(fleet: Fleet, queue: Queue, waiting: Sequence[Waiting], now: datetime) -> list[WhySlice]:
+    """Slices of one job, those that wait for the same together. Each group is a walk through the fleet, so there are
+    only so many; whoever is left is counted, and the first of them speaks for all."""
+    alike: dict[tuple[tuple[str, ...], bool], list[Waiting]] = {}
+    for one in waiting:
+        alike.setdefault((one.avoid, one.is_due(now)), []).append(one)
+    groups = list(alike.values())
+    shown, rest = groups[:GROUPS_SHOWN], groups[GROUPS_SHOWN:]
+    if rest:
+        shown.append([one for group in rest for one in group])
+    if not shown:
+        return []
+    speakers = [min(group, key=lambda one: (one.retry_at or now, one.slice_index)) for group in shown]
+    answers = [
+        explain(fleet, speaker, sorted(one.slice_index for one in group), position, now)
+        for group, speaker, position in zip(shown, speakers, queue.ahead_of(speakers), strict=True)
+    ]
+    if rest:
+        last = answers[-1]
+        last.summary = f"{len(rest)} more groups of slices, which avoid other nodes. The first of them: {last.summary}"
+    return answers
 
 
 def explain(fleet: Fleet, waiting: Waiting, slices: list[int], position: int, now: datetime) -> WhySlice:
