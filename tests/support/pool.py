@@ -143,6 +143,16 @@ class Agent:
         assert self.child is not None
         self.child.kill()
 
+    def stop(self) -> None:
+        """As Ctrl-C does; nothing where it has ended already."""
+        if self.child is not None and self.child.is_running():
+            self.child.stop()
+
+    def ended(self, seconds: float) -> int:
+        """Its exit code, once it ended by itself."""
+        assert self.child is not None
+        return self.child.wait(seconds)
+
     def status(self) -> dict[str, Any] | None:
         """What it says of itself; None while nobody answers."""
         try:
