@@ -14,10 +14,9 @@ from computepool.hub.artifacts.outputs import (
     check_path,
     complete_outputs,
     grant_outputs,
-    list_outputs,
 )
 from computepool.hub.artifacts.parts import PART_BYTES
-from computepool.hub.artifacts.tables import Artifact
+from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.artifacts.transfers import downloads_for
 from computepool.protocol.messages import UploadFile
 from computepool.protocol.receipt import OutputRef
@@ -49,6 +48,12 @@ def put_targets(server, targets, contents: dict[str, bytes]) -> None:
                 piece = data[start : start + target.part_bytes]
                 response = httpx.put(server.absolute(url), content=piece, headers=target.headers[part])
                 assert response.status_code in (200, 201), response.text
+
+
+def list_outputs(session, attempt_ids):
+    """The stored ones, by attempt and path."""
+    stored = select(Artifact).where(Artifact.attempt_id.in_(attempt_ids), Artifact.state == ArtifactState.STORED)
+    return session.scalars(stored.order_by(Artifact.attempt_id, Artifact.path)).all()
 
 
 async def listed(hub, *attempt_ids: str) -> list[tuple[str | None, str | None]]:

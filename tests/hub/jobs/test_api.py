@@ -323,7 +323,6 @@ def test_stream_goes_on_where_the_reader_was(sqlite_hub):
         for query, expected in [
             ("", {(0, 2): b"0123456789"}),
             ("?slice=0", {(0, 2): b"0123456789"}),
-            ("?slice=1", {}),
         ]:
             async with stream(pool, job_id, query) as socket:
                 assert (await collect(socket))[1] == expected
@@ -333,6 +332,17 @@ def test_stream_goes_on_where_the_reader_was(sqlite_hub):
                 frames.append(frame)
             logs = [(f["attempt"], f["offset"], base64.b64decode(f["data"])) for f in frames if f["type"] == "log"]
             assert logs == [(2, 7, b"789")]
+
+    play(sqlite_hub, story)
+
+
+def test_stream_of_a_slice_that_is_not_there_is_refused(sqlite_hub):
+    async def story(pool):
+        job_id = await pool.submit(slices=2)
+        with pytest.raises(Denied, match="there is no slice 2") as denied:
+            async with stream(pool, job_id, "?slice=2"):
+                raise AssertionError("it was accepted")
+        assert denied.value.status == 404
 
     play(sqlite_hub, story)
 

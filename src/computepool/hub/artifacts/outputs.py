@@ -26,7 +26,6 @@ OUTPUTS_LIMIT = 10_000
 """Of one attempt."""
 GRANTED_AT_ONCE = 500
 """In one transaction: others wait to write meanwhile. If a later one is refused, the sweep clears the earlier ones."""
-LISTED_LIMIT = 50_000
 SHOWN_PATHS = 5
 
 
@@ -139,11 +138,6 @@ def complete_outputs(session: Session, attempt_id: str, outputs: Sequence[Output
     if moved:
         record(session, "outputs.stored", attempt_id, now, files=len(moved))
     return []
-
-
-def list_outputs(session: Session, attempt_ids: Sequence[str], limit: int = LISTED_LIMIT) -> list[Artifact]:
-    """The stored ones, by attempt and path."""
-    return repository.list_stored_outputs(session, attempt_ids, limit)
 
 
 def check_path(path: str) -> None:

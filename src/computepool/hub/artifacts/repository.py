@@ -50,22 +50,6 @@ def find_outputs(session: Session, attempt_id: str, paths: Sequence[str]) -> dic
     return found
 
 
-def list_stored_outputs(session: Session, attempt_ids: Sequence[str], limit: int) -> list[Artifact]:
-    found: list[Artifact] = []
-    for start in range(0, len(attempt_ids), ROWS_AT_ONCE):
-        some = attempt_ids[start : start + ROWS_AT_ONCE]
-        query = (
-            select(Artifact)
-            .where(Artifact.attempt_id.in_(some), Artifact.state == ArtifactState.STORED)
-            .order_by(Artifact.attempt_id, Artifact.path)
-            .limit(limit - len(found))
-        )
-        found += session.scalars(query)
-        if len(found) >= limit:
-            break
-    return found
-
-
 def measure_outputs(session: Session, attempt_id: str) -> tuple[int, int]:
     """How many outputs the attempt has, and their bytes."""
     count, total = session.execute(

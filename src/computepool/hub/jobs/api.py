@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from starlette.datastructures import UploadFile
 
 from computepool.hub.artifacts.logs import LogStore
-from computepool.hub.artifacts.outputs import list_outputs
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.transfers import downloads_for
@@ -24,14 +23,15 @@ from computepool.hub.jobs.errors import JobNotFinal
 from computepool.hub.jobs.ports import Dispatch
 from computepool.hub.jobs.stream import Frame, JobStream, offset_of, parse_resume
 from computepool.hub.jobs.tables import Job
-from computepool.hub.jobs.views import JobPage, JobView
+from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView
 from computepool.protocol.messages import HubKey
 from computepool.protocol.signing import Signed
-from computepool.protocol.spec import parse_spec
+from computepool.protocol.spec import MAX_SLICES, parse_spec
 from computepool.protocol.spec_input import MAX_SPEC_BYTES
 from computepool.protocol.states import JOB_FINAL, JobState, Verdict
 
 PAGE_LIMIT = 500
+Cursor = Annotated[str | None, Query(max_length=2000)]
 LOG_PIECE_BYTES = 1024**2
 BUNDLE_LIMIT_BYTES = 2 * 1024**3
 SPEC_LIMIT_BYTES = 4 * MAX_SPEC_BYTES
@@ -65,7 +65,7 @@ class ReceiptView(BaseModel):
 
 class ReceiptPage(BaseModel):
     items: list[ReceiptView]
-    next: None = None
+    next: str | None
 
 
 class OutputView(BaseModel):
@@ -81,7 +81,7 @@ class OutputView(BaseModel):
 
 class OutputPage(BaseModel):
     items: list[OutputView]
-    next: None = None
+    next: str | None
 
 
 def router(
@@ -160,8 +160,14 @@ def _add_show(routes: Routes, context: Context, dispatch: Dispatch) -> None:
         return await db.read(queries.show_jobs, caller, state or [], cursor, limit)
 
     @routes.get("/jobs/{job_id}", visible="own", scope=Scope.JOBS_READ)
-    async def show_job(job_id: str, caller: Caller) -> JobView:
-        return await db.read(queries.show_job, caller, job_id)
+    async def show_job(
+        job_id: str,
+        caller: Caller,
+        from_slice: Annotated[int, Query(ge=0, le=MAX_SLICES)] = 0,
+        slice_limit: Annotated[int, Query(ge=1, le=SHOWN_SLICES_LIMIT)] = SHOWN_SLICES_LIMIT,
+    ) -> JobView:
+        """With its slices from `from_slice` on. `next_slice` says where they go on, if not all of them are shown."""
+        return await db.read(queries.show_job, caller, job_id, from_slice, slice_limit)
 
     @routes.get("/jobs/{job_id}/why", visible="own", scope=Scope.JOBS_READ)
     async def why(job_id: str, caller: Caller) -> WhyView:
@@ -175,14 +181,26 @@ def _add_results(routes: Routes, context: Context, keyring: Keyring, store: Stor
     db = context.db
 
     @routes.get("/jobs/{job_id}/artifacts", visible="own", scope=Scope.JOBS_READ)
-    async def list_artifacts(job_id: str, caller: Caller) -> OutputPage:
+    async def list_artifacts(
+        job_id: str,
+        caller: Caller,
+        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT,
+        cursor: Cursor = None,
+    ) -> OutputPage:
         """What the job left behind, of each slice's deciding attempt, with URLs to fetch it."""
-        return OutputPage(items=await db.read(_list_outputs, store, caller, job_id))
+        outputs, after = await db.read(queries.page_outputs, caller, job_id, cursor, limit)
+        return OutputPage(items=[_output_view(store, output) for output in outputs], next=after)
 
     @routes.get("/jobs/{job_id}/receipts", visible="own", scope=Scope.JOBS_READ)
-    async def list_receipts(job_id: str, caller: Caller) -> ReceiptPage:
-        rows = await db.read(queries.list_receipts, caller, job_id)
-        return ReceiptPage(items=[_receipt_view(row, list(keyring.public)) for row in rows])
+    async def list_receipts(
+        job_id: str,
+        caller: Caller,
+        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
+        cursor: Cursor = None,
+    ) -> ReceiptPage:
+        """The two signed papers of every attempt that ended on its node, by slice and number."""
+        rows, after = await db.read(queries.page_receipts, caller, job_id, cursor, limit)
+        return ReceiptPage(items=[_receipt_view(row, list(keyring.public)) for row in rows], next=after)
 
 
 def _add_logs(routes: Routes, context: Context, logs: LogStore) -> None:
@@ -219,7 +237,9 @@ def _add_logs(routes: Routes, context: Context, logs: LogStore) -> None:
                 resume.setdefault((only, 1), offset_of(socket.query_params["after"]))
         except ValueError:
             raise Invalid("slice, after and from must be numbers, such as from=0.1:4096.") from None
-        await db.read(queries.load_job, principal, job_id)
+        job = await db.read(queries.load_job, principal, job_id)
+        if only is not None:
+            queries.check_slice(job, only)
         await socket.accept()
         await _serve(socket, JobStream(context, logs, principal, job_id, only, resume).frames())
 
@@ -277,26 +297,17 @@ def _cancel(session: Session, context: Context, principal: Principal, job_id: st
     return ending.cancel(session, job, context.now(), actor=principal.user_id)
 
 
-def _list_outputs(session: Session, store: Store, principal: Principal, job_id: str) -> list[OutputView]:
-    places = {
-        attempt_id: (index, number)
-        for index, number, attempt_id in queries.list_deciding_attempts(session, principal, job_id)
-    }
-    views = []
-    for artifact in list_outputs(session, list(places)):
-        index, number = places[artifact.attempt_id or ""]
-        views.append(
-            OutputView(
-                slice=index,
-                attempt=number,
-                path=artifact.path or "",
-                size_bytes=artifact.size_bytes,
-                digest=artifact.digest,
-                part_bytes=PART_BYTES,
-                downloads=downloads_for(store, artifact),
-            )
-        )
-    return sorted(views, key=lambda view: (view.slice, view.path))
+def _output_view(store: Store, output: queries.Output) -> OutputView:
+    artifact = output.artifact
+    return OutputView(
+        slice=output.slice_index,
+        attempt=output.number,
+        path=artifact.path or "",
+        size_bytes=artifact.size_bytes,
+        digest=artifact.digest,
+        part_bytes=PART_BYTES,
+        downloads=downloads_for(store, artifact),
+    )
 
 
 def _why_summary(job: Job, waiting: list[dict[str, Any]]) -> str:

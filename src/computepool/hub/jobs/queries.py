@@ -4,18 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.visibility import owned_by, sees
-from computepool.hub.core.errors import NotFound
+from computepool.hub.artifacts.tables import Artifact, ArtifactState
+from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Principal
 from computepool.hub.jobs import repository
 from computepool.hub.jobs.errors import NoSuchJob
-from computepool.hub.jobs.tables import Attempt, Job
-from computepool.hub.jobs.views import JobPage, JobView, find_view, page_of
+from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, find_view, page_of
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.states import ATTEMPT_ENDED, JOB_FINAL, AttemptState
+
+CURSOR_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,10 @@ def load_job(session: Session, principal: Principal, job_id: str) -> Job:
     return job
 
 
-def show_job(session: Session, principal: Principal, job_id: str) -> JobView:
-    view = find_view(session, job_id)
+def show_job(
+    session: Session, principal: Principal, job_id: str, from_slice: int = 0, slice_limit: int = SHOWN_SLICES_LIMIT
+) -> JobView:
+    view = find_view(session, job_id, from_slice, slice_limit)
     if view is None or not sees(principal, view.owner_id):
         raise NoSuchJob(job_id)
     return view
@@ -48,11 +53,15 @@ def show_jobs(session: Session, principal: Principal, states: Sequence[str], bef
     return page_of(session, jobs, limit)
 
 
+def check_slice(job: Job, index: int) -> None:
+    if index >= job.slice_count:
+        raise NotFound(f"{job.id} has {job.slice_count} slice(s), counted from 0: there is no slice {index}.")
+
+
 def find_log(session: Session, principal: Principal, job_id: str, index: int, attempt: int | None) -> LogPlace:
     """The newest attempt, or the one that was asked for."""
     job = load_job(session, principal, job_id)
-    if index >= job.slice_count:
-        raise NotFound(f"{job_id} has {job.slice_count} slice(s), counted from 0: there is no slice {index}.")
+    check_slice(job, index)
     query = select(Attempt.id, Attempt.number, Attempt.state).where(
         Attempt.job_id == job_id, Attempt.slice_index == index
     )
@@ -66,19 +75,89 @@ def find_log(session: Session, principal: Principal, job_id: str, index: int, at
     return LogPlace(row.id, row.number, row.state in ATTEMPT_ENDED)
 
 
-def list_deciding_attempts(session: Session, principal: Principal, job_id: str) -> list[tuple[int, int, str]]:
-    """(slice, number, id) of the attempts whose outputs count: the last ended one of each slice."""
-    load_job(session, principal, job_id)
-    newest: dict[int, tuple[int, int, str]] = {}
-    for attempt in repository.list_attempts(session, job_id):
-        if attempt.state in (AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELED):
-            newest[attempt.slice_index] = (attempt.slice_index, attempt.number, attempt.id)
-    return list(newest.values())
+@dataclass(frozen=True, slots=True)
+class LiveLog:
+    """An attempt whose log a live reader follows."""
+
+    slice_index: int
+    number: int
+    attempt_id: str
+    over: bool
+    """Nothing can be added. A lost attempt may still be taken back, so its log is not over."""
 
 
-def list_receipts(session: Session, principal: Principal, job_id: str) -> list[dict[str, Any]]:
+_OVER = ATTEMPT_ENDED - {AttemptState.LOST}
+_LOGS = select(Attempt.slice_index, Attempt.number, Attempt.id, Attempt.state).order_by(Attempt.slice_index)
+_NEWEST_LOGS = _LOGS.join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index)).where(
+    Attempt.job_id == bindparam("job_id"), Attempt.fence == Slice.fence
+)
+ASKED_AT_ONCE = 500
+
+
+def show_live(
+    session: Session, principal: Principal, job_id: str, only_slice: int | None, asked: Sequence[tuple[int, int]]
+) -> tuple[JobView, list[LiveLog]]:
+    """The job, and the newest attempt of each slice, or of one; also those (slice, number) that are asked for."""
+    job = show_job(session, principal, job_id)
+    newest = _NEWEST_LOGS if only_slice is None else _NEWEST_LOGS.where(Attempt.slice_index == only_slice)
+    rows = list(session.execute(newest, {"job_id": job_id}))
+    for start in range(0, len(asked), ASKED_AT_ONCE):
+        some = tuple_(Attempt.slice_index, Attempt.number).in_(asked[start : start + ASKED_AT_ONCE])
+        rows += session.execute(_LOGS.where(Attempt.job_id == job_id, some))
+    found = {row.id: LiveLog(row.slice_index, row.number, row.id, row.state in _OVER) for row in rows}
+    logs = (log for log in found.values() if only_slice in (None, log.slice_index))
+    return job, sorted(logs, key=lambda log: (log.slice_index, log.number))
+
+
+# ── results, a page at a time ────────────────────────────────────────────────────────────────────────────────────────
+
+_DECIDING = (AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELED)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    slice_index: int
+    number: int
+    artifact: Artifact
+
+
+def page_outputs(
+    session: Session, principal: Principal, job_id: str, cursor: str | None, limit: int
+) -> tuple[list[Output], str | None]:
+    """What the last ended attempt of each slice left behind, by slice and path; and where to go on."""
     load_job(session, principal, job_id)
-    rows = session.execute(
+    index, path = _read_cursor(cursor) if cursor is not None else (0, "")
+    deciding = (
+        select(Attempt.slice_index, func.max(Attempt.number).label("number"))
+        .where(Attempt.job_id == job_id, Attempt.slice_index >= index, Attempt.state.in_(_DECIDING))
+        .group_by(Attempt.slice_index)
+        .subquery()
+    )
+    query = (
+        select(Attempt.slice_index, Attempt.number, Artifact)
+        .join(deciding, (Attempt.slice_index == deciding.c.slice_index) & (Attempt.number == deciding.c.number))
+        .join(Artifact, Artifact.attempt_id == Attempt.id)
+        .where(
+            Attempt.job_id == job_id,
+            Artifact.state == ArtifactState.STORED,
+            Artifact.state != ArtifactState.ABANDONED,  # says no more, but lets SQLite use the index that says so
+            _comes_after(Attempt.slice_index, index, Artifact.path, path),
+        )
+        .order_by(Attempt.slice_index, Artifact.path)
+        .limit(limit + 1)
+    )
+    rows = session.execute(query).all()
+    shown = [Output(*row) for row in rows[:limit]]
+    last = shown[-1] if len(rows) > limit else None
+    return shown, f"{last.slice_index}.{last.artifact.path}" if last is not None else None
+
+
+def page_receipts(
+    session: Session, principal: Principal, job_id: str, cursor: str | None, limit: int
+) -> tuple[list[dict[str, Any]], str | None]:
+    """Of every attempt that ended on its node, by slice and number; and where to go on."""
+    load_job(session, principal, job_id)
+    query = (
         select(
             Attempt.slice_index,
             Attempt.number,
@@ -94,6 +173,27 @@ def list_receipts(session: Session, principal: Principal, job_id: str) -> list[d
         .join(Node, Node.id == Attempt.node_id)
         .where(Attempt.job_id == job_id, Attempt.receipt.is_not(None))
         .order_by(Attempt.slice_index, Attempt.number)
-        .limit(repository.SHOWN_ATTEMPTS_LIMIT)
+        .limit(limit + 1)
     )
-    return [dict(row._mapping) for row in rows]
+    if cursor is not None:
+        index, number = _read_cursor(cursor)
+        query = query.where(_comes_after(Attempt.slice_index, index, Attempt.number, _whole(number)))
+    rows = [dict(row._mapping) for row in session.execute(query)]
+    shown, last = rows[:limit], rows[limit - 1] if len(rows) > limit else None
+    return shown, f"{last['slice_index']}.{last['number']}" if last is not None else None
+
+
+def _comes_after(first: Any, one: int, second: Any, other: object) -> ColumnElement[bool]:
+    return or_(first > one, and_(first == one, second > other))
+
+
+def _read_cursor(cursor: str) -> tuple[int, str]:
+    """`SLICE.REST`: where the page before ended."""
+    index, _, rest = cursor.partition(".")
+    return _whole(index), rest
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= CURSOR_DIGITS):
+        raise Invalid("This cursor is none of ours.", hint="Send the `next` of the page before, as it is.")
+    return int(text)

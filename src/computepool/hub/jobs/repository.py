@@ -24,8 +24,9 @@ from computepool.protocol.states import (
 from computepool.protocol.states import Table as StateTable
 
 OPEN_SLICES_LIMIT = 2_000_000
-SHOWN_SLICES_LIMIT = 1_000
-SHOWN_ATTEMPTS_LIMIT = 5_000
+SLICE_ENDS_LIMIT = 1_000
+"""Exit codes, reasons and verdicts do not make more."""
+NODE_ATTEMPTS_LIMIT = 5_000
 INSERT_BATCH = 1_000
 
 # The statements of the hot path are built once: building one anew costs more than the database takes to run it.
@@ -208,7 +209,7 @@ def find_attempt(session: Session, attempt_id: str) -> AttemptView | None:
 
 
 def list_live_attempts_on(session: Session, node_id: str) -> list[AttemptView]:
-    query = _VIEW.where(Attempt.node_id == node_id, Attempt.state.in_(ATTEMPT_LIVE)).limit(SHOWN_ATTEMPTS_LIMIT)
+    query = _VIEW.where(Attempt.node_id == node_id, Attempt.state.in_(ATTEMPT_LIVE)).limit(NODE_ATTEMPTS_LIMIT)
     return [_view_of(row) for row in session.execute(query)]
 
 
@@ -288,15 +289,6 @@ def find_job(session: Session, job_id: str, visible: ColumnElement[bool]) -> Job
     return session.scalar(select(Job).where(Job.id == job_id, visible))
 
 
-def list_attempts(session: Session, job_id: str) -> Sequence[Attempt]:
-    return session.scalars(
-        select(Attempt)
-        .where(Attempt.job_id == job_id)
-        .order_by(Attempt.slice_index, Attempt.number)
-        .limit(SHOWN_ATTEMPTS_LIMIT)
-    ).all()
-
-
 def count_slices_by_state(session: Session, job_ids: Sequence[str]) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {job_id: {} for job_id in job_ids}
     query = (
@@ -313,7 +305,7 @@ _SLICE_ENDS = (
     select(Slice.state, Slice.verdict, Slice.exit_code, Slice.reason)
     .where(Slice.job_id == bindparam("for_id"))
     .distinct()
-    .limit(SHOWN_SLICES_LIMIT)
+    .limit(SLICE_ENDS_LIMIT)
 )
 
 

@@ -6,13 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
-from sqlalchemy import bindparam, select
+from sqlalchemy import RowMapping, bindparam, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import repository
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.states import AttemptState, JobState, Verdict
+
+SHOWN_SLICES_LIMIT = 1_000
+SHOWN_ATTEMPTS_LIMIT = 5_000
 
 
 class AttemptView(BaseModel):
@@ -66,7 +69,9 @@ class JobSummary(BaseModel):
 class JobView(JobSummary):
     spec: dict[str, Any]
     slices: list[SliceView]
-    """The first thousand."""
+    """In order, from the first that was asked for; at most a thousand, and fewer if they had many attempts."""
+    next_slice: int | None
+    """Where they go on, if there are more: ask again with `?from_slice=`."""
 
 
 class JobPage(BaseModel):
@@ -79,38 +84,49 @@ _JOB_COLUMNS = [getattr(Job, name) for name in JobSummary.model_fields if name !
 _ATTEMPT_COLUMNS = [getattr(Attempt, name) for name in AttemptView.model_fields if name != "node_name"]
 _JOB = select(*_JOB_COLUMNS, Job.spec).where(Job.id == bindparam("job_id"))
 _SLICES = (
-    select(Slice.index, Slice.state, Slice.verdict, Slice.exit_code, Slice.reason)
-    .where(Slice.job_id == bindparam("job_id"))
+    select(Slice.index, Slice.state, Slice.verdict, Slice.exit_code, Slice.reason, Slice.attempts.label("tries"))
+    .where(Slice.job_id == bindparam("job_id"), Slice.index >= bindparam("first"))
     .order_by(Slice.index)
-    .limit(repository.SHOWN_SLICES_LIMIT)
+    .limit(bindparam("most"))
 )
 _ATTEMPTS = (
     select(Attempt.slice_index, Node.name.label("node_name"), *_ATTEMPT_COLUMNS)
     .join(Node, Node.id == Attempt.node_id)
-    .where(Attempt.job_id == bindparam("job_id"))
+    .where(Attempt.job_id == bindparam("job_id"), Attempt.slice_index.between(bindparam("first"), bindparam("last")))
     .order_by(Attempt.slice_index, Attempt.number)
-    .limit(repository.SHOWN_ATTEMPTS_LIMIT)
 )
 
 
-def find_view(session: Session, job_id: str) -> JobView | None:
-    """The whole job as it is shown. Whether the caller may see it is not asked here."""
-    connection, key = session.connection(), {"job_id": job_id}
-    job = connection.execute(_JOB, key).mappings().first()
+def find_view(
+    session: Session, job_id: str, from_slice: int = 0, slice_limit: int = SHOWN_SLICES_LIMIT
+) -> JobView | None:
+    """The job as it is shown, with so many of its slices. Whether the caller may see it is not asked here."""
+    connection, key = session.connection(), {"job_id": job_id, "first": from_slice}
+    job = connection.execute(_JOB, {"job_id": job_id}).mappings().first()
     if job is None:
         return None
+    rows = _fitting(connection.execute(_SLICES, {**key, "most": slice_limit}).mappings().all())
+    end = rows[-1]["index"] + 1 if rows else from_slice
     attempts: dict[int, list[AttemptView]] = {}
-    for row in connection.execute(_ATTEMPTS, key).mappings():
+    for row in connection.execute(_ATTEMPTS, {**key, "last": end - 1}).mappings():
         attempts.setdefault(row["slice_index"], []).append(AttemptView.model_validate(dict(row)))
-    slices = [
-        SliceView.model_validate({**row, "attempts": attempts.get(row["index"], [])})
-        for row in connection.execute(_SLICES, key).mappings()
-    ]
+    slices = [SliceView.model_validate({**row, "attempts": attempts.get(row["index"], [])}) for row in rows]
     if job["slice_count"] == len(slices):
         counts = dict(Counter(part.state.value for part in slices))
     else:
         counts = repository.count_slices_by_state(session, [job_id])[job_id]
-    return JobView.model_validate({**job, "counts": counts, "slices": slices})
+    next_slice = end if end < job["slice_count"] else None
+    return JobView.model_validate({**job, "counts": counts, "slices": slices, "next_slice": next_slice})
+
+
+def _fitting(slices: Sequence[RowMapping]) -> Sequence[RowMapping]:
+    """As many as can be shown with all their attempts: at least one, whatever it went through."""
+    attempts = 0
+    for shown, row in enumerate(slices):
+        attempts += row["tries"]
+        if shown and attempts > SHOWN_ATTEMPTS_LIMIT:
+            return slices[:shown]
+    return slices
 
 
 def page_of(session: Session, jobs: Sequence[Job], limit: int) -> JobPage:
