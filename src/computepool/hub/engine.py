@@ -145,7 +145,7 @@ class Engine:
             fleet.remove(row.id)
             if node is not None:
                 node.line, node.state = None, NodeState.BANNED
-            await self.gateway.dismiss(row.id)
+            self.gateway.dismiss(row.id)
             if node is not None:
                 await self.leases.lose_all(node)
         elif node is None:

@@ -407,3 +407,68 @@ def test_agent_that_claims_more_than_a_node_may_hold_is_sent_away(sqlite_hub):
         assert pipe.closed
 
     play(sqlite_hub, story)
+
+
+# ── links that follow each other ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class BlockedPipe(MemoryPipe):
+    """Its peer is gone without a word: whoever closes it waits minutes for an answer that never comes."""
+
+    async def close(self):
+        await asyncio.sleep(300)
+        self.hang_up()
+
+
+def block(agent):
+    agent.pipe.__class__ = BlockedPipe
+
+
+@pytest.mark.parametrize("how", ["comes back", "is banned", "the hub stops"])
+def test_nobody_waits_for_the_farewell_to_a_peer_that_is_gone(sqlite_hub, how):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.submit()
+        work = await agent.take_offer()
+        await agent.update(work, "running")
+        block(agent)
+        async with asyncio.timeout(5):
+            match how:
+                case "comes back":
+                    await agent.connect()
+                    await agent.finish(work)
+                    assert (await pool.job(work.manifest.job_id)).state == "succeeded"
+                case "is banned":
+                    await pool.call("POST", f"nodes/{agent.node_id}/ban")
+                    assert pool.attempt(work.id).state == "lost"
+                case "the hub stops":
+                    await pool.engine.gateway.close()
+
+    play(sqlite_hub, story)
+
+
+def test_link_that_was_replaced_while_it_waited_settles_nothing(hub_url):
+    """What it says the agent holds is old by then."""
+
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.submit()
+        work = await agent.take_offer()
+        await agent.update(work, "running")
+        pool.db.commits.clear()
+        with pool.db.held("reconcile") as waits:
+            first = asyncio.create_task(agent.try_to_connect())
+            await waits.wait()
+            second = asyncio.create_task(agent.try_to_connect(holding=()))
+            await pool.settle()
+            third = asyncio.create_task(agent.try_to_connect())
+            await pool.settle()
+        assert isinstance(await third, Welcome)
+        await pool.settle()
+        assert pool.db.commits.count("reconcile") == 2
+        assert pool.attempt(work.id).state == "running"
+        assert pool.engine.scheduler.fleet.get(agent.node_id).takes_work
+        for task in (first, second):
+            task.cancel()
+
+    play(hub_url, story)

@@ -47,6 +47,8 @@ from computepool.protocol.timing import HEARTBEAT_SECONDS, LEASE_SECONDS, OFFLIN
 log = structlog.get_logger()
 
 HANDSHAKE_SECONDS = 20.0
+FAREWELL_SECONDS = 3.0
+"""A hub that stops does not wait longer for peers that do not listen."""
 First = TypeVar("First", Hello, Proof)
 
 
@@ -89,6 +91,9 @@ class Gateway:
         self._stream_id = context.new_id("stream")
         self._lines: dict[str, NodeLine] = {}
         self._connected: dict[str, Connected] = {}
+        self._joining: dict[str, asyncio.Lock] = {}
+        """Of each node: what its links say they hold is settled one after the other, as they came."""
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def serve(self, pipe: Pipe) -> None:
         """Speak with one agent until either side ends it."""
@@ -99,7 +104,10 @@ class Gateway:
             # From here on the agent is not waited for, and what is decided is not left half-way.
             node_id = known.hello.node_id
             await self._take_over(known.hello, pipe)
-            session = await self._join_fleet(known, pipe)
+            async with self._joining.setdefault(node_id, asyncio.Lock()):
+                if not self._is_current(node_id, pipe):
+                    return  # another link came since: what this one holds is old
+                session = await self._join_fleet(known, pipe)
             await session.run()
         except Dismissed as dismissed:
             log.info("agent.dismissed", code=dismissed.goodbye.code, reason=str(dismissed))
@@ -116,18 +124,19 @@ class Gateway:
 
     async def close(self) -> None:
         """The hub stops: say so, so that agents come back soon and do not wonder."""
+        goodbye = Goodbye(code="hub_stopping", message="The hub is stopping.", retry=True)
         for connected in list(self._connected.values()):
-            await _try_to_send(connected.pipe, Goodbye(code="hub_stopping", message="The hub is stopping.", retry=True))
-            await connected.pipe.close()
+            self._hang_up(connected.pipe, goodbye)
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=FAREWELL_SECONDS)
 
-    async def dismiss(self, node_id: str) -> None:
+    def dismiss(self, node_id: str) -> None:
         """The node is no longer part of the pool."""
         self._lines.pop(node_id, None)
         connected = self._connected.pop(node_id, None)
         if connected is not None:
             message = "This node was taken out of the pool."
-            await _try_to_send(connected.pipe, Goodbye(code="banned", message=message, retry=False))
-            await connected.pipe.close()
+            self._hang_up(connected.pipe, Goodbye(code="banned", message=message, retry=False))
 
     def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None:
         """Tell a node to end an attempt: now, or when it is there again."""
@@ -178,7 +187,7 @@ class Gateway:
         self._connected[hello.node_id] = Connected(hello.instance_id, pipe)
         if earlier is not None:
             self._line(hello.node_id).detach()
-            await earlier.pipe.close()
+            self._hang_up(earlier.pipe)
 
     async def _join_fleet(self, known: Introduced, pipe: Pipe) -> AgentSession:
         node_id, proof = known.hello.node_id, known.proof
@@ -215,8 +224,7 @@ class Gateway:
             session.post(KeyAnnouncement(announcement=self._keyring.announcement))
         await self._settle(node, line, result)
         self._leases.renew(node, proof.holding)
-        connected = self._connected.get(node_id)
-        if connected is not None and connected.pipe is pipe:
+        if self._is_current(node_id, pipe):
             node.state, node.reported = result.state, NodeState(proof.state)
             node.line = line
             line.attach(session.post_raw, cursor, node.attempts)
@@ -273,10 +281,19 @@ class Gateway:
     def _line(self, node_id: str) -> NodeLine:
         return self._lines.setdefault(node_id, NodeLine(self._stream_id))
 
+    def _is_current(self, node_id: str, pipe: Pipe) -> bool:
+        connected = self._connected.get(node_id)
+        return connected is not None and connected.pipe is pipe
+
+    def _hang_up(self, pipe: Pipe, last_words: Goodbye | None = None) -> None:
+        """Nobody waits for it: a peer that is gone without a word may keep a farewell waiting for minutes."""
+        task = asyncio.create_task(_end(pipe, last_words))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
     def _detach(self, node_id: str, pipe: Pipe) -> None:
         """The link is over; the node's line and its leases stay."""
-        connected = self._connected.get(node_id)
-        if connected is not None and connected.pipe is pipe:
+        if self._is_current(node_id, pipe):
             del self._connected[node_id]
             self._line(node_id).detach()
             node = self._scheduler.fleet.get(node_id)
@@ -289,6 +306,12 @@ async def _expect(pipe: Pipe, wanted: type[First]) -> First:
     if not isinstance(message, wanted):
         raise Dismissed("handshake", f"Expected a {wanted.__name__.lower()} message.", retry=True)
     return message
+
+
+async def _end(pipe: Pipe, last_words: Goodbye | None) -> None:
+    if last_words is not None:
+        await _try_to_send(pipe, last_words)
+    await pipe.close()
 
 
 async def _try_to_send(pipe: Pipe, message: Wire) -> None:
