@@ -86,3 +86,19 @@ def test_slice_that_is_not_there_is_a_usage_error(hub, cli):
     result = cli("logs", "last", "--slice", "4")
     assert result.code == 2
     assert "no slice 4" in result.err
+
+
+def test_late_slice_of_a_job_with_very_many_is_printed(hub, cli):
+    hub.shown_slices = 10
+    job(hub, *(b"%d\n" % index for index in range(15))).finish()
+    assert cli("logs", "last", "--slice", "12").out == b"12\n"
+    assert cli("logs", "last").out == b"".join(b"[%d] %d\n" % (index, index) for index in range(15))
+    shown = cli("show", "last")
+    assert "9.1" in shown.text
+    assert "10.1" not in shown.text
+    assert "Slices 0 to 9 of 15. The next: computepool show" in shown.err
+    assert "--from-slice 10" in shown.err
+    rest = cli("show", "last", "--from-slice", "10")
+    assert "14.1" in rest.text
+    assert "The next" not in rest.err
+    assert json.loads(cli("show", "last", "--json").text)["next_slice"] == 10

@@ -225,3 +225,77 @@ def test_states_come_with_the_log(hub, pool):
     assert changes[0] == "running"
     assert isinstance(events[-1], Ended)
     assert events[-1].job.exit_code == 3
+
+
+# ── more slices than a hub shows at once ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def wide(hub: FakeHub) -> FakeJob:
+    hub.shown_slices = 10
+    job = running(hub, slices=25)
+    for index in range(25):
+        job.write(b"%d\n" % index, index)
+    return job
+
+
+EVERYTHING = {index: b"%d\n" % index for index in range(25)}
+
+
+def by_slice(events: Iterable[Event]) -> dict[int, bytes]:
+    logs: dict[int, bytes] = {}
+    for event in events:
+        if isinstance(event, LogChunk):
+            logs[event.slice] = logs.get(event.slice, b"") + event.data
+    return logs
+
+
+def test_logs_of_all_slices_are_read_whatever_the_hub_shows_at_once(hub, pool, wide):
+    wide.finish()
+    assert by_slice(pool.logs(wide.id)) == EVERYTHING
+    assert [part.index for part in pool.slices(wide.id)] == list(range(25))
+    assert len(pool.job(wide.id).slices) == 10
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_log_of_one_late_slice_is_found(hub, pool, wide, follow):
+    wide.finish()
+    assert by_slice(pool.logs(wide.id, slice=17, follow=follow)) == {17: b"17\n"}
+    assert by_slice(pool.logs(wide.id, slice=17, follow=follow, attempt=1)) == {17: b"17\n"}
+    assert by_slice(pool.logs(wide.id, slice=17, follow=follow, tail=1)) == {17: b"17\n"}
+
+
+def test_slice_that_is_not_there_is_an_error_and_not_an_empty_log(hub, pool, wide):
+    with pytest.raises(ClientError, match="has no slice 25"):
+        list(pool.logs(wide.id, slice=25))
+
+
+@pytest.mark.parametrize("use_socket", [True, False])
+def test_late_slices_are_followed_by_socket_and_by_polling(hub, pool, wide, use_socket):
+    in_background(wide.finish, every=0.1)
+    events = Follower(pool._http, wide.id, use_socket=use_socket).events()
+    assert by_slice(events) == EVERYTHING
+
+
+def test_polling_asks_only_for_logs_that_may_have_grown(hub, pool, wide):
+    wide.finish()
+    assert by_slice(Follower(pool._http, wide.id, use_socket=False).events()) == EVERYTHING
+    reads = [path for method, path in hub.requests if path.endswith("/logs")]
+    assert len(reads) <= 2 * 25
+
+
+def test_address_of_a_stream_stays_short_however_many_slices_there_are(hub, pool):
+    job = running(hub)
+    job.finish()
+    positions = {index: Position(1, index) for index in range(5_000)}
+    for _ in Follower(pool._http, job.id, positions=positions).events():
+        pass
+    assert len(hub.queries[-1]) < 8_000
+    assert "4999.1:4999" in hub.queries[-1]
+
+
+def test_outputs_and_receipts_are_listed_over_all_pages(hub, pool, wide):
+    hub.page_items = 7
+    wide.outputs = [(index, 1, "a", b"%d" % index) for index in range(25)]
+    wide.finish()
+    assert [output.slice for output in pool.outputs(wide.id)] == list(range(25))

@@ -148,6 +148,8 @@ class FakeHub:
         self.play: Play = prints(b"42\n")
         """What a job does when it is submitted."""
         self.part_bytes = 1024 * 1024
+        self.shown_slices = 1000
+        self.page_items = 100
         self.log_page_bytes = 1024 * 1024
         self.frame_bytes = 7
         """Small, so that chunks end in the middle of lines and characters."""
@@ -432,7 +434,14 @@ class FakeHub:
         if job is None:
             return _error(404, "not_found", "There is no such job.")
         job.touch()
-        return JSONResponse(job.document)
+        first = int(request.query_params.get("from_slice", 0))
+        most = int(request.query_params.get("slice_limit", self.shown_slices))
+        return JSONResponse(self._shown(job, first, most))
+
+    def _shown(self, job: FakeJob, first: int = 0, most: int | None = None) -> dict[str, Any]:
+        slices = job.document["slices"]
+        end = first + min(most or self.shown_slices, self.shown_slices)
+        return {**job.document, "slices": slices[first:end], "next_slice": end if end < len(slices) else None}
 
     async def _cancel(self, request: Request) -> Response:
         job = self._find(request)
@@ -453,7 +462,7 @@ class FakeHub:
     async def _receipts(self, request: Request) -> Response:
         job = self._find(request)
         assert job is not None
-        return _page(job.receipts)
+        return self._page_of(request, job.receipts)
 
     async def _outputs(self, request: Request) -> Response:
         job = self._find(request)
@@ -474,7 +483,7 @@ class FakeHub:
                     "downloads": [f"{self.url}/store/{key}/{part}" for part in range(count)],
                 }
             )
-        return _page(items)
+        return self._page_of(request, items)
 
     # ── logs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -494,6 +503,11 @@ class FakeHub:
         }
         return self._body(data, 200, headers)
 
+    def _page_of(self, request: Request, items: list[dict[str, Any]]) -> Response:
+        start = int(request.query_params.get("cursor", 0))
+        end = start + self.page_items
+        return JSONResponse({"items": items[start:end], "next": str(end) if end < len(items) else None})
+
     async def _stream(self, ws: WebSocket) -> None:
         job = self._find(ws)
         self.queries.append(ws.url.query)
@@ -510,7 +524,7 @@ class FakeHub:
             messages: list[dict[str, Any]] = []
             if seen != version:
                 version = seen
-                messages.append({"type": "job", "job": job.document})
+                messages.append({"type": "job", "job": self._shown(job)})
             for (index, attempt), log in list(job.logs.items()):
                 newest = attempt == len(job.slice(index)["attempts"])
                 if newest and (only is None or int(only) == index):
@@ -523,7 +537,7 @@ class FakeHub:
                         messages.append(frame)
             if final:
                 job.touch()
-                messages.append({"type": "end", "job": job.document})
+                messages.append({"type": "end", "job": self._shown(job)})
             for message in messages:
                 if self.close_sockets_after is not None and frames >= self.close_sockets_after:
                     await ws.close(1012)

@@ -93,13 +93,14 @@ def took(job: "Job | Attempt") -> str:
 
 @click.command(epilog="Example: computepool show last", help=f"Show a job, its slices and attempts. {JOB_HELP}")
 @click.argument("job", metavar="JOB")
+@click.option("--from-slice", type=click.IntRange(0), default=0, metavar="I", help="Of very many slices, from this on.")
 @json_option
 @pool_options
-def show(job: str, as_json: bool) -> None:
+def show(job: str, from_slice: int, as_json: bool) -> None:
     from computepool.client.models import Job
 
     with open_pool() as pool:
-        document = pool.job_document(pool.find_job(job))
+        document = pool.job_document(pool.find_job(job), from_slice=from_slice)
         if as_json:
             print_json(document)
             return
@@ -153,6 +154,9 @@ def _print_job(job: "Job", waits_for: str) -> None:
     if rows:
         click.echo()
         print_table(("slice.attempt", "state", "verdict", "exit", "node", "isolation", "took", "detail"), rows)
+    if job.next_slice is not None and job.slices:
+        shown = f"Slices {job.slices[0].index} to {job.next_slice - 1} of {job.slice_count}."
+        tell(f"{shown} The next: computepool show {job.id} --from-slice {job.next_slice}", dim=True)
 
 
 def _resources(job: "Job") -> str:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from computepool.client.errors import ClientError, HubError
 from computepool.client.http import API, Http
 from computepool.client.logs import LogChunk, LogReader, Position, chosen_slices, pause
-from computepool.client.models import Job
+from computepool.client.models import Attempt, Job
 
 TICK_SECONDS = 0.2
 PATIENCE_SECONDS = 900.0
@@ -24,6 +24,8 @@ BLOCKED_AFTER = 2
 """WebSocket handshakes that failed while plain HTTP worked."""
 RETRY_SOCKET_AFTER_SECONDS = 60.0
 FRAME_LIMIT_BYTES = 64 * 1024 * 1024
+RESUMED_LIMIT = 200
+"""Slices whose place is told when a stream is taken up again."""
 OPEN_TIMEOUT_SECONDS = 10.0
 
 
@@ -156,7 +158,9 @@ class Follower:
     def _address(self) -> str:
         query: dict[str, object] = {} if self._slice is None else {"slice": self._slice}
         if self.positions:
-            query["from"] = ",".join(f"{index}.{at.attempt}:{at.offset}" for index, at in self.positions.items())
+            # An address has its limits. Of the others the hub sends again what we have, which is cut off here.
+            longest = sorted(self.positions.items(), key=lambda item: -item[1].offset)[:RESUMED_LIMIT]
+            query["from"] = ",".join(f"{index}.{at.attempt}:{at.offset}" for index, at in sorted(longest))
         base = "ws" + self._http.url.removeprefix("http")
         return f"{base}{API}/jobs/{self._job_id}/stream" + (f"?{urlencode(query, safe=':,.')}" if query else "")
 
@@ -189,8 +193,8 @@ class Follower:
             job = Job.model_validate(self._http.request("GET", f"/jobs/{self._job_id}", retry="never").json())
             yield from self._changed(job)
             news = False
-            for part in chosen_slices(job, self._slice):
-                if part.newest is not None:
+            for part in chosen_slices(self._http, job, self._slice):
+                if part.newest is not None and not self._has_all_of(part.index, part.newest):
                     for chunk in self._fetch(part.index, part.newest.number, None):
                         news = True
                         yield chunk
@@ -211,7 +215,7 @@ class Follower:
 
     def _end(self, job: Job) -> Iterator[Event]:
         """The log is whole only when we have as much of it as the hub says there is."""
-        for part in chosen_slices(job, self._slice):
+        for part in chosen_slices(self._http, job, self._slice):
             newest = part.newest
             if newest is not None and self._offset(part.index, newest.number) < newest.log_bytes:
                 yield from self._fetch(part.index, newest.number, None)
@@ -237,6 +241,12 @@ class Follower:
         for chunk in reading:
             self.positions[slice] = Position(attempt, chunk.offset + len(chunk.data))
             yield chunk
+
+    def _has_all_of(self, slice: int, attempt: Attempt) -> bool:
+        """A lost attempt's length is not known: no receipt told it."""
+        if attempt.finished_at is None or attempt.state == "lost":
+            return False
+        return self._offset(slice, attempt.number) >= attempt.log_bytes
 
     def _offset(self, slice: int, attempt: int) -> int:
         at = self.positions.get(slice)

@@ -7,7 +7,7 @@ with more or less than it was asked for can tear the log.
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 
 import httpx
@@ -133,15 +133,37 @@ class _Broken(Exception):
         self.cause = cause
 
 
-def chosen_slices(job: Job, slice: int | None) -> list[Slice]:
-    return [part for part in job.slices if slice is None or part.index == slice]
+def slices_of(http: Http, job: Job) -> Iterator[Slice]:
+    """All of them: a hub shows so many at a time."""
+    while True:
+        yield from job.slices
+        if job.next_slice is None:
+            return
+        job = Job.model_validate(http.get(f"/jobs/{job.id}", {"from_slice": job.next_slice}))
+
+
+def find_slice(http: Http, job: Job, index: int) -> Slice:
+    found = next((part for part in job.slices if part.index == index), None)
+    if found is not None:
+        return found
+    page = Job.model_validate(http.get(f"/jobs/{job.id}", {"from_slice": index, "slice_limit": 1}))
+    for part in page.slices:
+        if part.index == index:
+            return part
+    raise ClientError(
+        f"{job.id} has no slice {index}.", hint=f"It has {job.slice_count}, counted from 0.", code="not_found"
+    )
+
+
+def chosen_slices(http: Http, job: Job, slice: int | None) -> Iterator[Slice]:
+    return slices_of(http, job) if slice is None else iter([find_slice(http, job, slice)])
 
 
 def read_logs(
-    reader: LogReader, job: Job, *, slice: int | None = None, attempt: int | None = None, tail: int | None = None
+    reader: LogReader, slices: Iterable[Slice], *, attempt: int | None = None, tail: int | None = None
 ) -> Iterator[LogChunk]:
     """What is there now, of each slice's newest attempt or of the one that was named."""
-    for part in chosen_slices(job, slice):
+    for part in slices:
         found = part.newest if attempt is None else next((a for a in part.attempts if a.number == attempt), None)
         if found is not None:
             start = 0 if tail is None else reader.tail_start(part.index, found, tail)
@@ -149,15 +171,15 @@ def read_logs(
 
 
 def follow_attempt(
-    reader: LogReader, job: Job, slice: int, attempt: int, tail: int | None, sleep: Callable[[float], None]
+    reader: LogReader, part: Slice, attempt: int, tail: int | None, sleep: Callable[[float], None]
 ) -> Iterator[LogChunk]:
     """One attempt to its end, whether or not it is still the newest."""
-    found = next((a for part in chosen_slices(job, slice) for a in part.attempts if a.number == attempt), None)
+    found = next((one for one in part.attempts if one.number == attempt), None)
     if found is None:
-        raise ClientError(f"Slice {slice} has no attempt {attempt}.", hint=f"computepool show {job.id} lists them.")
-    offset = 0 if tail is None else reader.tail_start(slice, found, tail)
+        raise ClientError(f"Slice {part.index} has no attempt {attempt}.", hint="computepool show JOB lists them.")
+    offset = 0 if tail is None else reader.tail_start(part.index, found, tail)
     while True:
-        end = yield from reader.read(slice, attempt, offset)
+        end = yield from reader.read(part.index, attempt, offset)
         if end.complete:
             return
         offset = end.offset

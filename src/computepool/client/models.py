@@ -65,6 +65,9 @@ class Job(Model):
     counts: dict[str, int] = Field(default_factory=dict)
     spec: dict[str, Any] = Field(default_factory=dict)
     slices: tuple[Slice, ...] = ()
+    """In order; not all of them if there are very many."""
+    next_slice: int | None = None
+    """The first that is not among them, if there are more; `Pool.slices` gives them all."""
 
     @property
     def is_final(self) -> bool:

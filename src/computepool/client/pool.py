@@ -14,13 +14,14 @@ from computepool.client.downloads import Downloader, Fetched, newest_outputs
 from computepool.client.errors import ClientError, HubError, NotFound
 from computepool.client.follow import Ended, Event, Follower
 from computepool.client.http import PATIENCE_SECONDS, Http
-from computepool.client.logs import LogChunk, LogReader, Position, chosen_slices, follow_attempt, read_logs
+from computepool.client.logs import LogChunk, LogReader, Position, find_slice, follow_attempt, read_logs, slices_of
 from computepool.client.models import (
     Artifact,
     Job,
     JoinToken,
     Node,
     Output,
+    Slice,
     User,
     Why,
 )
@@ -94,9 +95,17 @@ class Pool:
     def job(self, job_id: str) -> Job:
         return Job.model_validate(self.job_document(job_id))
 
-    def job_document(self, job_id: str) -> dict[str, Any]:
-        """The job exactly as the hub tells it."""
-        return dict(self._http.get(f"/jobs/{job_id}"))
+    def job_document(self, job_id: str, *, from_slice: int = 0) -> dict[str, Any]:
+        """The job exactly as the hub tells it, with its slices from there on; `next_slice` says if there are more."""
+        return dict(self._http.get(f"/jobs/{job_id}", {"from_slice": from_slice or None}))
+
+    def slices(self, job_id: str) -> Iterator[Slice]:
+        """Every slice, however many there are."""
+        return slices_of(self._http, self.job(job_id))
+
+    def slice(self, job_id: str, index: int) -> Slice:
+        page = self._http.get(f"/jobs/{job_id}", {"from_slice": index, "slice_limit": 1})
+        return find_slice(self._http, Job.model_validate(page), index)
 
     def jobs(self, *, state: str | None = None, limit: int = PAGE_LIMIT) -> Iterator[Job]:
         """The newest first, up to `limit`."""
@@ -165,18 +174,19 @@ class Pool:
             events = self.follow(job_id, slice=slice, tail=tail)
             yield from (event for event in events if isinstance(event, LogChunk))
             return
-        reader, job = LogReader(self._http, job_id), self.job(job_id)
+        reader = LogReader(self._http, job_id)
         if follow and attempt is not None:
-            yield from follow_attempt(reader, job, slice or 0, attempt, tail, self._http.sleep)
+            yield from follow_attempt(reader, self.slice(job_id, slice or 0), attempt, tail, self._http.sleep)
             return
-        yield from read_logs(reader, job, slice=slice, attempt=attempt, tail=tail)
+        slices = self.slices(job_id) if slice is None else [self.slice(job_id, slice)]
+        yield from read_logs(reader, slices, attempt=attempt, tail=tail)
 
     def follow(self, job_id: str, *, slice: int | None = None, tail: int | None = None) -> Iterator[Event]:
         """States and log as they come, until `Ended`; `Idle` now and then while nothing comes."""
         positions: dict[int, Position] = {}
         if tail is not None:
             reader = LogReader(self._http, job_id)
-            for part in chosen_slices(self.job(job_id), slice):
+            for part in self.slices(job_id) if slice is None else [self.slice(job_id, slice)]:
                 if part.newest is not None:
                     start = reader.tail_start(part.index, part.newest, tail)
                     positions[part.index] = Position(part.newest.number, start)
