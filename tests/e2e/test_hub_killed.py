@@ -1,5 +1,6 @@
 """The hub is killed with kill -9, or is away for a while: nothing acknowledged is lost, nothing runs or ends twice."""
 
+import itertools
 import random
 import threading
 import time
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.pool import TINY, Pool, running_pool
+from support.pool import TINY, Agent, Pool, running_pool
 from support.proofs import figure
 
 from computepool.client.errors import ClientError
@@ -18,6 +19,7 @@ from computepool.client.pool import Pool as Client
 pytestmark = pytest.mark.slow
 
 LINES = 25
+LINE_SECONDS = 0.01
 AT_ONCE = 6
 
 
@@ -56,14 +58,51 @@ class Renters(threading.Thread):
         assert self.trouble is None, self.trouble
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "s3"])
 def killed_pool(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pool, int]]:
     """A pool, and how often its hub is to be killed."""
     settings, cycles = {}, figure(25, 1000)
     if request.param == "postgresql":
-        settings, cycles = {"COMPUTEPOOL_DATABASE_URL": request.getfixturevalue("postgres_url")}, figure(5, 200)
+        settings, cycles = {"COMPUTEPOOL_DATABASE_URL": request.getfixturevalue("postgres_url")}, figure(10, 200)
+    elif request.param == "s3":
+        s3 = request.getfixturevalue("s3")
+        settings, cycles = {"COMPUTEPOOL_STORAGE_URL": f"s3://{s3.bucket}", **s3.environment()}, figure(5, 100)
     with running_pool(tmp_path / "pool", settings) as pool:
         yield pool, cycles
+
+
+class Moments:
+    """When to kill the hub: in turn at each moment that matters, and a little later by chance."""
+
+    def __init__(self, pool: Pool, agent: Agent, renters: Renters, chance: random.Random) -> None:
+        self._pool, self._agent, self._renters, self._chance = pool, agent, renters, chance
+        self._turns = itertools.cycle((self._while_a_job_runs, self._after_a_submit, self._before_it_is_up))
+        self.met: Counter[str] = Counter()
+
+    def wait_for_the_next(self) -> None:
+        next(self._turns)()
+        status = self._agent.status()
+        self.met["running"] += any(each["state"] == "running" for each in status["attempts"]) if status else 0
+
+    def _while_a_job_runs(self) -> None:
+        def runs() -> bool:
+            status = self._agent.status()
+            # With a line: a job that goes on while the hub is away is not what was waited for.
+            return bool(status and status["link"] and any(a["state"] == "running" for a in status["attempts"]))
+
+        self._pool.until(runs, "a job runs", 60)
+        time.sleep(self._chance.uniform(0, LINES * LINE_SECONDS / 2))
+
+    def _after_a_submit(self) -> None:
+        before = len(self._renters.acknowledged)
+        self._pool.until(lambda: len(self._renters.acknowledged) > before, "a submit is acknowledged", 60)
+        self.met["acknowledged"] += 1
+        # From the very moment of the answer to the end of what it asked for.
+        time.sleep(self._chance.choice((0.0, 0.005, 0.02, 0.1, 0.3)))
+
+    def _before_it_is_up(self) -> None:
+        time.sleep(self._chance.uniform(0, 0.5))
+        self.met["early"] += "web " not in self._pool.hub.shown if self._pool.hub else 0
 
 
 @pytest.mark.proof
@@ -71,28 +110,19 @@ def killed_pool(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tupl
 def test_nothing_is_lost_or_done_twice_when_the_hub_is_killed_again_and_again(killed_pool):
     pool, cycles = killed_pool
     seed = random.randrange(10**9)
-    chance = random.Random(seed)
     # At this level a job can write outside of its folder: each line is a real run of a job that began or ended.
     agent = pool.join_without_bubblewrap("alpha")
     ledger = pool.folder / "ledger.txt"
     script = (
         f'echo "begin $KEY $COMPUTEPOOL_JOB_ID" >>{ledger}; '
-        f"i=0; while [ $i -lt {LINES} ]; do echo line $i; i=$((i+1)); sleep 0.01; done; "
+        f"i=0; while [ $i -lt {LINES} ]; do echo line $i; i=$((i+1)); sleep {LINE_SECONDS}; done; "
         f'echo "end $KEY $COMPUTEPOOL_JOB_ID" >>{ledger}'
     )
     renters = Renters(pool, ["sh", "-c", script])
     renters.start()
-    pool.until(lambda: renters.acknowledged, "the first job is submitted")
-    busy = 0
+    moments = Moments(pool, agent, renters, random.Random(seed))
     for _ in range(cycles):
-        if chance.random() < 0.8:
-            pool.until(lambda: agent.link is not None, "the agent is back")
-            time.sleep(chance.uniform(0, 0.8))
-        else:
-            # Not even up again.
-            time.sleep(chance.uniform(0, 0.5))
-        status = agent.status()
-        busy += bool(status and status["attempts"])
+        moments.wait_for_the_next()
         pool.kill_hub()
         pool.start_hub(wait=False)
     pool.hub.wait_for("web ")
@@ -100,10 +130,11 @@ def test_nothing_is_lost_or_done_twice_when_the_hub_is_killed_again_and_again(ki
 
     acknowledged = renters.acknowledged
     jobs = {job_id: pool.until_state(job_id, "succeeded") for job_id in acknowledged.values()}
-    story = f"seed {seed}, {len(jobs)} jobs, {cycles} kills"
+    story = f"seed {seed}, {len(jobs)} jobs, {cycles} kills, of which {dict(moments.met)}"
     assert len(jobs) == len(acknowledged) > cycles // 2, story
-    # Few kills are decided by chance; of many, a third meets a running job.
-    assert busy > (cycles // 3 if cycles >= 10 else 0), f"only {busy} kills met a running job, {story}"
+    # Two of three turns wait for a job; a third each would be there by chance alone.
+    assert moments.met["running"] >= cycles // 3, f"too few kills met a running job: {story}"
+    assert moments.met["acknowledged"] >= cycles // 3, story
     assert {item.id for item in pool.client.jobs(limit=100_000)} == set(jobs), story
     _check_ledger(ledger, acknowledged, story)
     whole = b"".join(b"line %d\n" % number for number in range(LINES))
