@@ -7,15 +7,18 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 from support.children import eventually
 
-from computepool.hub import commands
+from computepool.hub import commands, opening
+from computepool.hub.core.db import OutcomeUnknown
 from computepool.hub.core.settings import Settings
 from computepool.hub.doctor import doctor
+from computepool.hub.engine import Engine
 from computepool.hub.lock import AlreadyRunning, LockLost, lock_database
 
 HOLD = """
@@ -127,4 +130,42 @@ def test_hub_that_lost_its_lock_stops_with_an_error(on_postgres):
         asyncio.run(story())
     cutting.join()
     assert time.monotonic() - began < 30
+    lock_database(on_postgres, patience_seconds=0).close()
+
+
+def test_hub_that_does_not_know_what_is_true_stops_with_an_error(on_postgres, monkeypatch):
+    """A commit whose answer is lost may have stored a job that its memory knows nothing of: a new start reads it."""
+    commands.migrate(on_postgres)
+    opened = []
+
+    async def open_engine(settings: Settings) -> Engine:
+        opened.append(await opening.open_engine(settings))
+        return opened[0]
+
+    monkeypatch.setattr(commands, "open_engine", open_engine)
+
+    def break_the_next_commit() -> None:
+        eventually(ready.is_set, "the hub is ready")
+        db = opened[0].context.db
+        commit = db.engine.dialect.do_commit
+
+        def commit_and_vanish(connection: Any) -> None:
+            commit(connection)
+            connection.driver_connection.close()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+        db.engine.dialect.do_commit = commit_and_vanish
+        with pytest.raises(OutcomeUnknown):
+            asyncio.run(db.run(lambda session: session.execute(text("SELECT 1"))))
+
+    ready = threading.Event()
+    breaking = threading.Thread(target=break_the_next_commit)
+    breaking.start()
+
+    async def story() -> None:
+        await commands.serve(on_postgres, commands.bind("127.0.0.1", 0), ready=ready.set, stop=asyncio.Event())
+
+    with pytest.raises(OutcomeUnknown, match="in the middle of a commit"):
+        asyncio.run(story())
+    breaking.join()
     lock_database(on_postgres, patience_seconds=0).close()

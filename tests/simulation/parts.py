@@ -13,7 +13,7 @@ from sqlalchemy import Engine, make_url
 from computepool.agent.link.base import LinkClosed, LinkUnavailable
 from computepool.agent.sandbox.interface import Command, Exit
 from computepool.hub.artifacts.store import Entry, ObjectMissing, SignedPut
-from computepool.hub.core.db import durable_sqlite_engine, in_transaction
+from computepool.hub.core.db import OutcomeUnknown, durable_sqlite_engine, in_transaction
 from computepool.hub.core.records import Event
 from computepool.hub.gateway.pipe import PipeClosed
 from computepool.protocol.states import IsolationLevel
@@ -56,6 +56,7 @@ class SimulatedDatabase:
         engine = durable_sqlite_engine(make_url(f"sqlite:///{path}"))
         self.engine = cast(Engine, engine.execution_options(compiled_cache=COMPILED))
         self.on_commit: Callable[[list[Event]], None] = lambda _events: None
+        self.on_doubt: Callable[[OutcomeUnknown], None] = lambda _doubt: None
         self._faults = faults
         self._crash = crash
         self._after_commit = after_commit

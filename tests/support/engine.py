@@ -26,7 +26,7 @@ from computepool.hub.artifacts.store import Store
 from computepool.hub.core.bus import Bus
 from computepool.hub.core.clock import Clock, SystemClock
 from computepool.hub.core.context import Context, Offload
-from computepool.hub.core.db import Database, durable_engine, open_database
+from computepool.hub.core.db import Database, OutcomeUnknown, durable_engine, open_database
 from computepool.hub.core.http import Principal, Role
 from computepool.hub.core.idempotency import digest_of
 from computepool.hub.core.keyring import Keyring, load_keyring
@@ -84,6 +84,7 @@ class InlineDatabase:
     def __init__(self, engine: SqlEngine) -> None:
         self.engine = engine
         self.on_commit: Callable[[list[Event]], None] = lambda events: None
+        self.on_doubt: Callable[[OutcomeUnknown], None] = lambda doubt: None
         self.commits: list[str] = []
         """The name of each function that was committed."""
         self.after_commit: Callable[[str], None] = lambda name: None

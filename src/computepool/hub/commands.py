@@ -15,7 +15,7 @@ from computepool.hub.accounts.background import load_directory
 from computepool.hub.accounts.bootstrap import sign_in_this_machine
 from computepool.hub.app import create_app
 from computepool.hub.backup import BackupError, BackupInfo, RestoreInfo, backup, restore
-from computepool.hub.core.db import open_database
+from computepool.hub.core.db import OutcomeUnknown, open_database
 from computepool.hub.core.logging import configure_logging
 from computepool.hub.core.records import HUB_ACTOR
 from computepool.hub.core.settings import Settings, load_settings
@@ -154,9 +154,17 @@ async def run_server(
 ) -> None:
     """Serve on sockets that are bound already, until `stop` is set. Calls `ready` once requests are answered.
 
-    Raises LockLost when `lock` is, after it stopped: a hub that may not be alone must not go on.
+    Raises LockLost when `lock` is, after it stopped: a hub that may not be alone must not go on. Nor must one that does
+    not know what is true: that raises OutcomeUnknown.
     """
     engine = await open_engine(settings)
+    loop, doubts = asyncio.get_running_loop(), list[OutcomeUnknown]()
+
+    def end_in_doubt(doubt: OutcomeUnknown) -> None:
+        doubts.append(doubt)
+        loop.call_soon_threadsafe(stop.set)
+
+    engine.context.db.on_doubt = end_in_doubt
     server = _Server(
         uvicorn.Config(
             create_app(engine),
@@ -176,6 +184,8 @@ async def run_server(
         await server.serve_until(stop, sockets, ready, engine)
         if watching is not None and watching.done():
             raise watching.result()
+        if doubts:
+            raise doubts[0]
     finally:
         if watching is not None:
             watching.cancel()

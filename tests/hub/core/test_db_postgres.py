@@ -1,12 +1,13 @@
 import asyncio
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
+import psycopg
 import pytest
 from sqlalchemy import create_engine, select, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError, PendingRollbackError
 
-from computepool.hub.core.db import open_database
+from computepool.hub.core.db import OutcomeUnknown, open_database
 from computepool.hub.core.records import Event
 from computepool.hub.core.tables import HubFact
 from computepool.hub.tables import metadata
@@ -109,5 +110,63 @@ def test_postgresql_serialization_failure_is_tried_again(postgres_url):
             await asyncio.gather(db.run(count_up), db.run(count_up))
             assert tries == ["0", "0", "1"]
             assert await db.read(lambda session: session.scalar(select(HubFact.value))) == "2"
+
+    asyncio.run(story())
+
+
+# ── a connection that is lost ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def lose_answers(db) -> None:
+    """From here on every commit happens, and the connection is gone before the answer comes."""
+    commit = db.engine.dialect.do_commit
+
+    def commit_and_vanish(connection) -> None:
+        commit(connection)
+        connection.driver_connection.close()
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    db.engine.dialect.do_commit = commit_and_vanish
+
+
+def test_commit_whose_answer_is_lost_is_neither_done_nor_undone(postgres_url):
+    """It is there, and whoever asked for it must not go on as if it were not."""
+
+    async def story():
+        doubts: list[OutcomeUnknown] = []
+        told: list[Event] = []
+        async with opened(postgres_url) as db:
+            db.on_doubt, db.on_commit = doubts.append, told.extend
+            await db.run(add, "before")
+            lose_answers(db)
+            with pytest.raises(OutcomeUnknown) as caught:
+                await db.run(add, "a")
+            assert doubts == [caught.value]
+            with pytest.raises(OutcomeUnknown):
+                await db.run(add, "b")  # nothing is written any more
+            found = await db.read(lambda session: set(session.scalars(select(HubFact.name))))
+            assert found == {"before", "a"}
+            assert len(doubts) == 1
+
+    asyncio.run(story())
+
+
+def test_connection_that_is_lost_before_the_commit_leaves_no_doubt(postgres_url):
+    async def story():
+        doubts: list[OutcomeUnknown] = []
+        async with opened(postgres_url) as db:
+            db.on_doubt = doubts.append
+
+            def vanish(session) -> None:
+                add(session, "a")
+                with suppress(OperationalError):
+                    session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+                add(session, "b")
+
+            with pytest.raises((OperationalError, PendingRollbackError)):
+                await db.run(vanish)
+            await db.run(add, "c")
+            assert await db.read(lambda session: list(session.scalars(select(HubFact.name)))) == ["c"]
+            assert doubts == []
 
     asyncio.run(story())

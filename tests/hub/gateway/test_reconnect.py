@@ -259,3 +259,30 @@ def test_agent_that_restarts_without_its_work_says_so_and_it_is_queued_at_once(s
         assert (await pool.job(job_id)).state == "succeeded"
 
     play(sqlite_hub, story)
+
+
+def test_lease_of_which_the_hub_lost_the_answer_is_offered_when_the_node_comes_back(hub_url):
+    """The commit happened, and the hub's memory was told that it did not."""
+
+    async def story(pool):
+        job_id = await pool.submit()
+        real, lost = pool.db.run, iter([True])
+
+        async def commit_and_fail(fn, *args, **kwargs):
+            result = await real(fn, *args, **kwargs)
+            if fn.__name__ == "lease" and next(lost, False):
+                raise OSError("the answer was lost")
+            return result
+
+        pool.db.run = commit_and_fail
+        agent = await add_agent(pool)
+        await pool.settle(5)
+        assert agent.unread(Offer) == []
+        await agent.disconnect()
+        await agent.connect()
+        assert (await agent.run_next()).manifest.job_id == job_id
+        assert (await pool.job(job_id)).state == "succeeded"
+        node = pool.engine.scheduler.fleet.get(agent.node_id)
+        assert (node.attempts, node.free.cpu_millis) == ({}, 2000)
+
+    play(hub_url, story)

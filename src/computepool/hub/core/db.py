@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.records import Event, Records, take_records, write_records
@@ -48,9 +48,23 @@ class Undone(Exception):
     """The database took back the whole transaction by itself, as SQLite does when the disk is full."""
 
 
+class OutcomeUnknown(Exception):
+    """The connection was lost while a commit was under way: it may have happened, or not."""
+
+    hint = "Start it again once the database answers: it then reads what is true. computepool hub doctor"
+
+    def __init__(self) -> None:
+        super().__init__("The hub stopped: its database was lost in the middle of a commit.")
+
+
+OnDoubt = Callable[[OutcomeUnknown], None]
+"""Called from the thread that met it. What the process has in memory may not be true from here on: it has to end."""
+
+
 class Database(Protocol):
     engine: Engine
     on_commit: OnCommit
+    on_doubt: OnDoubt
 
     async def run(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R: ...
 
@@ -77,6 +91,8 @@ class SqliteDatabase:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.on_commit: OnCommit = _nobody
+        self.on_doubt: OnDoubt = _nobody
+        """Never: a file does not keep its answer to itself."""
         self._connection: Connection | None = None
         self._closed = False
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
@@ -169,6 +185,8 @@ class PostgresDatabase:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.on_commit: OnCommit = _nobody
+        self.on_doubt: OnDoubt = _nobody
+        self._doubt: OutcomeUnknown | None = None
         self._threads = ThreadPoolExecutor(POSTGRES_THREADS, thread_name_prefix="postgres")
 
     async def run(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -187,17 +205,32 @@ class PostgresDatabase:
 
     def _commit(self, fn: Callable[[Session], R]) -> R:
         for tries_left in reversed(range(SERIALIZATION_RETRIES)):
+            if self._doubt is not None:
+                raise self._doubt
+            committing = False
             try:
                 with Session(self.engine, expire_on_commit=False) as session, session.begin():
                     result = fn(session)
                     events = write_records(session)
-            except OperationalError as error:
+                    session.flush()
+                    committing = True
+            except DBAPIError as error:
+                if committing and error.connection_invalidated:
+                    raise self._begin_to_doubt() from error
                 if tries_left and getattr(error.orig, "sqlstate", None) in _TRY_AGAIN:
                     continue  # two transactions got in each other's way; nothing of ours is left behind
                 raise
             _tell(self.on_commit, events)
             return result
         raise AssertionError("unreachable")
+
+    def _begin_to_doubt(self) -> OutcomeUnknown:
+        """What was to be true after the commit is in nobody's memory, and may be in the database. Nothing that is
+        decided from here on could be trusted, so nothing is written any more."""
+        self._doubt = OutcomeUnknown()
+        log.error("database.outcome_unknown")
+        self.on_doubt(self._doubt)
+        return self._doubt
 
 
 _TRY_AGAIN = frozenset({"40001", "40P01"})
@@ -274,5 +307,5 @@ def _tell(on_commit: OnCommit, events: list[Event]) -> None:
             log.exception("database.listener_failed", events=len(events))
 
 
-def _nobody(_events: list[Event]) -> None:
+def _nobody(_news: object) -> None:
     pass

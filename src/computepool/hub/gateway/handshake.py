@@ -251,6 +251,7 @@ class Gateway:
             signed = Signed.model_validate_json(manifest)
             wanted = Manifest.model_validate_json(signed.body).expires_at > self._context.now()
             wanted = wanted and not view.cancel_requested
+            self._hold(node, manifest)  # else the line would take its offer for one of an attempt that has ended
             if not (wanted and self._scheduler.offer_again(line, view.attempt_id, view.job_id, signed)):
                 await self._leases.lose(
                     node, view.attempt_id, view.fence, Ending(Verdict.HUB, "never_delivered", lost=True)
