@@ -5,12 +5,13 @@ import contextlib
 import hashlib
 import os
 import resource
-import subprocess
+import shutil
 import time
 
 import pytest
 from support.agents import enrolled_home, running_agent
 from support.fake_hub import MEGABYTE, FakeHub
+from support.small_disks import small_disk
 
 from computepool.agent.sandbox import ProcessSandbox
 from computepool.protocol.receipt import EndReason
@@ -27,15 +28,12 @@ def story(tmp_path, tell, **options):
 
 
 @contextlib.contextmanager
-def small_disk(folder, size):
-    """A tiny file system mounted over a folder."""
-    mounting = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", folder], check=False)
-    if mounting.returncode != 0:
-        pytest.skip("this machine does not let root mount")
-    try:
+def journal_on_a_small_disk(home, tmp_path, size):
+    with small_disk(tmp_path / "disk", size) as disk:
+        shutil.copytree(home.journal, disk.path, dirs_exist_ok=True)
+        shutil.rmtree(home.journal)
+        home.journal.symlink_to(disk.path)
         yield
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
 
 
 def fill(path):
@@ -131,14 +129,14 @@ def test_first_line_arrives_while_the_job_runs(tmp_path):
     story(tmp_path, tell)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+@pytest.mark.engine("small-disk")
 def test_full_disk_ends_the_attempt_and_not_the_agent(tmp_path):
     """The agent's home on a disk of two megabytes; the job's own folder is elsewhere, and not full."""
 
     async def run():
         async with FakeHub() as hub:
             home, _ = enrolled_home(hub, tmp_path)
-            with small_disk(home.journal, "2m"):
+            with journal_on_a_small_disk(home, tmp_path, "2m"):
                 sandbox = ProcessSandbox(tmp_path / "jobs", cgroups=None)
                 async with running_agent(hub, tmp_path, sandboxes=[sandbox]) as running:
                     # The hub does not take the log, so it piles up.
@@ -160,12 +158,12 @@ def test_full_disk_ends_the_attempt_and_not_the_agent(tmp_path):
     asyncio.run(run())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+@pytest.mark.engine("small-disk")
 def test_disk_that_is_full_from_the_start_declines_with_its_own_reason(tmp_path):
     async def run():
         async with FakeHub() as hub:
             home, _ = enrolled_home(hub, tmp_path)
-            with small_disk(home.journal, "64k"):
+            with journal_on_a_small_disk(home, tmp_path, "64k"):
                 sandbox = ProcessSandbox(tmp_path / "jobs", cgroups=None)
                 async with running_agent(hub, tmp_path, sandboxes=[sandbox]) as running:
                     fill(home.journal / "ballast")

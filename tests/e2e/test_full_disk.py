@@ -1,58 +1,26 @@
 """The node's disk is full: the job is told so and tried again, the agent lives on."""
 
-import contextlib
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.small_disks import SmallDisk, small_disk
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.engine("small-disk")]
 
 ROOMY = "7G"
 """More than what an agent never offers; memory is only used for what is written."""
 
 
-class TinyDisk:
-    """A file system in memory whose size can be changed under its users."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-
-    def resize(self, size: str) -> None:
-        subprocess.run(["mount", "-o", f"remount,size={size}", str(self.place)], check=True, capture_output=True)
-
-    def fill(self) -> None:
-        """Nothing more fits."""
-        used = sum(path.lstat().st_blocks * 512 for path in self.place.rglob("*"))
-        self.resize(str(max(used, 4096)))
-
-
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[TinyDisk]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    if os.getuid() != 0:
-        pytest.skip("full disk: only root can mount a small one")
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={ROOMY},mode=700", "computepool-test", str(place)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode:
-        pytest.skip(f"full disk: this machine does not let us mount one: {made.stderr.strip()}")
-    try:
-        yield TinyDisk(place)
-    finally:
-        with contextlib.suppress(subprocess.CalledProcessError):
-            subprocess.run(["umount", "-l", str(place)], check=True, capture_output=True)
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk", ROOMY) as disk:
+        yield disk
 
 
 def test_full_disk_of_a_node_is_told_and_the_job_goes_on_when_there_is_room(disk, pool):
     # The home is on the small disk, so spool, journal and the jobs' folders are.
-    (pool.folder / "alpha").symlink_to(disk.place)
+    (pool.folder / "alpha").symlink_to(disk.path)
     agent = pool.join_without_bubblewrap("alpha")
     flag = pool.folder / "go"
     script = (
@@ -79,5 +47,5 @@ def test_full_disk_of_a_node_is_told_and_the_job_goes_on_when_there_is_room(disk
     disk.resize(ROOMY)
     done = pool.until_state(job.id, "succeeded", seconds=60)
     assert done.slices[0].newest.number > 1
-    assert pool.log_of(job.id).endswith(b"xxx\nend\n")
-    assert len(pool.log_of(job.id)) == 200 * 10_001 + 4
+    # Before it, a shell may say that it cannot name its folder: see support/small_disks.py.
+    assert pool.log_of(job.id).endswith((b"x" * 10_000 + b"\n") * 200 + b"end\n")

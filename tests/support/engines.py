@@ -20,6 +20,8 @@ PROBES = {
     "podman": ["podman", "info"],
     "gvisor": ["runsc", "--version"],
     "chromium": ["chromium", "--version"],
+    # A small file system in namespaces of its own, for tests of full disks: support/small_disks.py.
+    "small-disk": ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/tmp"],
 }
 
 
