@@ -12,7 +12,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-HOLD = 'mount -t tmpfs -o "size=$1,mode=700" computepool-test "$0" && echo mounted && exec cat'
+NAME = "computepool-test"
+HOLD = f'mount -t tmpfs -o "size=$1,mode=700" {NAME} "$0" && echo mounted && exec cat'
 
 
 class SmallDisk:
@@ -23,7 +24,8 @@ class SmallDisk:
 
     def resize(self, size: str) -> None:
         enter = ["nsenter", "--user", "--preserve-credentials", "--mount", "--target", str(self._holder)]
-        mount = ["mount", "-o", f"remount,size={size}", str(self._mounted_on)]
+        # With its name, so that it is not asked for the options that it has: its owner has another number inside.
+        mount = ["mount", "-o", f"remount,size={size}", NAME, str(self._mounted_on)]
         subprocess.run([*enter, *mount], check=True, capture_output=True)
 
     def fill(self) -> None:
