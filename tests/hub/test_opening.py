@@ -147,14 +147,15 @@ def test_hub_that_does_not_know_what_is_true_stops_with_an_error(on_postgres, mo
     def break_the_next_commit() -> None:
         eventually(ready.is_set, "the hub is ready")
         db = opened[0].context.db
-        commit = db.engine.dialect.do_commit
+        dialect: Any = db.engine.dialect
+        commit = dialect.do_commit
 
         def commit_and_vanish(connection: Any) -> None:
             commit(connection)
             connection.driver_connection.close()
             raise psycopg.OperationalError("server closed the connection unexpectedly")
 
-        db.engine.dialect.do_commit = commit_and_vanish
+        dialect.do_commit = commit_and_vanish
         with pytest.raises(OutcomeUnknown):
             asyncio.run(db.run(lambda session: session.execute(text("SELECT 1"))))
 

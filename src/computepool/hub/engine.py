@@ -99,6 +99,7 @@ class Engine:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.scheduler.finish()
         await self.say_goodbye()
         await self._stack.aclose()
 

@@ -181,6 +181,61 @@ def test_room_that_a_failed_submit_held_is_given_back(sqlite_hub):
     play(sqlite_hub, story)
 
 
+# ── callers who give up ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_submit_whose_caller_gave_up_during_the_commit_is_still_scheduled(hub_url, when):
+    """The commit happens all the same: then the job must not be one that only the database knows of."""
+
+    async def story(pool):
+        agent = await add_agent(pool)
+        with pool.db.held("store", when) as waits:
+            submitting = asyncio.create_task(pool.submit(**BIG, slices=2))
+            await waits.wait()
+            submitting.cancel()
+            await pool.settle()
+        with pytest.raises(asyncio.CancelledError):
+            await submitting
+        slices = [(await agent.run_next()).manifest.slice_index for _ in range(2)]
+        assert slices == [0, 1]
+        node = pool.engine.scheduler.fleet.get(agent.node_id)
+        assert (node.attempts, node.free.cpu_millis) == ({}, 2000)
+
+    play(hub_url, story)
+
+
+def test_submit_that_failed_after_its_caller_gave_up_leaves_nothing(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.submit(**BIG, key="k")
+        await agent.run_next()
+        with pool.db.held("store") as waits:
+            submitting = asyncio.create_task(pool.submit(**BIG, key="k", env={"changed": "body"}))
+            await waits.wait()
+            submitting.cancel()
+        await pool.settle()
+        assert pool.engine.scheduler.fleet.get(agent.node_id).free.cpu_millis == 2000
+        assert len(pool.engine.scheduler.briefs) == 0
+
+    play(sqlite_hub, story)
+
+
+def test_lease_that_is_being_committed_when_the_hub_stops_is_offered_all_the_same(hub_url):
+    async def story(pool):
+        job_id = await pool.submit()
+        with pool.db.held("lease", "after") as waits:
+            agent = await add_agent(pool)
+            await waits.wait()
+            stopping = asyncio.create_task(pool.engine.stop())
+            await pool.settle()
+            assert not stopping.done()
+        await stopping
+        assert (await agent.take_offer()).manifest.job_id == job_id
+
+    play(hub_url, story)
+
+
 # ── what was tried before ────────────────────────────────────────────────────────────────────────────────────────────
 
 

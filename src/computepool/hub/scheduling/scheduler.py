@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
+from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, manifest_of
 from computepool.hub.jobs.ending import Applied, Ended, Requeued
@@ -64,6 +65,8 @@ class Scheduler:
         self._leased = leased
         self._woken = asyncio.Event()
         self._dispatching = False
+        self._unbroken = Unbroken()
+        """A commit that is under way, and what follows from it here, are not torn apart by a caller that gives up."""
 
     # ── new work ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -74,6 +77,11 @@ class Scheduler:
         # found no room.
         must_wait = len(self.queue) > 0 and (self._dispatching or self._woken.is_set())
         placements = [] if must_wait else self._place_new(waiting)
+        return await self._unbroken.run(self._store(job, brief, store, waiting, placements))
+
+    async def _store(
+        self, job: NewJob, brief: JobBrief, store: SubmitOnce, waiting: list[Waiting], placements: list[Placement]
+    ) -> str:
         try:
             earlier = await self._context.db.run(store, job, [one.lease for one in placements])
         except BaseException:
@@ -107,6 +115,10 @@ class Scheduler:
     def wake(self) -> None:
         self._woken.set()
 
+    async def finish(self) -> None:
+        """What was begun is done. Nothing new may be asked for meanwhile."""
+        await self._unbroken.finish()
+
     async def run(self) -> None:
         """The dispatch loop: sleeps until woken, then places whatever fits."""
         while True:
@@ -115,7 +127,7 @@ class Scheduler:
             self._dispatching = True
             try:
                 while placements := self._place_queued():
-                    await self._lease(placements)
+                    await self._unbroken.run(self._lease(placements))
             except Exception:
                 log.exception("dispatch.failed")
                 asyncio.get_running_loop().call_later(AFTER_FAILURE_SECONDS, self.wake)
