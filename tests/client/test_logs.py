@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 from support.fake_api import FakeHub, FakeJob
 
-from computepool.client import ClientError, HubUnreachable, NotFound, Pool
+from computepool.client import ClientError, HubUnreachable, NotFound, NotSignedIn, Pool
 from computepool.client.follow import Ended, Event, Follower, HubAway, JobChanged
 from computepool.client.logs import LogChunk, Position
 
@@ -225,6 +225,15 @@ def test_states_come_with_the_log(hub, pool):
     assert changes[0] == "running"
     assert isinstance(events[-1], Ended)
     assert events[-1].job.exit_code == 3
+
+
+def test_follower_whose_token_was_revoked_is_told_so_and_does_not_try_again(hub, pool):
+    job = running(hub, b"begun\n")
+    hub.close_sockets_after, hub.close_code = 1, 4401
+    with pytest.raises(NotSignedIn, match="signed out") as caught:
+        followed(pool, job)
+    assert caught.value.code == "token_revoked"
+    assert len(hub.queries) == 1
 
 
 # ── more slices than a hub shows at once ─────────────────────────────────────────────────────────────────────────────

@@ -163,7 +163,8 @@ class FakeHub:
         self.cut_bodies_after: int | None = None
         """A log or file body breaks off after this many bytes, once each time it is set."""
         self.close_sockets_after: int | None = None
-        """A stream breaks off after this many frames, every time."""
+        """A stream breaks off after this many frames, every time, with this code."""
+        self.close_code = 1012
         self.expire_urls = 0
         """Signed URLs to refuse."""
         self.requests: list[tuple[str, str]] = []
@@ -540,7 +541,7 @@ class FakeHub:
                 messages.append({"type": "end", "job": self._shown(job)})
             for message in messages:
                 if self.close_sockets_after is not None and frames >= self.close_sockets_after:
-                    await ws.close(1012)
+                    await ws.close(self.close_code)
                     return
                 await ws.send_text(json.dumps(message))
                 frames += 1

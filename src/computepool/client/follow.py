@@ -11,10 +11,11 @@ from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
-from computepool.client.errors import ClientError, HubError
+from computepool.client.errors import ClientError, HubError, NotSignedIn
 from computepool.client.http import API, Http
 from computepool.client.logs import LogChunk, LogReader, Position, chosen_slices, pause
 from computepool.client.models import Attempt, Job
+from computepool.protocol.errors import SIGNED_OUT
 
 TICK_SECONDS = 0.2
 PATIENCE_SECONDS = 900.0
@@ -121,7 +122,7 @@ class Follower:
     # ── over a WebSocket ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _listen(self) -> Iterator[Event]:
-        from websockets.exceptions import WebSocketException
+        from websockets.exceptions import ConnectionClosed, WebSocketException
         from websockets.sync.client import connect
 
         headers = {"Authorization": f"Bearer {self._http.token}"} if self._http.token else {}
@@ -153,6 +154,13 @@ class Follower:
                         if isinstance(event, Ended):
                             return
         except (OSError, WebSocketException) as error:
+            if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code == SIGNED_OUT:
+                raise NotSignedIn(
+                    "You were signed out: the token was revoked, or the account disabled. The job goes on.",
+                    status=401,
+                    code="token_revoked",
+                    hint="Sign in again: computepool login URL",
+                ) from None
             raise _LineLost from error
 
     def _address(self) -> str:

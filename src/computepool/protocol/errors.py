@@ -2,6 +2,9 @@
 
 from pydantic import BaseModel
 
+SIGNED_OUT = 4401
+"""Closes a stream whose reader's token was revoked meanwhile."""
+
 
 class FieldError(BaseModel):
     field: str

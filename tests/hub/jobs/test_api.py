@@ -3,13 +3,18 @@
 import asyncio
 import base64
 import json
+import random
+from datetime import timedelta
 
 import pytest
 from support.asgi_socket import Closed, Denied, connected
-from support.engine import ALICE, BOB, play
+from support.engine import ADMIN, ALICE, BOB, play
 from support.proofs import figure
 from support.scripted_agent import add_agent
 
+from computepool.hub.accounts.directory import LiveToken, Revoked
+from computepool.hub.accounts.tokens import hash_of, new_personal_token
+from computepool.hub.core.http import Role, Scope
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.protocol.receipt import EndReason
 
@@ -357,6 +362,52 @@ def test_stream_with_a_senseless_question_is_refused(sqlite_hub, query):
         assert denied.value.status == 422
 
     play(sqlite_hub, story)
+
+
+@pytest.mark.parametrize("how", ["token revoked", "session revoked", "user disabled", "token expired"])
+def test_stream_of_a_reader_who_was_signed_out_is_closed_within_five_seconds(sqlite_hub, how):
+    async def story(pool):
+        directory, bearer = pool.engine.directory, pool.token(ALICE)
+        if how.startswith("token"):
+            bearer, ends = new_personal_token(random.Random(1).getrandbits), pool.clock.now() + timedelta(seconds=10)
+            scopes = frozenset({Scope.JOBS_READ})
+            directory.admit_token(LiveToken("token_1", hash_of(bearer), ALICE, Role.USER, scopes, ends))
+        agent = await add_agent(pool)
+        job_id = await pool.submit()
+        work = await agent.take_offer()
+        path, headers = f"/api/v1/jobs/{job_id}/stream", {"Authorization": f"Bearer {bearer}"}
+        async with (
+            connected(pool.client._transport.app, path, headers) as socket,
+            stream(pool, job_id, user=ADMIN) as other,
+        ):
+            assert (await socket.receive())["type"] == "job"
+            await asyncio.sleep(8)
+            match how:
+                case "token revoked":
+                    directory.revoke(Revoked(tokens=["token_1"]))
+                case "session revoked":
+                    directory.revoke(Revoked(sessions=["session_test"]))
+                case "user disabled":
+                    directory.disable_user(ALICE)
+            at = pool.loop.time()
+            assert (await _closed(socket), pool.loop.time() - at < 5) == (4401, True)
+            await agent.write_log(work, b"not for everybody")
+            await pool.settle()
+            assert socket.from_app.empty()
+            if how != "session revoked":  # tests have one session for all
+                assert (await other.receive())["type"] == "job"
+                await agent.finish(work)
+                assert (await collect(other))[2]["state"] == "succeeded"
+
+    play(sqlite_hub, story)
+
+
+async def _closed(socket):
+    try:
+        while True:
+            await socket.receive()
+    except Closed as closed:
+        return closed.code
 
 
 def test_reader_that_goes_away_leaves_nothing_behind(sqlite_hub):

@@ -112,6 +112,18 @@ class TokenDirectory:
             self._used[principal.token_id] = now
         return principal
 
+    def still_holds(self, principal: Principal) -> bool:
+        """Whether what a caller once proved was not taken back: for connections that outlive a request.
+
+        A session's access tokens come and go while it lasts, so it is the session that is asked about.
+        """
+        if principal.user_id in self._disabled_users or principal.session_id in self._revoked_sessions:
+            return False
+        if principal.token_id is None:
+            return True
+        known = self._tokens.get(self._hash_of_token.get(principal.token_id, ""))
+        return known is not None and known[1] > self._clock.now()
+
     def _verify(self, bearer: str, now: datetime) -> tuple[Principal, datetime]:
         if bearer.startswith(REFRESH_PREFIX):
             raise BadToken("A refresh token only works with auth/refresh.", code="wrong_token")

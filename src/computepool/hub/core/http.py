@@ -94,6 +94,9 @@ class Principal:
 Authenticate = Callable[[str], Principal]
 """The bearer token's owner, from memory; raises Unauthenticated."""
 
+StillHolds = Callable[[Principal], bool]
+"""Whether a caller who was let in would still be; from memory."""
+
 _PRINCIPAL = "computepool.principal"
 _CHECKED_BY = "computepool.gate"
 

@@ -1,6 +1,6 @@
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response, WebSocket, WebSocketDisconnect
@@ -15,7 +15,16 @@ from computepool.hub.artifacts.transfers import downloads_for
 from computepool.hub.artifacts.uploads import Uploads
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Invalid, TooLarge
-from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope, principal_of
+from computepool.hub.core.http import (
+    Authenticate,
+    Caller,
+    IdempotencyKey,
+    Principal,
+    Routes,
+    Scope,
+    StillHolds,
+    principal_of,
+)
 from computepool.hub.core.idempotency import digest_of
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.jobs import ending, queries, submission
@@ -24,6 +33,7 @@ from computepool.hub.jobs.ports import Dispatch
 from computepool.hub.jobs.stream import Frame, JobStream, offset_of, parse_resume
 from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView
+from computepool.protocol.errors import SIGNED_OUT
 from computepool.protocol.messages import HubKey
 from computepool.protocol.signing import Signed
 from computepool.protocol.spec import MAX_SLICES, parse_spec
@@ -33,6 +43,9 @@ from computepool.protocol.states import JOB_FINAL, JobState, Verdict
 PAGE_LIMIT = 500
 Cursor = Annotated[str | None, Query(max_length=2000)]
 LOG_PIECE_BYTES = 1024**2
+CLOSING_SECONDS = 1.0
+WELCOME_SECONDS = 1.0
+"""How often an open stream asks whether its token still holds. It is a look into memory."""
 BUNDLE_LIMIT_BYTES = 2 * 1024**3
 SPEC_LIMIT_BYTES = 4 * MAX_SPEC_BYTES
 """As it was written, with its spaces."""
@@ -86,6 +99,7 @@ class OutputPage(BaseModel):
 
 def router(
     authenticate: Authenticate,
+    still_holds: StillHolds,
     context: Context,
     keyring: Keyring,
     dispatch: Dispatch,
@@ -98,7 +112,7 @@ def router(
     _add_change(routes, context, dispatch)
     _add_show(routes, context, dispatch)
     _add_results(routes, context, keyring, store)
-    _add_logs(routes, context, logs)
+    _add_logs(routes, context, logs, still_holds)
     return routes.router
 
 
@@ -203,7 +217,7 @@ def _add_results(routes: Routes, context: Context, keyring: Keyring, store: Stor
         return ReceiptPage(items=[_receipt_view(row, list(keyring.public)) for row in rows], next=after)
 
 
-def _add_logs(routes: Routes, context: Context, logs: LogStore) -> None:
+def _add_logs(routes: Routes, context: Context, logs: LogStore, still_holds: StillHolds) -> None:
     db = context.db
 
     @routes.get("/jobs/{job_id}/logs", visible="own", scope=Scope.JOBS_READ, response_class=Response)
@@ -241,22 +255,32 @@ def _add_logs(routes: Routes, context: Context, logs: LogStore) -> None:
         if only is not None:
             queries.check_slice(job, only)
         await socket.accept()
-        await _serve(socket, JobStream(context, logs, principal, job_id, only, resume).frames())
+        frames = JobStream(context, logs, principal, job_id, only, resume).frames()
+        await _serve(socket, frames, lambda: still_holds(principal))
 
 
-async def _serve(socket: WebSocket, frames: AsyncGenerator[Frame, None]) -> None:
-    """Until the frames end or the reader goes away, which a job that says nothing for hours would not notice."""
+async def _serve(socket: WebSocket, frames: AsyncGenerator[Frame, None], is_welcome: Callable[[], bool]) -> None:
+    """Until the frames end, the reader goes away, which a job that says nothing for hours would not notice, or the
+    reader's token is revoked."""
     sending = asyncio.create_task(_send_all(socket, frames))
     leaving = asyncio.create_task(_until_gone(socket))
+    signed_out = asyncio.create_task(_until_unwelcome(is_welcome))
+    tasks = (sending, leaving, signed_out)
     try:
-        await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (sending, leaving):
+        unwelcome = signed_out.done()
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(sending, leaving, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await frames.aclose()
     if not sending.cancelled():
         sending.result()
+    elif unwelcome:
+        # A reader that takes nothing does not take this either; then the server ends the connection when we return.
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await socket.close(SIGNED_OUT, "signed out: the token was revoked")
 
 
 async def _send_all(socket: WebSocket, frames: AsyncGenerator[Frame, None]) -> None:
@@ -264,6 +288,13 @@ async def _send_all(socket: WebSocket, frames: AsyncGenerator[Frame, None]) -> N
         async for frame in frames:
             await socket.send_json(frame)
         await socket.close()
+
+
+async def _until_unwelcome(is_welcome: Callable[[], bool]) -> None:
+    while True:
+        await asyncio.sleep(WELCOME_SECONDS)
+        if not is_welcome():
+            return
 
 
 async def _until_gone(socket: WebSocket) -> None:
