@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from statistics import quantiles
+from statistics import median, quantiles
 
 import pytest
 from support.children import resident_bytes
@@ -14,8 +14,9 @@ FLOOD_BYTES = figure(64_000_000, 990_000_000)
 LIMIT_BYTES = 1_000_000_000
 """Most that is kept of one attempt's log."""
 HUB_MAY_GROW_BYTES = 64 * 1024**2
-NEIGHBOUR_SECONDS = 30.0
-NEIGHBOURS = figure(5, 100)
+NEIGHBOURS = figure(20, 100)
+SLOWER = 5
+"""So much slower a neighbour may be on a test machine, where chance and other tests have their say."""
 # Every line is different, so that a byte that is lost, repeated or moved changes the digest.
 FLOOD = """
 import sys
@@ -49,8 +50,9 @@ def test_flood_arrives_whole_and_neither_stalls_neighbours_nor_fills_the_hub(poo
         beside.append(_seconds_of_a_small_job(pool))
         peak = max(peak, resident_bytes(pool.hub.pid))
     assert peak - before <= HUB_MAY_GROW_BYTES, f"the hub grew by {(peak - before) / 1024**2:.0f} MB"
-    assert beside, "the flood was over before a neighbour came"
-    assert max(beside) < NEIGHBOUR_SECONDS
+    # Neighbours come one after the other: had one waited for the flood to end, it would be the only one.
+    assert len(beside) >= NEIGHBOURS, f"only {len(beside)} neighbours came through"
+    assert median(beside) <= SLOWER * median(quiet), f"{median(beside):.3f} s beside it, {median(quiet):.3f} s without"
     if proving():
         assert _p99(beside) <= 2 * _p99(quiet), f"{_p99(beside):.3f} s beside the flood, {_p99(quiet):.3f} s without"
 
