@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.fake_api import FakeHub, FakeJob
@@ -10,8 +11,12 @@ from support.receipts import Signer, receipt_item
 from computepool.protocol.spec import parse_spec
 
 HUB, NODE, OTHER = Signer(), Signer(), Signer()
-DIGEST = {"spec_digest": parse_spec({"run": "x"}).digest()}
-SPEC = {"manifest": DIGEST, "receipt": DIGEST}
+ASKED = parse_spec({"run": "x"})
+DIGEST = {"spec_digest": ASKED.digest()}
+SPEC: dict[str, dict[str, Any]] = {
+    "manifest": {**DIGEST, "argv": ASKED.argv(), "max_runtime_seconds": ASKED.max_runtime_seconds},
+    "receipt": DIGEST,
+}
 
 
 @pytest.fixture
@@ -41,6 +46,38 @@ def test_other_spec_than_the_submitted_one_is_found(hub, cli, job):
     result = cli("verify", "last")
     assert result.code == 1
     assert "another spec was ordered" in result.text
+
+
+def test_other_command_under_the_right_digest_is_found(hub, cli, job):
+    job.receipts = [receipt_item(HUB, NODE, job.id, manifest={**SPEC["manifest"], "argv": ("evil",)}, receipt=DIGEST)]
+    result = cli("verify", "last")
+    assert result.code == 1
+    assert "another spec was ordered: command" in result.text
+
+
+def test_succeeded_slice_without_a_receipt_is_wrong_also_in_a_saved_proof(hub, cli):
+    made = hub.add_job({"run": "x", "slices": 2})
+    for index in range(2):
+        made.begin(index)
+    made.finish()
+    two = parse_spec({"run": "x", "slices": 2})
+    order = {**SPEC["manifest"], "slices": 2, "spec_digest": two.digest()}
+    made.receipts = [receipt_item(HUB, NODE, made.id, manifest=order, receipt={"spec_digest": two.digest()})]
+    hub.hub_keys = [HUB.hub_key]
+    result = cli("verify", "last", "--save", "proof.json")
+    assert result.code == 1
+    assert "no node's receipt says so" in result.text
+    assert result.text.count("WRONG") == 1
+    assert cli("verify", "proof.json").text.count("WRONG") == 1
+
+
+@pytest.mark.parametrize("type", ["Manifest", "mani fest", "\u202emanifest", "x" * 41])
+def test_envelope_of_a_strange_type_is_told_and_is_no_fault_of_ours(hub, cli, job, type):
+    job.receipts[0]["manifest"]["type"] = type
+    result = cli("verify", "last")
+    assert result.code == 1
+    assert "fault of computepool" not in result.err
+    assert "Do not rely on" in result.err
 
 
 def test_changed_log_is_found(hub, cli, job):
@@ -93,6 +130,10 @@ def test_hub_cannot_swap_its_keys_unnoticed(hub, cli, job):
 
 def test_job_without_a_receipt_says_so(hub, cli, job):
     job.receipts = []
+    result = cli("verify", "last")
+    assert result.code == 1
+    assert "WRONG" in result.text
+    job.document["slices"][0]["state"] = "canceled"
     result = cli("verify", "last")
     assert result.code == 1
     assert "no receipt" in result.err

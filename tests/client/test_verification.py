@@ -7,9 +7,11 @@ import pytest
 from support.fake_api import digest
 from support.receipts import Signer, receipt_item
 
-from computepool.client.receipts import ReceiptItem
+from computepool.client import ClientError
+from computepool.client.receipts import ReceiptItem, read_receipt
 from computepool.client.verification import Check, Evidence, verify
 from computepool.protocol.messages import HubKey
+from computepool.protocol.spec import parse_spec
 
 HUB, NODE, OTHER = Signer(), Signer(), Signer()
 
@@ -56,9 +58,85 @@ def test_receipt_of_another_job_is_found():
     assert failed(receipt_item(HUB, NODE, "job_1"), job_id="job_2") == {"receipt answers order"}
 
 
-def test_order_for_another_spec_is_found():
-    assert failed(receipt_item(HUB, NODE), spec_digest="sha256:spec") == set()
-    assert failed(receipt_item(HUB, NODE), spec_digest="sha256:mine") == {"spec"}
+SPEC = parse_spec(
+    {"run": ["python3", "a.py"], "env": {"SEED": "7"}, "outputs": ["out/**"], "max_runtime": "2h", "slices": 2}
+)
+ORDER = {
+    "spec_digest": SPEC.digest(),
+    "argv": ("python3", "a.py"),
+    "env": {"SEED": "7"},
+    "outputs": ("out/**",),
+    "max_runtime_seconds": 7200,
+    "slices": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({}, None),
+        ({"argv": ("python3", "b.py")}, "command"),
+        ({"env": {"SEED": "8"}}, "env"),
+        ({"env": {"SEED": "7", "LD_PRELOAD": "x"}}, "env"),
+        ({"outputs": ()}, "outputs"),
+        ({"max_runtime_seconds": 60}, "max_runtime"),
+        ({"slices": 3}, "slices"),
+        ({"network": True}, "network"),
+        ({"spec_digest": "sha256:mine"}, "spec digest"),
+    ],
+)
+def test_order_for_something_else_than_was_submitted_is_found(change, wrong):
+    order = {**ORDER, **change}
+    item = receipt_item(HUB, NODE, manifest=order, receipt={"spec_digest": order["spec_digest"]})
+    check = judged(item, spec=SPEC)["spec"]
+    assert check.passed is (wrong is None)
+    assert check.detail == (f"another spec was ordered: {wrong}" if wrong else "what was ordered is what was submitted")
+
+
+def test_order_at_a_weaker_level_than_was_asked_for_is_found():
+    spec = parse_spec({"run": ["true"], "isolation": "bubblewrap", "max_runtime": "1m"})
+    item = receipt_item(HUB, NODE, manifest={"spec_digest": spec.digest()}, receipt={"spec_digest": spec.digest()})
+    assert judged(item, spec=spec)["spec"].detail == "another spec was ordered: isolation"
+
+
+def test_succeeded_slice_without_a_receipt_is_found():
+    items = [ReceiptItem.model_validate(receipt_item(HUB, NODE))]
+    assert all(check.passed for check in verify(items, succeeded=[0]))
+    wrong = [check for check in verify(items, succeeded=[0, 1, 3]) if not check.passed]
+    assert [(check.slice, check.name) for check in wrong] == [(1, "receipt"), (3, "receipt")]
+
+
+@pytest.mark.parametrize("change", [{"exit_code": 1}, {"exit_code": None, "reason": "sandbox", "isolation": None}])
+def test_receipt_of_a_failure_does_not_prove_a_success(change):
+    items = [ReceiptItem.model_validate(receipt_item(HUB, NODE, receipt=change))]
+    assert [check.name for check in verify(items, succeeded=[0]) if not check.passed] == ["receipt"]
+
+
+def test_receipt_that_nobody_signed_proves_no_success():
+    item = receipt_item(HUB, OTHER)
+    item["node"]["sign_key"] = NODE.text
+    checks = verify([ReceiptItem.model_validate(item)], succeeded=[0])
+    assert [check.name for check in checks if not check.passed] == ["node signature", "receipt"]
+
+
+@pytest.mark.parametrize("type", ["Manifest", "mani-fest", "\u202emanifest", ""])
+def test_envelope_of_a_strange_type_is_refused_in_words(type):
+    item = receipt_item(HUB, NODE)
+    item["manifest"]["type"] = type
+    checks = verify([read_receipt(item)])
+    assert [check.name for check in checks if not check.passed] == ["hub signature"]
+
+
+def test_receipt_that_is_none_is_refused_in_words():
+    changes: list[dict[str, Any]] = [
+        {"manifest": None},
+        {"receipt": {"type": "a\0b"}},
+        {"node": {}},
+        {"slice": "x"},
+    ]
+    for change in changes:
+        with pytest.raises(ClientError, match="is not one"):
+            read_receipt({**receipt_item(HUB, NODE), **change})
 
 
 @pytest.mark.parametrize(("part", "name"), [("manifest", "hub signature"), ("receipt", "node signature")])

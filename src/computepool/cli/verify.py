@@ -36,6 +36,7 @@ KNOWN_HUBS = "known_hubs"
 @pool_options
 def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: bool, as_json: bool) -> None:
     from computepool.client.verification import verify as check_receipts
+    from computepool.protocol.spec import parse_spec
 
     if Path(job).is_file():
         proof = Proof.load(Path(job))
@@ -44,7 +45,7 @@ def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: boo
     if save is not None:
         proof.save(save)
         tell(f"saved → {save}", dim=True)
-    if not proof.items:
+    if not proof.items and not proof.succeeded:
         raise CliError(
             f"{proof.job_id} has no receipt.", "There is one for each attempt that ended on its node: show JOB."
         )
@@ -53,7 +54,8 @@ def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: boo
         proof.items,
         hub_keys=proof.hub_keys,
         job_id=proof.job_id,
-        spec_digest=proof.spec_digest,
+        spec=parse_spec(proof.spec) if proof.spec is not None else None,
+        succeeded=proof.succeeded,
         evidence=evidence,
     )
     passed = all(check.passed for check in checks)
@@ -76,7 +78,7 @@ def _print_checks(checks: "list[Check]") -> None:
 
     rows = [
         (
-            f"{check.slice}.{check.attempt}",
+            f"{check.slice}.{check.attempt}" if check.attempt else str(check.slice),
             check.name,
             Text("ok" if check.passed else "WRONG", style="green" if check.passed else "bold red"),
             check.detail,
@@ -93,7 +95,10 @@ class Proof:
     job_id: str
     items: "list[ReceiptItem]"
     hub_keys: "list[HubKey]"
-    spec_digest: str | None = None
+    spec: dict[str, Any] | None = None
+    """As it was submitted."""
+    succeeded: tuple[int, ...] = ()
+    """Slices that the hub says have succeeded: each must have a receipt that says so."""
     logs: Mapping[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
     """Digest and length of each log, by (slice, attempt), as it was read from the hub."""
 
@@ -101,16 +106,17 @@ class Proof:
     def load(cls, path: Path) -> "Proof":
         import json
 
-        from computepool.client.receipts import ReceiptItem
+        from computepool.client.receipts import read_receipt
         from computepool.protocol.messages import HubKey
 
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             return cls(
                 str(data["job_id"]),
-                [ReceiptItem.model_validate(item) for item in data["items"]],
+                [read_receipt(item) for item in data["items"]],
                 [HubKey.model_validate(item) for item in data["hub_keys"]],
-                data.get("spec_digest"),
+                dict(data["spec"]),
+                tuple(int(index) for index in data["succeeded"]),
             )
         except (ValueError, KeyError, TypeError):
             raise CliError(f"{path} is not what `verify --save` wrote.", "Save it again: verify JOB --save") from None
@@ -120,7 +126,8 @@ class Proof:
 
         document = {
             "job_id": self.job_id,
-            "spec_digest": self.spec_digest,
+            "spec": self.spec,
+            "succeeded": list(self.succeeded),
             "hub_keys": [key.model_dump(mode="json") for key in self.hub_keys],
             "items": [item.model_dump(mode="json") for item in self.items],
         }
@@ -129,8 +136,6 @@ class Proof:
 
 def _ask_for_proof(job: str, trust_new_keys: bool) -> Proof:
     import hashlib
-
-    from computepool.protocol.spec import parse_spec
 
     with open_pool() as pool:
         job_id = pool.find_job(job)
@@ -143,8 +148,9 @@ def _ask_for_proof(job: str, trust_new_keys: bool) -> Proof:
                 hasher.update(chunk.data)
                 length += len(chunk.data)
             logs[(item.slice, item.attempt)] = (f"sha256:{hasher.hexdigest()}", length)
-        spec_digest = parse_spec(pool.job(job_id).spec).digest()
-    return Proof(job_id, items, keys, spec_digest, logs)
+        succeeded = tuple(part.index for part in pool.slices(job_id) if part.state == "succeeded")
+        spec = pool.job(job_id).spec
+    return Proof(job_id, items, keys, spec, succeeded, logs)
 
 
 def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":

@@ -247,9 +247,9 @@ class Pool:
     # ── receipts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def receipts(self, job_id: str) -> "list[ReceiptItem]":
-        from computepool.client.receipts import ReceiptItem
+        from computepool.client.receipts import read_receipt
 
-        return [ReceiptItem.model_validate(item) for item in self._pages(f"/jobs/{job_id}/receipts", {}, limit=None)]
+        return [read_receipt(item) for item in self._pages(f"/jobs/{job_id}/receipts", {}, limit=None)]
 
     def hub_keys(self) -> "list[HubKey]":
         from computepool.protocol.messages import HubKey

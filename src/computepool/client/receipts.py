@@ -1,5 +1,10 @@
 """Receipts as the hub hands them out. Apart from the other models: only `verify` needs what they are made of."""
 
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from computepool.client.errors import ClientError
 from computepool.client.models import Model
 from computepool.protocol.messages import HubKey
 from computepool.protocol.signing import Signed
@@ -20,3 +25,16 @@ class ReceiptItem(Model):
     receipt: Signed
     node: ReceiptNode
     hub_keys: tuple[HubKey, ...] = ()
+
+
+def read_receipt(item: Mapping[str, object]) -> ReceiptItem:
+    try:
+        return ReceiptItem.model_validate(item)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in problem["loc"])
+        raise ClientError(
+            f"A receipt of slice {item.get('slice')} is not one: {place}: {problem['msg']}.",
+            hint="Do not rely on the job's results; tell the operator of the hub.",
+            code="bad_receipt",
+        ) from None

@@ -17,9 +17,10 @@ from pydantic import ValidationError
 from computepool.client.receipts import ReceiptItem
 from computepool.protocol.manifest import MANIFEST, Manifest
 from computepool.protocol.messages import HubKey
-from computepool.protocol.receipt import RECEIPT, Receipt
+from computepool.protocol.receipt import RECEIPT, EndReason, Receipt
 from computepool.protocol.signing import SignatureRefused, key_id_of, load_public_key
 from computepool.protocol.signing import verify as open_signed
+from computepool.protocol.spec import JobSpec
 from computepool.protocol.states import IsolationLevel
 
 
@@ -51,17 +52,28 @@ def verify(
     *,
     hub_keys: Sequence[HubKey] | None = None,
     job_id: str | None = None,
-    spec_digest: str | None = None,
+    spec: JobSpec | None = None,
+    succeeded: Iterable[int] = (),
     evidence: Mapping[tuple[int, int], Evidence] | None = None,
 ) -> list[Check]:
     """All checks of all receipts. `hub_keys` are those that the caller trusts; without them, those beside a receipt.
 
-    `job_id` and `spec_digest` are what the caller asked for; `evidence` is keyed by (slice, attempt).
+    `job_id` and `spec` are what the caller asked for, `succeeded` the slices that are said to have succeeded;
+    `evidence` is keyed by (slice, attempt).
     """
     checks: list[Check] = []
+    shown: set[int] = set()
     for item in items:
+        judge = _Judge(item)
         found = (evidence or {}).get((item.slice, item.attempt))
-        checks += _Judge(item).run(hub_keys, job_id, spec_digest, found)
+        checks += judge.run(hub_keys, job_id, spec, found)
+        if judge.shows_success:
+            shown.add(item.slice)
+    missing = sorted(set(succeeded) - shown)
+    checks += [
+        Check(index, 0, "receipt", False, "it is said to have succeeded, and no node's receipt says so")
+        for index in missing
+    ]
     return checks
 
 
@@ -69,12 +81,14 @@ class _Judge:
     def __init__(self, item: ReceiptItem) -> None:
         self._item = item
         self._checks: list[Check] = []
+        self.shows_success = False
+        """A node signed that the command ended well."""
 
     def run(
         self,
         hub_keys: Sequence[HubKey] | None,
         job_id: str | None,
-        spec_digest: str | None,
+        spec: JobSpec | None,
         evidence: Evidence | None,
     ) -> list[Check]:
         item = self._item
@@ -83,9 +97,10 @@ class _Judge:
         if manifest is not None and receipt is not None:
             self._belong_together(manifest, receipt, job_id)
             self._isolation(manifest, receipt)
-        if manifest is not None and spec_digest is not None:
-            same = manifest.spec_digest == spec_digest
-            self._say("spec", same, "what was ordered is what was submitted" if same else "another spec was ordered")
+        if manifest is not None and spec is not None:
+            self._spec(manifest, spec)
+        if receipt is not None:
+            self.shows_success = receipt.reason is EndReason.EXITED and receipt.exit_code == 0
         if receipt is not None and evidence is not None:
             self._outputs(receipt, evidence)
             self._log(receipt, evidence)
@@ -137,6 +152,22 @@ class _Judge:
         wrong = [f"{name}: {one} is not {other}" for name, one, other in pairs if one != other]
         detail = "; ".join(wrong) or f"the receipt answers this order (fence {manifest.fence})"
         self._say("receipt answers order", not wrong, detail)
+
+    def _spec(self, manifest: Manifest, spec: JobSpec) -> None:
+        """The digest is only what the hub says of the order: what the node was told to do is compared itself."""
+        pairs: tuple[tuple[str, object, object], ...] = (
+            ("command", manifest.argv, spec.argv()),
+            ("env", manifest.env, dict(spec.env)),
+            ("outputs", manifest.outputs, tuple(spec.outputs)),
+            ("max_runtime", manifest.max_runtime_seconds, spec.max_runtime_seconds),
+            ("slices", manifest.slices, spec.slices),
+            ("network", manifest.network, spec.network),
+            ("isolation", True, spec.isolation is None or manifest.isolation.rank >= spec.isolation.rank),
+            ("spec digest", manifest.spec_digest, spec.digest()),
+        )
+        wrong = [name for name, ordered, asked in pairs if ordered != asked]
+        detail = f"another spec was ordered: {', '.join(wrong)}"
+        self._say("spec", not wrong, detail if wrong else "what was ordered is what was submitted")
 
     def _isolation(self, manifest: Manifest, receipt: Receipt) -> None:
         if receipt.isolation is None:
