@@ -1,16 +1,20 @@
 """Limits hold, and say which one it was. Every probe has a control that stays within the limit."""
 
 import asyncio
+import json
+import os
 import time
 from dataclasses import replace
 
 import pytest
+from support import engines
+from support.ordinary_user import run_as_ordinary_user
 from support.sandboxes import ROOMY, processes_with, read_all
 
 MEGABYTE = 1 << 20
 
-# Holds so many megabytes for a second.
-HOLD = "x=$(head -c $((%d << 20)) /dev/zero | tr '\\0' a); sleep %s"
+# Holds so many megabytes for so many seconds. Not with the sleep at its end: the shell would become it, and let go.
+HOLD = "x=$(head -c $((%d << 20)) /dev/zero | tr '\\0' a); sleep %s; :"
 
 
 def test_memory_is_bounded(every):
@@ -99,6 +103,91 @@ def test_deleted_files_that_are_still_open_count(every):
     )
     ended, output = every.shell(script, limits=limits)
     assert ended.reason == "disk", (ended, output)
+
+
+# Not by Python's own mmap, which keeps the file open.
+MAP_AND_DELETE = """
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+for number in range(6):
+    with open(f"f{number}", "w+b") as file:
+        file.write(bytes(1_000_000))
+        file.flush()
+        assert libc.mmap(None, %d, 1, 1, file.fileno(), 0) != ctypes.c_void_p(-1).value
+    os.unlink(f"f{number}")
+time.sleep(10)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees how large a mapped file is")
+def test_deleted_files_that_are_only_mapped_count(every):
+    limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
+    ended, output = every.run("/usr/bin/python3", "-c", MAP_AND_DELETE % 4096, limits=limits)
+    assert ended.reason == "disk", (ended, output)
+
+
+def test_empty_files_count(every):
+    limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
+    ended, _ = every.shell("touch $(seq 1 800); sleep 1.5", limits=limits)
+    assert (ended.code, ended.reason) == (0, "exited")  # the control
+    ended, _ = every.shell("touch $(seq 1 3000); sleep 20", limits=limits)
+    assert ended.reason == "disk"
+
+
+ORDINARY = """
+import asyncio, json, os, sys
+from pathlib import Path
+from computepool.agent.sandbox import Command, Limits, available_sandboxes
+
+async def story():
+    found = {}
+    for sandbox in available_sandboxes(Path(sys.argv[1])):
+        folder = sandbox.attempts_folder / sandbox.level
+        (folder / "work").mkdir(parents=True)
+        limits = Limits(cpus=2.0, memory_bytes=512 << 20, pids=200, disk_bytes=4 << 20)
+        process = await sandbox.start(Command(argv=sys.argv[2:], env={}, folder=folder, limits=limits))
+        ended = await process.wait()
+        os.close(process.output_fd)
+        found[sandbox.level] = [ended.code, ended.reason]
+        await sandbox.close()
+    print(json.dumps(found))
+
+asyncio.run(story())
+"""
+WRITE_SIX = "for i in 1 2 3 4 5 6; do head -c 1000000 /dev/zero > f$i; done"
+
+
+def ends_of_an_ordinary_users_job(*argv: str) -> dict[str, list[object]]:
+    """How it ended in each sandbox of an agent that is not root, where the job is the agent's own user."""
+    engines.require("bwrap")
+    found: dict[str, list[object]] = json.loads(run_as_ordinary_user(ORDINARY, *argv))
+    assert set(found) == {"bubblewrap", "process"}
+    return found
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"chmod 000 ..; {WRITE_SIX}; sleep 20",
+        f"mkdir d; cd d; {WRITE_SIX}; chmod 400 .; chmod 000 ../..; sleep 20",
+        f"(while :; do chmod 000 ..; done) & {WRITE_SIX}; sleep 20",
+    ],
+    ids=["folder", "folders in it", "again and again"],
+)
+def test_ordinary_users_job_cannot_close_its_folder_to_the_watchdog(script):
+    assert [reason for _, reason in ends_of_an_ordinary_users_job("/bin/sh", "-c", script).values()] == ["disk"] * 2
+
+
+def test_ordinary_users_job_that_closes_its_folder_and_writes_little_goes_on():
+    found = ends_of_an_ordinary_users_job("/bin/sh", "-c", "echo x > f; chmod 000 . ..; sleep 2.5")
+    assert list(found.values()) == [[0, "exited"]] * 2
+
+
+def test_mapped_bytes_of_deleted_files_count_where_their_size_cannot_be_seen():
+    found = ends_of_an_ordinary_users_job("/usr/bin/python3", "-c", MAP_AND_DELETE % 1_000_000)
+    assert [reason for _, reason in found.values()] == ["disk"] * 2
 
 
 @pytest.mark.parametrize("kind", ["bubblewrap", "process"])

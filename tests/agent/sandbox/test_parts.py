@@ -5,12 +5,14 @@ import os
 from pathlib import Path
 
 import pytest
+from support.ordinary_user import ordinary_folder, ordinary_user
 
 from computepool.agent.sandbox.cgroup_tree import Mount, read_mounts
 from computepool.agent.sandbox.environment import job_environment
 from computepool.agent.sandbox.layout import build_etc, owners_arguments, problem_with_command, remove_etc
 from computepool.agent.sandbox.lookup import problem_on_host
-from computepool.agent.sandbox.watchdog import MAX_DEPTH, TooDeep, folder_bytes
+from computepool.agent.sandbox.space import ENTRY_BYTES, MAX_DEPTH, KeptClosed, TooDeep, folder_bytes, open_folder
+from computepool.agent.sandbox.watchdog import DISK_LONGEST_SECONDS, DISK_SECONDS, pause_after
 
 
 def test_environment_is_what_the_job_gave_and_a_few_defaults():
@@ -122,14 +124,22 @@ def test_hidden_folders_are_covered_only_where_they_would_show(tmp_path):
     assert f"--tmpfs {tmp_path}" not in arguments
 
 
+def space_of(folder: Path, **more: int) -> int:
+    root = open_folder(folder)
+    try:
+        return asyncio.run(folder_bytes(root, **more))
+    finally:
+        os.close(root)
+
+
 def test_folder_size_counts_each_file_once_and_follows_no_link(tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "big").write_bytes(b"x" * 1_000_000)
-    size = asyncio.run(folder_bytes(tmp_path))
+    size = space_of(tmp_path)
     assert 1_000_000 <= size < 1_100_000
     os.link(tmp_path / "a" / "b" / "big", tmp_path / "again")
     (tmp_path / "away").symlink_to("/usr")
-    assert asyncio.run(folder_bytes(tmp_path)) < size + 10_000
+    assert space_of(tmp_path) < size + 10_000
 
 
 def test_folder_size_refuses_a_bottomless_folder(tmp_path):
@@ -138,14 +148,56 @@ def test_folder_size_refuses_a_bottomless_folder(tmp_path):
         place = place / "d"
         place.mkdir()
     with pytest.raises(TooDeep):
-        asyncio.run(folder_bytes(tmp_path))
+        space_of(tmp_path)
 
 
 def test_folder_size_sees_into_a_folder_that_was_closed(tmp_path):
     (tmp_path / "closed").mkdir()
     (tmp_path / "closed" / "big").write_bytes(b"x" * 500_000)
     (tmp_path / "closed").chmod(0)
-    assert asyncio.run(folder_bytes(tmp_path)) >= 500_000
+    assert space_of(tmp_path) >= 500_000
+
+
+def test_everything_with_a_name_takes_room_even_without_a_byte(tmp_path):
+    for number in range(100):
+        (tmp_path / f"f{number}").touch()
+        (tmp_path / f"l{number}").symlink_to("x")
+        (tmp_path / f"d{number}").mkdir()
+    assert space_of(tmp_path) >= 300 * ENTRY_BYTES
+    assert space_of(tmp_path, enough=10 * ENTRY_BYTES) == 11 * ENTRY_BYTES  # and no more is looked at
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o100, 0o400, 0o500, 0o600])
+def test_folders_that_an_ordinary_users_job_closed_are_counted_all_the_same(mode):
+    with ordinary_folder() as home, ordinary_user():
+        place = home / "job" / "closed" / "deep"
+        place.mkdir(parents=True)
+        (place / "big").write_bytes(b"x" * 500_000)
+        root = open_folder(home / "job")
+        for folder in (place, place.parent, home / "job"):
+            folder.chmod(mode)
+        try:
+            assert asyncio.run(folder_bytes(root)) >= 500_000
+        finally:
+            os.close(root)
+
+
+def test_folder_that_cannot_be_opened_again_hides_something():
+    with ordinary_folder() as home:
+        closed = home / "closed"
+        closed.mkdir()
+        if os.geteuid() == 0:
+            closed.chmod(0)  # root's, so that the ordinary user cannot help it
+        else:
+            pytest.skip("only root has folders that this user cannot open")
+        with ordinary_user(), pytest.raises(KeptClosed):
+            space_of(home)
+
+
+def test_big_folder_is_looked_at_less_often_but_never_left_alone():
+    assert pause_after(0.001) == DISK_SECONDS
+    assert DISK_SECONDS < pause_after(0.1) < DISK_LONGEST_SECONDS
+    assert pause_after(1000) == DISK_LONGEST_SECONDS
 
 
 def test_mounts_of_a_container_are_understood(tmp_path):

@@ -3,19 +3,17 @@
 import asyncio
 import json
 import os
-import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import engines
+from support.ordinary_user import run_as_ordinary_user
 
-import computepool
 from computepool.agent.sandbox import SelfTest, available_sandboxes, how_to_get_bubblewrap, self_test, selftest
 from computepool.agent.sandbox.bubblewrap import BubblewrapSandbox
 from computepool.agent.sandbox.cgroup import CgroupV1
@@ -161,35 +159,12 @@ asyncio.run(story())
 def test_ordinary_user_gets_the_same_isolation_with_soft_limits():
     """Without root and without control groups; as root, the test becomes nobody for it."""
     engines.require("bwrap")
-    python = sys.executable if os.geteuid() else "/usr/bin/python3"
-    if not Path(python).exists():
-        pytest.skip(f"{python}: another user needs a Python it can reach")
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        place.chmod(0o755)
-        shutil.copytree(Path(computepool.__file__).parent, place / "computepool", ignore=shutil.ignore_patterns("hub"))
-        (place / "home").mkdir()
-        more: dict[str, Any] = {}
-        if os.geteuid() == 0:
-            os.chown(place / "home", 65534, 65534)
-            more = {"user": 65534, "group": 65534, "extra_groups": []}
-        command = [python, "-c", UNPRIVILEGED, str(place / "home" / "state")]
-        done = subprocess.run(
-            command,
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd="/",
-            env={"PYTHONPATH": name, "PATH": os.defpath},
-            **more,
-        )
-        assert done.returncode == 0, done.stderr
-        uid, found = json.loads(done.stdout)
-        assert uid != 0
-        assert found["bubblewrap"][0], found
-        assert found["process"][0], found
-        if more:
-            assert found["bubblewrap"][1]  # nobody may not make control groups
+    uid, found = json.loads(run_as_ordinary_user(UNPRIVILEGED))
+    assert uid != 0
+    assert found["bubblewrap"][0], found
+    assert found["process"][0], found
+    if os.geteuid() == 0:
+        assert found["bubblewrap"][1]  # nobody may not make control groups
 
 
 def test_room_imports_without_anything_but_the_standard_library():

@@ -34,6 +34,7 @@ from .lookup import in_words
 from .proctree import descendants
 from .running import RunningProcess, readable, remove_when_empty
 from .seccomp import seccomp_program
+from .space import open_folder
 from .spawn import set_resource_limits, worn_by_this_thread
 from .watchdog import Watchdog
 
@@ -194,13 +195,15 @@ class BubblewrapSandbox:
             # Its own user may always lower its limits; root may not in a container that withholds CAP_SYS_RESOURCE.
             with worn_by_this_thread(launch.uid) if launch.uid is not None else contextlib.nullcontext():
                 set_resource_limits(init, limits, processes=processes)
+            root = open_folder(command.folder)
+            resources.callback(os.close, root)
             if soft:
                 resources.callback(self._cores.give(init, limits.cpus))
             launch.release()
             resources.callback(launch.close)
             members = Inhabitants(launch.popen.pid, init, pidfd, cgroup)
             watchdog = Watchdog(
-                folder=command.folder,
+                root=root,
                 limits=limits,
                 pids=members.pids,
                 soft=soft,

@@ -28,6 +28,7 @@ from .interface import Command, Offload, Process, SandboxError
 from .lookup import in_words, problem_on_host
 from .proctree import PROC, descendants, every_pid, is_in_session, signal_all
 from .running import RunningProcess, remove_when_empty
+from .space import open_folder
 from .spawn import set_resource_limits, spawn
 from .watchdog import Watchdog
 
@@ -132,6 +133,8 @@ class ProcessSandbox:
     ) -> Process:
         tmp = command.folder / "tmp"
         tmp.mkdir(exist_ok=True)
+        root = open_folder(command.folder)
+        resources.callback(os.close, root)
         environment = job_environment(command.env, home=str(command.folder), tmp=str(tmp))
         environment[marked.VARIABLE] = mark
         cwd = str(command.folder / command.cwd)
@@ -171,7 +174,7 @@ class ProcessSandbox:
             members=family,
             cgroup=cgroup,
             watchdog=Watchdog(
-                folder=command.folder,
+                root=root,
                 limits=command.limits,
                 pids=family.pids,
                 soft=cgroup is None,

@@ -85,16 +85,39 @@ def private_memory_of(pids: Iterable[int]) -> int:
 
 
 def deleted_bytes_held_by(pids: Iterable[int], device: int) -> int:
-    """Space of files on a device that were deleted but are still open: no walk through folders finds them."""
+    """Space of files on a device that were deleted but are still open or mapped: no walk through folders finds them."""
     held: dict[int, int] = {}
     for pid in pids:
         with contextlib.suppress(OSError):
             for entry in os.scandir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(OSError):
-                    info = entry.stat()
-                    if stat.S_ISREG(info.st_mode) and info.st_nlink == 0 and info.st_dev == device:
-                        held[info.st_ino] = info.st_blocks * 512
+                _note_deleted(entry.path, device, held)
+        with contextlib.suppress(OSError):
+            _note_mapped(pid, device, held)
     return sum(held.values())
+
+
+def _note_mapped(pid: int, device: int, held: dict[int, int]) -> None:
+    """Only root may follow a mapping to its file; others learn how much of it is mapped, and that much counts."""
+    for line in Path(f"/proc/{pid}/maps").read_bytes().splitlines():
+        if line.endswith(b" (deleted)"):
+            place, _, offset, numbers, inode = line.split(None, 5)[:5]
+            if not _note_deleted(f"/proc/{pid}/map_files/{place.decode()}", device, held):
+                major, minor = (int(number, 16) for number in numbers.split(b":"))
+                start, end = (int(address, 16) for address in place.split(b"-"))
+                if os.makedev(major, minor) == device:
+                    reached = int(offset, 16) + end - start
+                    held[int(inode)] = max(held.get(int(inode), 0), reached)
+
+
+def _note_deleted(path: str, device: int, held: dict[int, int]) -> bool:
+    """Whether it could be looked at."""
+    try:
+        info = os.stat(path)  # noqa: PTH116 - there may be many
+    except OSError:
+        return False
+    if stat.S_ISREG(info.st_mode) and info.st_nlink == 0 and info.st_dev == device:
+        held[info.st_ino] = info.st_blocks * 512
+    return True
 
 
 def signal_all(pids: Iterable[int], number: int) -> None:

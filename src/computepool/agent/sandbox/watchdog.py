@@ -1,92 +1,33 @@
 """Keeps the limits that the kernel does not keep here: disk always, memory and processes where there are no cgroups."""
 
 import asyncio
-import contextlib
 import os
-import stat
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from .interface import Limits, Reason
 from .proctree import deleted_bytes_held_by, load_of, private_memory_of
+from .space import Uncountable, folder_bytes
 
 MEMORY_SECONDS = 0.1
 MEMORY_SECONDS_WHEN_LOW = 0.25
 DISK_SECONDS = 1.0
-# A walk through the folder may take this part of the time, and hold the event loop for this long at once.
+# A walk through the folder may take this part of the time, but a big folder is not left alone for longer than this.
 DISK_SHARE = 0.05
-SLICE_SECONDS = 0.002
-# Deeper than any honest folder; whoever digs further hides something.
-MAX_DEPTH = 200
+DISK_LONGEST_SECONDS = 10.0
 
 
-class TooDeep(Exception):
-    pass
-
-
-async def folder_bytes(folder: Path) -> int:
-    """The space a folder takes, never following links; yields to the event loop while it counts.
-
-    It walks by file descriptor: the job is renaming things meanwhile, and must not lead the agent elsewhere.
-    """
-    total = 0
-    started = time.monotonic()
-    seen: set[tuple[int, int]] = set()
-    path = [_entries(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))]
-    try:
-        while path:
-            fd, names = path[-1]
-            if not names:
-                os.close(path.pop()[0])
-                continue
-            name = names.pop()
-            with contextlib.suppress(OSError):
-                info = os.stat(name, dir_fd=fd, follow_symlinks=False)
-                if (info.st_dev, info.st_ino) not in seen:
-                    total += info.st_blocks * 512
-                if info.st_nlink > 1:
-                    seen.add((info.st_dev, info.st_ino))
-                if stat.S_ISDIR(info.st_mode):
-                    if len(path) >= MAX_DEPTH:
-                        raise TooDeep
-                    path.append(_entries(_open_below(fd, name)))
-            if time.monotonic() - started > SLICE_SECONDS:
-                await asyncio.sleep(0)
-                started = time.monotonic()
-    finally:
-        for fd, _ in path:
-            os.close(fd)
-    return total
-
-
-def _open_below(fd: int, name: str) -> int:
-    flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(name, os.O_RDONLY | flags, dir_fd=fd)
-    except PermissionError:
-        # The job closed its own folder to its own user; open it, or it could hide there what it writes.
-        handle = os.open(name, os.O_PATH | flags, dir_fd=fd)
-        try:
-            Path(f"/proc/self/fd/{handle}").chmod(0o700)
-            return os.open(name, os.O_RDONLY | flags, dir_fd=fd)
-        finally:
-            os.close(handle)
-
-
-def _entries(fd: int) -> tuple[int, list[str]]:
-    try:
-        return fd, os.listdir(fd)
-    except OSError:
-        return fd, []
+def pause_after(walk_seconds: float) -> float:
+    return min(max(DISK_SECONDS, walk_seconds / DISK_SHARE), DISK_LONGEST_SECONDS)
 
 
 @dataclass
 class Watchdog:
     """Watches one command; calls `kill` once, with the reason, when it goes over a limit."""
 
-    folder: Path
+    # Of its folder, opened before the command ran; whoever opened it closes it.
+    root: int
     limits: Limits
     pids: Callable[[], Iterable[int]]
     soft: bool
@@ -126,16 +67,20 @@ class Watchdog:
 
     async def _watch_disk(self) -> None:
         pause = DISK_SECONDS
-        device = self.folder.stat().st_dev
         while True:
             await asyncio.sleep(pause)
             started = time.monotonic()
-            try:
-                used = await folder_bytes(self.folder)
-            except TooDeep:
+            if await self._is_over_disk():
                 return self.kill("disk")
-            except OSError:
-                return None  # the folder is gone, and the command with it
-            if used + deleted_bytes_held_by(self.pids(), device) > self.limits.disk_bytes:
-                return self.kill("disk")
-            pause = max(DISK_SECONDS, (time.monotonic() - started) / DISK_SHARE)
+            pause = pause_after(time.monotonic() - started)
+
+    async def _is_over_disk(self) -> bool:
+        limit = self.limits.disk_bytes
+        try:
+            used = await folder_bytes(self.root, enough=limit)
+        except Uncountable:
+            return True
+        except OSError:
+            # The folder is gone, or this machine is in trouble of its own; the next look tells.
+            return False
+        return used + deleted_bytes_held_by(self.pids(), os.fstat(self.root).st_dev) > limit
