@@ -12,6 +12,7 @@ from simulation.virtual_time import VirtualLoop
 from support.agents import running_agent
 from support.fake_hub import FakeHub
 from support.lone_supervisor import LoneSupervisor, LoopClock
+from support.ordinary_user import ordinary_folder, ordinary_user
 
 from computepool.agent import finishing, outputs
 from computepool.agent.outputs import GlobMatcher, OutputsRefused, collect, has_nothing_to_keep, open_collected
@@ -189,6 +190,23 @@ def test_name_that_is_not_text_is_refused(job):
     Path(os.fsdecode(os.fsencode(job / "output") + b"/\xff\xfe")).touch()
     with pytest.raises(OutputsRefused, match="UTF-8"):
         collect(job, ())
+
+
+@pytest.mark.parametrize("closed", [".", "output", "output/sub", "work"])
+@pytest.mark.parametrize("mode", [0o000, 0o400])
+def test_folder_that_the_job_closed_is_the_renters_to_mend(closed, mode):
+    """Where the job is the agent's own user; root reads everything."""
+    with ordinary_folder() as home, ordinary_user():
+        write(home / "output" / "sub" / "x")
+        write(home / "work" / "y")
+        assert len(collect(home, ["**"]).files) == 2
+        (home / closed).chmod(mode)
+        try:
+            assert not has_nothing_to_keep(home, ())
+            with pytest.raises(OutputsRefused, match=r"cannot be read|closed by the job"):
+                collect(home, ["**"])
+        finally:
+            (home / closed).chmod(0o700)
 
 
 def test_nothing_to_keep_is_seen_without_a_search(job):

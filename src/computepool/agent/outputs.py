@@ -77,6 +77,14 @@ def has_nothing_to_keep(folder: Path, globs: Sequence[str]) -> bool:
 
 def collect(folder: Path, globs: Sequence[str]) -> Collection:
     """Find and hash what is to be kept. Blocking. Raises OutputsRefused, or OSError for the node's own trouble."""
+    try:
+        return _collect(folder, globs)
+    except PermissionError as error:
+        # The folder was open to the job and to us; only the job can have closed it, or one in it.
+        raise OutputsRefused(f"a folder of the job was closed by the job: {error.strerror}") from None
+
+
+def _collect(folder: Path, globs: Sequence[str]) -> Collection:
     walk = _Walk()
     found: dict[str, Collected] = {}
     with _opened(str(folder)) as root:
