@@ -135,7 +135,7 @@ class Watch:
     def check_stuck(self) -> None:
         """No attempt stays with a node that has been gone for longer than promised, while the hub was up."""
         world = self._world
-        if world.hub is None:
+        if world.hub is None or world.hub_sleeps:
             return
         now = world.loop.time()
         for node in world.hub.scheduler.fleet:

@@ -71,8 +71,18 @@ def silence_is_never_noticed() -> None:
     LeaseKeeper.sweep = sweep  # type: ignore[method-assign]  # the point of a mutant
 
 
+def sleep_of_the_hub_is_everybodys_fault() -> None:
+    """Whoever could not be heard while the hub's machine slept is given up when it wakes."""
+
+    def judge_at_once(self: LeaseKeeper) -> None:
+        return
+
+    LeaseKeeper._notice_absence = judge_at_once  # type: ignore[method-assign]  # the point of a mutant
+
+
 MUTANTS: dict[str, Callable[[], None]] = {
     "rescue_overwrites_completion": rescue_overwrites_completion,
     "fences_are_not_checked": fences_are_not_checked,
     "silence_is_never_noticed": silence_is_never_noticed,
+    "sleep_of_the_hub_is_everybodys_fault": sleep_of_the_hub_is_everybodys_fault,
 }

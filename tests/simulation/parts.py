@@ -284,7 +284,8 @@ class Wire:
         delay = self._faults.rng.random() * 0.05
         if self._faults.fires("slow_message", 0.01):
             delay += self._faults.rng.random() * 5
-        due = max(loop.time() + delay, self._last_due.get(id(queue), 0.0))  # in order, as TCP is
+        # In order, as TCP is; and never at the same moment, for timers of one moment come in any order.
+        due = max(loop.time() + delay, self._last_due.get(id(queue), 0.0) + 1e-6)
         self._last_due[id(queue)] = due
         loop.call_at(due, self._arrive, queue, raw, context=Context())
         if b'"sequence"' in raw and self._faults.fires("duplicate_message", 0.03):

@@ -20,6 +20,7 @@ SHARED = () if proving() else ("--jobs", "1")
 LEAST_FAULTS_PER_SEED = 0.3
 FAULTS = (
     "hub_crash",
+    "hub_sleep",
     "agent_crash",
     "line_cut",
     "partition",
@@ -85,6 +86,16 @@ def test_no_healthy_job_is_given_up_while_the_hub_is_away():
     report = simulate("--restarts-only", "--seeds", f"0:{figure(25, 500)}", *SHARED)
     assert report["failed_seed"] is None, f"seed {report['failed_seed']}: {report['failure']}"
     assert report["fired"]["hub_crash"] >= 25
+    assert report["fired"]["hub_sleep"] >= 25
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_hub_that_blames_others_for_its_own_sleep_is_found():
+    mutant = "sleep_of_the_hub_is_everybodys_fault"
+    report = simulate("--restarts-only", "--mutant", mutant, "--seeds", "0:25", *SHARED)
+    assert report["failed_seed"] is not None
+    assert "given up during a hub's outage" in report["failure"]
 
 
 @pytest.mark.slow

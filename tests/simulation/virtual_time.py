@@ -117,12 +117,14 @@ class VirtualClock:
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
         self.wall_error_seconds = 0.0
+        self.slept_seconds = 0.0
+        """As after a sleep of the machine: time went on, and the timers stood still."""
 
     def now(self) -> datetime:
-        return EPOCH + timedelta(seconds=self._loop.time() + self.wall_error_seconds)
+        return EPOCH + timedelta(seconds=self.monotonic() + self.wall_error_seconds)
 
     def monotonic(self) -> float:
-        return self._loop.time()
+        return self._loop.time() + self.slept_seconds
 
 
 def spawn(loop: VirtualLoop, process: Process, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

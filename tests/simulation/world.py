@@ -207,7 +207,8 @@ class World:
 
     async def _connect(self, node: SimulatedNode, kind: LinkKind) -> Link:
         await asyncio.sleep(0.01)
-        if self.hub is None or self.loop.time() < node.partitioned_until or kind is not LinkKind.WEBSOCKET:
+        partitioned = self.loop.time() < node.partitioned_until
+        if self.hub is None or self.hub_sleeps or partitioned or kind is not LinkKind.WEBSOCKET:
             raise LinkUnavailable("the hub cannot be reached")
         wire = Wire(self.faults)
         node.wires = [*node.wires[-3:], wire]
@@ -325,9 +326,9 @@ class World:
             await self.cancel(self.acknowledged[key])
 
     async def _trouble(self) -> None:
-        kinds = [self._restart_hub] if self.plan.hub_restarts_only else [
-            self._restart_hub, self._kill_agent, self._cut_line, self._partition, self._sleep, self._jump_clock
-        ]  # fmt: skip
+        kinds = [self._restart_hub, self._sleep_hub]
+        if not self.plan.hub_restarts_only:
+            kinds += [self._kill_agent, self._cut_line, self._partition, self._sleep, self._jump_clock]
         while True:
             await asyncio.sleep(self.rng.expovariate(1 / 25))
             self.rng.choice(kinds)()
@@ -335,6 +336,20 @@ class World:
     def _restart_hub(self) -> None:
         self.faults.fired["hub_crash"] += 1
         self.crash_hub()
+
+    def _sleep_hub(self) -> None:
+        """The laptop that the hub runs on: it hears nobody, and wakes up with clocks that went on."""
+        if self.hub is not None and self.hub_process is not None and not self.hub_sleeps:
+            self.faults.fired["hub_sleep"] += 1
+            seconds = self.rng.choice((30.0, 100.0, 160.0, 200.0))
+            self.hub_process.asleep_until = self.hub_up_since = self.loop.time() + seconds
+            for node in self.nodes:
+                for wire in node.wires:  # what is said to it is not heard; the hub finds its lines as they were
+                    wire.break_now(hub_notices=self.rng.random() < 0.5)
+
+    @property
+    def hub_sleeps(self) -> bool:
+        return self.hub_process is not None and self.hub_process.asleep_until > self.loop.time()
 
     def _kill_agent(self) -> None:
         self.faults.fired["agent_crash"] += 1

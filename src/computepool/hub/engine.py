@@ -86,6 +86,7 @@ class Engine:
                 self.scheduler.fleet.put(node)
         self.scheduler.restore(*await self.context.db.read(memory.load_queue))
         self._spawn(self.scheduler.run())
+        self._spawn(self.leases.keep_awake())
         self._spawn(self.leases.run())
         self._spawn(self._every(POLL_SWEEP_SECONDS, self.polls.sweep))
         self._spawn(self._every(TIDY_SECONDS, self._tidy))

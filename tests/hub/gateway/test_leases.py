@@ -302,6 +302,97 @@ def test_host_that_came_back_and_then_left_is_to_blame_again(sqlite_hub):
     play(sqlite_hub, story)
 
 
+# ── the hub's own sleep ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_healthy_work_survives_the_sleep_of_the_hubs_machine(hub_url):
+    """Its clock went on, its timers and its ears did not: nobody had a chance to renew anything."""
+
+    async def story(pool):
+        agent, work = await one_running(pool)
+        leased = await add_agent(pool, name="other")
+        await pool.submit(resources={"cpus": 2})
+        offered = await leased.take_offer()
+        for one in (agent, leased):
+            one.beat_on()
+        await pool.settle(30)
+        for one in (agent, leased):
+            one.stop_beating()
+        pool.clock.slept_seconds += 400
+        await pool.settle(40)  # they notice, and take their time to come back
+        assert [pool.attempt(one.id).state for one in (work, offered)] == ["running", "leased"]
+        assert {row.state for row in pool.rows(Node)} == {"online"}
+        for one in (agent, leased):
+            await one.connect()
+            one.beat_on()
+        await pool.settle(300)
+        await agent.finish(work)
+        assert (await pool.job(work.manifest.job_id)).state == "succeeded"
+        assert pool.attempt(offered.id).state == "leased"
+
+    play(hub_url, story)
+
+
+def test_node_that_does_not_come_back_after_the_hubs_sleep_loses_its_work_and_is_not_blamed(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        agent.vanish()
+        pool.clock.slept_seconds += 400
+        await pool.settle(130)
+        assert pool.attempt(work.id).state == "running"
+        await pool.settle(20)
+        row = pool.attempt(work.id)
+        assert (row.state, row.verdict, row.reason) == ("lost", "hub", "hub_downtime")
+
+    play(sqlite_hub, story)
+
+
+def test_time_that_the_hub_slept_is_not_counted_against_a_job(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool, max_runtime="10m")
+        agent.beat_on()
+        await pool.settle(300)
+        pool.clock.slept_seconds += 3600
+        await pool.settle(340)
+        assert pool.attempt(work.id).state == "running"
+        await pool.settle(40)
+        assert pool.attempt(work.id).reason == "overdue"
+
+    play(sqlite_hub, story)
+
+
+def test_time_that_the_hub_slept_is_not_counted_against_a_node_that_was_told_to_stop(sqlite_hub):
+    async def story(pool):
+        agent, work = await one_running(pool)
+        agent.beat_on()
+        await pool.cancel(work.manifest.job_id)
+        await pool.settle(20)
+        pool.clock.slept_seconds += 3600
+        await pool.settle(30)
+        assert pool.attempt(work.id).state == "running"
+        await pool.settle(40)
+        assert pool.attempt(work.id).reason == "overdue"
+
+    play(sqlite_hub, story)
+
+
+def test_sweep_that_takes_long_is_no_absence(sqlite_hub):
+    """Who has been silent meanwhile has been silent: heartbeats need no database."""
+
+    async def story(pool):
+        agent, work = await one_running(pool)
+        idle = await add_agent(pool, name="idle")
+        agent.vanish()
+        with pool.db.held("_move_node") as waits:
+            idle.vanish()
+            await waits.wait()
+            await pool.settle(60)
+        await pool.settle(45)
+        assert pool.attempt(work.id).verdict == "host"
+
+    play(sqlite_hub, story)
+
+
 # ── drain, resume, ban ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -30,10 +30,10 @@ class Unbroken:
             task.add_done_callback(_tell_failure)
             raise
 
-    async def finish(self) -> None:
-        """Wait until all of it is done."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+    async def finish(self, patience_seconds: float) -> None:
+        """Wait until all of it is done; not for ever, if the database does not answer any more."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=patience_seconds)
 
 
 def _tell_failure(task: asyncio.Task[Any]) -> None:

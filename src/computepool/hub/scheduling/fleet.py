@@ -48,7 +48,7 @@ class Held:
     renewed_at: float
     """On the hub's elapsed clock. After a start of the hub: that start, so that its own downtime costs nobody."""
     renewed: bool = True
-    """False until the node renewed it since the hub started."""
+    """False until the node renewed it since the hub started, or came to itself."""
     running_since: float | None = None
     """Since its node said so, and until it says something else; after a start of the hub, since that start."""
     stopped_at: float | None = None
@@ -61,6 +61,14 @@ class Held:
         if self.running_since is None:
             return False
         return now - self.running_since > self.order.max_runtime_seconds + OVERDUE_SECONDS
+
+    def begin_anew(self, now: float, absent_seconds: float) -> None:
+        """The hub could not listen for a while. That time counts for nothing."""
+        self.renewed_at, self.renewed = now, False
+        if self.running_since is not None:
+            self.running_since += absent_seconds
+        if self.stopped_at is not None:
+            self.stopped_at += absent_seconds
 
     @property
     def job_id(self) -> str:

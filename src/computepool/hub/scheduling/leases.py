@@ -2,7 +2,8 @@
 
 Renewals come with heartbeats and touch only memory. A node silent for 45 s is offline; an attempt that was not renewed
 for 135 s is lost and its slice queued again; so is one whose node renews it but does not end it when it should. After
-a start of the hub all clocks begin anew: its downtime is nobody's fault, and what was running still runs somewhere.
+a start of the hub all clocks begin anew: its downtime is nobody's fault, and what was running still runs somewhere. The
+same when it could not listen: its machine slept, or something kept it from its work.
 """
 
 import asyncio
@@ -30,6 +31,9 @@ from computepool.protocol.timing import OFFLINE_AFTER_SECONDS, REQUEUE_AFTER_SEC
 log = structlog.get_logger()
 
 SWEEP_EVERY_SECONDS = 5.0
+PULSE_SECONDS = 2.0
+ABSENT_AFTER_SECONDS = 20.0
+"""A hub that did nothing for so long has not listened either. Much less than the time after which a node is offline."""
 
 
 class LeaseKeeper:
@@ -38,8 +42,16 @@ class LeaseKeeper:
         self._context = context
         self._scheduler = scheduler
         self._lost = lost
+        self._awake_at = context.clock.monotonic()
+
+    async def keep_awake(self) -> None:
+        """A pulse beside the sweeps, which may take long themselves: a slow database is no absence."""
+        while True:
+            await asyncio.sleep(PULSE_SECONDS)
+            self._notice_absence()
 
     async def run(self) -> None:
+        self._awake_at = self._context.clock.monotonic()
         while True:
             await asyncio.sleep(SWEEP_EVERY_SECONDS)
             try:
@@ -61,6 +73,7 @@ class LeaseKeeper:
         return renewed
 
     async def sweep(self) -> None:
+        self._notice_absence()
         now = self._context.clock.monotonic()
         for node in list(self._scheduler.fleet):
             if node.state in _REACHABLE and now - node.seen_at > OFFLINE_AFTER_SECONDS:
@@ -76,6 +89,18 @@ class LeaseKeeper:
         for node, attempt_id, fence in orphans:
             if not await self._give_up(node, attempt_id, fence, _BANNED):
                 self._scheduler.orphans.append((node, attempt_id, fence))
+
+    def _notice_absence(self) -> None:
+        """Whoever was silent while we could not hear may have said all that was due: nobody is judged by that time."""
+        now = self._context.clock.monotonic()
+        absent, self._awake_at = now - self._awake_at, now
+        if absent < ABSENT_AFTER_SECONDS:
+            return
+        log.warning("hub.was_absent", seconds=round(absent))
+        for node in self._scheduler.fleet:
+            node.seen_at = now
+            for held in node.attempts.values():
+                held.begin_anew(now, absent)
 
     async def went_offline(self, node: FleetNode) -> None:
         log.info("node.offline", node_id=node.traits.node_id)

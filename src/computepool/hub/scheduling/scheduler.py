@@ -35,6 +35,7 @@ EPOCH_STEP = 2**20
 An epoch may be a time in seconds, so this leaves fences below 2**53, which every JSON reader keeps exactly.
 """
 AFTER_FAILURE_SECONDS = 1.0
+FINISH_SECONDS = 5.0
 
 Downloads = Callable[[JobBrief], Mapping[str, tuple[str, ...]]]
 Leased = Callable[[str], None]
@@ -117,7 +118,7 @@ class Scheduler:
 
     async def finish(self) -> None:
         """What was begun is done. Nothing new may be asked for meanwhile."""
-        await self._unbroken.finish()
+        await self._unbroken.finish(FINISH_SECONDS)
 
     async def run(self) -> None:
         """The dispatch loop: sleeps until woken, then places whatever fits."""
