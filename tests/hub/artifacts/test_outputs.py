@@ -65,6 +65,28 @@ LARGE = bytes(PART_BYTES) + b"the rest"
 CONTENTS = {"model.bin": b"weights", "logs/säge.txt": b"", "large": LARGE}
 
 
+def test_whole_that_its_parts_do_not_make_is_found_on_both_stores(server):
+    """A node may sign any digest: each part is as announced, and together they are something else."""
+    hub = server.hub
+
+    async def story():
+        honest = file("large", LARGE)
+        claimed = digest_of(b"what the renter was promised")
+        lie = honest.model_copy(update={"digest": claimed})
+        targets = await hub.outputs.grant(A, ALICE, [lie, file("small", b"x")])
+        put_targets(server, targets, {"large": LARGE, "small": b"x"})
+        refs = [OutputRef(path="large", digest=claimed, size_bytes=len(LARGE)), ref("small", b"x")]
+        for _ in range(2):
+            assert await hub.outputs.complete(A, refs) == "not what was announced: large"
+        assert await listed(hub, A) == []
+        put_targets(server, await hub.outputs.grant(B, ALICE, [honest]), {"large": LARGE})
+        both = await asyncio.gather(*(hub.outputs.complete(B, [ref("large", LARGE)]) for _ in range(2)))
+        assert both == [None, None]
+        assert await listed(hub, B) == [(B, "large")]
+
+    asyncio.run(story())
+
+
 def test_outputs_are_granted_uploaded_stored_and_downloaded_on_both_stores(server):
     hub = server.hub
 

@@ -3,6 +3,7 @@
 `Outputs` is what the gateway asks. Its transactions are below it, for those who need them inside one of their own.
 """
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -15,7 +16,7 @@ from computepool.hub.artifacts.parts import PART_BYTES, count_parts, outputs_fol
 from computepool.hub.artifacts.service import WRITABLE, NewId, check_announcement, new_row
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.tables import PATH_LIMIT, Artifact, ArtifactKind, ArtifactState
-from computepool.hub.artifacts.transfers import PartUpload, missing_parts, settled_sizes_in, sign_missing
+from computepool.hub.artifacts.transfers import PartUpload, has_digest, missing_parts, settled_sizes_in, sign_missing
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import PoolError
 from computepool.hub.core.records import record
@@ -37,6 +38,8 @@ class Outputs:
     def __init__(self, context: Context, store: Store) -> None:
         self._context = context
         self._store = store
+        self._checks: dict[str, asyncio.Task[bool]] = {}
+        """Digests that are being computed, by artifact: an agent that asks again waits for the same one."""
 
     async def grant(self, attempt_id: str, owner_id: str, files: Sequence[UploadFile]) -> list[UploadTarget]:
         """Where to put each file. The caller has checked that the attempt is the asking node's, and current."""
@@ -59,12 +62,33 @@ class Outputs:
         return [_target(row, each) for row, each in zip(rows, uploads, strict=True)]
 
     async def complete(self, attempt_id: str, outputs: Sequence[OutputRef]) -> str | None:
-        """None once all of them are stored; else what is missing."""
+        """None once all of them are stored; else what is missing, or is not what was announced."""
         missing = await self.find_missing(attempt_id, outputs)
         if missing:
             return describe_missing(missing)
+        altered = await self._find_altered(attempt_id, outputs)
+        if altered:
+            return f"not what was announced: {_some(altered)}"
         missing = await self._context.db.run(complete_outputs, attempt_id, outputs, self._context.now())
         return describe_missing(missing) if missing else None
+
+    async def _find_altered(self, attempt_id: str, outputs: Sequence[OutputRef]) -> list[str]:
+        """Those whose parts, each as it was announced, do not make the whole."""
+        large = [output.path for output in outputs if count_parts(output.size_bytes) > 1]
+        if not large:
+            return []
+        rows = await self._context.db.read(repository.find_outputs, attempt_id, large)
+        return [
+            path for path, row in rows.items() if row.state != ArtifactState.STORED and not await self._has_digest(row)
+        ]
+
+    async def _has_digest(self, row: Artifact) -> bool:
+        task = self._checks.get(row.id)
+        if task is None:
+            task = asyncio.create_task(has_digest(self._store, self._context.offload, row))
+            self._checks[row.id] = task
+            task.add_done_callback(lambda _: self._checks.pop(row.id, None))
+        return await asyncio.shield(task)
 
     async def find_missing(self, attempt_id: str, outputs: Sequence[OutputRef]) -> list[str]:
         """The paths that were not granted so, or whose bytes are not in the store."""
@@ -154,8 +178,12 @@ def check_path(path: str) -> None:
 
 
 def describe_missing(paths: Sequence[str]) -> str:
+    return f"not uploaded whole: {_some(paths)}"
+
+
+def _some(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - SHOWN_PATHS} more" if len(paths) > SHOWN_PATHS else ""
-    return f"not uploaded whole: {', '.join(paths[:SHOWN_PATHS])}{more}"
+    return ", ".join(paths[:SHOWN_PATHS]) + more
 
 
 def _is_announced(row: Artifact | None, file: UploadFile | OutputRef) -> bool:
