@@ -1,8 +1,9 @@
+import re
 from pathlib import Path
 
 import pytest
 
-from computepool.hub.core.settings import Settings, SettingsError, env_example, load_settings
+from computepool.hub.core.settings import NOT_YET, OTHERS, Settings, SettingsError, env_example, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -110,6 +111,57 @@ def test_paths_and_addresses_are_made_plain(monkeypatch, tmp_path):
 def test_settings_cannot_be_changed_later():
     with pytest.raises(ValueError, match="frozen"):
         setattr(load_settings(), "registration", "closed")  # noqa: B010 (mypy forbids the plain way)
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("COMPUTEPOOL_DATABSE_URL", "COMPUTEPOOL_DATABASE_URL"),
+        ("COMPUTEPOOL_DB_URL", None),
+        ("COMPUTEPOOL_REGISTRATIONS", "COMPUTEPOOL_REGISTRATION"),
+        ("COMPUTEPOOL_STORAGE", "COMPUTEPOOL_STORAGE_URL"),
+        ("COMPUTEPOOL_PORT", None),
+    ],
+)
+def test_misspelt_variable_stops_the_start_with_the_nearest_name(monkeypatch, variable, meant):
+    monkeypatch.setenv(variable, "8000")
+    with pytest.raises(SettingsError) as told:
+        load_settings()
+    assert str(told.value).startswith(f"{variable}: there is no such setting")
+    if meant is not None:
+        assert str(told.value).endswith(f"is {meant} meant?")
+
+
+@pytest.mark.parametrize("variable", sorted(NOT_YET))
+def test_setting_of_something_that_comes_later_is_refused_and_not_ignored(monkeypatch, variable):
+    monkeypatch.setenv(variable, "500")
+    with pytest.raises(SettingsError, match=f"{variable}: not supported yet"):
+        load_settings()
+    monkeypatch.setenv(variable, "")
+    load_settings()
+
+
+def test_variables_of_the_cli_the_tests_a_job_and_kubernetes_are_left_alone(monkeypatch):
+    for variable in OTHERS:
+        monkeypatch.setenv(variable, "x")
+    monkeypatch.setenv("COMPUTEPOOL_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("COMPUTEPOOL_SERVICE_PORT_HTTP", "80")
+    monkeypatch.setenv("COMPUTEPOOL_PORT", "tcp://10.0.0.1:80")
+    monkeypatch.setenv("COMPUTEPOOL_PORT_80_TCP_ADDR", "10.0.0.1")
+    assert load_settings() == Settings()
+
+
+def test_every_variable_that_the_code_and_the_docs_name_is_known():
+    known = {f"COMPUTEPOOL_{name.upper()}" for name in Settings.model_fields} | OTHERS | NOT_YET
+    places = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "dev"]
+    for place in places:
+        named = set(re.findall(r"COMPUTEPOOL_[A-Z_]*[A-Z]\b", place.read_text()))
+        assert named <= known, (place, named - known)
+
+
+def test_example_file_names_what_the_store_needs():
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION", "ENDPOINT_URL"):
+        assert f"#AWS_{name}=" in env_example()
 
 
 def test_example_file_is_current():

@@ -1,6 +1,8 @@
 """The hub's settings. Only this file reads the environment."""
 
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -10,10 +12,46 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from computepool.protocol.units import nearest
+
 PREFIX = "COMPUTEPOOL_"
 DATABASE_VARIABLES = ("COMPUTEPOOL_DATABASE_URL", "DATABASE_URL")
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 """Whatever driver a URL names, the hub uses its own."""
+
+OTHERS = frozenset(
+    f"{PREFIX}{name}"
+    for name in (
+        # of the CLI
+        *("URL", "TOKEN", "BACKUP_PASSPHRASE", "DEBUG"),
+        # of the tests
+        *("PROVE", "REQUIRE_ENGINES", "UPDATE_SNAPSHOTS"),
+        # of a job, in which a hub may run like anything else
+        *("JOB_ID", "ATTEMPT", "SLICE", "SLICES", "OUTPUT", "CHECKPOINT", "RESUMED", "RUN"),
+    )
+)
+"""Variables that are ours, and not the hub's."""
+NOT_YET = frozenset(
+    f"{PREFIX}{name}"
+    for name in (
+        *("REDIS_URL", "SMTP_URL", "STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"),
+        *(f"OAUTH_{who}_CLIENT_{what}" for who in ("GOOGLE", "GITHUB", "OIDC") for what in ("ID", "SECRET")),
+        *("OAUTH_OIDC_ISSUER", "PLATFORM_FEE_BPS", "CASH_OUT_MIN"),
+    )
+)
+"""Planned settings. A hub that ignored one would not be what its operator thinks it is."""
+_KUBERNETES = re.compile(rf"{PREFIX}(\w+_)?(SERVICE_(HOST|PORT\w*)|PORT(_\d+_(TCP|UDP)\w*)?)")
+"""Set in every container beside a service that is called like us."""
+S3_EXAMPLE = [
+    "# With s3://bucket: the keys, and if needed the session token, the region, and the address of a store that is not",
+    "# Amazon's. Agents and clients must reach that address too.",
+    "#AWS_ACCESS_KEY_ID=",
+    "#AWS_SECRET_ACCESS_KEY=",
+    "#AWS_SESSION_TOKEN=",
+    "#AWS_REGION=us-east-1",
+    "#AWS_ENDPOINT_URL=",
+    "",
+]
 
 
 class SettingsError(Exception):
@@ -112,6 +150,10 @@ class Settings(BaseSettings):
 
 
 def load_settings(**overrides: object) -> Settings:
+    """From the environment. Raises SettingsError, also for a variable that looks like ours and is not known."""
+    strange = _strange_variables(os.environ)
+    if strange:
+        raise SettingsError("\n".join(strange))
     try:
         return Settings(**overrides)  # type: ignore[arg-type]  # pydantic checks them, and says which is wrong
     except ValidationError as error:
@@ -125,11 +167,28 @@ def load_settings(**overrides: object) -> Settings:
         raise SettingsError("\n".join(lines)) from None
 
 
+def _strange_variables(environment: Mapping[str, str]) -> list[str]:
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    found = []
+    for name, value in sorted(environment.items()):
+        if not name.startswith(PREFIX) or not value or name in known | OTHERS:
+            continue
+        if name in NOT_YET:
+            found.append(f"{name}: not supported yet by this version; unset it")
+        elif not _KUBERNETES.fullmatch(name) or (name == f"{PREFIX}PORT" and "://" not in value):
+            meant = nearest(name.removeprefix(PREFIX), Settings.model_fields)
+            hint = f"; is {PREFIX}{meant.upper()} meant?" if meant else ""
+            found.append(f"{name}: there is no such setting{hint}")
+    return found
+
+
 def env_example() -> str:
     """The text of `.env.example`, so that the documented settings are the real ones."""
     lines = ["# Settings of a ComputePool hub. Everything has a default: an empty file is a working hub.", ""]
     for name, info in Settings.model_fields.items():
         lines += [f"# {info.description}", f"#{PREFIX}{name.upper()}={_example(info.default)}", ""]
+        if name == "storage_url":
+            lines += S3_EXAMPLE
     return "\n".join(lines)
 
 
