@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
+from support.prompt_server import PromptServer
 
 TOKEN = "cp_fake_token"
 ME = "user_00000000000000000000000001"
@@ -197,7 +198,7 @@ class FakeHub:
         config = uvicorn.Config(
             self._app(), log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=0, lifespan="off"
         )
-        self._server = uvicorn.Server(config)
+        self._server = PromptServer(config)
         self._thread = threading.Thread(target=self._serve, args=(self._server, listener), daemon=True)
         self._thread.start()
         while not self._server.started:
