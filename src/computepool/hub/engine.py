@@ -13,7 +13,7 @@ import structlog
 from computepool.hub.accounts.background import keep_directory
 from computepool.hub.accounts.directory import TokenDirectory
 from computepool.hub.accounts.tokens import TokenSigner
-from computepool.hub.artifacts.background import sweep_abandoned
+from computepool.hub.artifacts.background import seal_cut_off, seal_logs, sweep_abandoned
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.artifacts.outputs import Outputs
@@ -90,6 +90,7 @@ class Engine:
         self._spawn(self.leases.run())
         self._spawn(self._every(POLL_SWEEP_SECONDS, self.polls.sweep))
         self._spawn(self._every(TIDY_SECONDS, self._tidy))
+        self._spawn(self._seal_cut_off())
 
     async def say_goodbye(self) -> None:
         """Before the server waits for its requests to end: a poll would keep it waiting for as long as it may."""
@@ -178,6 +179,13 @@ class Engine:
             except Exception:
                 log.exception("periodic.failed", work=work.__name__)
 
+    async def _seal_cut_off(self) -> None:
+        try:
+            await seal_cut_off(self.context, self.logs)
+        except Exception:
+            log.exception("logs.seal_cut_off_failed")
+
     async def _tidy(self) -> None:
+        await seal_logs(self.logs, self.logs.take_in_pieces())
         await sweep_abandoned(self.context, self.store)
         await prune_in_batches(self.context.db, prune_outbox, self.context.now())

@@ -22,6 +22,8 @@ PENDING_LIMIT_BYTES = 4 * 1024**2
 """Of chunks of one attempt that wait to be written; more of them wait outside."""
 READ_LIMIT_BYTES = 4 * 1024**2
 READ_TRIES = 5
+IN_PIECES_LIMIT = 10_000
+"""Of logs to be sealed later; those beyond stay as they are, which costs objects and nothing else."""
 
 R = TypeVar("R")
 
@@ -66,6 +68,7 @@ class LogStore:
         self._limit_bytes = limit_bytes
         self._logs: dict[str, Log] = {}
         self._tasks: set[asyncio.Task[object]] = set()
+        self._in_pieces: dict[str, None] = {}
 
     def begin(self, attempt_id: str) -> None:
         """The attempt is new, so nothing needs to be looked for. Spares its first chunk a question to the store."""
@@ -120,16 +123,29 @@ class LogStore:
             return f"sha256:{log.hash.hexdigest()}"
         return await self._alone(attempt_id, self._digest)
 
-    async def seal(self, attempt_id: str) -> None:
-        """Make one object of it. May be cut off anywhere, and repeated."""
-        await self._alone(attempt_id, self._seal)
+    async def seal(self, attempt_id: str) -> bool:
+        """Make one object of it; whether it was in pieces. May be cut off anywhere, and repeated."""
+        return await self._alone(attempt_id, self._seal)
 
     def forget(self, attempt_id: str) -> None:
         """Nobody writes it any more: drop what is kept of it in memory as soon as nobody needs it."""
         log = self._logs.get(attempt_id)
         if log is not None:
             log.kept = False
+            if len(log.segments) > 1:
+                self._in_pieces[attempt_id] = None
+                while len(self._in_pieces) > IN_PIECES_LIMIT:
+                    del self._in_pieces[next(iter(self._in_pieces))]
             self._drop_if_idle(log)
+
+    def take_in_pieces(self) -> list[str]:
+        """Attempts whose logs were forgotten without being sealed, because the attempt was lost or the store away."""
+        taken, self._in_pieces = list(self._in_pieces), {}
+        return [attempt_id for attempt_id in taken if not self._is_written(attempt_id)]
+
+    def _is_written(self, attempt_id: str) -> bool:
+        log = self._logs.get(attempt_id)
+        return log is not None and log.kept
 
     @contextmanager
     def subscribe(self, attempt_id: str) -> Iterator[LogReader]:
@@ -265,11 +281,13 @@ class LogStore:
         except Exception as error:  # the next chunk tries again
             events.warning("log.merge_failed", attempt_id=log.attempt_id, error=repr(error))
 
-    async def _seal(self, log: Log) -> None:
+    async def _seal(self, log: Log) -> bool:
         await self._settle(log)
+        in_pieces = len(log.segments) > 1 or bool(log.leftovers)
         if len(log.segments) > 1:
             await self._merge_from(log, 0)
         await self._clear(log)
+        return in_pieces
 
     async def _merge_from(self, log: Log, start: int) -> None:
         segments = log.segments
