@@ -247,8 +247,8 @@ class Pool:
     def slice_of(self, work: Any) -> Slice:
         return self.rows(Slice, job_id=work.manifest.job_id, index=work.manifest.slice_index)[0]
 
-    def truth(self) -> list[tuple[Any, ...]]:
-        """Every state there is, to compare with what it was before."""
+    def truth(self, *, nodes: bool = True) -> list[tuple[Any, ...]]:
+        """Every state there is, to compare with what it was before. Without `nodes`: of jobs and what they made."""
         with self.db.engine.connect() as connection:
             found = []
             for query in (
@@ -256,6 +256,7 @@ class Pool:
                 "SELECT id, state, verdict, reason, log_bytes, started_at, finished_at FROM attempts ORDER BY 1",
                 "SELECT id, state, verdict, reason, slices_left, started_at, finished_at FROM jobs ORDER BY 1",
                 "SELECT id, state, digest FROM artifacts ORDER BY 1",
+                *(["SELECT id, state, drain_requested, name, country FROM nodes ORDER BY 1"] if nodes else []),
             ):
                 found += [tuple(row) for row in connection.exec_driver_sql(query)]
             return found

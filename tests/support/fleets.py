@@ -65,7 +65,8 @@ def make_node(node_id: str = "node_1", *, online: bool = True, **changes: Any) -
     )
     state = NodeState.ONLINE if online else NodeState.OFFLINE
     node = FleetNode(traits, node_id, state, capacity, free_of(traits))
-    node.line = DeafLine() if online else None
+    if online:
+        node.line, node.reported = DeafLine(), NodeState.ONLINE
     return node
 
 

@@ -32,11 +32,11 @@ from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.market.requirements import MILLI
 from computepool.hub.nodes.api import Live, Room
-from computepool.hub.nodes.service import effective_state
 from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling import memory
 from computepool.hub.scheduling.fleet import free_of, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.scheduling.why import explain_all
 from computepool.protocol.messages import LOG_LIMIT_BYTES
@@ -63,10 +63,12 @@ class Engine:
         self.outputs = Outputs(context, store)
         self.uploads = Uploads(context, store)
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
-        self.leases = LeaseKeeper(context, self.scheduler, self.logs.forget)
+        self.presence = Presence(context, self.scheduler)
+        self.leases = LeaseKeeper(context, self.scheduler, self.presence, self.logs.forget)
         reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs)
-        self.gateway = Gateway(context, keyring, self.scheduler, self.leases, reports)
+        self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports)
         self.polls = Polls(context, self.gateway)
+        self._changing_node = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -142,24 +144,27 @@ class Engine:
         return Live(state=node.state, free=room, running_attempts=len(node.attempts), seen_seconds_ago=seen)
 
     async def node_changed(self, row: Node) -> None:
-        fleet = self.scheduler.fleet
-        node = fleet.get(row.id)
+        node = self.scheduler.fleet.get(row.id)
         if row.state == NodeState.BANNED:
-            fleet.remove(row.id)
-            if node is not None:
-                node.line, node.state = None, NodeState.BANNED
-            self.gateway.dismiss(row.id)
-            if node is not None:
-                await self.leases.lose_all(node)
+            await self._banned(row.id)
         elif node is None:
-            fleet.put(memory.fleet_node(row, self.context.clock.monotonic()))
+            self.scheduler.fleet.put(memory.fleet_node(row, self.context.clock.monotonic()))
         else:
-            node.name, node.drain_requested = row.name, row.drain_requested
-            node.traits = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity)
-            node.free = free_of(node.traits, node.attempts.values())
-            if node.line is not None and node.state is not NodeState.OFFLINE:
-                node.state = effective_state(node.reported, drain_requested=row.drain_requested)
+            async with self._changing_node:  # of several changes at once the last one counts, whoever comes here last
+                row = await self.context.db.read(lambda session: session.get_one(Node, row.id))
+                node.name, node.drain_requested = row.name, row.drain_requested
+                node.traits = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity)
+                node.free = free_of(node.traits, node.attempts.values())
+            await self.presence.settle(node)
         self.scheduler.wake()
+
+    async def _banned(self, node_id: str) -> None:
+        node = self.scheduler.fleet.remove(node_id)
+        if node is not None:
+            node.line, node.state = None, NodeState.BANNED
+        self.gateway.dismiss(node_id)
+        if node is not None:
+            await self.leases.lose_all(node)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

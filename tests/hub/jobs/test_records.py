@@ -49,6 +49,20 @@ def test_every_transition_is_recorded_in_its_own_commit(hub_url):
         assert (await pool.job(job_id)).state == "canceled"
         await pool.cancel(await pool.submit(resources={"cpus": 64}))
         assert {"store", "lease", "report", "end_attempt", "reconcile", "act"} <= set(changes)
+        changes.clear()
+        for state in ("paused", "online"):
+            agent.state = state
+            await agent.heartbeat()
+            await pool.settle()
+        await pool.call("POST", f"nodes/{agent.node_id}/drain")
+        await pool.call("POST", f"nodes/{agent.node_id}/resume")
+        await pool.call("PATCH", f"nodes/{agent.node_id}", {"name": "better"})
+        await agent.disconnect()
+        await pool.settle(60)
+        await agent.connect()
+        await pool.call("POST", f"nodes/{agent.node_id}/ban")
+        moves, written = ["_move_node"] * 2, ["_drain", "_move_node"] * 2
+        assert changes == [*moves, *written, "_change", "_move_node", "reconcile", "_ban"]
 
     play(hub_url, story)
 

@@ -24,6 +24,7 @@ from computepool.hub.nodes.errors import NodeMoved
 from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling.fleet import FleetNode, free_of, held_of, take_room, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.messages import (
@@ -81,18 +82,23 @@ class Gateway:
     """What all links share."""
 
     def __init__(
-        self, context: Context, keyring: Keyring, scheduler: Scheduler, leases: LeaseKeeper, reports: Reports
+        self,
+        context: Context,
+        keyring: Keyring,
+        scheduler: Scheduler,
+        presence: Presence,
+        leases: LeaseKeeper,
+        reports: Reports,
     ) -> None:
         self._context = context
         self._keyring = keyring
         self._scheduler = scheduler
+        self._presence = presence
         self._leases = leases
         self._reports = reports
         self._stream_id = context.new_id("stream")
         self._lines: dict[str, NodeLine] = {}
         self._connected: dict[str, Connected] = {}
-        self._joining: dict[str, asyncio.Lock] = {}
-        """Of each node: what its links say they hold is settled one after the other, as they came."""
         self._ending: set[asyncio.Task[None]] = set()
 
     async def serve(self, pipe: Pipe) -> None:
@@ -104,7 +110,7 @@ class Gateway:
             # From here on the agent is not waited for, and what is decided is not left half-way.
             node_id = known.hello.node_id
             await self._take_over(known.hello, pipe)
-            async with self._joining.setdefault(node_id, asyncio.Lock()):
+            async with self._presence.changing(node_id):  # a node's links are settled one after the other, as they came
                 if not self._is_current(node_id, pipe):
                     return  # another link came since: what this one holds is old
                 session = await self._join_fleet(known, pipe)
@@ -209,8 +215,11 @@ class Gateway:
             )
         except NodeMoved:
             raise _unknown_node() from None  # banned since it said hello
+        if node_id not in self._connected and self._scheduler.fleet.get(node_id) is None:
+            raise _unknown_node()  # banned since it was settled
         node = self._fleet_node(result.node, proof)
-        session = AgentSession(self._context, self._scheduler, self._leases, self._reports, pipe, node, known.sign_key)
+        node.state, node.reported = result.state, NodeState(proof.state)
+        session = AgentSession(self._context, self._presence, self._leases, self._reports, pipe, node, known.sign_key)
         node.seen_at = self._context.clock.monotonic()
         welcome = Welcome(
             hub_id=self._context.hub_id,
@@ -225,7 +234,6 @@ class Gateway:
         await self._settle(node, line, result)
         self._leases.renew(node, proof.holding)
         if self._is_current(node_id, pipe):
-            node.state, node.reported = result.state, NodeState(proof.state)
             node.line = line
             line.attach(session.post_raw, cursor, node.attempts)
         self._scheduler.wake()
@@ -272,11 +280,11 @@ class Gateway:
         node = self._scheduler.fleet.get(row.id)
         if node is None:
             node = FleetNode(traits, row.name, NodeState.OFFLINE, proof.capacity, free_of(traits))
+            node.drain_requested = row.drain_requested
             self._scheduler.fleet.put(node)
         else:
             node.traits, node.name, node.capacity = traits, row.name, proof.capacity
             node.free = free_of(traits, node.attempts.values())
-        node.drain_requested = row.drain_requested
         return node
 
     def _line(self, node_id: str) -> NodeLine:

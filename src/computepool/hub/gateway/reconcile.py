@@ -88,10 +88,6 @@ def reconcile(
     return result
 
 
-def set_node_state(session: Session, node_id: str, state: NodeState, now: datetime) -> None:
-    change_state(session, session.get_one(Node, node_id), state, now, actor=node_id)
-
-
 def _update_node(
     session: Session, node: Node, state: NodeState, capacity: Capacity, agent_version: str, now: datetime
 ) -> None:

@@ -9,12 +9,10 @@ import structlog
 
 from computepool.hub.core.context import Context
 from computepool.hub.gateway.pipe import Pipe, PipeClosed
-from computepool.hub.gateway.reconcile import set_node_state
 from computepool.hub.gateway.reports import Report, Reports
-from computepool.hub.nodes.service import effective_state
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
-from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.hub.scheduling.presence import Presence
 from computepool.protocol.messages import FromAgent, Heartbeat, HeartbeatAck, parse_from_agent
 from computepool.protocol.model import Wire
 from computepool.protocol.states import NodeState
@@ -30,7 +28,7 @@ class AgentSession:
     def __init__(
         self,
         context: Context,
-        scheduler: Scheduler,
+        presence: Presence,
         leases: LeaseKeeper,
         reports: Reports,
         pipe: Pipe,
@@ -38,7 +36,7 @@ class AgentSession:
         sign_key: bytes,
     ) -> None:
         self._context = context
-        self._scheduler = scheduler
+        self._presence = presence
         self._leases = leases
         self._reports = reports
         self._pipe = pipe
@@ -94,11 +92,7 @@ class AgentSession:
             node.line.seen(message.cursor)
         self.post(HeartbeatAck(hub_time=self._context.now(), renewed=tuple(renewed)))
         node.reported = NodeState(message.state)
-        state = effective_state(node.reported, drain_requested=node.drain_requested)
-        if node.state is not state:
-            node.state = state
-            await self._context.db.run(set_node_state, node.traits.node_id, state, self._context.now())
-            self._scheduler.wake()
+        await self._presence.settle(node, actor=node.traits.node_id)
 
     async def _report(self, message: Report, before: "asyncio.Task[None] | None") -> None:
         try:

@@ -1,6 +1,6 @@
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Concatenate, ParamSpec
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -12,6 +12,7 @@ from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Prin
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.records import record
+from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.nodes import repository, service
 from computepool.hub.nodes.errors import NoSuchNode
 from computepool.hub.nodes.tables import JoinToken, Node
@@ -19,6 +20,7 @@ from computepool.protocol.enrol import NAME_PATTERN, EnrolReply, EnrolRequest
 from computepool.protocol.spec_fields import TAG
 from computepool.protocol.states import NodeState
 
+P = ParamSpec("P")
 PAGE_LIMIT = 500
 JOIN_TOKEN_ROUTE = "POST nodes/join-tokens"
 Tag = Annotated[str, Field(pattern=f"^{TAG.pattern}$")]
@@ -92,32 +94,20 @@ Changed = Callable[[Node], Awaitable[None]]
 def router(
     authenticate: Authenticate, context: Context, keyring: Keyring, look_live: LookLive, changed: Changed
 ) -> APIRouter:
-    routes = Routes(authenticate, tags=["nodes"])
+    routes, unbroken = Routes(authenticate, tags=["nodes"]), Unbroken()
 
     def view(node: Node) -> NodeView:
-        live = look_live(node.id)
-        seen = node.last_seen_at
-        if live is not None and live.seen_seconds_ago is not None:
-            seen = context.now() - timedelta(seconds=live.seen_seconds_ago)
-        return NodeView(
-            id=node.id,
-            name=node.name,
-            state=live.state if live is not None else NodeState(node.state),
-            owner_id=node.owner_id,
-            country=node.country,
-            tags=node.tags,
-            capacity=node.capacity,
-            free=live.free if live is not None else None,
-            running_attempts=live.running_attempts if live is not None else 0,
-            agent_version=node.agent_version,
-            created_at=node.created_at,
-            last_seen_at=seen,
-        )
+        return _view(node, look_live(node.id), context.now())
 
-    async def drain(caller: Principal, node_id: str, wanted: bool) -> NodeView:
-        node = await context.db.run(_drain, caller, node_id, wanted, context.now())
-        await changed(node)
-        return view(node)
+    async def change(fn: Callable[Concatenate[Session, P], Node], *args: P.args, **kwargs: P.kwargs) -> NodeView:
+        """In the database, and then in the scheduler's memory: both, even if the caller gives up in between."""
+
+        async def both() -> Node:
+            node = await context.db.run(fn, *args, **kwargs)
+            await changed(node)
+            return node
+
+        return view(await unbroken.run(both()))
 
     @routes.post("/nodes/join-tokens", visible="own", scope=Scope.NODES_WRITE, status_code=201)
     async def create_join_token(body: NewJoinToken, caller: Caller, key: IdempotencyKey = None) -> JoinTokenView:
@@ -153,26 +143,22 @@ def router(
 
     @routes.patch("/nodes/{node_id}", visible="own", scope=Scope.NODES_WRITE)
     async def change_node(node_id: str, body: NodeChange, caller: Caller) -> NodeView:
-        node = await context.db.run(_change, caller, node_id, body, context.now())
-        await changed(node)
-        return view(node)
+        return await change(_change, caller, node_id, body, context.now())
 
     @routes.post("/nodes/{node_id}/drain", visible="own", scope=Scope.NODES_WRITE)
     async def drain_node(node_id: str, caller: Caller) -> NodeView:
         """What runs is finished; nothing new starts, until it is resumed."""
-        return await drain(caller, node_id, True)
+        return await change(_drain, caller, node_id, True, context.now())
 
     @routes.post("/nodes/{node_id}/resume", visible="own", scope=Scope.NODES_WRITE)
     async def resume_node(node_id: str, caller: Caller) -> NodeView:
         """Take work again after a drain."""
-        return await drain(caller, node_id, False)
+        return await change(_drain, caller, node_id, False, context.now())
 
     @routes.post("/nodes/{node_id}/ban", visible="own", scope=Scope.NODES_WRITE)
     async def ban_node(node_id: str, caller: Caller) -> NodeView:
         """Take it out of the pool for good."""
-        node = await context.db.run(_ban, caller, node_id, context.now())
-        await changed(node)
-        return view(node)
+        return await change(_ban, caller, node_id, context.now())
 
     return routes.router
 
@@ -191,6 +177,26 @@ def _create_join_token(
     token, lifetime = service.new_join_token(chance), timedelta(seconds=body.expires_in_seconds)
     row = service.create_join_token(session, token_id, user_id, token, body.uses, lifetime, now, actor=user_id)
     return JoinTokenView(token=token, uses=row.uses_left, expires_at=row.expires_at)
+
+
+def _view(node: Node, live: Live | None, now: datetime) -> NodeView:
+    seen = node.last_seen_at
+    if live is not None and live.seen_seconds_ago is not None:
+        seen = now - timedelta(seconds=live.seen_seconds_ago)
+    return NodeView(
+        id=node.id,
+        name=node.name,
+        state=live.state if live is not None else NodeState(node.state),
+        owner_id=node.owner_id,
+        country=node.country,
+        tags=node.tags,
+        capacity=node.capacity,
+        free=live.free if live is not None else None,
+        running_attempts=live.running_attempts if live is not None else 0,
+        agent_version=node.agent_version,
+        created_at=node.created_at,
+        last_seen_at=seen,
+    )
 
 
 async def _tell(changed: Changed, nodes: list[Node]) -> None:
@@ -217,7 +223,8 @@ def _change(session: Session, principal: Principal, node_id: str, change: NodeCh
         values["tags"] = sorted(set(values["tags"]))
     for name, value in values.items():
         setattr(node, name, value)
-    record(session, "node.changed", node_id, now, actor=principal.user_id, **values)
+    topics = service.topics_of(node)
+    record(session, "node.changed", node_id, now, actor=principal.user_id, topics=topics, **values)
     return node
 
 
@@ -225,7 +232,8 @@ def _drain(session: Session, principal: Principal, node_id: str, wanted: bool, n
     node = load_node(session, principal, node_id)
     if node.drain_requested != wanted:
         node.drain_requested = wanted
-        record(session, "node.drain" if wanted else "node.resume", node_id, now, actor=principal.user_id)
+        action = "node.drain" if wanted else "node.resume"
+        record(session, action, node_id, now, actor=principal.user_id, topics=service.topics_of(node))
     return node
 
 

@@ -118,7 +118,11 @@ def _is_repeated(node: Node, request: EnrolRequest, token: JoinToken | None, now
 def change_state(session: Session, node: Node, target: NodeState, now: datetime, *, actor: str = HUB_ACTOR) -> None:
     """Raises NodeMoved for a node that was banned meanwhile."""
     if repository.move_node(session, node.id, target, now):
-        record(session, f"node.{target}", node.id, now, actor=actor, topics=(f"owner/{node.owner_id}",))
+        record(session, f"node.{target}", node.id, now, actor=actor, topics=topics_of(node))
+
+
+def topics_of(node: Node) -> tuple[str, ...]:
+    return (f"owner/{node.owner_id}",)
 
 
 def _check_proof(request: EnrolRequest) -> None:

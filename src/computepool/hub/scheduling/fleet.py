@@ -24,6 +24,8 @@ CANDIDATES = 64
 ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
 """On one node at once, however small they are: a node also has results that wait for their acknowledgement."""
 
+REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
+
 
 class Line(Protocol):
     """How a node is told things while it is connected. The gateway has one for each."""
@@ -86,18 +88,19 @@ class FleetNode:
     traits: Traits
     name: str
     state: NodeState
+    """As it is written down. What is known already, and not yet written, is in the next two."""
     capacity: Capacity
     free: Free
     drain_requested: bool = False
-    reported: NodeState = NodeState.ONLINE
-    """What the agent last said of itself."""
+    reported: NodeState | None = None
+    """What the agent last said of itself; None if it said nothing since the hub's start."""
     line: Line | None = None
     seen_at: float = 0.0
     attempts: dict[str, Held] = field(default_factory=dict)
 
     @property
     def takes_work(self) -> bool:
-        return self.line is not None and self.state is NodeState.ONLINE
+        return self.line is not None and self.state is self.reported is NodeState.ONLINE and not self.drain_requested
 
 
 class Fleet:
@@ -142,7 +145,12 @@ class Fleet:
         roomy.sort(key=lambda node: node.traits.owner_id != needs.owner_id)
         found: list[FleetNode] = []
         for node in roomy:
-            if node.traits.node_id not in avoided and has_room(node, needs) and closed_gate(needs, node.traits) is None:
+            if (
+                node.takes_work
+                and node.traits.node_id not in avoided
+                and has_room(node, needs)
+                and closed_gate(needs, node.traits) is None
+            ):
                 found.append(node)
                 if len(found) == CANDIDATES:
                     break

@@ -7,26 +7,21 @@ same when it could not listen: its machine slept, or something kept it from its 
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Iterable
-from datetime import datetime
 
 import structlog
-from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.jobs import ending
 from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending
-from computepool.hub.nodes import service as nodes
-from computepool.hub.nodes.errors import NodeMoved
-from computepool.hub.nodes.tables import Node
-from computepool.hub.scheduling.fleet import FleetNode, give_room_back
+from computepool.hub.scheduling.fleet import REACHABLE, FleetNode, give_room_back
+from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.messages import AttemptRef
-from computepool.protocol.states import NodeState, Verdict
-from computepool.protocol.timing import OFFLINE_AFTER_SECONDS, REQUEUE_AFTER_SECONDS
+from computepool.protocol.states import Verdict
+from computepool.protocol.timing import REQUEUE_AFTER_SECONDS
 
 log = structlog.get_logger()
 
@@ -37,10 +32,11 @@ ABSENT_AFTER_SECONDS = 20.0
 
 
 class LeaseKeeper:
-    def __init__(self, context: Context, scheduler: Scheduler, lost: Callable[[str], None]) -> None:
+    def __init__(self, context: Context, scheduler: Scheduler, presence: Presence, lost: Callable[[str], None]) -> None:
         """`lost` is told of every attempt that was given up."""
         self._context = context
         self._scheduler = scheduler
+        self._presence = presence
         self._lost = lost
         self._awake_at = context.clock.monotonic()
 
@@ -76,14 +72,13 @@ class LeaseKeeper:
         self._notice_absence()
         now = self._context.clock.monotonic()
         for node in list(self._scheduler.fleet):
-            if node.state in _REACHABLE and now - node.seen_at > OFFLINE_AFTER_SECONDS:
-                await self.went_offline(node)
+            await self._presence.settle(node)
             for held in list(node.attempts.values()):
                 if now - held.renewed_at > REQUEUE_AFTER_SECONDS:
                     verdict = Verdict.HOST if held.renewed else Verdict.HUB
                     ended = Ending(verdict, "lease_expired" if held.renewed else "hub_downtime", lost=True)
                     await self._give_up(node, held.attempt_id, held.fence, ended)
-                elif node.state in _REACHABLE and held.is_overdue(now):
+                elif node.state in REACHABLE and held.is_overdue(now):
                     await self._give_up(node, held.attempt_id, held.fence, _OVERDUE)
         orphans, self._scheduler.orphans = self._scheduler.orphans, []
         for node, attempt_id, fence in orphans:
@@ -98,14 +93,10 @@ class LeaseKeeper:
             return
         log.warning("hub.was_absent", seconds=round(absent))
         for node in self._scheduler.fleet:
-            node.seen_at = now
+            if node.state in REACHABLE:
+                node.seen_at = now
             for held in node.attempts.values():
                 held.begin_anew(now, absent)
-
-    async def went_offline(self, node: FleetNode) -> None:
-        log.info("node.offline", node_id=node.traits.node_id)
-        node.state = NodeState.OFFLINE
-        await self._context.db.run(_move_node, node.traits.node_id, NodeState.OFFLINE, self._context.now())
 
     async def lose_all(self, node: FleetNode) -> None:
         """The node left the pool: nothing it holds will be taken from it any more."""
@@ -143,9 +134,3 @@ class LeaseKeeper:
 
 _OVERDUE = Ending(Verdict.HOST, "overdue", detail="the node did not end it in time", lost=True)
 _BANNED = Ending(Verdict.HOST, "node_banned", lost=True)
-_REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
-
-
-def _move_node(session: Session, node_id: str, target: NodeState, now: datetime) -> None:
-    with contextlib.suppress(NodeMoved):  # banned meanwhile: stays so
-        nodes.change_state(session, session.get_one(Node, node_id), target, now)
