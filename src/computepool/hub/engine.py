@@ -144,27 +144,27 @@ class Engine:
         return Live(state=node.state, free=room, running_attempts=len(node.attempts), seen_seconds_ago=seen)
 
     async def node_changed(self, row: Node) -> None:
-        node = self.scheduler.fleet.get(row.id)
-        if row.state == NodeState.BANNED:
-            await self._banned(row.id)
-        elif node is None:
-            self.scheduler.fleet.put(memory.fleet_node(row, self.context.clock.monotonic()))
-        else:
-            async with self._changing_node:  # of several changes at once the last one counts, whoever comes here last
-                row = await self.context.db.read(lambda session: session.get_one(Node, row.id))
+        async with self._changing_node:
+            # Of several changes at once the last one counts, whoever comes here last.
+            row = await self.context.db.read(lambda session: session.get_one(Node, row.id))
+            node = self.scheduler.fleet.get(row.id)
+            if row.state == NodeState.BANNED:
+                self.scheduler.fleet.remove(row.id)
+                self.gateway.dismiss(row.id)
+                if node is not None:
+                    node.line, node.state = None, NodeState.BANNED
+            elif node is None:
+                node = memory.fleet_node(row, self.context.clock.monotonic())
+                self.scheduler.fleet.put(node)
+            else:
                 node.name, node.drain_requested = row.name, row.drain_requested
                 node.traits = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity)
                 node.free = free_of(node.traits, node.attempts.values())
+        if node is not None and node.state is NodeState.BANNED:
+            await self.leases.lose_all(node)
+        elif node is not None:
             await self.presence.settle(node)
         self.scheduler.wake()
-
-    async def _banned(self, node_id: str) -> None:
-        node = self.scheduler.fleet.remove(node_id)
-        if node is not None:
-            node.line, node.state = None, NodeState.BANNED
-        self.gateway.dismiss(node_id)
-        if node is not None:
-            await self.leases.lose_all(node)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -157,6 +157,19 @@ def test_of_a_drain_and_a_resume_at_once_the_later_one_counts(hub_url):
     play(hub_url, story)
 
 
+def test_late_news_of_a_change_does_not_bring_a_banned_node_back(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.call("PATCH", f"nodes/{agent.node_id}", {"name": "other"})
+        stale = pool.rows(Node)[0]
+        await pool.call("POST", f"nodes/{agent.node_id}/ban")
+        await pool.engine.node_changed(stale)
+        assert len(pool.engine.scheduler.fleet) == 0
+        assert written(pool) == "banned"
+
+    play(hub_url, story)
+
+
 def test_change_whose_caller_gave_up_reaches_the_memory_too(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool)
