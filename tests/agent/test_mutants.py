@@ -16,7 +16,7 @@ from computepool.agent.supervisor import CommandsMissing, Supervisor
 from computepool.protocol import manifest as manifests
 from computepool.protocol.messages import Offer
 from computepool.protocol.receipt import RECEIPT
-from computepool.protocol.signing import sign
+from computepool.protocol.signing import sign, verify
 
 SWITCHES = 12
 SETTLED_SECONDS = 0.05
@@ -138,7 +138,7 @@ async def restarted_hubs_commands_are_heard(bench):
 
 # ── bugs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-REAL_OPEN, REAL_VERIFY = manifests.open_manifest, manifests.verify
+REAL_OPEN, REAL_VERIFY = manifests.open_manifest, verify
 
 
 def opening_with(patch, change):
