@@ -39,6 +39,21 @@ def test_queued_job_is_canceled_at_once(hub_url):
     play(hub_url, story)
 
 
+def test_node_is_told_though_whoever_canceled_went_away(sqlite_hub):
+    """Between the commit and the word to the node."""
+
+    async def story(pool):
+        agent, work = await work_in(pool, "running")
+        with pool.db.held("_cancel", "after") as waits:
+            asking = pool.loop.create_task(pool.call("POST", f"jobs/{work.manifest.job_id}/cancel"))
+            await waits.wait()
+            asking.cancel()
+            await pool.settle()
+        assert (await agent.expect(Stop)).reason == "canceled"
+
+    play(sqlite_hub, story)
+
+
 @pytest.mark.parametrize("state", ["leased", "preparing", "running", "suspended", "finishing"])
 @pytest.mark.parametrize("answer", ["canceled", "finished first", "failed first", "never"])
 def test_job_on_a_node_is_told_to_stop_and_ends_when_it_has(sqlite_hub, state, answer):

@@ -27,6 +27,7 @@ from computepool.hub.core.http import (
 )
 from computepool.hub.core.idempotency import digest_of
 from computepool.hub.core.keyring import Keyring
+from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs import ending, queries, submission
 from computepool.hub.jobs.errors import JobNotFinal
 from computepool.hub.jobs.ports import Dispatch
@@ -139,15 +140,18 @@ def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: U
 
 
 def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
-    db = context.db
+    db, unbroken = context.db, Unbroken()
 
-    @routes.post("/jobs/{job_id}/cancel", visible="own", scope=Scope.JOBS_WRITE)
-    async def cancel_job(job_id: str, caller: Caller) -> JobView:
-        """What waits is canceled at once; what runs is told to stop, and the job ends when it has."""
+    async def cancel(job_id: str, caller: Principal) -> None:
         canceled = await db.run(_cancel, context, caller, job_id)
         dispatch.canceled(job_id, final=canceled.state in JOB_FINAL)
         for attempt_id, fence, node_id in canceled.live:
             dispatch.stop_attempt(node_id, attempt_id, fence, "canceled")
+
+    @routes.post("/jobs/{job_id}/cancel", visible="own", scope=Scope.JOBS_WRITE)
+    async def cancel_job(job_id: str, caller: Caller) -> JobView:
+        """What waits is canceled at once; what runs is told to stop, and the job ends when it has."""
+        await unbroken.run(cancel(job_id, caller))
         return await db.read(queries.show_job, caller, job_id)
 
     @routes.post("/jobs/{job_id}/retry", visible="own", scope=Scope.JOBS_WRITE, status_code=201)
