@@ -175,7 +175,8 @@ async def _submit(engine: Engine, owner_id: str, count: int) -> list[float]:
     for spec in itertools.islice(itertools.cycle(wishes()), count):
         request = submission.Request(caller, None, digest_of(b""))
         began = time.perf_counter()
-        await engine.submit(*submission.prepare(engine.context, request, spec, None))
+        job, brief, once = submission.prepare(engine.context, request, spec, None)
+        await engine.submit(job, brief, once.store)
         samples.append(time.perf_counter() - began)
         await asyncio.sleep(0)
     return samples

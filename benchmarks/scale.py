@@ -24,6 +24,7 @@ from computepool.hub.jobs.submission import brief_of_row
 from computepool.hub.opening import open_engine
 from computepool.hub.scheduling import memory
 from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.protocol.spec import JobSpec
 
 PRINTER = """
 import random, time
@@ -196,8 +197,9 @@ async def _breakdown(hub: Hub) -> dict[str, float]:
         db = engine.context.db
         await db.read(memory.load_fleet, 0.0)
         step("read nodes and what they hold")
+        known: dict[str, JobSpec] = {}
         briefs: dict[str, Any] = await db.read(
-            lambda session: {job.id: brief_of_row(job, {}) for job in jobs.list_open_jobs(session)}
+            lambda session: {job.id: brief_of_row(job, known) for job in jobs.list_open_jobs(session)}
         )
         step("read open jobs and their specs")
         rows = await db.read(jobs.list_queued_slices)

@@ -244,9 +244,8 @@ class World:
         assert self.hub_process is not None
         parsed = parse_spec(spec)
         request = submission.Request(self.principal(), key, digest_of(repr(spec).encode()))
-        work = spawn(
-            self.loop, self.hub_process, engine.submit(*submission.prepare(engine.context, request, parsed, None))
-        )
+        job, brief, once = submission.prepare(engine.context, request, parsed, None)
+        work = spawn(self.loop, self.hub_process, engine.submit(job, brief, once.store))
         return str(await work)
 
     async def cancel(self, job_id: str) -> None:

@@ -194,7 +194,8 @@ class Pool:
         await asyncio.sleep(0.001)  # ids sort by age, to the millisecond
         spec = {"run": ["true"], **fields}
         request = submission.Request(principal(user), key, digest_of(repr(sorted(spec.items())).encode()))
-        return await self.engine.submit(*submission.prepare(self.engine.context, request, parse_spec(spec), None))
+        job, brief, once = submission.prepare(self.engine.context, request, parse_spec(spec), None)
+        return await self.engine.submit(job, brief, once.store)
 
     async def job(self, job_id: str, *, user: str = ALICE) -> JobView:
         return await self.db.read(queries.show_job, principal(user), job_id)

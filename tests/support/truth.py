@@ -118,6 +118,7 @@ class Truth:
             fence=1_000 + number,
             previous_fence=self.slice(job_id, index).fence if previous_fence is None else previous_fence,
             node_id=node_id,
+            node_name=node_id,
             own=True,
             manifest="{}",
             owner_id=ALICE,

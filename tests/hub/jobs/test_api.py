@@ -45,6 +45,22 @@ def test_submit_is_one_commit_with_its_lease(hub_url):
     play(hub_url, story)
 
 
+@pytest.mark.parametrize("slices", [1, 3, 1_200])
+@pytest.mark.parametrize("has_room", [True, False])
+def test_answer_to_a_submit_is_what_a_look_would_show(hub_url, slices, has_room):
+    async def story(pool):
+        if has_room:
+            await add_agent(pool, name="roomy", cpus=2)
+        answer = (await pool.call("POST", "jobs", {**SPEC, "slices": slices, "priority": 3})).json()
+        assert (await pool.call("GET", f"jobs/{answer['id']}")).json() == answer
+        await pool.cancel(answer["id"])
+        again = (await pool.call("POST", f"jobs/{answer['id']}/retry")) if not has_room else None
+        if again is not None:
+            assert (await pool.call("GET", f"jobs/{again.json()['id']}")).json() == again.json()
+
+    play(hub_url, story)
+
+
 def test_same_key_gives_the_same_job_and_a_changed_body_409(hub_url):
     async def story(pool):
         await add_agent(pool)

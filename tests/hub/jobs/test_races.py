@@ -51,6 +51,7 @@ def lease(session, truth, held):
         fence=held.fence + 1,
         previous_fence=held.fence,
         node_id="node_2",
+        node_name="two",
         own=True,
         manifest="{}",
         owner_id=ALICE,

@@ -33,11 +33,11 @@ from computepool.hub.jobs.errors import JobNotFinal
 from computepool.hub.jobs.ports import Dispatch
 from computepool.hub.jobs.stream import Frame, JobStream, offset_of, parse_resume
 from computepool.hub.jobs.tables import Job
-from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView
+from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, view_of_new
 from computepool.protocol.errors import SIGNED_OUT
 from computepool.protocol.messages import HubKey
 from computepool.protocol.signing import Signed
-from computepool.protocol.spec import MAX_SLICES, parse_spec
+from computepool.protocol.spec import MAX_SLICES, JobSpec, parse_spec
 from computepool.protocol.spec_input import MAX_SPEC_BYTES
 from computepool.protocol.states import JOB_FINAL, JobState, Verdict
 
@@ -121,9 +121,7 @@ def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: U
     db = context.db
 
     async def create(request: submission.Request, raw: bytes, bundle: dict[str, Any] | None) -> JobView:
-        spec = submission.read_spec(raw)
-        job_id = await dispatch.submit(*submission.prepare(context, request, spec, bundle))
-        return await db.read(queries.show_job, request.principal, job_id)
+        return await _submit(context, dispatch, request, submission.read_spec(raw), bundle)
 
     @routes.post("/jobs", visible="own", scope=Scope.JOBS_WRITE, status_code=201, body_limit_bytes=BUNDLE_LIMIT_BYTES)
     async def submit_job(
@@ -137,6 +135,21 @@ def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: U
             found = await db.read(submission.find_bundle, bundle, caller.user_id) if bundle is not None else None
         identity = raw + str(found["digest"]).encode() if found else raw
         return await create(submission.Request(caller, key, digest_of(identity)), raw, found)
+
+
+async def _submit(
+    context: Context,
+    dispatch: Dispatch,
+    request: submission.Request,
+    spec: JobSpec,
+    bundle: dict[str, Any] | None,
+    retry_of: str | None = None,
+) -> JobView:
+    job, brief, once = submission.prepare(context, request, spec, bundle, retry_of)
+    job_id = await dispatch.submit(job, brief, once.store)
+    if once.stored is not None:
+        return view_of_new(*once.stored, once.now)
+    return await context.db.read(queries.show_job, request.principal, job_id)
 
 
 def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
@@ -161,8 +174,7 @@ def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
         if old.state not in JOB_FINAL:
             raise JobNotFinal(job_id, old.state)
         request = submission.Request(caller, key, digest_of(f"retry {job_id}".encode()))
-        new = submission.prepare(context, request, parse_spec(old.spec), old.bundle, retry_of=job_id)
-        return await db.read(queries.show_job, caller, await dispatch.submit(*new))
+        return await _submit(context, dispatch, request, parse_spec(old.spec), old.bundle, retry_of=job_id)
 
 
 def _add_show(routes: Routes, context: Context, dispatch: Dispatch) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import ColumnElement, Row, Table, Update, bindparam, func, select, text
 from sqlalchemy.orm import Session
@@ -269,9 +269,20 @@ def list_queued_slices(session: Session) -> Sequence[Row[str, int, int, int, lis
     ).all()
 
 
-def list_open_jobs(session: Session) -> Sequence[Job]:
+class OpenJob(NamedTuple):
+    id: str
+    owner_id: str
+    name: str
+    spec: dict[str, Any]
+    spec_digest: str
+    bundle: dict[str, Any] | None
+
+
+def list_open_jobs(session: Session) -> list[OpenJob]:
+    """What the scheduler's memory is rebuilt from, and no more: there may be a hundred thousand."""
     open_ids = select(Slice.job_id).where(Slice.state.in_((JobState.QUEUED, JobState.RUNNING))).distinct()
-    return session.scalars(select(Job).where(Job.id.in_(open_ids)).limit(OPEN_SLICES_LIMIT)).all()
+    columns = (getattr(Job, name) for name in OpenJob._fields)
+    return [OpenJob(*row) for row in session.execute(select(*columns).where(Job.id.in_(open_ids)))]
 
 
 def list_jobs(

@@ -25,6 +25,7 @@ class Lease:
     fence: int
     previous_fence: int
     node_id: str
+    node_name: str
     own: bool
     manifest: str
     owner_id: str

@@ -16,13 +16,14 @@ from computepool.hub.core.idempotency import claim
 from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, brief_of
 from computepool.hub.jobs.errors import BadBundle, BadSpec, NotSupportedYet
+from computepool.hub.jobs.repository import OpenJob
 from computepool.hub.jobs.service import Lease, NewJob
-from computepool.hub.jobs.tables import Job
 from computepool.protocol.errors import FieldError
 from computepool.protocol.spec import JobSpec, SpecError, not_supported_yet, parse_spec
 
 SUBMIT_ROUTE = "POST jobs"
 StoreJob = Callable[[Session, NewJob, list[Lease]], str | None]
+"""Stores the job, or returns the id of the one that the same request made before."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def find_bundle(session: Session, artifact_id: str, owner_id: str) -> dict[str, 
 
 def prepare(
     context: Context, request: Request, spec: JobSpec, bundle: dict[str, Any] | None, retry_of: str | None = None
-) -> tuple[NewJob, JobBrief, StoreJob]:
+) -> "tuple[NewJob, JobBrief, StoreOnce]":
     """What the scheduler needs to place and store it."""
     owner_id = request.principal.user_id
     job_id, wire, digest = context.new_id("job"), spec.to_wire(), spec.digest()
@@ -88,26 +89,30 @@ def prepare(
         retry_of=retry_of,
     )
     brief = brief_of(job_id, owner_id, job.name, spec, digest, bundle)
-    now = context.now()
-
-    def store(session: Session, job: NewJob, leases: list[Lease]) -> str | None:
-        return _store_once(session, request, job, leases, now)
-
-    return job, brief, store
+    return job, brief, StoreOnce(request, context.now())
 
 
-def _store_once(session: Session, request: Request, job: NewJob, leases: list[Lease], now: datetime) -> str | None:
-    """None when the job is new; else the id of the one that the same request made before."""
-    if request.idempotency_key is not None:
-        user_id = request.principal.user_id
-        earlier = claim(session, user_id, request.idempotency_key, SUBMIT_ROUTE, request.body_digest, job.id, now)
-        if earlier is not None:
-            return earlier
-    service.submit(session, job, leases, now)
-    return None
+class StoreOnce:
+    """Stores a job in the transaction of its idempotency key, and remembers what it stored."""
+
+    def __init__(self, request: Request, now: datetime) -> None:
+        self.now = now
+        self.stored: tuple[NewJob, list[Lease]] | None = None
+        """None if the same request made a job before."""
+        self._request = request
+
+    def store(self, session: Session, job: NewJob, leases: list[Lease]) -> str | None:
+        key, user_id = self._request.idempotency_key, self._request.principal.user_id
+        if key is not None:
+            earlier = claim(session, user_id, key, SUBMIT_ROUTE, self._request.body_digest, job.id, self.now)
+            if earlier is not None:
+                return earlier
+        service.submit(session, job, leases, self.now)
+        self.stored = (job, leases)
+        return None
 
 
-def brief_of_row(job: Job, known: dict[str, JobSpec]) -> JobBrief:
+def brief_of_row(job: OpenJob, known: dict[str, JobSpec]) -> JobBrief:
     """A stored job's brief, for the memory that is rebuilt on start. `known`: specs that were read already."""
     spec = known.get(job.spec_digest)
     if spec is None:

@@ -10,6 +10,7 @@ from sqlalchemy import RowMapping, bindparam, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import repository
+from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.states import AttemptState, JobState, Verdict
@@ -117,6 +118,57 @@ def find_view(
         counts = repository.count_slices_by_state(session, [job_id])[job_id]
     next_slice = end if end < job["slice_count"] else None
     return JobView.model_validate({**job, "counts": counts, "slices": slices, "next_slice": next_slice})
+
+
+def view_of_new(job: NewJob, leases: Sequence[Lease], now: datetime) -> JobView:
+    """What `find_view` would find right after the commit that stored the job, without asking for it."""
+    leased = {lease.slice_index: lease for lease in leases}
+    shown = min(job.slices, SHOWN_SLICES_LIMIT)
+    counts = {"running": len(leased), "queued": job.slices - len(leased)}
+    return JobView(
+        id=job.id,
+        name=job.name,
+        state=JobState.RUNNING if leased else JobState.QUEUED,
+        **_NO_END,
+        message=None,
+        owner_id=job.owner_id,
+        priority=job.priority,
+        retry_of=job.retry_of,
+        slice_count=job.slices,
+        counts={state: count for state, count in counts.items() if count},
+        created_at=now,
+        started_at=None,
+        finished_at=None,
+        cancel_requested_at=None,
+        spec=job.spec,
+        slices=[_new_slice(index, leased.get(index), now) for index in range(shown)],
+        next_slice=shown if shown < job.slices else None,
+    )
+
+
+_NO_END: dict[str, Any] = {"verdict": None, "exit_code": None, "reason": None}
+
+
+def _new_slice(index: int, lease: Lease | None, now: datetime) -> SliceView:
+    if lease is None:
+        return SliceView(index=index, state=JobState.QUEUED, **_NO_END, attempts=[])
+    attempt = AttemptView(
+        id=lease.attempt_id,
+        number=lease.number,
+        fence=lease.fence,
+        node_id=lease.node_id,
+        node_name=lease.node_name,
+        own=lease.own,
+        state=AttemptState.LEASED,
+        **_NO_END,
+        detail=None,
+        isolation=None,
+        leased_at=now,
+        started_at=None,
+        finished_at=None,
+        log_bytes=0,
+    )
+    return SliceView(index=index, state=JobState.RUNNING, **_NO_END, attempts=[attempt])
 
 
 def _fitting(slices: Sequence[RowMapping]) -> Sequence[RowMapping]:

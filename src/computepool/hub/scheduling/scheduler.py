@@ -241,6 +241,7 @@ class Scheduler:
             fence=fence,
             previous_fence=waiting.fence,
             node_id=node.traits.node_id,
+            node_name=node.name,
             own=own,
             manifest=signed.model_dump_json(),
             owner_id=brief.owner_id,
