@@ -190,6 +190,7 @@ def list_tokens(as_json: bool) -> None:
             )
             for item in items
         ],
+        spare=("created", "last used"),
     )
 
 

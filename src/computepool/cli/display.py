@@ -2,9 +2,9 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from computepool.cli.errors import clean
 
@@ -28,6 +28,12 @@ STATE_STYLES = {
 }
 WIDE = 200
 """Columns where there is no terminal: a pipe is not to be wrapped."""
+KEPT = frozenset({"id", "name", "state", "job", "node", "slice.attempt"})
+"""Columns that say which thing a line is about: they are copied and compared, so they wrap before they are cut."""
+SHORTENED = 12
+"""To how many characters other text is shortened before anything else has to give."""
+NARROWEST = 8
+GAP = 2
 
 
 def console(*, err: bool = False) -> "Console":
@@ -44,17 +50,67 @@ def state_text(state: str, note: str = "") -> "Text":
     return Text(clean(state) + (f" {clean(note)}" if note else ""), style=STATE_STYLES.get(state, ""))
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    from rich.table import Table
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, spare: Sequence[str] = ()) -> None:
+    """In a narrow terminal empty columns go first, then the `spare` ones in their order (`id`: to a line of its own),
+    and text is shortened with a mark. What names a thing is never cut."""
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for header in headers:
-        # Ids are there to be copied: they are not cut.
-        table.add_column(header.upper(), no_wrap=True, overflow="fold" if header == "id" else "ellipsis")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
-    console().print(table)
+    out = console()
+    cells = [[cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row] for row in rows]
+    columns = {header: [row[place] for row in cells] for place, header in enumerate(headers)}
+    natural = {header: max(len(header), *(cell.cell_len for cell in column), 0) for header, column in columns.items()}
+    least = {header: width if header in KEPT else min(width, SHORTENED) for header, width in natural.items()}
+    empty = [header for header, column in columns.items() if not any(cell.plain.strip() for cell in column)]
+    for header in empty:
+        if _total(natural, columns) > out.width:
+            del columns[header]
+    below: list[Text] = []
+    for header in spare if "id" in spare else (*spare, "id"):
+        if header in columns and len(columns) > 1 and _total(least, columns) > out.width:
+            dropped = columns.pop(header)
+            below = dropped if header == "id" else below
+    _print_rows(out, columns, _fit(natural, least, columns, out.width), below)
+
+
+def _total(widths: Mapping[str, int], columns: Iterable[str]) -> int:
+    used = [widths[header] for header in columns]
+    return sum(used) + GAP * (len(used) - 1)
+
+
+def _fit(natural: Mapping[str, int], least: Mapping[str, int], columns: Iterable[str], room: int) -> dict[str, int]:
+    """The widest gives first; below its least width a column goes only when no other has anything left to give."""
+    widths = {header: min(natural[header], room) for header in columns}
+    for floor in (least, dict.fromkeys(widths, NARROWEST)):
+        while _total(widths, widths) > room:
+            giving = [header for header, width in widths.items() if width > floor[header]]
+            if not giving:
+                break
+            widths[max(giving, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _print_rows(
+    out: "Console", columns: "Mapping[str, Sequence[Text]]", widths: Mapping[str, int], below: "Sequence[Text]" = ()
+) -> None:
+    from rich.table import Table
+
+    def table(with_header: bool) -> Table:
+        made = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", show_header=with_header)
+        for header in columns:
+            kept = header in KEPT
+            overflow: Literal["fold", "ellipsis"] = "fold" if kept else "ellipsis"
+            made.add_column(header.upper(), width=widths[header], no_wrap=not kept, overflow=overflow)
+        return made
+
+    whole = table(True)
+    for number, row in enumerate(zip(*columns.values(), strict=True)):
+        whole.add_row(*row)
+        if below:
+            out.print(whole)
+            out.print("  ", below[number], sep="", overflow="fold")
+            whole = table(False)
+    if not below:
+        out.print(whole)
 
 
 def print_pairs(pairs: Iterable[tuple[str, object]]) -> None:

@@ -50,7 +50,8 @@ def nodes(as_json: bool) -> None:
                 one.id,
             )
         )
-    print_table(("name", "state", "share", "isolation", "tags", "country", "running", "seen", "id"), rows)
+    headers = ("name", "state", "share", "isolation", "tags", "country", "running", "seen", "id")
+    print_table(headers, rows, spare=("country", "tags", "id", "running", "isolation"))
 
 
 def _share(node: "Node") -> str:
