@@ -28,6 +28,15 @@ def test_ps_lists_what_waits_and_runs(hub, cli):
     assert "a-succeeded" in cli("ps", "-a").text
 
 
+def test_ps_shows_an_admin_others_jobs_only_when_asked(hub, cli):
+    hub.add_job({"run": "true", "name": "mine"})
+    hub.add_job({"run": "true", "name": "theirs"}).document["owner_id"] = "user_other"
+    assert "theirs" not in cli("ps").text
+    everybodys = cli("ps", "--everybody").text
+    assert "theirs" in everybodys
+    assert "user_other" in everybodys
+
+
 def test_ps_gives_the_shape_that_scripts_rely_on(hub, cli):
     job(hub)
     document = json.loads(cli("ps", "--json").out)

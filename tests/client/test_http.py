@@ -7,7 +7,7 @@ import pytest
 from support.fake_api import TOKEN, FakeHub
 
 from computepool.client import BadRequest, Conflict, HubError, HubUnreachable, NotFound, NotSignedIn, Pool
-from computepool.client.errors import error_from
+from computepool.client.errors import ClientError, error_from
 
 SPEC = {"run": ["true"]}
 
@@ -97,6 +97,25 @@ def test_job_is_found_by_what_a_person_writes(hub, pool, text):
     hub.add_job({"run": "true", "name": "first"})
     hub.add_job({"run": "true", "name": "second"})
     assert pool.find_job(text) == "job_00000000000000000000000002"
+
+
+def test_job_is_ones_own_before_it_is_anothers(hub, pool):
+    """An admin sees everybody's, and `cancel last` must not end a stranger's job."""
+    hub.add_job({"run": "true", "name": "train"})
+    hub.add_job({"run": "true", "name": "train"}).document["owner_id"] = "user_other"
+    hub.add_job({"run": "true", "name": "theirs"}).document["owner_id"] = "user_other"
+    assert pool.find_job("last") == pool.find_job("train") == "job_00000000000000000000000001"
+    assert pool.find_job("theirs") == "job_00000000000000000000000003"
+
+
+@pytest.mark.parametrize("nothing", ["", "  "])
+def test_nothing_is_not_the_beginning_of_an_id(hub, pool, nothing):
+    """`cancel "$JOB"`, and the variable was never set."""
+    hub.add_job({"run": "true"})
+    with pytest.raises(ClientError, match="No job is named"):
+        pool.find_job(nothing)
+    with pytest.raises(ClientError, match="No node is named"):
+        pool.find_node(nothing)
 
 
 def test_unknown_and_ambiguous_jobs_are_errors(hub, pool):

@@ -383,6 +383,8 @@ class FakeHub:
         if request.method == "GET":
             states = request.query_params.getlist("state")
             found = [job.document for job in reversed(self.jobs.values())]
+            if request.query_params.get("mine") == "true":
+                found = [document for document in found if document["owner_id"] == ME]
             hidden = ("slices", "spec")
             items = [
                 {key: value for key, value in document.items() if key not in hidden}

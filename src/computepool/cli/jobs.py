@@ -20,19 +20,21 @@ JOB_HELP = "JOB is an id, the beginning of one, a name that only one job has, or
 @click.command(epilog="Example: computepool ps -a --limit 20")
 @click.option("-a", "--all", "everything", is_flag=True, help="Finished jobs too.")
 @click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
+@click.option("--everybody", is_flag=True, help="Other people's too, as far as you may see them: admins see all.")
 @json_option
 @pool_options
-def ps(everything: bool, limit: int, as_json: bool) -> None:
-    """List jobs, the newest first: those that wait or run, with -a all."""
+def ps(everything: bool, limit: int, everybody: bool, as_json: bool) -> None:
+    """List your jobs, the newest first: those that wait or run, with -a all."""
     with open_pool() as pool:
-        items, rest = pool.job_page(states=() if everything else ACTIVE_STATES, limit=limit)
+        states = () if everything else ACTIVE_STATES
+        items, rest = pool.job_page(states=states, limit=limit, mine=not everybody)
         if as_json:
             print_json({"items": items, "next": rest})
             return
         if not items:
             tell("No jobs." if everything else "No jobs wait or run. All of them: computepool ps -a", dim=True)
             return
-        _print_jobs(_with_retries(pool, items))
+        _print_jobs(_with_retries(pool, items), with_owner=everybody)
     if rest is not None:
         tell(f"The newest {len(items)}; more with --limit.", dim=True)
 
@@ -46,7 +48,7 @@ def _with_retries(pool: "Pool", items: list[dict[str, Any]]) -> "list[Job]":
     return [pool.job(job.id) if job.id in asked else job for job in jobs]
 
 
-def _print_jobs(jobs: "list[Job]") -> None:
+def _print_jobs(jobs: "list[Job]", *, with_owner: bool) -> None:
     from computepool.cli.display import ago, print_table, state_text
 
     rows = []
@@ -57,8 +59,9 @@ def _print_jobs(jobs: "list[Job]") -> None:
         if total > 1:
             note = f"{note} {done}/{total}".strip()
         note = f"{note} {retry_note(job)}".strip()
-        rows.append((job.id, job.name, state_text(job.state, note), ago(job.created_at), took(job)))
-    print_table(("id", "name", "state", "created", "took"), rows)
+        owner = (job.owner_id,) if with_owner else ()
+        rows.append((job.id, job.name, state_text(job.state, note), ago(job.created_at), took(job), *owner))
+    print_table(("id", "name", "state", "created", "took", *(("owner",) if with_owner else ())), rows)
 
 
 def retry_note(job: "Job") -> str:

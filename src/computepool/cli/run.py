@@ -101,8 +101,10 @@ def run(ctx: click.Context, /, output_dir: Path | None, detach: bool, yes: bool,
     from computepool.client.errors import HubUnreachable
 
     assert isinstance(ctx.obj, Typed)
-    request = build_request(ctx.obj, Options(**flags))
     try:
+        if flags["node"]:
+            flags["node"] = _node_id(flags["node"])
+        request = build_request(ctx.obj, Options(**flags))
         with open_pool() as pool:
             if not agreed(pool, request, yes=yes, quiet=as_json):
                 tell("Nothing was submitted.", dim=True)
@@ -115,6 +117,12 @@ def run(ctx: click.Context, /, output_dir: Path | None, detach: bool, yes: bool,
     except HubUnreachable as error:
         report(error)
         return POOL_COULD_NOT
+
+
+def _node_id(text: str) -> str:
+    """As everywhere else, a node may be told by its name or the beginning of its id; a spec wants all of it."""
+    with open_pool() as pool:
+        return pool.find_node(text)
 
 
 def submit(pool: "Pool", request: Request) -> "Job":

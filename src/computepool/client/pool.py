@@ -4,7 +4,7 @@ import random
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -107,20 +107,21 @@ class Pool:
         page = self._http.get(f"/jobs/{job_id}", {"from_slice": index, "slice_limit": 1})
         return find_slice(self._http, Job.model_validate(page), index)
 
-    def jobs(self, *, state: str | None = None, limit: int = PAGE_LIMIT) -> Iterator[Job]:
-        """The newest first, up to `limit`."""
-        for document in self._pages("/jobs", {"state": state}, limit):
+    def jobs(self, *, state: str | None = None, limit: int = PAGE_LIMIT, mine: bool = False) -> Iterator[Job]:
+        """The newest first, up to `limit`; `mine`: not those of others that an admin sees."""
+        for document in self._pages("/jobs", {"state": state, "mine": mine or None}, limit):
             yield Job.model_validate(document)
 
     def job_page(
-        self, *, states: Sequence[str] = (), limit: int = PAGE_LIMIT
+        self, *, states: Sequence[str] = (), limit: int = PAGE_LIMIT, mine: bool = False
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Up to `limit` jobs in these states, exactly as the hub tells them, and the cursor of what comes after."""
         items: list[dict[str, Any]] = []
         cursor: str | None = None
         while True:
             size = min(limit - len(items), PAGE_LIMIT)
-            page = self._http.get("/jobs", {"state": list(states), "limit": size, "cursor": cursor})
+            query = {"state": list(states), "limit": size, "cursor": cursor, "mine": mine or None}
+            page = self._http.get("/jobs", query)
             items += page["items"][:size]
             cursor = page.get("next")
             if cursor is None or len(items) >= limit:
@@ -144,13 +145,13 @@ class Pool:
         """The id that a person meant: whole, its unique beginning (with or without `job_`), a name, `last` or `-`."""
         if text.startswith("job_") and len(text) == len("job_") + 26:
             return text
+        _refuse_nothing(text, "job")
         if text in ("last", "-"):
-            for job in self.jobs(limit=1):
+            for job in self.jobs(limit=1, mine=True):
                 return job.id
-            raise NotFound("There is no job yet.", status=404, hint="Run one: computepool run -- echo hello")
-        jobs = list(self.jobs(limit=1000))
-        beginning = text if text.startswith("job_") else f"job_{text.lower()}"
-        found = [job for job in jobs if job.id.startswith(beginning)] or [job for job in jobs if job.name == text]
+            raise NotFound("You have no job yet.", status=404, hint="Run one: computepool run -- echo hello")
+        # One's own first: an admin who writes a few letters does not mean a stranger's job.
+        found = _named(text, self.jobs(limit=1000, mine=True)) or _named(text, self.jobs(limit=1000))
         if len(found) == 1:
             return found[0].id
         if not found:
@@ -274,6 +275,7 @@ class Pool:
         return dict(self._http.request("PATCH", f"/nodes/{node_id}", json=dict(changes)).json())
 
     def find_node(self, text: str) -> str:
+        _refuse_nothing(text, "node")
         if text.startswith("node_") and len(text) == len("node_") + 26:
             return text
         nodes = self.nodes()
@@ -341,3 +343,15 @@ class Pool:
             if cursor is None:
                 return
             left = None if left is None else left - len(page["items"])
+
+
+def _refuse_nothing(text: str, what: str) -> None:
+    """An empty word is the beginning of every id: a variable that was never set must not choose one."""
+    if not text.strip():
+        raise ClientError(f"No {what} is named.", hint=f"Write the {what}'s id, the beginning of it, or its name.")
+
+
+def _named(text: str, jobs: Iterable[Job]) -> list[Job]:
+    known = list(jobs)
+    beginning = text if text.startswith("job_") else f"job_{text.lower()}"
+    return [job for job in known if job.id.startswith(beginning)] or [job for job in known if job.name == text]

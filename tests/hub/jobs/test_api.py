@@ -442,3 +442,18 @@ def test_reader_that_goes_away_leaves_nothing_behind(sqlite_hub):
         assert pool.engine.context.bus._listeners.keys() <= {"accounts"}
 
     play(sqlite_hub, story)
+
+
+def test_admin_may_look_at_their_own_jobs_alone(hub_url):
+    async def story(pool):
+        own = (await pool.call("POST", "jobs", SPEC, user=ADMIN)).json()["id"]
+        others = (await pool.call("POST", "jobs", SPEC, user=BOB)).json()["id"]
+
+        async def seen(path, user):
+            return {job["id"] for job in (await pool.call("GET", path, user=user)).json()["items"]}
+
+        assert await seen("jobs", ADMIN) == {others, own}
+        assert await seen("jobs?mine=true", ADMIN) == {own}
+        assert await seen("jobs?mine=true", BOB) == {others}
+
+    play(hub_url, story)

@@ -186,8 +186,10 @@ def _add_show(routes: Routes, context: Context, dispatch: Dispatch) -> None:
         state: Annotated[list[JobState] | None, Query()] = None,
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 50,
         cursor: str | None = None,
+        mine: bool = False,
     ) -> JobPage:
-        return await db.read(queries.show_jobs, caller, state or [], cursor, limit)
+        """The newest first. An admin sees everybody's, or with `mine` as others do: their own and their teams'."""
+        return await db.read(queries.show_jobs, caller, state or [], cursor, limit, mine=mine)
 
     @routes.get("/jobs/{job_id}", visible="own", scope=Scope.JOBS_READ)
     async def show_job(

@@ -48,8 +48,13 @@ def show_job(
     return view
 
 
-def show_jobs(session: Session, principal: Principal, states: Sequence[str], before: str | None, limit: int) -> JobPage:
-    jobs = repository.list_jobs(session, owned_by(principal, Job.owner_id), states, before, limit + 1)
+def show_jobs(
+    session: Session, principal: Principal, states: Sequence[str], before: str | None, limit: int, *, mine: bool
+) -> JobPage:
+    visible = owned_by(principal, Job.owner_id)
+    if mine:
+        visible &= Job.owner_id.in_(sorted(principal.owner_ids))
+    jobs = repository.list_jobs(session, visible, states, before, limit + 1)
     return page_of(session, jobs, limit)
 
 
