@@ -12,6 +12,8 @@ import click
 from computepool.cli.errors import CliError
 
 if TYPE_CHECKING:
+    import yaml
+
     from computepool.client.bundle import Bundle
     from computepool.protocol.spec import JobSpec
 
@@ -137,12 +139,31 @@ def _read_spec(path: Path) -> Any:
     except UnicodeDecodeError:
         raise CliError(f"{path} is not text in UTF-8.", "A spec is a YAML file.", 2) from None
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, _strict_loader())  # noqa: S506 - it is a SafeLoader
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or "it is nested too deeply"
         raise CliError(f"{path}{where}: {problem}.", "The file is not valid YAML.", 2) from None
+
+
+def _strict_loader() -> "type[yaml.SafeLoader]":
+    """As YAML's own safe loader, which keeps the last of two equal keys and says nothing of the first."""
+    import yaml
+
+    class StrictLoader(yaml.SafeLoader):
+        def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+            # As it is written, before `<<` is resolved: a mapping may well override what it merges.
+            node = super().compose_mapping_node(anchor)
+            first: dict[str, yaml.Node] = {}
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, key) is not key:
+                    line = first[key.value].start_mark.line + 1
+                    problem = f"the key {key.value!r} is there twice, first in line {line}"
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            return node
+
+    return StrictLoader
 
 
 def _script(

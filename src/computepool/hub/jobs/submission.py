@@ -37,12 +37,22 @@ class Request:
 
 def read_spec(raw: bytes) -> JobSpec:
     try:
-        data = json.loads(raw)
+        data = json.loads(raw, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError):
         raise BadSpec([FieldError(field="(body)", message="is not JSON", hint="Send the spec as JSON.")]) from None
     if not isinstance(data, dict):
         raise BadSpec([FieldError(field="(body)", message="must be a mapping", hint='Such as {"run": "nvidia-smi"}.')])
     return check_spec(data)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two equal keys JSON's reader drops one in silence, and the job would not be what was asked for."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise BadSpec([FieldError(field=key[:100], message="is there twice", hint="Keep one of them.")])
+        found[key] = value
+    return found
 
 
 def check_spec(data: dict[str, Any]) -> JobSpec:
