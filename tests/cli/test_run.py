@@ -13,7 +13,6 @@ import pytest
 from support.fake_api import FakeHub, FakeJob, node, prints
 
 from computepool.cli.attach import StatusLine
-from computepool.cli.request import _read_spec
 
 NOISE = random.Random(5).randbytes(100_000)
 
@@ -319,8 +318,6 @@ def test_flags_go_over_the_file(hub, cli, monkeypatch):
         (["run", "bad.yaml"], 2, "line 2"),
         (["run", "unknown.yaml"], 2, "retries"),
         (["run", "text.yaml"], 2, "spec"),
-        (["run", "twice.yaml"], 2, "twice.yaml, line 3, column 1: the key 'slices' is there twice, first in line 2"),
-        (["run", "inner.yaml"], 2, "inner.yaml, line 4, column 3: the key 'A' is there twice, first in line 3"),
         (["run", "good.yaml", "extra"], 2, "takes no arguments"),
         (["run", "plain"], 2, "chmod +x"),
     ],
@@ -329,8 +326,6 @@ def test_wrong_calls_say_what_to_do(hub, cli, words, code, said):
     Path("bad.yaml").write_text("run: x\n  name: [\n")
     Path("unknown.yaml").write_text("run: x\nretrys: 2\n")
     Path("text.yaml").write_text("just text\n")
-    Path("twice.yaml").write_text("run: x\nslices: 2\nslices: 3\n")
-    Path("inner.yaml").write_text("run: x\nenv:\n  A: 1\n  A: 2\n")
     Path("good.yaml").write_text("run: x\n")
     Path("plain").write_text("x")
     result = cli(*words)
@@ -338,14 +333,6 @@ def test_wrong_calls_say_what_to_do(hub, cli, words, code, said):
     assert said in result.err
     assert result.out == b""
     assert not hub.jobs
-
-
-def test_merged_key_may_be_overridden_and_merged_on(tmp_path):
-    text = "a: &a {x: 1, y: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b, y: 3}\nd: *b\n"
-    path = tmp_path / "merged.yaml"
-    path.write_text(text)
-    read = _read_spec(path)
-    assert (read["b"], read["c"]) == ({"x": 2, "y": 1}, {"x": 2, "y": 3})
 
 
 def test_refused_spec_lists_each_field(hub, cli):
