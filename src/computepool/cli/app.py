@@ -99,8 +99,17 @@ def cli(ctx: click.Context, home: str | None, url: str | None) -> None:
     ctx.meta.update({"computepool.home": home, "computepool.url": url})
 
 
+def _replace_closed_streams() -> None:
+    """After `>&-` Python has no such stream at all, and the next socket would get its number: what is written to it
+    goes nowhere, as was asked for."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+
+
 def run(arguments: Sequence[str]) -> int:
     """The exit code. Whatever goes wrong is told in a line or two, never as a traceback."""
+    _replace_closed_streams()
     try:
         code = cli.main(args=list(arguments), prog_name="computepool", standalone_mode=False)
         sys.stdout.flush()

@@ -156,9 +156,11 @@ def _attach(pool: "Pool", job: "Job", output_dir: Path | None, as_json: bool) ->
     def fetch(last: "Job") -> None:
         try:
             fetch_outputs(pool, last, output_dir or default_folder(last), quiet=as_json)
-        except ClientError as error:
+        except BrokenPipeError:
+            raise
+        except (ClientError, OSError) as error:
             report(error)
-            tell(f"  The outputs are kept: computepool get {last.id}", dim=True)
+            tell(f"  The outputs are kept: computepool get {last.id} -o DIR", dim=True)
             failures.append(exit_code_of(error))
 
     code = attach(pool, job, as_json=as_json, after=fetch)
