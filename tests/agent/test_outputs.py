@@ -148,15 +148,14 @@ def write_named(folder, count, filling):
         (folder / f"{number:05d}{filling}").touch()
 
 
-@pytest.mark.parametrize("filling", ['"' * 235, "\\" * 235, "\x01" * 235], ids=["quotes", "backslashes", "control"])
-def test_names_that_no_message_can_hold_are_the_renters_to_mend(job, filling):
+def test_names_that_no_message_can_hold_are_the_renters_to_mend(job):
     """They grow each time that JSON is put into JSON: in the receipt, in the report, in a polled line's request."""
-    write_named(job / "output", 3000, filling)
+    write_named(job / "output", 3000, '"' * 235)
     with pytest.raises(OutputsRefused, match="names"):
         collect(job, ())
 
 
-@pytest.mark.parametrize(("count", "filling"), [(5000, "n" * 240), (1400, '"' * 235), (1800, "\x01" * 100)])
+@pytest.mark.parametrize(("count", "filling"), [(5000, "n" * 240), (1400, '"' * 235)])
 def test_everything_that_is_collected_fits_into_one_report(job, count, filling):
     write_named(job / "output", count, filling)
     files = collect(job, ()).files
@@ -186,10 +185,53 @@ def test_everything_that_is_collected_fits_into_one_report(job, count, filling):
     assert len(polled.to_bytes()) < MESSAGE_LIMIT_BYTES
 
 
-def test_name_that_is_not_text_is_refused(job):
-    Path(os.fsdecode(os.fsencode(job / "output") + b"/\xff\xfe")).touch()
-    with pytest.raises(OutputsRefused, match="UTF-8"):
-        collect(job, ())
+@pytest.mark.parametrize("top", ["output", "work"])
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        (b"back\\slash", r"back\slash (has a backslash)"),
+        (b"bad\\folder/x", r"bad\folder/x (has a backslash)"),
+        (b"two\nlines", r"two\nlines (has a control or invisible character)"),
+        ("a\u202eb".encode(), r"a\u202eb (has a control or invisible character)"),
+        (b"\xff\xfe", r"\udcff\udcfe (is not UTF-8)"),
+        (b"/".join([b"n" * 250] * 5), "n" * 80 + "… (is longer than 1024 bytes)"),
+    ],
+)
+def test_file_that_the_hub_would_refuse_for_its_name_is_left_out_and_the_rest_kept(job, top, name, note):
+    write(job / top / "result", "keep")
+    write(Path(os.fsdecode(os.fsencode(job / top) + b"/" + name)))
+    collection = collect(job, ["**"] if top == "work" else [])
+    assert names(collection) == ["result"]
+    assert collection.notes == (f"outputs left out for their names, rename them: {note}",)
+
+
+def test_name_that_grows_too_long_beside_its_namesake_is_left_out(job):
+    path = Path(*["n" * 250] * 4, "n" * 20)
+    for top in ("output", "work"):
+        write(job / top / path)
+    collection = collect(job, ["**"])
+    assert (len(collection.files), collection.misnamed) == (1, 1)
+
+
+def test_many_bad_names_make_a_short_note(job):
+    write_named(job / "output", 50, "\\")
+    (note,) = collect(job, ()).notes
+    assert note.endswith(" and 47 more")
+    assert len(note) < 200
+
+
+def test_each_glob_that_nothing_matched_is_noted(job):
+    write(job / "work" / "out" / "a.txt")
+    write(job / "output" / "nope" / "x")
+    (job / "work" / "empty").mkdir()
+    (job / "work" / "link").symlink_to("out")
+    collection = collect(job, ["out/**", "*.csv", "**/*.txt", "empty", "link", "*.csv"])
+    assert names(collection) == ["nope/x", "out/a.txt"]
+    assert collection.unmatched == ("*.csv", "empty")
+    assert collection.notes[-1] == "no file matched *.csv, empty"
+    assert collect(job, ["out", "out/a.txt"]).notes == ()
+    assert collect(job, ()).notes == ()
+    assert collect(job, [f"{n}.csv" for n in range(9)]).notes == ("no file matched 0.csv, 1.csv, 2.csv and 6 more",)
 
 
 @pytest.mark.parametrize("closed", [".", "output", "output/sub", "work"])
@@ -290,6 +332,31 @@ def test_link_to_a_host_file_is_left_out_of_a_real_jobs_outputs(tmp_path):
         assert [output.path for output in receipt.outputs] == ["ok"]
         assert "left out" in receipt.detail
         assert PASSWD_DIGEST not in hub.stored
+
+    story(tmp_path, tell)
+
+
+def test_job_with_an_odd_name_among_its_outputs_still_succeeds_and_says_so(tmp_path):
+    async def tell(hub, running):
+        script = "echo a > 'back\\slash'; echo keep > result"
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", script, outputs=("**", "nope/**"))
+        await hub.until(lambda: attempt_id in hub.receipts)
+        receipt = hub.receipts[attempt_id]
+        assert (receipt.reason, receipt.exit_code) == (EndReason.EXITED, 0)
+        assert [output.path for output in receipt.outputs] == ["result"]
+        assert r"back\slash (has a backslash)" in receipt.detail
+        assert receipt.detail.endswith("; no file matched nope/**")
+
+    story(tmp_path, tell)
+
+
+def test_glob_that_matched_nothing_is_told_in_the_receipt_of_a_job_that_succeeded(tmp_path):
+    async def tell(hub, running):
+        attempt_id = hub.offer(running.node, "/bin/true", outputs=("nope/**",))
+        await hub.until(lambda: attempt_id in hub.receipts)
+        receipt = hub.receipts[attempt_id]
+        assert (receipt.reason, receipt.exit_code, receipt.outputs) == (EndReason.EXITED, 0, ())
+        assert receipt.detail == "no file matched nope/**"
 
     story(tmp_path, tell)
 

@@ -9,7 +9,7 @@ from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.disk import is_disk_trouble
 from computepool.agent.journal import Ended
 from computepool.agent.link.base import carried_bytes
-from computepool.agent.outputs import Collected, OutputsRefused, collect, has_nothing_to_keep
+from computepool.agent.outputs import Collected, Collection, OutputsRefused, collect, has_nothing_to_keep
 from computepool.agent.uploads import UploadFailed, Uploads
 from computepool.agent.workshop import Workshop
 from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, Finished, UploadFile, UploadGrant, UploadRequest
@@ -71,7 +71,7 @@ async def _keep_outputs(
 
     attempt.on_end_request = interrupt
     try:
-        files, left_out = await work
+        collection = await work
     except asyncio.CancelledError:
         if attempt.ending is None or not attempt.was_interrupted:
             raise
@@ -88,13 +88,12 @@ async def _keep_outputs(
         return _outputs_lost(ended, EndReason.SANDBOX, f"fault of the agent: {type(error).__name__}: {error}"), ()
     finally:
         attempt.on_end_request = None
-    if left_out:
-        note = f"{left_out} links or special files among the outputs were left out"
-        ended = _changed(ended, ended.reason, f"{ended.detail}; {note}".lstrip("; "))
-    return ended, files
+    if collection.notes:
+        ended = _changed(ended, ended.reason, "; ".join(filter(None, (ended.detail, *collection.notes))))
+    return ended, collection.files
 
 
-async def _collect_and_upload(shop: Workshop, attempt: Attempt, folder: Path) -> tuple[tuple[Collected, ...], int]:
+async def _collect_and_upload(shop: Workshop, attempt: Attempt, folder: Path) -> Collection:
     collection = await shop.offload(collect, folder, attempt.manifest.outputs)
     if collection.files:
         shop.tell(attempt, "finishing")
@@ -109,7 +108,7 @@ async def _collect_and_upload(shop: Workshop, attempt: Attempt, folder: Path) ->
             return await granted
 
         await Uploads(folder, shop.transfer, ask).put_all(collection.files)
-    return collection.files, collection.left_out
+    return collection
 
 
 def _outputs_lost(ended: Ended, reason: EndReason, detail: str) -> Ended:

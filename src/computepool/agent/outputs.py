@@ -19,15 +19,16 @@ from typing import BinaryIO
 
 from computepool.agent.placement import OUTPUT, WORK
 from computepool.protocol.messages import UPLOAD_PART_BYTES
+from computepool.protocol.output_paths import find_path_problem, show_path
 from computepool.protocol.receipt import OutputRef
 
 MAX_FILES = 5_000
 MAX_ENTRIES = 1_000_000
 """Names that are looked at, kept or not."""
 MAX_DEPTH = 64
-MAX_PATH_BYTES = 1024
 MAX_REFERENCE_BYTES = 3 * 1024 * 1024
 """Of all names and digests together, as they travel: all in one receipt, which is one message."""
+_SHOWN_IN_NOTE = 3
 _PIECE_BYTES = 1024 * 1024
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -62,6 +63,31 @@ class Collection:
     files: tuple[Collected, ...] = ()
     left_out: int = 0
     """Links and special files."""
+    misnamed: int = 0
+    """Files whose names the hub would refuse, and with them all the others."""
+    misnamed_shown: tuple[str, ...] = ()
+    """The first of them, each with what is wrong."""
+    unmatched: tuple[str, ...] = ()
+    """Globs that nothing matched."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the renter would otherwise wonder about. None of it makes the job fail."""
+        notes = []
+        if self.left_out:
+            notes.append(f"{self.left_out} links or special files among the outputs were left out")
+        if self.misnamed:
+            shown = _listed(self.misnamed_shown, self.misnamed)
+            notes.append(f"outputs left out for their names, rename them: {shown}")
+        if self.unmatched:
+            shown = _listed([show_path(glob) for glob in self.unmatched[:_SHOWN_IN_NOTE]], len(self.unmatched))
+            notes.append(f"no file matched {shown}")
+        return tuple(notes)
+
+
+def _listed(shown: Sequence[str], count: int) -> str:
+    more = f" and {count - len(shown)} more" if count > len(shown) else ""
+    return ", ".join(shown) + more
 
 
 def has_nothing_to_keep(folder: Path, globs: Sequence[str]) -> bool:
@@ -86,19 +112,23 @@ def collect(folder: Path, globs: Sequence[str]) -> Collection:
 
 def _collect(folder: Path, globs: Sequence[str]) -> Collection:
     walk = _Walk()
+    matcher = GlobMatcher(globs)
     found: dict[str, Collected] = {}
     with _opened(str(folder)) as root:
         for place, relative in walk.files(root, OUTPUT, None):
             found[relative] = _hashed(root, place, relative)
         if globs:
-            matcher = GlobMatcher(globs)
             for place, relative in walk.files(root, WORK, matcher):
                 # Both may hold the same name; neither is lost.
                 name = relative if relative not in found else f"{WORK}/{relative}"
                 if name in found:
                     raise OutputsRefused(f"two outputs want the name {name!r}")
-                found[name] = _hashed(root, place, name)
-    return Collection(tuple(found.values()), walk.left_out)
+                # The longer name may be too long.
+                if walk.is_well_named(name):
+                    found[name] = _hashed(root, place, name)
+    return Collection(
+        tuple(found.values()), walk.left_out, walk.misnamed, tuple(walk.misnamed_shown), matcher.unmatched
+    )
 
 
 def open_collected(folder: Path, file: Collected) -> BinaryIO:
@@ -116,9 +146,21 @@ class GlobMatcher:
 
     def __init__(self, globs: Sequence[str]) -> None:
         self._patterns = [_compile(glob) for glob in globs]
+        self._unmatched = dict(enumerate(globs))
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """Those that matched nothing they were asked about so far."""
+        return tuple(dict.fromkeys(self._unmatched.values()))
 
     def matches(self, relative: str) -> bool:
-        return any(_step_through(pattern, relative)[0] for pattern in self._patterns)
+        matched = False
+        for index, pattern in enumerate(self._patterns):
+            # One match is enough for the file; a glob that has had none yet is still tried.
+            if (not matched or index in self._unmatched) and _step_through(pattern, relative)[0]:
+                matched = True
+                self._unmatched.pop(index, None)
+        return matched
 
     def may_contain(self, folder: str) -> bool:
         """Whether anything below this folder could match: a folder full of packages is not walked for `out/**`."""
@@ -168,6 +210,8 @@ def _with_skips(pattern: _Pattern, places: set[int]) -> set[int]:
 class _Walk:
     def __init__(self) -> None:
         self.left_out = 0
+        self.misnamed = 0
+        self.misnamed_shown: list[str] = []
         self._entries = 0
         self._files = 0
         self._reference_bytes = 0
@@ -193,11 +237,21 @@ class _Walk:
                             self._check_depth(relative)
                             pending.append(relative)
                     elif matcher is None or matcher.matches(relative):
-                        if stat.S_ISREG(mode):
+                        if not stat.S_ISREG(mode):
+                            self.left_out += 1
+                        elif self.is_well_named(relative):
                             self._count(relative)
                             yield f"{top}/{relative}", relative
-                        else:
-                            self.left_out += 1
+
+    def is_well_named(self, path: str) -> bool:
+        """If not, it is left out and noted: one odd name must not cost the renter all other outputs."""
+        problem = find_path_problem(path)
+        if problem is None:
+            return True
+        self.misnamed += 1
+        if len(self.misnamed_shown) < _SHOWN_IN_NOTE:
+            self.misnamed_shown.append(f"{show_path(path)} ({problem})")
+        return False
 
     def _names(self, fd: int) -> list[tuple[str, int]]:
         found = []
@@ -214,12 +268,6 @@ class _Walk:
             raise OutputsRefused(f"outputs lie more than {MAX_DEPTH} folders deep")
 
     def _count(self, relative: str) -> None:
-        try:
-            size = len(relative.encode())
-        except UnicodeEncodeError:
-            raise OutputsRefused(f"the name of an output is not UTF-8: {relative!a}") from None
-        if size > MAX_PATH_BYTES:
-            raise OutputsRefused(f"the path of an output is longer than {MAX_PATH_BYTES} bytes: {relative[:80]!r}…")
         self._files += 1
         self._reference_bytes += _travelling_bytes(relative) + _REFERENCE_OVERHEAD_BYTES
         if self._files > MAX_FILES:

@@ -202,6 +202,8 @@ def test_what_was_never_granted_is_not_stored(hub):
         ([file("a", b"x" * 101)], "101 bytes"),
         ([file("a", b"1"), file("a", b"1")], "same path twice"),
         ([file("../a", b"1")], "relative path"),
+        ([file("fine", b"1"), file("back\\slash", b"1")], r'"back\\slash" has a backslash'),
+        ([file("two\nlines", b"1")], r'"two\\nlines" has a control'),
         ([UploadFile(path="a", size_bytes=1, digest="sha256:no")], "digest"),
     ],
 )

@@ -6,7 +6,6 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import PurePosixPath
 
 from sqlalchemy.orm import Session
 
@@ -15,12 +14,13 @@ from computepool.hub.artifacts.errors import BadUpload, OutputAltered, UploadToo
 from computepool.hub.artifacts.parts import PART_BYTES, count_parts, outputs_folder
 from computepool.hub.artifacts.service import WRITABLE, NewId, check_announcement, new_row
 from computepool.hub.artifacts.store import Store
-from computepool.hub.artifacts.tables import PATH_LIMIT, Artifact, ArtifactKind, ArtifactState
+from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
 from computepool.hub.artifacts.transfers import PartUpload, has_digest, missing_parts, settled_sizes_in, sign_missing
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import PoolError
 from computepool.hub.core.records import record
 from computepool.protocol.messages import UploadFile, UploadTarget
+from computepool.protocol.output_paths import find_path_problem, show_path
 from computepool.protocol.receipt import OutputRef
 
 OUTPUTS_LIMIT = 10_000
@@ -166,15 +166,13 @@ def complete_outputs(session: Session, attempt_id: str, outputs: Sequence[Output
 
 def check_path(path: str) -> None:
     """An output's path ends up on the renter's disk: it may only lead downwards."""
-    names = path.split("/")
-    if (
-        not 0 < len(path) <= PATH_LIMIT
-        or any(name in ("", ".", "..") for name in names)
-        or not path.isprintable()
-        or "\\" in path
-        or PurePosixPath(path).is_absolute()
-    ):
-        raise BadUpload("path", "expected a relative path, without .. and without control characters", ascii(path)[:80])
+    problem = find_path_problem(path)
+    if problem is not None:
+        message = (
+            f'"{show_path(path)}" {problem}: '
+            "expected a relative path, without .., without backslashes and without control characters"
+        )
+        raise BadUpload("path", message, ascii(path)[:80])
 
 
 def describe_missing(paths: Sequence[str]) -> str:
