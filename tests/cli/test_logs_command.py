@@ -81,6 +81,23 @@ def test_job_that_has_not_started_says_so(hub, cli):
     assert "has not started" in cli("logs", "last").err
 
 
+@pytest.mark.parametrize("words", [[], ["-f"], ["--slice", "1"], ["--json"]])
+def test_attempt_that_is_not_there_is_a_usage_error(hub, cli, words):
+    job(hub, b"a", b"b").finish()
+    result = cli("logs", "last", "--attempt", "9", *words)
+    assert (result.code, result.out) == (2, b"")
+    assert "no attempt 9: there is only attempt 1" in result.err
+
+
+def test_attempt_of_some_slices_alone_is_printed(hub, cli):
+    made = job(hub, b"a\n", b"b\n")
+    made.lose(1)
+    made.begin(1)
+    made.write(b"again\n", 1)
+    made.finish()
+    assert cli("logs", "last", "--attempt", "2").out == b"[1] again\n"
+
+
 def test_slice_that_is_not_there_is_a_usage_error(hub, cli):
     job(hub, b"").finish()
     result = cli("logs", "last", "--slice", "4")

@@ -13,7 +13,10 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
 from computepool.cli.terminal import LinePrefixer, TerminalFilter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from computepool.client.logs import LogChunk
+    from computepool.client.models import Slice
 
 
 class LogSink:
@@ -89,6 +92,9 @@ def logs(job: str, follow: bool, tail: int | None, slice_index: int | None, atte
         _check_there(known.slice_count, slice_index)
         several = known.slice_count > 1 and slice_index is None
         sink = JsonSink() if as_json else LogSink(several=several)
+        if attempt is not None:
+            parts = pool.slices(known.id) if slice_index is None else (pool.slice(known.id, slice_index),)
+            _check_attempt(parts, attempt)
         one = slice_index if slice_index is not None or attempt is None or several else 0
         if follow and attempt is None:
             _follow(pool.follow(known.id, slice=slice_index, tail=tail), sink)
@@ -121,3 +127,14 @@ def _check_there(slices: int, slice_index: int | None) -> None:
     if slice_index is not None and slice_index >= slices:
         last = "it has only slice 0" if slices == 1 else f"its slices are 0 to {slices - 1}"
         raise click.BadParameter(f"the job has no slice {slice_index}: {last}", param_hint="--slice")
+
+
+def _check_attempt(parts: "Iterable[Slice]", attempt: int) -> None:
+    newest = 0
+    for part in parts:
+        numbers = [one.number for one in part.attempts]
+        if attempt in numbers:
+            return
+        newest = max(newest, *numbers, 0)
+    there = "there was none yet" if newest == 0 else "there is only attempt 1" if newest == 1 else f"the newest is {newest}"
+    raise click.BadParameter(f"there is no attempt {attempt}: {there}", param_hint="--attempt")
