@@ -138,6 +138,7 @@ def test_keys_are_rotated_under_an_agent_that_pinned_them(pool):
     before = set(agent.files.node().trusted_keys)
     first = pool.until_state(pool.submit("true").id, "succeeded")
     announced = pool.cli("hub", "keys", "announce").expect(0).text.strip()
+    assert "alpha" in pool.cli("hub", "keys", "rotate").expect(1).err, "nobody has heard of the next key yet"
     assert pool.hub.stop() == 0
     pool.start_hub()
     pool.until(lambda: announced in agent.files.node().trusted_keys, "the agent pins the next key", RETURN_SECONDS)

@@ -172,12 +172,17 @@ def announce() -> None:
 
 
 @keys.command(epilog="Example: computepool hub keys rotate")
+@click.option("--force", is_flag=True, help="Though some nodes have not heard of it: those have to join again.")
 @home_option
-def rotate() -> None:
+def rotate(force: bool) -> None:
     """Make the announced key the current one. The old one is kept, for what it signed."""
     commands, settings = hub_commands(), hub_settings()
     with database_trouble():
-        key_id = commands.rotate_key(settings)
+        try:
+            key_id = commands.rotate_key(settings, force=force)
+        except commands.KeyNotHeard as unheard:
+            hint = "Restart the hub and wait until they are back; or ban them, or rotate with --force."
+            raise CliError(str(unheard), hint) from None
     if key_id is None:
         raise CliError("No next key is announced.", f"First: {here('hub keys announce')}")
     click.echo(key_id)

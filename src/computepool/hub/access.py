@@ -6,11 +6,12 @@ in memory, its tokens and its keys, it reads again at its next start.
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.bootstrap import create_admin
@@ -20,11 +21,13 @@ from computepool.hub.core.clock import SystemClock
 from computepool.hub.core.db import open_database
 from computepool.hub.core.http import Role
 from computepool.hub.core.ids import new_id
-from computepool.hub.core.keyring import announce_next_key, load_keyring, rotate_keys
+from computepool.hub.core.keyring import HubKeyRow, KeyState, announce_next_key, load_keyring, rotate_keys
 from computepool.hub.core.records import HUB_ACTOR
 from computepool.hub.core.secrets import load_secret_key
 from computepool.hub.core.settings import Settings
+from computepool.hub.nodes.tables import Node
 from computepool.hub.schema import SchemaError, check_schema
+from computepool.protocol.states import NodeState
 
 TOKEN_NAME = "made by hub admin"
 TOKEN_LIFETIME = timedelta(days=366)
@@ -34,6 +37,14 @@ R = TypeVar("R")
 
 class NoSecretKey(Exception):
     """The keys in the database open with a secret that is not here."""
+
+
+class KeyNotHeard(Exception):
+    """Some nodes have not connected since the next key was announced."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        super().__init__(f"Not connected since the next key was announced: {shown}. They would refuse every order.")
 
 
 @dataclass(frozen=True)
@@ -84,11 +95,22 @@ def announce_key(settings: Settings) -> str:
     return _in_one_transaction(settings, work)
 
 
-def rotate_key(settings: Settings) -> str | None:
-    """The announced key becomes the current one; its id, or None where none was announced."""
+def rotate_key(settings: Settings, *, force: bool = False) -> str | None:
+    """The announced key becomes the current one; its id, or None where none was announced.
+
+    Raises KeyNotHeard while there are nodes that did not connect since, and so would refuse every order.
+    """
     now, secret_key = SystemClock().now(), _secret_key(settings)
 
     def work(session: Session) -> str | None:
+        announced_at = session.scalar(select(HubKeyRow.created_at).where(HubKeyRow.state == KeyState.NEXT))
+        if announced_at is not None and not force:
+            unheard = or_(Node.last_seen_at.is_(None), Node.last_seen_at < announced_at)
+            names = session.scalars(
+                select(Node.name).where(Node.state != NodeState.BANNED, unheard).order_by(Node.name)
+            )
+            if deaf := names.all():
+                raise KeyNotHeard(deaf)
         if not rotate_keys(session, now):
             return None
         return load_keyring(session, secret_key, now).current_id

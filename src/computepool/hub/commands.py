@@ -10,7 +10,7 @@ from datetime import timedelta
 import structlog
 import uvicorn
 
-from computepool.hub.access import AdminAccess, announce_key, make_admin, rotate_key
+from computepool.hub.access import AdminAccess, KeyNotHeard, announce_key, make_admin, rotate_key
 from computepool.hub.accounts.background import load_directory
 from computepool.hub.accounts.bootstrap import sign_in_this_machine
 from computepool.hub.app import create_app
@@ -35,6 +35,7 @@ __all__ = [
     "BackupError",
     "BackupInfo",
     "Check",
+    "KeyNotHeard",
     "LockLost",
     "Prepared",
     "RestoreInfo",

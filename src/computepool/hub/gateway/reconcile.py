@@ -92,6 +92,8 @@ def _update_node(
     session: Session, node: Node, state: NodeState, capacity: Capacity, agent_version: str, now: datetime
 ) -> None:
     facts = capacity.model_dump(mode="json")
+    node.last_seen_at = now
+    session.flush()
     if node.capacity != facts or node.agent_version != agent_version:
         node.capacity = facts
         node.agent_version = agent_version
