@@ -136,5 +136,5 @@ def _check_attempt(parts: "Iterable[Slice]", attempt: int) -> None:
         if attempt in numbers:
             return
         newest = max(newest, *numbers, 0)
-    there = "there was none yet" if newest == 0 else "there is only attempt 1" if newest == 1 else f"the newest is {newest}"
+    there = {0: "there was none yet", 1: "there is only attempt 1"}.get(newest, f"the newest is {newest}")
     raise click.BadParameter(f"there is no attempt {attempt}: {there}", param_hint="--attempt")
