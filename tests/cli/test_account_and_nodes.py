@@ -2,6 +2,7 @@
 
 import json
 import stat
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,11 @@ def test_empty_pool_says_how_to_join(hub, cli):
     result = cli("nodes")
     assert result.out == b""
     assert "join-token" in result.err
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(2, "now"), (30, "s ago"), (3600, "1h00m ago")])
+def test_node_is_seen_when_it_was_heard_and_not_by_its_state(hub: FakeHub, cli, seconds, said):
+    seen = datetime.now(UTC) - timedelta(seconds=seconds)
+    hub.nodes = [{**node(state="online"), "last_seen_at": seen.isoformat()}]
+    assert said in cli("nodes").text
+    assert said in cli("node", "show", "alpha").text

@@ -30,7 +30,7 @@ def nodes(as_json: bool) -> None:
         tell("No machines yet. On the one to share: computepool join URL --token T", dim=True)
         tell("The token: computepool node join-token", dim=True)
         return
-    from computepool.cli.display import ago, print_table, state_text
+    from computepool.cli.display import print_table, state_text
     from computepool.client.models import Node
 
     rows = []
@@ -46,7 +46,7 @@ def nodes(as_json: bool) -> None:
                 ",".join(one.tags),
                 one.country or "",
                 one.running_attempts,
-                "now" if one.state == "online" else ago(one.last_seen_at),
+                _seen(one),
                 one.id,
             )
         )
@@ -61,6 +61,18 @@ def _share(node: "Node") -> str:
     names = [gpu.name or gpu.slug for gpu in node.capacity.gpus]
     parts += [f"{names.count(name)}× {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
     return ", ".join(parts)
+
+
+def _seen(node: "Node") -> str:
+    """By the time alone: a machine that died counts as online until its silence has lasted long enough."""
+    from datetime import UTC, datetime
+
+    from computepool.cli.display import ago
+    from computepool.protocol.timing import HEARTBEAT_SECONDS
+
+    at = node.last_seen_at
+    late = at is None or (datetime.now(UTC) - at).total_seconds() > 1.5 * HEARTBEAT_SECONDS
+    return ago(at) if late else "now"
 
 
 def _isolation(node: "Node") -> str:
@@ -94,7 +106,7 @@ def _print_node(document: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    from computepool.cli.display import ago, cpus, instant, print_pairs, size, state_text
+    from computepool.cli.display import cpus, instant, print_pairs, size, state_text
     from computepool.client.models import Node
 
     one = Node.model_validate(document)
@@ -113,7 +125,7 @@ def _print_node(document: dict[str, Any], as_json: bool) -> None:
             ("running", one.running_attempts),
             ("agent", one.agent_version),
             ("joined", instant(one.created_at)),
-            ("last seen", "now" if one.state == "online" else ago(one.last_seen_at)),
+            ("last seen", _seen(one)),
         )
     )
 

@@ -140,7 +140,8 @@ class Engine:
             disk_bytes=free.disk_bytes,
             gpus=len(free.gpus),
         )
-        seen = self.context.clock.monotonic() - node.seen_at if node.line is not None else None
+        # One that was not heard since the hub's start was seen when its row says.
+        seen = self.context.clock.monotonic() - node.seen_at if node.reported is not None else None
         return Live(state=node.state, free=room, running_attempts=len(node.attempts), seen_seconds_ago=seen)
 
     async def node_changed(self, row: Node) -> None:

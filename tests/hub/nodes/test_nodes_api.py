@@ -1,5 +1,7 @@
 """Nodes over HTTP: seen and changed by their owner, and the fleet hears of it."""
 
+from datetime import datetime
+
 import pytest
 from support.engine import ADMIN, BOB, play
 from support.scripted_agent import add_agent
@@ -77,6 +79,22 @@ def test_node_shows_what_is_free_of_it_and_when_it_was_seen(sqlite_hub):
         await agent.heartbeat()
         later = (await pool.call("GET", f"nodes/{agent.node_id}")).json()
         assert later["last_seen_at"] > node["last_seen_at"]
+
+    play(sqlite_hub, story)
+
+
+@pytest.mark.parametrize("silence", [20, 200])
+def test_node_whose_line_is_gone_was_seen_when_it_was_last_heard(sqlite_hub, silence):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.settle(5)
+        await agent.heartbeat()
+        heard = pool.clock.now()
+        await agent.disconnect()
+        await pool.settle(silence)
+        node = (await pool.call("GET", f"nodes/{agent.node_id}")).json()
+        assert node["state"] == ("online" if silence == 20 else "offline")
+        assert abs((datetime.fromisoformat(node["last_seen_at"]) - heard).total_seconds()) < 1
 
     play(sqlite_hub, story)
 
