@@ -127,6 +127,18 @@ def test_hub_whose_lock_is_gone_ends_with_an_error(cli, monkeypatch, postgres_ur
         assert "error: The hub stopped: it lost its lock on " in child.shown
 
 
+@pytest.mark.parametrize("what", ["backup", "restore"])
+def test_passphrase_without_a_terminal_comes_from_the_environment(cli, monkeypatch, what):
+    monkeypatch.delenv("COMPUTEPOOL_BACKUP_PASSPHRASE", raising=False)
+    cli("hub", "migrate")
+    if what == "restore":
+        Path("pool.backup").write_bytes(b"x")
+    result = cli("hub", what, "pool.backup")
+    assert result.code == 2
+    assert "COMPUTEPOOL_BACKUP_PASSPHRASE" in result.err
+    assert "Warning" not in result.err
+
+
 def test_hub_comes_back_from_its_backup_elsewhere(cli, monkeypatch):
     monkeypatch.setenv("COMPUTEPOOL_BACKUP_PASSPHRASE", PASSPHRASE)
     cli("hub", "migrate")

@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import click
 
 from computepool.cli.agent import print_checks
-from computepool.cli.errors import FAILED, CliError, tell
+from computepool.cli.errors import FAILED, USAGE, CliError, tell
 from computepool.cli.options import chosen_home, home_option, json_option, print_json, typed_home
 
 PASSPHRASE_VARIABLE = "COMPUTEPOOL_BACKUP_PASSPHRASE"
@@ -239,5 +240,9 @@ def _passphrase(*, confirm: bool) -> str:
     given = os.environ.get(PASSPHRASE_VARIABLE)
     if given:
         return given
+    if not sys.stdin.isatty():
+        raise CliError(
+            "There is no terminal to ask for the passphrase.", f"Set it in the variable {PASSPHRASE_VARIABLE}.", USAGE
+        )
     answer = click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
     return str(answer)
