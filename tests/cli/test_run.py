@@ -392,3 +392,14 @@ def test_node_is_told_by_id_or_name(hub, cli, named):
     hub.play = prints(b"")
     cli("run", "--node", named, "--", "true")
     assert spec_of(hub)["where"]["node"] == node()["id"]
+
+
+def test_what_a_node_says_of_a_job_that_went_well_is_told(hub, cli):
+    def play(job: FakeJob) -> None:
+        prints(b"")(job)
+        job.document["slices"][0]["attempts"][-1]["detail"] = "no file matched nope/**"
+
+    hub.play = play
+    done = cli("run", "--output", "nope/**", "--", "true")
+    assert done.code == 0
+    assert "note: no file matched nope/**" in done.err

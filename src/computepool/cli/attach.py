@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from computepool.client.models import Attempt, Job
     from computepool.client.pool import Pool
 
+NOTES_LIMIT = 5
 WHY_EVERY_SECONDS = 2.0
 WHY_AFTER_SECONDS = 0.4
 """A job that starts at once is not asked why it waits."""
@@ -288,9 +289,17 @@ def tell_end(job: "Job") -> None:
     if job.started_at is not None:
         parts.append(f"in {took(job)}")
     parts.append(_place(job))
+    for note in _notes(job):
+        tell(f"note: {clean(note)}", dim=True)
     tell(" ".join(clean(part) for part in parts if part), fg=color)
     if job.state == "failed" and job.verdict in POOLS_DOING:
         tell(f"  That was not the job's doing. Run it again: computepool retry {job.id}", dim=True)
+
+
+def _notes(job: "Job") -> list[str]:
+    """What the nodes have to say of slices that went well, such as outputs that are not there. Each thing once."""
+    newest = [part.newest for part in job.slices if part.state == "succeeded" and part.newest is not None]
+    return list(dict.fromkeys(attempt.detail for attempt in newest if attempt.detail))[:NOTES_LIMIT]
 
 
 def _failure(job: "Job") -> str:
