@@ -13,7 +13,7 @@ from support import engines
 from support.proofs import figure
 from support.sandboxes import processes_with, read_all
 
-from computepool.agent.sandbox import available_sandboxes
+from computepool.agent.sandbox import available_sandboxes, marked
 from computepool.agent.sandbox.cgroup import CgroupV2
 from computepool.agent.sandbox.cgroup_tree import find_cgroups, read_mounts
 from computepool.agent.sandbox.identity import instance_of
@@ -73,6 +73,21 @@ def test_agent_killed_in_the_middle_of_a_start_leaves_no_orphan(state, kind):
         kill(start_agent(state, kind, mark, str(delay)))
         time.sleep(0.1)
         assert wait_until(lambda mark=mark: not processes_with(mark)), delay
+
+
+def test_guard_ends_what_gets_its_mark_only_after_the_agent_is_gone():
+    """Between fork and exec a process has the agent's environment, and is found by nobody."""
+    run = f"late{time.time_ns()}."
+    guard = subprocess.Popen([sys.executable, "-I", "-S", marked.__file__, run], stdin=subprocess.PIPE)
+    assert guard.stdin
+    guard.stdin.close()
+    time.sleep(0.3)
+    late = subprocess.Popen(["sleep", "60"], env={VARIABLE: f"{run}1."})
+    try:
+        assert late.wait(10) == -signal.SIGKILL
+        assert guard.wait(20) == 0
+    finally:
+        late.kill()
 
 
 def test_sweep_spares_what_runs_now(bench):

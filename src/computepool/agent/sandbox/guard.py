@@ -76,6 +76,9 @@ class Guard:
         return [f"{ended} processes of earlier jobs"] if ended else []
 
     async def close(self) -> None:
+        if self._lifeline >= 0:
+            with contextlib.suppress(BrokenPipeError):  # somebody ended it
+                os.write(self._lifeline, marked.FAREWELL)
         self._release()
         pid, self._pid = self._pid, None
         if pid is not None:

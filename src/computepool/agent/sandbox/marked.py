@@ -13,8 +13,13 @@ import time
 from pathlib import Path
 
 VARIABLE = "COMPUTEPOOL_RUN"
-ROUNDS = 200
+ROUNDS = 1000
 PAUSE_SECONDS = 0.01
+QUIET_ROUNDS = 100
+"""Rounds in a row that find nothing, before the guard goes. What was being started as the agent was killed carries its
+mark only once it runs a program of its own."""
+FAREWELL = b"."
+"""From an agent that ends in order, and has nothing under way: one look is enough."""
 
 
 def find_marked(mark: str, but: str | None = None) -> list[int]:
@@ -43,9 +48,11 @@ def kill_marked(mark: str, but: str | None = None) -> list[int]:
 
 
 def guard(mark: str) -> None:
-    sys.stdin.buffer.read()
+    wanted = 1 if sys.stdin.buffer.read() == FAREWELL else QUIET_ROUNDS
+    quiet = 0
     for _ in range(ROUNDS):
-        if not kill_marked(mark):
+        quiet = 0 if kill_marked(mark) else quiet + 1
+        if quiet >= wanted:
             return
         time.sleep(PAUSE_SECONDS)
 

@@ -33,7 +33,7 @@ from .spawn import set_resource_limits, spawn
 from .watchdog import Watchdog
 
 # Waits for a line, then becomes the command: until then its limits can be set.
-GATE = 'read -r _; exec "$@" < /dev/null'
+GATE = 'read -r _ || exit 125; exec "$@" < /dev/null'
 GONE_ROUNDS = 500
 GONE_PAUSE_SECONDS = 0.005
 
