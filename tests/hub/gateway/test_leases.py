@@ -77,12 +77,14 @@ def test_heartbeats_go_on_while_reports_wait_for_the_database(sqlite_hub):
 def test_silent_node_is_offline_at_45_seconds_and_its_work_queued_again_at_135(hub_url):
     async def story(pool):
         agent, work = await one_running(pool)
+        heard_at = pool.rows(Node)[0].last_seen_at
         agent.vanish()
         await pool.settle(44)
         assert live_state(pool, agent) is NodeState.ONLINE
         await pool.settle(7)
         assert live_state(pool, agent) is NodeState.OFFLINE
-        assert pool.rows(Node)[0].state == "offline"
+        row = pool.rows(Node)[0]
+        assert (row.state, row.last_seen_at) == ("offline", heard_at), "its silence was not a word from it"
         await pool.settle(83)  # 134
         assert pool.attempt(work.id).state == "running"
         await pool.settle(7)

@@ -14,10 +14,11 @@ FLEET_LIMIT = 200_000
 
 def move_node(session: Session, node_id: str, target: NodeState, now: datetime) -> bool:
     """The only write of a node's state. False when it is there already."""
+    heard = {} if target in (NodeState.OFFLINE, NodeState.BANNED) else {"last_seen_at": now}
     moved = session.scalar(
         update(Node)
         .where(Node.id == node_id, Node.state.in_(sources_of(NODE_NEXT, target)))
-        .values(state=target, last_seen_at=now)
+        .values(state=target, **heard)
         .returning(Node.id)
     )
     if moved is None and session.scalar(select(Node.state).where(Node.id == node_id)) != target:
