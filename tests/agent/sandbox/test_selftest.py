@@ -79,6 +79,8 @@ def test_leaks_are_found(state, more, problem):
 
 
 def test_files_of_the_host_that_show_are_found(state):
+    if os.geteuid() != 0:
+        pytest.skip("root: an ordinary user's sandbox, whose own folder is in there too, does not start at all")
     result = broken_test(state, read_only=[Path(tempfile.gettempdir())])
     assert not result.ok
     assert "host-file-readable: yes" in result.problems
