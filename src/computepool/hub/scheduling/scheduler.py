@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
-from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
@@ -19,6 +18,7 @@ from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, manifest_of
 from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.service import Lease, NewJob
+from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.scheduling.fleet import Fleet, FleetNode, Line, give_room_back, grant_on, held_of, take_room
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.turns import Round
@@ -40,8 +40,6 @@ FINISH_SECONDS = 5.0
 Downloads = Callable[[JobBrief], Mapping[str, tuple[str, ...]]]
 Leased = Callable[[str], None]
 """Told of every new attempt, before its node is."""
-SubmitOnce = Callable[[Session, NewJob, list[Lease]], str | None]
-"""Stores the job, or returns the id of the one that the same request made before."""
 
 
 @dataclass(slots=True)
@@ -71,7 +69,7 @@ class Scheduler:
 
     # ── new work ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def submit(self, job: NewJob, brief: JobBrief, store: SubmitOnce) -> str:
+    async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
         """Store the job, and lease what finds room, in one commit. Returns its id, or that of its earlier twin."""
         waiting = [Waiting(brief, index, fence=0, attempts=0) for index in range(job.slices)]
         # Room that others wait for is theirs first. While nothing is being dispatched, whatever waits was looked at and
@@ -81,7 +79,7 @@ class Scheduler:
         return await self._unbroken.run(self._store(job, brief, store, waiting, placements))
 
     async def _store(
-        self, job: NewJob, brief: JobBrief, store: SubmitOnce, waiting: list[Waiting], placements: list[Placement]
+        self, job: NewJob, brief: JobBrief, store: StoreJob, waiting: list[Waiting], placements: list[Placement]
     ) -> str:
         try:
             earlier = await self._context.db.run(store, job, [one.lease for one in placements])
