@@ -233,6 +233,8 @@ class SimulatedOutput:
 class SimulatedSandbox:
     level = IsolationLevel.BUBBLEWRAP
     soft_limits = False
+    takes_images = False
+    has_egress = True
 
     def __init__(self, folder: Path, ledger: Ledger) -> None:
         self.attempts_folder = folder

@@ -129,6 +129,9 @@ class FakeOutput:
 class FakeSandbox:
     """`processes` is the machine: give the same list to the sandbox of the agent's next life."""
 
+    takes_images = False
+    has_egress = True
+
     def __init__(
         self,
         folder: Path,

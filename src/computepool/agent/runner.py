@@ -105,7 +105,7 @@ async def _until_ended(shop: Workshop, attempt: Attempt) -> Ended:
         folder=folder,
         limits=limits_of(manifest.grant),
         cwd=WORK,
-        network=manifest.network,
+        gpus=manifest.grant.gpus,
         devices=shop.devices_for(manifest.grant.gpus),
     )
     _raise_if_ending(attempt)

@@ -18,6 +18,39 @@ class Gpu(Wire):
     """As the driver reports it; `slug` is the form that requests are compared with."""
     slug: str = Field(max_length=200)
     memory_bytes: Bytes
+    vendor: str = Field(default="", max_length=40)
+    """nvidia, amd, intel or apple."""
+    driver: str = Field(default="", max_length=60)
+    runtime: str = Field(default="", max_length=40)
+    """The newest that its driver can run, such as `cuda 12.4` or `rocm 6.2`."""
+    architecture: str = Field(default="", max_length=40)
+    """Such as `8.9` (compute capability) or `gfx1100`."""
+    integrated: bool = False
+    """Shares the machine's memory: a laptop's second GPU, or an Apple one."""
+    part_of: str = Field(default="", max_length=100)
+    """The card that this is a part of, where one card is divided into several (MIG)."""
+
+
+class Software(Wire):
+    """An engine, a runtime or a driver toolkit that jobs depend on."""
+
+    name: str = Field(max_length=60)
+    version: str = Field(max_length=60)
+
+
+class HouseRules(Wire):
+    """Which work of strangers the host welcomes. The owner's own is always welcome."""
+
+    strangers: bool = True
+    renters: tuple[str, ...] = Field(default=(), max_length=1000)
+    """Only these owners' jobs; empty for everybody's."""
+    turned_away: tuple[str, ...] = Field(default=(), max_length=1000)
+    internet: bool = True
+    """Jobs with `network: true`."""
+    images: tuple[str, ...] | None = Field(default=None, max_length=1000)
+    """Patterns of welcome images, such as `pytorch/*`; None for any, empty for none."""
+    gpu_only: bool = False
+    longest_seconds: float | None = Field(default=None, ge=0)
 
 
 class Capacity(Wire):
@@ -32,6 +65,11 @@ class Capacity(Wire):
     soft_limits: bool = False
     """Memory is kept by a watchdog, not by the kernel."""
     platform: str = Field(default="", max_length=200)
+    cpu_model: str = Field(default="", max_length=200)
+    software: tuple[Software, ...] = Field(default=(), max_length=50)
+    networked: tuple[IsolationLevel, ...] = ()
+    """The levels at which `setup` reaches package indexes, and a job with `network: true` the internet."""
+    rules: HouseRules = HouseRules()
     simulated: bool = False
 
     @field_validator("gpus")

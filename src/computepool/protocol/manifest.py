@@ -10,6 +10,10 @@ from computepool.protocol.signing import SignatureRefused, Signed, verify
 from computepool.protocol.states import IsolationLevel
 
 MANIFEST = "manifest"
+CHECKPOINT_SECONDS = 300.0
+"""How often a checkpoint folder is saved while the job runs."""
+CHECKPOINT_FILES_LIMIT = 1_000
+"""Each is named in the next attempt's manifest."""
 
 
 class BundleRef(Wire):
@@ -28,6 +32,23 @@ class Grant(Wire):
     gpus: tuple[str, ...] = ()
     """The ids of whole GPUs on that node."""
     pids: int = 512
+
+
+class SavedFile(Wire):
+    """One file of a checkpoint."""
+
+    path: str
+    """Below the checkpoint folder."""
+    digest: str
+    size_bytes: int
+
+
+class Saved(Wire):
+    """A checkpoint that the hub has whole: an attempt starts with it restored."""
+
+    number: int
+    """Of the slice's checkpoints, over all its attempts."""
+    files: tuple[SavedFile, ...] = ()
 
 
 class Manifest(Wire):
@@ -56,6 +77,20 @@ class Manifest(Wire):
     """The node's owner submitted it: the only work that may run at level `process`."""
     max_runtime_seconds: float
     network: bool = False
+    renter: str = ""
+    """Whose job it is. What one renter's `setup` built is never used for another's job."""
+    image: str | None = None
+    """As the spec names it; None for the node's default sandbox."""
+    image_digest: str | None = None
+    """What the name stood for when the job first ran: later attempts run the same."""
+    setup: tuple[str, ...] = ()
+    """Runs before `argv`, and may reach package indexes."""
+    checkpoint: str | None = None
+    """The folder to save, below the job's working folder; None for the one that every job has beside it."""
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
+    saved_before: int = 0
+    """Checkpoints of this slice by earlier attempts: this one's numbers follow."""
+    saved: Saved | None = None
 
 
 def open_manifest(

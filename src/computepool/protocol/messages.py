@@ -23,7 +23,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from computepool.protocol.capacity import Capacity
+from computepool.protocol.capacity import MOST_GPUS, Bytes, Capacity
+from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT, SavedFile
 from computepool.protocol.model import Wire
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import AttemptState, IsolationLevel
@@ -36,6 +37,8 @@ LOG_LIMIT_BYTES = 1_000_000_000
 MESSAGE_LIMIT_BYTES = 4 * 1024 * 1024
 HOLDING_LIMIT = 5_000
 """Attempts that a node may have at once. The hub gives no node so many."""
+CACHED_LIMIT = 1_000
+"""Digests at hand that a node tells of."""
 UPLOAD_PART_BYTES = 32 * 1024 * 1024
 """What is uploaded travels in parts of this size; the last may be shorter."""
 
@@ -68,6 +71,16 @@ class Hello(Wire):
     agent_version: AgentVersion
 
 
+class Availability(Wire):
+    """What the owner's policy leaves to strangers right now. The owner's own jobs are not held back by it."""
+
+    strangers: bool = True
+    reason: str = Field(default="", max_length=200)
+    """Why not, for people: `the keyboard was used 3 minutes ago`."""
+    gpus_in_use: tuple[str, ...] = Field(default=(), max_length=MOST_GPUS)
+    """The ids of GPUs that the owner uses, or keeps."""
+
+
 class Proof(Wire):
     type: Literal["proof"] = "proof"
     signature: str
@@ -77,6 +90,8 @@ class Proof(Wire):
     stream_id: str | None = None
     cursor: int = 0
     state: Literal["online", "paused", "draining"] = "online"
+    availability: Availability = Availability()
+    cached: tuple[str, ...] = Field(default=(), max_length=CACHED_LIMIT)
 
 
 class Heartbeat(Wire):
@@ -86,6 +101,27 @@ class Heartbeat(Wire):
     cursor: int = 0
     holding: tuple[AttemptRef, ...] = Field(default=(), max_length=HOLDING_LIMIT)
     state: Literal["online", "paused", "draining"] = "online"
+    availability: Availability = Availability()
+
+
+class GpuLoad(Wire):
+    """A GPU as it is now; None for what its driver does not tell."""
+
+    id: str = Field(max_length=100)
+    utilisation: float | None = Field(default=None, ge=0, le=1)
+    memory_used_bytes: Bytes | None = None
+    temperature_celsius: float | None = None
+    power_watts: float | None = Field(default=None, ge=0)
+
+
+class NodeReport(Wire):
+    """What has changed on the node. Kept in the hub's memory, but for the capacity."""
+
+    type: Literal["node"] = "node"
+    capacity: Capacity | None = None
+    gpus: tuple[GpuLoad, ...] = Field(default=(), max_length=MOST_GPUS)
+    cached: tuple[str, ...] | None = Field(default=None, max_length=CACHED_LIMIT)
+    """The digests of bundles, inputs, images and environments at hand; None if they are the same as before."""
 
 
 class Update(AttemptRef):
@@ -93,6 +129,7 @@ class Update(AttemptRef):
     sequence: int
     state: Literal["preparing", "running", "suspended", "finishing"]
     isolation: IsolationLevel | None = None
+    image_digest: str | None = Field(default=None, max_length=80)
     at: datetime | None = None
 
 
@@ -116,6 +153,18 @@ class UploadRequest(AttemptRef):
     type: Literal["upload_request"] = "upload_request"
     request: int
     files: tuple[UploadFile, ...]
+    purpose: Literal["output", "checkpoint"] = "output"
+
+
+class CheckpointSaved(AttemptRef):
+    """Its files are uploaded. Once this is acknowledged the next attempt starts from here."""
+
+    type: Literal["checkpoint"] = "checkpoint"
+    sequence: int
+    number: int = Field(ge=1)
+    files: tuple[SavedFile, ...] = Field(max_length=CHECKPOINT_FILES_LIMIT)
+    running_seconds: float = Field(ge=0)
+    """Of this attempt, when the folder was read."""
 
 
 class Finished(AttemptRef):
@@ -134,7 +183,8 @@ class Gone(AttemptRef):
 
 
 FromAgent = Annotated[
-    Hello | Proof | Heartbeat | Update | LogChunk | UploadRequest | Finished | Gone, Field(discriminator="type")
+    Hello | Proof | Heartbeat | NodeReport | Update | LogChunk | UploadRequest | CheckpointSaved | Finished | Gone,
+    Field(discriminator="type"),
 ]
 
 # ── hub → agent ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -160,6 +210,11 @@ class Welcome(Wire):
     hub_time: datetime
     heartbeat_seconds: float
     lease_seconds: float
+    hub_version: str = ""
+    agent_minimum: str = ""
+    """An older agent gets no strangers' work."""
+    notice: str = ""
+    """What the node's owner should know, such as that the agent is old."""
 
 
 class Offer(Wire):

@@ -24,7 +24,7 @@ class EndReason(StrEnum):
     BUNDLE = "bundle"
     """The renter's archive was refused: it escapes, is a bomb, or is broken."""
     START_FAILED = "start_failed"
-    """The sandbox started, the command did not: not found, not executable."""
+    """The sandbox started, the command did not: not found, not executable. Or there is no such image."""
     SANDBOX = "sandbox"
     INPUT = "input"
     """An input could not be had, or its digest did not match, on this node."""
@@ -45,6 +45,11 @@ class Usage(Wire):
     """From the command's start to its exit, on a clock that runs through sleep; suspended time is not in it."""
     cpu_seconds: float = 0.0
     peak_memory_bytes: int = 0
+    setup_seconds: float = 0.0
+    """Part of the running seconds."""
+    suspended_seconds: float = 0.0
+    network_bytes: int = 0
+    """In and out, through the agent's proxy."""
 
 
 class Receipt(Wire):

@@ -327,7 +327,7 @@ def test_start_that_is_canceled_leaves_nothing(every):
 def test_network_is_refused_rather_than_forgotten(bench):
     isolated = bench("bubblewrap-soft")
     with pytest.raises(SandboxError, match="network"):
-        isolated.run("/bin/true", network=True)
+        isolated.run("/bin/true", egress=lambda listener: listener.close())
 
 
 def test_folder_that_is_not_there_is_a_sandbox_error(every, state):

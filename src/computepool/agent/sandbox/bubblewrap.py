@@ -71,6 +71,8 @@ class Inhabitants:
 
 class BubblewrapSandbox:
     level = IsolationLevel.BUBBLEWRAP
+    takes_images = False
+    has_egress = False
 
     def __init__(
         self,
@@ -121,7 +123,9 @@ class BubblewrapSandbox:
         return f"{JOB_FOLDER}/{relative}".rstrip("/")
 
     async def start(self, command: Command) -> Process:
-        if command.network:
+        if command.image is not None:
+            raise SandboxError("bubblewrap runs no images; a node with Docker or podman does")
+        if command.egress is not None:
             raise SandboxError("a bubblewrap job cannot have the network yet; submit it with network: false")
         if not self._identity.reaches(command.folder):
             raise FolderUnreachable(

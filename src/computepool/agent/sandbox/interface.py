@@ -4,6 +4,7 @@ SandboxError
 └── FolderUnreachable   the job's user cannot reach the attempt's folder
 """
 
+import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,12 +34,22 @@ class Limits:
     disk_bytes: int
 
 
+EGRESS_PORT = 3128
+"""Where the job finds its only way out: a proxy on its own loopback interface."""
+
+ServeEgress = Callable[[socket.socket], None]
+"""Given a listening socket, on `EGRESS_PORT` of the job's own loopback interface; the caller accepts and closes it."""
+
+
 @dataclass(frozen=True)
 class Command:
     """One command of an attempt.
 
     `folder` is the attempt's own folder on the host, the only place the job may write and keep something.
-    `cwd` is relative to it. `devices` are device files of the host (`/dev/nvidia0`) that the job may use.
+    `cwd` is relative to it. `devices` are device files of the host (`/dev/nvidia0`) that the job may use, `gpus` the
+    ids of GPUs. `shown` are folders of the host that the job sees read-only, by their place in its own folder.
+    `image` is the digest of an image that is there already; None for the host's own programs.
+    `egress` is called before the command runs; without it there is no way out at all.
     """
 
     argv: Sequence[str]
@@ -46,8 +57,11 @@ class Command:
     folder: Path
     limits: Limits
     cwd: str = "work"
-    network: bool = False
     devices: Sequence[str] = ()
+    gpus: Sequence[str] = ()
+    shown: Mapping[str, Path] = field(default_factory=dict)
+    image: str | None = None
+    egress: ServeEgress | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +126,16 @@ class Sandbox(Protocol):
     @property
     def soft_limits(self) -> bool:
         """True where a watchdog keeps the limits, because the kernel cannot."""
+        ...
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether `Command.image` is obeyed. False means that a command with one is refused."""
+        ...
+
+    @property
+    def has_egress(self) -> bool:
+        """Whether a job can have a way out. A plain process always has one, and nobody looks at what goes through."""
         ...
 
     @property

@@ -77,6 +77,8 @@ class Family:
 
 class ProcessSandbox:
     level = IsolationLevel.PROCESS
+    takes_images = False
+    has_egress = True
 
     def __init__(
         self,
