@@ -10,6 +10,7 @@ import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from computepool.agent.clock import Clock, HubTime
@@ -93,24 +94,39 @@ class Agent:
         self._leave = asyncio.Event()
         self._connected: LinkKind | None = None
         self._last_trouble = ""
+        self._pause_end: asyncio.TimerHandle | None = None
+        self._paused_until: datetime | None = None
 
     # ── the owner's controls ──
 
-    def pause(self) -> None:
-        """Take the machine back, at once: what runs is ended and given back to the pool."""
+    def pause(self, for_seconds: float | None = None) -> None:
+        """Take the machine back, at once: what runs is ended and given back to the pool. Until `resume`, or so long."""
+        self._forget_pause()
+        if for_seconds is not None:
+            self._pause_end = asyncio.get_running_loop().call_later(for_seconds, self.resume)
+            self._paused_until = self._parts.clock.now() + timedelta(seconds=for_seconds)
         self._set_state(NodeState.PAUSED)
         self._supervisor.give_back_everything("owner")
 
     def resume(self) -> None:
+        self._forget_pause()
         self._set_state(NodeState.ONLINE)
+
+    def _forget_pause(self) -> None:
+        self._paused_until = None
+        if self._pause_end is not None:
+            self._pause_end.cancel()
+            self._pause_end = None
 
     def drain(self) -> None:
         """Take nothing new; `run` returns when what is here is finished and acknowledged."""
+        self._forget_pause()
         self._set_state(NodeState.DRAINING)
         self._leave_if_drained()
 
     async def stop(self) -> None:
         """End everything now; `run` returns once the hub knows, or after a few seconds."""
+        self._forget_pause()
         self._set_state(NodeState.DRAINING)
         self._supervisor.give_back_everything("the agent was stopped")
         try:
@@ -141,6 +157,8 @@ class Agent:
             "name": self._parts.node.name,
             "hub_url": self._parts.node.hub_url,
             "state": self._supervisor.state.value,
+            "paused_until": None if self._paused_until is None else self._paused_until.isoformat(),
+            "agent_version": self._parts.agent_version,
             "link": None if self._connected is None else self._connected.value,
             "trouble": self._last_trouble,
             "clock_skew_seconds": round(self._hub_time.skew_seconds, 3),
@@ -173,6 +191,7 @@ class Agent:
                     self._last_trouble = trouble
                     await self._pause_before_next(left, trouble)
         finally:
+            self._forget_pause()
             ticking.cancel()
             left.cancel()
             await asyncio.gather(ticking, left, return_exceptions=True)

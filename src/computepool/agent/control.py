@@ -1,14 +1,16 @@
 """Local control of a running agent: one JSON object per line over a socket in its folder, which only its user opens.
 
-{"do": "status"}  →  {"ok": true, "status": {…}}
+{"do": "status"}                      →  {"ok": true, "status": {…}}
+{"do": "pause", "for_seconds": 7200}  →  the same, or {"ok": false, "error": "…"}
 """
 
 import asyncio
 import contextlib
 import json
+import math
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,15 @@ from computepool.agent.agent import Agent
 ANSWER_SECONDS = 15.0
 LINE_LIMIT_BYTES = 64 * 1024
 _SOCKET_PATH_LIMIT = 100
-ACTIONS = ("status", "pause", "resume", "drain", "stop")
+ACTIONS: Mapping[str, frozenset[str]] = {
+    "status": frozenset(),
+    "pause": frozenset({"for_seconds"}),
+    "resume": frozenset(),
+    "drain": frozenset(),
+    "stop": frozenset(),
+}
+"""What can be asked for, and which arguments each takes."""
+LONGEST_PAUSE_SECONDS = 366 * 86_400.0
 
 
 class AgentNotRunning(Exception):
@@ -55,14 +65,16 @@ def _remove(path: Path) -> None:
 
 def _answer(agent: Agent, line: bytes, stopping: set[asyncio.Task[None]]) -> dict[str, Any]:
     try:
-        action = json.loads(line)["do"]
-    except (ValueError, KeyError, TypeError):
+        request = json.loads(line)
+        action = request.pop("do")
+    except (ValueError, KeyError, TypeError, AttributeError):
         return {"ok": False, "error": 'a request looks like {"do": "status"}'}
+    problem = _problem_with(action, request)
+    if problem:
+        return {"ok": False, "error": problem}
     match action:
-        case "status":
-            return {"ok": True, "status": agent.status()}
         case "pause":
-            agent.pause()
+            agent.pause(request.get("for_seconds"))
         case "resume":
             agent.resume()
         case "drain":
@@ -71,19 +83,34 @@ def _answer(agent: Agent, line: bytes, stopping: set[asyncio.Task[None]]) -> dic
             task = asyncio.ensure_future(agent.stop())
             stopping.add(task)
             task.add_done_callback(stopping.discard)
-        case _:
-            return {"ok": False, "error": f"unknown action {action!r}; there are {', '.join(ACTIONS)}"}
     return {"ok": True, "status": agent.status()}
 
 
-def ask_agent(path: Path, action: str) -> dict[str, Any]:
+def _problem_with(action: object, arguments: Mapping[str, object]) -> str | None:
+    """A wish that is not understood whole is refused: half of it may be the opposite of what was meant."""
+    if not isinstance(action, str) or action not in ACTIONS:
+        return f"unknown action {action!r}; there are {', '.join(ACTIONS)}"
+    strange = sorted(set(arguments) - ACTIONS[action])
+    if strange:
+        return f"{action} does not take {', '.join(strange)}; this agent may be older than the command"
+    seconds = arguments.get("for_seconds")
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return "for_seconds is a number"
+    if not 0 < seconds <= LONGEST_PAUSE_SECONDS:
+        return "a pause lasts more than nothing and at most a year; without for_seconds it lasts until resume"
+    return None
+
+
+def ask_agent(path: Path, action: str, **arguments: object) -> dict[str, Any]:
     """Ask the agent whose socket is at `path` to do something; its status afterwards. For the CLI; blocking."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(ANSWER_SECONDS)
         try:
             with _reachable(path) as address:
                 line.connect(address)
-            line.sendall(json.dumps({"do": action}).encode() + b"\n")
+            line.sendall(json.dumps({"do": action, **arguments}).encode() + b"\n")
             with line.makefile("rb") as answers:
                 answer = json.loads(answers.readline() or b"{}")
         except (OSError, ValueError) as error:
