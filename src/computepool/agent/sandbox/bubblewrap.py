@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from computepool.protocol.states import IsolationLevel
@@ -19,7 +20,7 @@ from .cores import Cores
 from .environment import job_environment
 from .guard import Guard
 from .identity import NobodyElse, OwnUser, instance_of
-from .interface import Command, FolderUnreachable, Offload, Process, SandboxError
+from .interface import EGRESS_PORT, Command, FolderUnreachable, Offload, Process, SandboxError
 from .launch import Launch
 from .layout import (
     ISOLATION,
@@ -28,9 +29,11 @@ from .layout import (
     owners_arguments,
     problem_with_command,
     runtime_arguments,
+    shown_arguments,
     system_arguments,
 )
 from .lookup import in_words
+from .netns import can_listen_in, listen_in
 from .proctree import descendants
 from .running import RunningProcess, readable, remove_when_empty
 from .seccomp import seccomp_program
@@ -72,7 +75,6 @@ class Inhabitants:
 class BubblewrapSandbox:
     level = IsolationLevel.BUBBLEWRAP
     takes_images = False
-    has_egress = False
 
     def __init__(
         self,
@@ -115,6 +117,11 @@ class BubblewrapSandbox:
     def cgroup_version(self) -> int | None:
         return self._cgroups.version if self._cgroups else None
 
+    @cached_property
+    def has_egress(self) -> bool:
+        """Tried once, when somebody asks: it takes some ten milliseconds."""
+        return can_listen_in(self._bwrap)
+
     def adopt(self, folder: Path) -> None:
         self._identity.adopt(folder)
 
@@ -125,13 +132,11 @@ class BubblewrapSandbox:
     async def start(self, command: Command) -> Process:
         if command.image is not None:
             raise SandboxError("bubblewrap runs no images; a node with Docker or podman does")
-        if command.egress is not None:
-            raise SandboxError("a bubblewrap job cannot have the network yet; submit it with network: false")
-        if not self._identity.reaches(command.folder):
-            raise FolderUnreachable(
-                f"the user that jobs run as cannot reach {command.folder}; make attempts' folders in "
-                f"{self.attempts_folder}"
-            )
+        for folder in (command.folder, *command.shown.values()):
+            if not self._identity.reaches(folder):
+                raise FolderUnreachable(
+                    f"the user that jobs run as cannot reach {folder}; make attempts' folders in {self.attempts_folder}"
+                )
         try:
             return await self._start(command)
         except OSError as error:
@@ -165,20 +170,26 @@ class BubblewrapSandbox:
         cwd = self.path_inside(command.folder, command.cwd)
         argv = command.argv
         problem = problem_with_command(
-            argv[0], cwd=cwd, search_path=environment["PATH"], folder=command.folder, read_only=self._read_only
+            argv[0],
+            cwd=cwd,
+            search_path=environment["PATH"],
+            folder=command.folder,
+            read_only=self._read_only,
+            shown=command.shown,
         )
         if problem:
             code, message = problem
             argv = ["/bin/sh", "-c", SAY_AND_EXIT, str(code), argv[0], message]
         variables = [word for name, value in environment.items() for word in ("--setenv", name, value)]
+        uid = self._identity.uid_for(command.folder)
+        shown = shown_arguments(command.shown, command.folder, uid) if command.shown else ()
         arguments = [
             *self._system,
             *runtime_arguments(command.limits.memory_bytes, command.devices),
             *self._owners,
-            *("--bind", str(command.folder), JOB_FOLDER, "--remount-ro", "/", "--chdir", cwd),
+            *("--bind", str(command.folder), JOB_FOLDER, *shown, "--remount-ro", "/", "--chdir", cwd),
             *variables,
         ]
-        uid = self._identity.uid_for(command.folder)
         launch = Launch(self._bwrap, arguments, argv, mark=mark, seccomp=self._filter, uid=uid, cgroup=cgroup)
         launch.problem = in_words(problem, command.argv[0])
         return launch
@@ -203,6 +214,8 @@ class BubblewrapSandbox:
             resources.callback(os.close, root)
             if soft:
                 resources.callback(self._cores.give(init, limits.cpus))
+            if command.egress:
+                command.egress(await self._offload(listen_in, init, EGRESS_PORT))
             launch.release()
             resources.callback(launch.close)
             members = Inhabitants(launch.popen.pid, init, pidfd, cgroup)

@@ -7,9 +7,11 @@ import posixpath
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
+from .interface import SandboxError
 from .lookup import NOT_EXECUTABLE, NOT_FOUND, Problem, names_of
 
 JOB_UID = 1000
@@ -121,6 +123,38 @@ def owners_arguments(read_only: Sequence[Path], hidden: Iterable[Path]) -> list[
     return arguments
 
 
+def shown_arguments(shown: Mapping[str, Path], folder: Path, uid: int | None) -> list[str]:
+    """What one job sees beside that, read-only, at places in its own folder."""
+    arguments = []
+    for place, source in shown.items():
+        _make_place(folder, place, uid)
+        arguments += ["--ro-bind", str(source), f"{JOB_FOLDER}/{place}"]
+    return arguments
+
+
+def _make_place(folder: Path, place: str, uid: int | None) -> None:
+    """The folder that something is shown over. An earlier command of the attempt may have put a link there, and
+    bubblewrap would follow it out of the sandbox: every step is a real folder, or it is refused."""
+    steps = place.split("/")
+    if not all(steps) or {".", ".."} & set(steps):
+        raise SandboxError(f"nothing can be shown at {place!r}: it is no plain place in the attempt's folder")
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for step in steps:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(step, 0o755, dir_fd=here)
+                if uid is not None:
+                    os.chown(step, uid, uid, dir_fd=here, follow_symlinks=False)
+            try:
+                below = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+            except OSError as error:
+                raise SandboxError(f"nothing can be shown at {place!r}: {step!r} is no folder there") from error
+            os.close(here)
+            here = below
+    finally:
+        os.close(here)
+
+
 # --unshare-all takes the network away. Everything is dropped that could be given back.
 ISOLATION = (
     "--unshare-all", "--unshare-user", "--uid", str(JOB_UID), "--gid", str(JOB_UID), "--hostname", "job",
@@ -144,7 +178,13 @@ def runtime_arguments(memory_bytes: int, devices: Sequence[str]) -> list[str]:
 
 
 def problem_with_command(
-    argv0: str, *, cwd: str, search_path: str, folder: Path, read_only: Sequence[Path] = ()
+    argv0: str,
+    *,
+    cwd: str,
+    search_path: str,
+    folder: Path,
+    read_only: Sequence[Path] = (),
+    shown: Mapping[str, Path] = MappingProxyType({}),
 ) -> Problem | None:
     """What a shell would say of a command that cannot be run.
 
@@ -157,7 +197,7 @@ def problem_with_command(
         in_folder = inside.startswith(f"{JOB_FOLDER}/")
         top = inside.split("/")[1]
         if in_folder:
-            host = f"{folder}{inside.removeprefix(JOB_FOLDER)}"
+            host = _on_host(inside, folder, shown)
         elif top == "usr" or top in SYSTEM_FOLDERS:
             host = inside
         elif top in UNKNOWN_FOLDERS or any(Path(inside).is_relative_to(root) for root in read_only):
@@ -173,3 +213,11 @@ def problem_with_command(
             return None
         found_something = True
     return NOT_EXECUTABLE if found_something else NOT_FOUND
+
+
+def _on_host(inside: str, folder: Path, shown: Mapping[str, Path]) -> str:
+    """Where a path in the job's folder is on the host."""
+    for place, source in shown.items():
+        if inside.startswith(f"{JOB_FOLDER}/{place}/"):
+            return f"{source}{inside.removeprefix(f'{JOB_FOLDER}/{place}')}"
+    return f"{folder}{inside.removeprefix(JOB_FOLDER)}"
