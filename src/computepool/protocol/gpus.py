@@ -1,15 +1,11 @@
-"""GPU requests, and the names of GPUs.
-
-A driver says "NVIDIA GeForce RTX 4090", a person "RTX 4090", "rtx4090" or "4090", SkyPilot "A100-80GB". All are brought
-to one form, lower-case words joined by dashes, without vendor and memory: `rtx-4090`, `a100-sxm4`. What makes another
-card stays: `rtx-4070-ti-super`, `rtx-4090-laptop`.
-"""
+"""GPU requests: `rtx-4090:24GB:2`, a number, or a mapping. How names are compared is in `gpu_names`."""
 
 import re
 from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from computepool.protocol.gpu_names import gpu_name_matches, model_words, normalise_gpu_name
 from computepool.protocol.units import (
     BadValueError,
     Range,
@@ -20,6 +16,8 @@ from computepool.protocol.units import (
     short_repr,
 )
 
+__all__ = ["GpuRequest", "gpu_name_matches", "normalise_gpu_name", "parse_gpu"]
+
 MAX_GPU_COUNT = 64
 MAX_GPU_NAME_CHARS = 64
 VRAM_TOLERANCE = 0.08
@@ -29,23 +27,6 @@ Drivers keep some back, and error correction takes a sixteenth: a "24GB" 4090 re
 A10 23034 MiB (6.3 %), a "16GB" T4 15109 MiB (7.8 %). The next smaller real size, 11GB for 12GB, is 8.3 % away.
 """
 GPU_EXAMPLES = "24GB.., rtx-4090, rtx-4090:2, A100:80GB:1 or 2 (any two)"
-
-_VENDORS = frozenset({"nvidia", "geforce", "tesla", "amd", "ati", "radeon", "instinct", "intel", "apple"})
-_NOISE = frozenset({"gpu", "graphics", "generation", "edition", "with", "design", "r", "tm", "corporation", "inc"})
-_DROPPED = _VENDORS | _NOISE
-_MEMORY_WORD = re.compile(r"[0-9]+(?:gb|gib)|hbm[0-9]e?")
-_FORM_FACTOR = re.compile(r"sxm[0-9]?|pcie|nvl|oam|blackwell|workstation|server")
-"""Words that say how a card is mounted, not which it is: a request without them accepts any."""
-
-_SUFFIX = re.compile(r"ti|super|xtx|xt|gre|ada|laptop|mobile|max|d|q")
-_GLUED = re.compile(rf"(rtx|gtx|gt|rx|arc)?([a-z]?[0-9]{{3,4}})((?:{_SUFFIX.pattern})*)")
-_SERIES_OF_BARE_MODEL = (
-    ("rtx", re.compile(r"[2-5]0[5-9]0")),
-    ("gtx", re.compile(r"(?:10|16)[5-8]0")),
-    ("rx", re.compile(r"5[3-7]00|6[4-9][05]0|7[6-9]00|90[67]0")),
-    ("rtx", re.compile(r"a(?:2000|4000|4500|5000|5500|6000)")),
-    ("arc", re.compile(r"a(?:310|380|580|750|770)|b5[78]0")),
-)
 
 _COUNT = re.compile(r"[0-9]{1,4}")
 _SIZE = r"[0-9]+(?:\.[0-9]+)?\s*(?:[kmgtp]i?b?|b)"
@@ -82,51 +63,6 @@ class GpuRequest(BaseModel):
     def __str__(self) -> str:
         parts = [self.name or "", format_range(self.memory, format_bytes) if self.memory else "", str(self.count)]
         return ":".join(part for part in parts if part)
-
-
-# ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def normalise_gpu_name(name: str) -> str:
-    """The one form in which names are compared; applied twice it changes nothing more."""
-    words = _model_words(name)
-    return "-".join(words or _words(name)) or "unknown"
-
-
-def gpu_name_matches(requested: str, actual: str) -> bool:
-    """Whether a card is what was asked for: `a100` accepts `a100-sxm4`, `rtx-4090` no `rtx-4090-laptop`."""
-    wanted, found = normalise_gpu_name(requested).split("-"), normalise_gpu_name(actual).split("-")
-    if wanted[-1] == "sxm":
-        found = ["sxm" if word.startswith("sxm") else word for word in found]
-    same = found[: len(wanted)] == wanted
-    return same and all(_FORM_FACTOR.fullmatch(word) for word in found[len(wanted) :])
-
-
-def _words(name: str) -> list[str]:
-    return [word for word in re.split(r"[^a-z0-9.]+", name[:200].lower()) if word.strip(".")]
-
-
-def _model_words(name: str) -> list[str]:
-    """What is left of a name without vendor, memory and noise; nothing when it names no model."""
-    # PCI listings put the chip first and the card in brackets: "AD102 [GeForce RTX 4090]".
-    bracket = re.search(r"\[([^\]]+)\]", name[:200])
-    if bracket and (words := _model_words(bracket[1])):
-        return words
-    split = [part for word in _words(name) for part in _unglue(word)]
-    words = [word for word in split if word not in _DROPPED and not _MEMORY_WORD.fullmatch(word)]
-    series = next((series for series, model in _SERIES_OF_BARE_MODEL if words and model.fullmatch(words[0])), None)
-    return [series, *words] if series else words
-
-
-def _unglue(word: str) -> list[str]:
-    """`rtx4070tisuper` is four words."""
-    match = _GLUED.fullmatch(word)
-    if match is None:
-        return [word]
-    return [part for part in (match[1], match[2], *_SUFFIX.findall(match[3])) if part]
-
-
-# ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def parse_gpu(value: object) -> GpuRequest | None:
@@ -216,7 +152,7 @@ def _name(text: str) -> tuple[str, str | None]:
     """The normalised name, and the memory that SkyPilot writes into it ("A100-80GB")."""
     match = _MEMORY_IN_NAME.fullmatch(text)
     memory = match[2] if match else None
-    words = _model_words(text)
+    words = model_words(text)
     if not words:
         raise BadValueError(
             f"{short_repr(text)} names no model", "name one, such as rtx-4090, or only its memory, such as 24GB.."
