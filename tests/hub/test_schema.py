@@ -124,11 +124,28 @@ def test_hub_does_not_start_where_nothing_tells_the_revision(settings, engine):
         open_and_close(settings)
 
 
-def test_schema_that_is_known_but_old_is_told_with_what_to_do(engine, monkeypatch):
-    migrate(engine)
-    monkeypatch.setattr(schema, "newest_revision", lambda: "0002")  # there is no second migration yet
-    with pytest.raises(SchemaError, match=r"is 0001, this version needs 0002\. Make a backup"):
+def test_schema_that_is_known_but_old_is_told_with_what_to_do(engine):
+    with schema.changing_schema(engine) as connection:
+        schema.upgrade(connection, "0001")
+    with pytest.raises(SchemaError, match=rf"is 0001, this version needs {newest_revision()}\. Make a backup"):
         check_schema(engine)
+
+
+def test_artifacts_of_the_first_schema_are_kept(engine):
+    with schema.changing_schema(engine) as connection:
+        schema.upgrade(connection, "0001")
+    execute(
+        engine,
+        "INSERT INTO owners (id, kind, created_at) VALUES ('user_1', 'user', '2026-01-01 00:00:00+00:00')",
+        "INSERT INTO artifacts (id, owner_id, digest, size_bytes, kind, state, writable_until, created_at)"
+        " VALUES ('artifact_1', 'user_1', 'sha256:0', 5, 'bundle', 'uploading', '2026-01-01 00:00:00+00:00',"
+        " '2026-01-01 00:00:00+00:00')",
+    )
+    migrate(engine)
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT id, kind, job_id FROM artifacts")).all() == [
+            ("artifact_1", "bundle", None)
+        ]
 
 
 def test_schema_from_the_future_is_left_alone(settings, engine):

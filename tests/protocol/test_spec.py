@@ -665,11 +665,7 @@ def test_a_list_is_run_as_it_is():
 # ── not yet ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 NOT_YET_EXAMPLES: dict[str, dict[str, object]] = {
-    "image": {"image": "python:3.12-slim"},
-    "setup": {"setup": "pip install x"},
-    "network": {"network": True},
     "secrets": {"secrets": ["A"], "where": {"trust": "mine"}},
-    "checkpoint": {"checkpoint": "ckpt"},
     "budget": {"budget": 0},
     "max_price": {"max_price": 0},
     "preemptible": {"preemptible": True},
@@ -682,7 +678,6 @@ NOT_YET_EXAMPLES: dict[str, dict[str, object]] = {
     "optimize": {"optimize": "cost"},
     "where.trust": {"where": {"trust": "verified"}},
     "where.min_reliability": {"where": {"min_reliability": 0}},
-    "isolation": {"isolation": "container"},
 }
 
 
@@ -706,8 +701,6 @@ def test_a_field_that_comes_later_is_refused_and_never_ignored(field):
         ({"budget": 0}, "budget", "'0'"),
         ({"where": {"min_reliability": 0.8}}, "where.min_reliability", "0.8"),
         ({"where": {"trust": "verified"}}, "where.trust", "'verified'"),
-        ({"image": "python:3.12-slim"}, "image", "'python:3.12-slim'"),
-        ({"network": True}, "network", "True"),
         ({"publish": {"model": "a/b"}}, "publish", "{'model': 'a/b'}"),
     ],
 )
@@ -721,18 +714,21 @@ def test_what_is_supported_now_is_not_refused():
         {
             "name": "x",
             "resources": {"cpus": 2, "memory": "2GB", "disk": "2GB", "gpu": "24GB.."},
+            "image": "python:3.12-slim",
             "workdir": ".",
+            "setup": "pip install x",
             "run": "x",
             "env": {"A": "1"},
             "outputs": ["out/**"],
+            "checkpoint": "ckpt",
             "slices": 4,
             "max_runtime": "2h",
             "priority": 3,
             "retries": 1,
             "optimize": "balanced",
-            "network": False,
+            "network": True,
             "where": {"country": ["IN"], "tags": ["lab"], "node": NODE, "trust": "mine"},
-            "isolation": "bubblewrap",
+            "isolation": "gvisor",
         }
     )
     assert not_supported_yet(spec) == []

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Column, Connection, DateTime, Engine, Integer, Table, select
+from sqlalchemy import JSON, Boolean, Column, Connection, DateTime, Engine, Float, Integer, Table, select
 
 from computepool.hub.core.tables import Instant
 from computepool.hub.tables import metadata
@@ -25,6 +25,7 @@ FIXED: dict[str, Any] = {
     "artifacts.stored_at": None,
     "artifacts.kind": "bundle",
     "artifacts.attempt_id": None,
+    "artifacts.job_id": None,
     "artifacts.path": None,
 }
 MADE_BY_THE_HUB = {"hub_facts", "hub_keys"}
@@ -71,5 +72,7 @@ def _value(table: Table, column: Column, number: int) -> Any:
         return number % 2 == 0
     if isinstance(column.type, Integer):
         return number + 1
+    if isinstance(column.type, Float):
+        return number + 0.5
     length = getattr(column.type, "length", None) or 100
     return f"{number}{ODD_TEXT}"[:length] if length > 60 and not column.unique else f"{column.name}{number}"[-length:]

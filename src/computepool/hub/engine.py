@@ -6,6 +6,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from typing import Any
 
 import structlog
@@ -15,6 +16,7 @@ from computepool.hub.accounts.directory import TokenDirectory
 from computepool.hub.accounts.tokens import TokenSigner
 from computepool.hub.artifacts.background import seal_cut_off, seal_logs, sweep_abandoned
 from computepool.hub.artifacts.blob_urls import BlobSigner
+from computepool.hub.artifacts.checkpoints import CheckpointFiles
 from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.artifacts.outputs import Outputs
 from computepool.hub.artifacts.store import Store
@@ -28,6 +30,7 @@ from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.polls import Polls
 from computepool.hub.gateway.reports import Reports
 from computepool.hub.jobs.brief import JobBrief
+from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.market.requirements import MILLI
@@ -39,6 +42,7 @@ from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.scheduling.why import explain_all
+from computepool.protocol.manifest import Saved
 from computepool.protocol.messages import LOG_LIMIT_BYTES
 from computepool.protocol.states import NodeState
 
@@ -46,6 +50,8 @@ POLL_SWEEP_SECONDS = 30.0
 TIDY_SECONDS = 3600.0
 LOG_MARGIN_BYTES = 64 * 1024
 """Refusing a log ends its job: an agent that counts a little otherwise is not to blame."""
+CHECKPOINT_MARGIN = timedelta(hours=1)
+"""A file that is stored belongs to a checkpoint a moment later: nobody takes it away in between."""
 
 log = structlog.get_logger()
 
@@ -62,10 +68,11 @@ class Engine:
         self.logs = LogStore(store, context.offload, LOG_LIMIT_BYTES + LOG_MARGIN_BYTES)
         self.outputs = Outputs(context, store)
         self.uploads = Uploads(context, store)
+        self.checkpoints = CheckpointFiles(context, store)
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
         self.presence = Presence(context, self.scheduler)
         self.leases = LeaseKeeper(context, self.scheduler, self.presence, self.logs.forget)
-        reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs)
+        reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints)
         self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports)
         self.polls = Polls(context, self.gateway)
         self._changing_node = asyncio.Lock()
@@ -159,7 +166,8 @@ class Engine:
                 self.scheduler.fleet.put(node)
             else:
                 node.name, node.drain_requested = row.name, row.drain_requested
-                node.traits = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity)
+                outdated = node.traits.outdated
+                node.traits = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity, outdated=outdated)
                 node.free = free_of(node.traits, node.attempts.values())
         if node is not None and node.state is NodeState.BANNED:
             await self.leases.lose_all(node)
@@ -169,10 +177,11 @@ class Engine:
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _downloads(self, brief: JobBrief) -> dict[str, tuple[str, ...]]:
-        if brief.bundle is None or brief.bundle_id is None:
-            return {}
-        return {brief.bundle.digest: tuple(sign_downloads(self.store, brief.bundle_id, brief.bundle.size_bytes))}
+    def _downloads(self, brief: JobBrief, saved: Saved | None) -> dict[str, tuple[str, ...]]:
+        places = self.checkpoints.downloads(brief.job_id, saved) if saved is not None else {}
+        if brief.bundle is not None and brief.bundle_id is not None:
+            places[brief.bundle.digest] = tuple(sign_downloads(self.store, brief.bundle_id, brief.bundle.size_bytes))
+        return places
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.create_task(work))
@@ -193,5 +202,6 @@ class Engine:
 
     async def _tidy(self) -> None:
         await seal_logs(self.logs, self.logs.take_in_pieces())
+        await self.context.db.run(free_unused, self.context.now() - CHECKPOINT_MARGIN)
         await sweep_abandoned(self.context, self.store)
         await prune_in_batches(self.context.db, prune_outbox, self.context.now())

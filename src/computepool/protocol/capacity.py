@@ -1,5 +1,7 @@
 """What a node has and what a slice needs: the two sides that matching compares."""
 
+import re
+from fnmatch import fnmatchcase
 from typing import Annotated
 
 from pydantic import Field, field_validator
@@ -51,6 +53,14 @@ class HouseRules(Wire):
     """Patterns of welcome images, such as `pytorch/*`; None for any, empty for none."""
     gpu_only: bool = False
     longest_seconds: float | None = Field(default=None, ge=0)
+
+
+def image_is_welcome(image: str, patterns: tuple[str, ...] | None) -> bool:
+    """`pytorch/*` means every image of theirs, whatever its tag; a pattern with a tag or a digest means just that."""
+    if patterns is None:
+        return True
+    bare = re.sub(r"(?<=[^/]):[^/:@]*$", "", image.partition("@")[0])
+    return any(fnmatchcase(image, pattern) or fnmatchcase(bare, pattern) for pattern in patterns)
 
 
 class Capacity(Wire):

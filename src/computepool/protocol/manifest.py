@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from pydantic import Field
 
 from computepool.protocol.model import Wire
 from computepool.protocol.signing import SignatureRefused, Signed, verify
@@ -37,10 +38,12 @@ class Grant(Wire):
 class SavedFile(Wire):
     """One file of a checkpoint."""
 
-    path: str
+    path: str = Field(max_length=1024)
     """Below the checkpoint folder."""
-    digest: str
-    size_bytes: int
+    digest: str = Field(max_length=80)
+    size_bytes: int = Field(ge=0)
+    artifact_id: str = Field(default="", max_length=80)
+    """Where the hub keeps it; an agent leaves it out."""
 
 
 class Saved(Wire):
@@ -81,8 +84,6 @@ class Manifest(Wire):
     """Whose job it is. What one renter's `setup` built is never used for another's job."""
     image: str | None = None
     """As the spec names it; None for the node's default sandbox."""
-    image_digest: str | None = None
-    """What the name stood for when the job first ran: later attempts run the same."""
     setup: tuple[str, ...] = ()
     """Runs before `argv`, and may reach package indexes."""
     checkpoint: str | None = None

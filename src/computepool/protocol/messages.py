@@ -38,7 +38,8 @@ MESSAGE_LIMIT_BYTES = 4 * 1024 * 1024
 HOLDING_LIMIT = 5_000
 """Attempts that a node may have at once. The hub gives no node so many."""
 CACHED_LIMIT = 1_000
-"""Digests at hand that a node tells of."""
+"""Things at hand that a node tells of: the digests of inputs, and images by name."""
+CACHED_IMAGE = "image:"
 UPLOAD_PART_BYTES = 32 * 1024 * 1024
 """What is uploaded travels in parts of this size; the last may be shorter."""
 
@@ -115,13 +116,12 @@ class GpuLoad(Wire):
 
 
 class NodeReport(Wire):
-    """What has changed on the node. Kept in the hub's memory, but for the capacity."""
+    """How the node is doing. Kept in the hub's memory; what it has is told when a line comes up."""
 
     type: Literal["node"] = "node"
-    capacity: Capacity | None = None
     gpus: tuple[GpuLoad, ...] = Field(default=(), max_length=MOST_GPUS)
     cached: tuple[str, ...] | None = Field(default=None, max_length=CACHED_LIMIT)
-    """The digests of bundles, inputs, images and environments at hand; None if they are the same as before."""
+    """The digests of bundles and inputs at hand, and images as `image:name`; None if they are the same as before."""
 
 
 class Update(AttemptRef):
@@ -129,7 +129,6 @@ class Update(AttemptRef):
     sequence: int
     state: Literal["preparing", "running", "suspended", "finishing"]
     isolation: IsolationLevel | None = None
-    image_digest: str | None = Field(default=None, max_length=80)
     at: datetime | None = None
 
 
@@ -241,6 +240,8 @@ class HeartbeatAck(Wire):
 class ReportAck(AttemptRef):
     type: Literal["report_ack"] = "report_ack"
     sequence: int
+    problem: str | None = None
+    """It was heard, but changes nothing: why a checkpoint does not count."""
 
 
 class LogAck(AttemptRef):

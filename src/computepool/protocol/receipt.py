@@ -9,6 +9,8 @@ from computepool.protocol.model import Wire
 from computepool.protocol.states import IsolationLevel
 
 RECEIPT = "receipt"
+CONTINUE_LATER = 85
+"""The exit code of a command that has saved its checkpoint and wants to be continued another time."""
 
 
 class EndReason(StrEnum):

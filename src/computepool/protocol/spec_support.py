@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from computepool.protocol.spec_errors import FieldProblem
 from computepool.protocol.spec_models import Optimize, Trust
-from computepool.protocol.states import IsolationLevel
 from computepool.protocol.units import short_repr
 
 if TYPE_CHECKING:
@@ -20,11 +19,7 @@ Row = tuple[str, "Callable[[JobSpec], object]", str]
 """The field, whether it is asked for, and what to do instead."""
 
 NOT_YET: tuple[Row, ...] = (
-    ("image", lambda spec: spec.image, "leave it out: the command runs in the node's default sandbox"),
-    ("setup", lambda spec: spec.setup, "leave it out, and send what is needed in `workdir`"),
-    ("network", lambda spec: spec.network, "leave it out, and send what is needed in `workdir`"),
     ("secrets", lambda spec: spec.secrets, _LEAVE_OUT),
-    ("checkpoint", lambda spec: spec.checkpoint, "leave it out: an interrupted job starts again from the beginning"),
     ("budget", lambda spec: spec.budget_micros is not None, "leave it out: nothing is charged yet"),
     ("max_price", lambda spec: spec.max_price_micros is not None, "leave it out: nothing is charged yet"),
     ("preemptible", lambda spec: spec.preemptible, _LEAVE_OUT),
@@ -48,11 +43,6 @@ NOT_YET: tuple[Row, ...] = (
         "where.min_reliability",
         lambda spec: spec.where.min_reliability is not None,
         "leave it out, or name machines with `where.tags` or `where.node`",
-    ),
-    (
-        "isolation",
-        lambda spec: spec.isolation in (IsolationLevel.CONTAINER, IsolationLevel.GVISOR),
-        "write bubblewrap, or leave it out",
     ),
 )
 

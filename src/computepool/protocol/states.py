@@ -65,6 +65,9 @@ class IsolationLevel(StrEnum):
         return list(IsolationLevel).index(self)
 
 
+TAKES_IMAGES = frozenset({IsolationLevel.CONTAINER, IsolationLevel.GVISOR})
+"""The levels that can run a container image."""
+
 State = TypeVar("State", bound=StrEnum)
 Table = Mapping[State, frozenset[State]]
 

@@ -36,7 +36,7 @@ def picture(scheduler):
 
 async def rebuilt(pool):
     engine = pool.engine
-    fresh = Scheduler(engine.context, engine.keyring, lambda brief: {}, lambda attempt_id: None)
+    fresh = Scheduler(engine.context, engine.keyring, lambda brief, saved: {}, lambda attempt_id: None)
     for node in await pool.db.read(memory.load_fleet, pool.clock.monotonic()):
         fresh.fleet.put(node)
     fresh.restore(*await pool.db.read(memory.load_queue))

@@ -59,7 +59,7 @@ class Outputs:
             detail = "; ".join(f"{field.field}: {field.message}" for field in error.fields or ())
             raise OutputsRefused(f"{error.message} {detail}".strip()) from None
         uploads = await self._context.offload(sign_missing, self._store, outputs_folder(attempt_id), rows)
-        return [_target(row, each) for row, each in zip(rows, uploads, strict=True)]
+        return [upload_target(row.path or "", row, each) for row, each in zip(rows, uploads, strict=True)]
 
     async def complete(self, attempt_id: str, outputs: Sequence[OutputRef]) -> str | None:
         """None once all of them are stored; else what is missing, or is not what was announced."""
@@ -194,12 +194,11 @@ def _is_there(row: Artifact | None, output: OutputRef, sizes: dict[str, int]) ->
     return row is not None and _is_announced(row, output) and not missing_parts(row, sizes)
 
 
-def _target(row: Artifact, uploads: list[PartUpload]) -> UploadTarget:
+def upload_target(path: str, row: Artifact, uploads: list[PartUpload]) -> UploadTarget:
     by_part = {upload.part: upload for upload in uploads}
     parts = [by_part.get(part) for part in range(row.part_count)] if uploads else []
-    assert row.path is not None
     return UploadTarget(
-        path=row.path,
+        path=path,
         urls=tuple(part.url if part else "" for part in parts),
         headers=tuple(part.headers if part else {} for part in parts),
         part_bytes=PART_BYTES,

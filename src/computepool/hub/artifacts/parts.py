@@ -5,7 +5,15 @@ Every part that is put is bound to its own SHA-256: of a single part that is the
 
 from computepool.protocol.messages import UPLOAD_PART_BYTES as PART_BYTES
 
-__all__ = ["PART_BYTES", "artifact_folder", "count_parts", "outputs_folder", "part_key", "size_of_part"]
+__all__ = [
+    "PART_BYTES",
+    "artifact_folder",
+    "checkpoints_folder",
+    "count_parts",
+    "outputs_folder",
+    "part_key",
+    "size_of_part",
+]
 
 
 def count_parts(size_bytes: int) -> int:
@@ -22,8 +30,14 @@ def outputs_folder(attempt_id: str) -> str:
     return f"outputs/{attempt_id}/"
 
 
-def artifact_folder(artifact_id: str, attempt_id: str | None = None) -> str:
-    return f"{outputs_folder(attempt_id)}{artifact_id}/" if attempt_id else f"artifacts/{artifact_id}/"
+def checkpoints_folder(job_id: str) -> str:
+    return f"checkpoints/{job_id}/"
+
+
+def artifact_folder(artifact_id: str, *, attempt_id: str | None = None, job_id: str | None = None) -> str:
+    if attempt_id:
+        return f"{outputs_folder(attempt_id)}{artifact_id}/"
+    return f"{checkpoints_folder(job_id)}{artifact_id}/" if job_id else f"artifacts/{artifact_id}/"
 
 
 def part_key(folder: str, part: int) -> str:

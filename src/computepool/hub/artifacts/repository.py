@@ -6,7 +6,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from computepool.hub.artifacts.tables import Artifact, ArtifactState
+from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
 
 ROWS_AT_ONCE = 500
 """Bounds the number of parameters of one statement."""
@@ -30,9 +30,25 @@ def find_shared(session: Session, owner_id: str, digest: str) -> Artifact | None
             Artifact.owner_id == owner_id,
             Artifact.digest == digest,
             Artifact.attempt_id.is_(None),
+            Artifact.job_id.is_(None),
             Artifact.state != ArtifactState.ABANDONED,
         )
     )
+
+
+def find_checkpoint_files(session: Session, job_id: str, digests: Sequence[str]) -> dict[str, Artifact]:
+    """Those that were granted to the job, stored or not, by digest."""
+    found: dict[str, Artifact] = {}
+    for start in range(0, len(digests), ROWS_AT_ONCE):
+        rows = session.scalars(
+            select(Artifact).where(
+                Artifact.job_id == job_id,
+                Artifact.digest.in_(digests[start : start + ROWS_AT_ONCE]),
+                Artifact.state != ArtifactState.ABANDONED,
+            )
+        )
+        found |= {row.digest: row for row in rows}
+    return found
 
 
 def find_outputs(session: Session, attempt_id: str, paths: Sequence[str]) -> dict[str, Artifact]:
@@ -107,6 +123,16 @@ def _move(session: Session, artifact_ids: Sequence[str], **values: Any) -> set[s
             )
         )
     return moved
+
+
+def let_go(session: Session, artifact_ids: Sequence[str]) -> None:
+    """What was stored and nobody needs any more: the next sweep deletes it."""
+    session.execute(
+        update(Artifact)
+        .where(Artifact.id.in_(artifact_ids), Artifact.kind == ArtifactKind.CHECKPOINT)
+        .values(state=ArtifactState.ABANDONED, stored_at=None)
+        .execution_options(synchronize_session=False)
+    )
 
 
 def abandon_unfinished(session: Session, before: datetime, limit: int) -> list[Artifact]:

@@ -118,6 +118,7 @@ def new_row(
     now: datetime,
     *,
     attempt_id: str | None = None,
+    job_id: str | None = None,
     path: str | None = None,
 ) -> dict[str, object]:
     return {
@@ -128,6 +129,7 @@ def new_row(
         "kind": kind,
         "state": ArtifactState.UPLOADING,
         "attempt_id": attempt_id,
+        "job_id": job_id,
         "path": path,
         "part_digests": part_digests,
         "writable_until": now + WRITABLE,

@@ -14,6 +14,8 @@ class ArtifactKind(StrEnum):
     BUNDLE = "bundle"
     INPUT = "input"
     OUTPUT = "output"
+    CHECKPOINT = "checkpoint"
+    """A file of a job's checkpoints, kept once however many of them have it."""
 
 
 class ArtifactState(StrEnum):
@@ -23,7 +25,8 @@ class ArtifactState(StrEnum):
     """Nobody can get it, and its objects are deleted soon."""
 
 
-_ACTIVE_SHARED = text("attempt_id IS NULL AND state <> 'abandoned'")
+_ACTIVE_SHARED = text("attempt_id IS NULL AND job_id IS NULL AND state <> 'abandoned'")
+_ACTIVE_CHECKPOINT = text("job_id IS NOT NULL AND state <> 'abandoned'")
 _ACTIVE_OUTPUT = text("attempt_id IS NOT NULL AND state <> 'abandoned'")
 _NOT_STORED = text("state <> 'stored'")
 
@@ -36,6 +39,7 @@ class Artifact(Base):
         CheckConstraint("(stored_at IS NOT NULL) = (state = 'stored')", name="stored_at_iff_stored"),
         CheckConstraint("(kind = 'output') = (attempt_id IS NOT NULL)", name="attempt_iff_output"),
         CheckConstraint("(path IS NOT NULL) = (attempt_id IS NOT NULL)", name="path_iff_output"),
+        CheckConstraint("(kind = 'checkpoint') = (job_id IS NOT NULL)", name="job_iff_checkpoint"),
         Index(
             "uq_artifacts_owner_id_digest",
             "owner_id",
@@ -53,6 +57,14 @@ class Artifact(Base):
             postgresql_where=_ACTIVE_OUTPUT,
         ),
         Index(
+            "uq_artifacts_job_id_digest",
+            "job_id",
+            "digest",
+            unique=True,
+            sqlite_where=_ACTIVE_CHECKPOINT,
+            postgresql_where=_ACTIVE_CHECKPOINT,
+        ),
+        Index(
             "ix_artifacts_unfinished",
             "writable_until",
             sqlite_where=_NOT_STORED,
@@ -64,10 +76,12 @@ class Artifact(Base):
     owner_id: Mapped[str] = mapped_column(Id, ForeignKey("owners.id"))
     digest: Mapped[str] = mapped_column(String(71))
     size_bytes: Mapped[int] = mapped_column(BigInteger)
-    kind: Mapped[str] = mapped_column(String(8))
+    kind: Mapped[str] = mapped_column(String(12))
     state: Mapped[str] = mapped_column(String(12))
     attempt_id: Mapped[str | None] = mapped_column(Id)
     """Of an output: the attempt that it belongs to, and to no other."""
+    job_id: Mapped[str | None] = mapped_column(Id)
+    """Of a checkpoint's file: the job that it belongs to. Whoever knows its digest gets nothing of another's."""
     path: Mapped[str | None] = mapped_column(String(PATH_LIMIT))
     """Of an output: where it was, below the attempt's folder."""
     part_digests: Mapped[list[str] | None]
@@ -83,7 +97,7 @@ class Artifact(Base):
 
     @property
     def folder(self) -> str:
-        return artifact_folder(self.id, self.attempt_id)
+        return artifact_folder(self.id, attempt_id=self.attempt_id, job_id=self.job_id)
 
     def part_key(self, part: int) -> str:
         return part_key(self.folder, part)

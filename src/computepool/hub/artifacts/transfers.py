@@ -66,14 +66,28 @@ def sign_part(store: Store, artifact: Artifact, part: int) -> PartUpload:
 def downloads_for(store: Store, artifact: Artifact) -> list[str]:
     """The URLs of its parts, in order; Range works on each. Signing only: no I/O."""
     filename = artifact.path.rpartition("/")[2] if artifact.path else artifact.id
-    return sign_downloads(store, artifact.id, artifact.size_bytes, attempt_id=artifact.attempt_id, filename=filename)
+    return sign_downloads(
+        store,
+        artifact.id,
+        artifact.size_bytes,
+        attempt_id=artifact.attempt_id,
+        job_id=artifact.job_id,
+        filename=filename,
+    )
 
 
 def sign_downloads(
-    store: Store, artifact_id: str, size_bytes: int, *, attempt_id: str | None = None, filename: str | None = None
+    store: Store,
+    artifact_id: str,
+    size_bytes: int,
+    *,
+    attempt_id: str | None = None,
+    job_id: str | None = None,
+    filename: str | None = None,
 ) -> list[str]:
     """Like `downloads_for`, for those who know an artifact without having its row."""
-    folder, parts, name = artifact_folder(artifact_id, attempt_id), count_parts(size_bytes), filename or artifact_id
+    folder = artifact_folder(artifact_id, attempt_id=attempt_id, job_id=job_id)
+    parts, name = count_parts(size_bytes), filename or artifact_id
     names = [name] if parts == 1 else [f"{name}.part{part:06d}" for part in range(parts)]
     return [store.sign_get(part_key(folder, part), READABLE_SECONDS, each) for part, each in enumerate(names)]
 

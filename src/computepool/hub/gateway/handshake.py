@@ -219,7 +219,17 @@ class Gateway:
             raise _unknown_node()  # banned since it was settled
         node = self._fleet_node(result.node, proof)
         node.state, node.reported = result.state, NodeState(proof.state)
-        session = AgentSession(self._context, self._presence, self._leases, self._reports, pipe, node, known.sign_key)
+        node.availability, node.cached = proof.availability, frozenset(proof.cached)
+        session = AgentSession(
+            self._context,
+            self._presence,
+            self._leases,
+            self._reports,
+            pipe,
+            node,
+            known.sign_key,
+            self._scheduler.wake,
+        )
         node.seen_at = self._context.clock.monotonic()
         welcome = Welcome(
             hub_id=self._context.hub_id,
@@ -257,10 +267,10 @@ class Gateway:
             if line.is_offering(view.attempt_id):
                 continue  # the scheduler was faster
             signed = Signed.model_validate_json(manifest)
-            wanted = Manifest.model_validate_json(signed.body).expires_at > self._context.now()
-            wanted = wanted and not view.cancel_requested
+            order = Manifest.model_validate_json(signed.body)
+            wanted = order.expires_at > self._context.now() and not view.cancel_requested
             self._hold(node, manifest)  # else the line would take its offer for one of an attempt that has ended
-            if not (wanted and self._scheduler.offer_again(line, view.attempt_id, view.job_id, signed)):
+            if not (wanted and self._scheduler.offer_again(line, order, signed)):
                 await self._leases.lose(
                     node, view.attempt_id, view.fence, Ending(Verdict.HUB, "never_delivered", lost=True)
                 )

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 import structlog
 from pydantic import ValidationError
 
+from computepool.hub.artifacts.checkpoints import CheckpointFiles, CheckpointIncomplete
 from computepool.hub.artifacts.logs import LogGap, LogLimit, LogStore
 from computepool.hub.artifacts.outputs import Outputs, OutputsRefused
 from computepool.hub.core.context import Context
-from computepool.hub.jobs import ending, service
+from computepool.hub.jobs import checkpoints, ending, service
 from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending, ending_of
@@ -23,6 +24,7 @@ from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.messages import (
     AttemptRef,
+    CheckpointSaved,
     Finished,
     Gone,
     LogAck,
@@ -40,19 +42,26 @@ from computepool.protocol.states import AttemptState, Verdict
 
 log = structlog.get_logger()
 
-Report = Update | LogChunk | UploadRequest | Finished | Gone
+Report = Update | LogChunk | UploadRequest | CheckpointSaved | Finished | Gone
 OWNER_REASONS = frozenset({"owner", "paused", "drained", "the agent was stopped"})
 
 
 class Reports:
     def __init__(
-        self, context: Context, scheduler: Scheduler, leases: LeaseKeeper, logs: LogStore, outputs: Outputs
+        self,
+        context: Context,
+        scheduler: Scheduler,
+        leases: LeaseKeeper,
+        logs: LogStore,
+        outputs: Outputs,
+        checkpoints: CheckpointFiles,
     ) -> None:
         self._context = context
         self._scheduler = scheduler
         self._leases = leases
         self._logs = logs
         self._outputs = outputs
+        self._checkpoints = checkpoints
         self._background: set[asyncio.Task[None]] = set()
 
     async def handle(self, node: FleetNode, sign_key: bytes, message: Report) -> Sequence[Wire]:
@@ -66,7 +75,9 @@ class Reports:
         if isinstance(message, LogChunk):
             return [await self._log(message)]
         if isinstance(message, UploadRequest):
-            return [await self._upload(node, message)]
+            return [await self._upload(held, message)]
+        if isinstance(message, CheckpointSaved):
+            return [await self._checkpoint(node, held, message)]
         return [await self._update(node, held, message)]
 
     async def _update(self, node: FleetNode, held: Held, message: Update) -> Wire:
@@ -97,12 +108,15 @@ class Reports:
             return _refused(message, "log_limit", str(limit))
         return LogAck(attempt_id=message.attempt_id, fence=message.fence, offset=offset)
 
-    async def _upload(self, node: FleetNode, message: UploadRequest) -> Wire:
-        brief = self._scheduler.briefs.get(node.attempts[message.attempt_id].job_id)
+    async def _upload(self, held: Held, message: UploadRequest) -> Wire:
+        brief = self._scheduler.briefs.get(held.job_id)
         if brief is None:
             return _refused(message, "job_over", "The job has ended.")
         try:
-            targets = await self._outputs.grant(message.attempt_id, brief.owner_id, message.files)
+            if message.purpose == "checkpoint":
+                targets = await self._checkpoints.grant(brief.job_id, brief.owner_id, message.files)
+            else:
+                targets = await self._outputs.grant(message.attempt_id, brief.owner_id, message.files)
         except OutputsRefused as refused:
             return UploadGrant(
                 attempt_id=message.attempt_id, fence=message.fence, request=message.request, refused=str(refused)
@@ -110,6 +124,27 @@ class Reports:
         return UploadGrant(
             attempt_id=message.attempt_id, fence=message.fence, request=message.request, targets=tuple(targets)
         )
+
+    async def _checkpoint(self, node: FleetNode, held: Held, message: CheckpointSaved) -> Wire:
+        """Saved means that it can be restored: the hub has every byte of it."""
+        problem = None
+        try:
+            files = await self._checkpoints.complete(held.job_id, message.files)
+            await self._context.db.run(
+                checkpoints.save,
+                message.attempt_id,
+                message.fence,
+                node.traits.node_id,
+                message.number,
+                files,
+                message.running_seconds,
+                self._context.now(),
+            )
+        except CheckpointIncomplete as incomplete:
+            problem = str(incomplete)
+        except StaleLease as stale:
+            return _refused(message, stale.code, stale.message)
+        return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence, problem=problem)
 
     async def _gone(self, node: FleetNode, message: Gone) -> Wire:
         if message.reason in OWNER_REASONS:

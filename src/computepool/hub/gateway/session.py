@@ -4,6 +4,7 @@ Reports of different attempts are handled side by side, those of one attempt in 
 """
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
@@ -13,7 +14,7 @@ from computepool.hub.gateway.reports import Report, Reports
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.presence import Presence
-from computepool.protocol.messages import FromAgent, Heartbeat, HeartbeatAck, parse_from_agent
+from computepool.protocol.messages import FromAgent, Heartbeat, HeartbeatAck, NodeReport, parse_from_agent
 from computepool.protocol.model import Wire
 from computepool.protocol.states import NodeState
 
@@ -34,7 +35,9 @@ class AgentSession:
         pipe: Pipe,
         node: FleetNode,
         sign_key: bytes,
+        wake: Callable[[], None],
     ) -> None:
+        """`wake` tells the scheduler that there may be room."""
         self._context = context
         self._presence = presence
         self._leases = leases
@@ -42,6 +45,7 @@ class AgentSession:
         self._pipe = pipe
         self._node = node
         self._sign_key = sign_key
+        self._wake = wake
         self._outgoing: asyncio.Queue[bytes] = asyncio.Queue(SEND_QUEUE_LIMIT)
         self._room = asyncio.Semaphore(IN_FLIGHT)
         self._last: dict[str, asyncio.Task[None]] = {}
@@ -79,6 +83,8 @@ class AgentSession:
         self._node.seen_at = self._context.clock.monotonic()
         if isinstance(message, Heartbeat):
             await self._heartbeat(message)
+        elif isinstance(message, NodeReport):
+            self._learn(message)
         elif isinstance(message, Report):
             await self._room.acquire()
             before = self._last.get(message.attempt_id)
@@ -92,7 +98,17 @@ class AgentSession:
             node.line.seen(message.cursor)
         self.post(HeartbeatAck(hub_time=self._context.now(), renewed=tuple(renewed)))
         node.reported = NodeState(message.state)
+        if node.availability != message.availability:
+            node.availability = message.availability
+            self._wake()
         await self._presence.settle(node, actor=node.traits.node_id)
+
+    def _learn(self, message: NodeReport) -> None:
+        """Kept in memory: a node says it again when it connects."""
+        if message.gpus:
+            self._node.loads = message.gpus
+        if message.cached is not None:
+            self._node.cached = frozenset(message.cached)
 
     async def _report(self, message: Report, before: "asyncio.Task[None] | None") -> None:
         try:

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from computepool.hub.market.requirements import Requirements, requirements_of
-from computepool.protocol.manifest import BundleRef, Grant, Manifest
+from computepool.protocol.manifest import BundleRef, Grant, Manifest, Saved
+from computepool.protocol.messages import CACHED_IMAGE
 from computepool.protocol.spec import JobSpec
 from computepool.protocol.timing import MANIFEST_VALID_SECONDS
 
@@ -26,6 +27,16 @@ class JobBrief:
     slices: int
     priority: int
     requirements: Requirements
+    image: str | None = None
+    setup: tuple[str, ...] = ()
+    checkpoint: str | None = None
+    network: bool = False
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """What a node would have to fetch for it, in the words in which nodes tell what they have at hand."""
+        bundle = (self.bundle.digest,) if self.bundle else ()
+        return (*bundle, f"{CACHED_IMAGE}{self.image}") if self.image else bundle
 
 
 def brief_of(
@@ -45,6 +56,10 @@ def brief_of(
         slices=spec.slices,
         priority=spec.priority,
         requirements=requirements_of(spec, owner_id),
+        image=spec.image,
+        setup=("sh", "-c", spec.setup) if spec.setup else (),
+        checkpoint=spec.checkpoint,
+        network=spec.network,
     )
 
 
@@ -59,6 +74,7 @@ def manifest_of(
     slice_index: int,
     fence: int,
     grant: Grant,
+    saved: Saved | None,
     now: datetime,
 ) -> Manifest:
     return Manifest(
@@ -82,4 +98,11 @@ def manifest_of(
         isolation=brief.requirements.least_isolation(own),
         own=own,
         max_runtime_seconds=brief.max_runtime_seconds,
+        network=brief.network,
+        renter=brief.owner_id,
+        image=brief.image,
+        setup=brief.setup,
+        checkpoint=brief.checkpoint,
+        saved_before=saved.number if saved else 0,
+        saved=saved,
     )

@@ -16,10 +16,12 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository
+from computepool.hub.jobs.checkpoints import find_newest
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import WORST_FIRST, Ending, Next, Tries, next_step, why_failed
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import Job, topics_of
+from computepool.protocol.manifest import Saved
 from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, ATTEMPT_NEXT, AttemptState, JobState, Verdict
 
 
@@ -40,6 +42,8 @@ class Requeued:
     fence: int
     avoid: tuple[str, ...]
     retry_at: datetime | None
+    saved: Saved | None = None
+    """What its next attempt starts from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,10 @@ def end_attempt(
     }
     repository.move_attempt(session, attempt_id, fence, ending.attempt_state, now, values)
     money.settle(session, attempt_id, ending.verdict)
-    step = next_step(
-        ending, Tries(view.failures, view.losses, view.retries_allowed), cancel_requested=view.cancel_requested
-    )
+    newest = None if ending.verdict is Verdict.OK else find_newest(session, view.job_id, view.slice_index)
+    progressed = newest is not None and newest.attempt_id == attempt_id
+    tries = Tries(view.failures, view.losses, view.retries_allowed, progressed=progressed)
+    step = next_step(ending, tries, cancel_requested=view.cancel_requested)
     record(
         session,
         f"attempt.{ending.attempt_state}",
@@ -103,7 +108,7 @@ def end_attempt(
         verdict=ending.verdict,
         reason=ending.reason,
     )
-    return _move_on(session, view, ending, step, now)
+    return _move_on(session, view, ending, step, newest.saved if newest else None, now)
 
 
 def take_back(
@@ -161,7 +166,9 @@ def _take_back(session: Session, view: AttemptView, target: AttemptState, now: d
     return found
 
 
-def _move_on(session: Session, view: AttemptView, ending: Ending, step: Next, now: datetime) -> Ended:
+def _move_on(
+    session: Session, view: AttemptView, ending: Ending, step: Next, saved: Saved | None, now: datetime
+) -> Ended:
     avoid = sorted({*view.avoid, view.node_id}) if step.avoid_node else view.avoid
     waits = step.state is JobState.QUEUED
     retry_at = now + timedelta(seconds=step.delay_seconds) if waits and step.delay_seconds else None
@@ -177,7 +184,7 @@ def _move_on(session: Session, view: AttemptView, ending: Ending, step: Next, no
     if not repository.move_slice(session, view.job_id, view.slice_index, view.fence, step.state, now, values):
         raise StaleLease(view.attempt_id, view.fence, ending.attempt_state)
     if waits:
-        requeued = Requeued(view.job_id, view.slice_index, view.fence, tuple(avoid), retry_at)
+        requeued = Requeued(view.job_id, view.slice_index, view.fence, tuple(avoid), retry_at, saved)
         return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, requeued=requeued)
     final = repository.take_slices_off(session, view.job_id, 1) == 0
     if final:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from computepool.protocol.receipt import EndReason
+from computepool.protocol.receipt import CONTINUE_LATER, EndReason
 from computepool.protocol.states import AttemptState, JobState, Verdict
 from computepool.protocol.timing import LOST_LIMIT
 
@@ -72,6 +72,8 @@ class Tries:
     failures: int
     losses: int
     retries_allowed: int
+    progressed: bool = False
+    """This attempt saved a checkpoint: the next one goes on from there."""
 
 
 @dataclass(frozen=True)
@@ -94,25 +96,36 @@ def ending_of(reason: EndReason, exit_code: int | None, detail: str) -> Ending:
 
 
 def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
-    """Retry, or the slice's end. A verdict that is not the renter's never uses up the renter's retries."""
+    """Retry, or the slice's end. A verdict that is not the renter's never uses up the renter's retries.
+
+    Nor does an attempt that asks to be continued later; and one that got further is not counted among those that were
+    lost for nothing.
+    """
     if ending.verdict is Verdict.OK:
         return Next(JobState.SUCCEEDED, tries.failures, tries.losses)
     if cancel_requested:
         return Next(JobState.CANCELED, tries.failures, tries.losses)
+    if wants_to_go_on(ending) and tries.progressed:
+        return Next(JobState.QUEUED, tries.failures, tries.losses)
     if ending.verdict is Verdict.RENTER:
         return _after_renters_doing(ending, tries)
     if ending.verdict is Verdict.BUDGET:
         return Next(JobState.FAILED, tries.failures, tries.losses, message=_in_words(ending))
-    losses = tries.losses + 1
+    losses = tries.losses if tries.progressed else tries.losses + 1
     if losses >= LOST_LIMIT:
         return Next(JobState.FAILED, tries.failures, losses, message=_in_words(ending))
     return Next(
         JobState.QUEUED,
         tries.failures,
         losses,
-        delay_seconds=backoff_seconds(losses),
+        delay_seconds=backoff_seconds(max(1, losses)),
         avoid_node=ending.verdict in (Verdict.HOST, Verdict.OWNER),
     )
+
+
+def wants_to_go_on(ending: Ending) -> bool:
+    """It left by itself, and said so. Without a new checkpoint that is a failure like any other: it would never end."""
+    return ending.reason == EndReason.EXITED and ending.exit_code == CONTINUE_LATER
 
 
 def backoff_seconds(times: int) -> float:

@@ -1,7 +1,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, ForeignKeyConstraint, Index, String, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Double, ForeignKey, ForeignKeyConstraint, Index, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from computepool.hub.core.tables import Base, Id
@@ -117,6 +117,27 @@ class Attempt(Base):
     finished_at: Mapped[datetime | None]
     log_bytes: Mapped[int] = mapped_column(BigInteger)
     log_digest: Mapped[str | None] = mapped_column(String(80))
+
+
+class Checkpoint(Base):
+    """What a slice has saved: its next attempt starts from the newest."""
+
+    __tablename__ = "checkpoints"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "slice_index"], ["slices.job_id", "slices.index"], name="fk_checkpoints_slice"),
+    )
+
+    job_id: Mapped[str] = mapped_column(Id, primary_key=True)
+    slice_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    """From 1, within its slice, over all attempts."""
+    attempt_id: Mapped[str] = mapped_column(Id)
+    content: Mapped[dict[str, Any]]
+    """`files`, a list of `{path, digest, size_bytes, artifact_id}`."""
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    running_seconds: Mapped[float] = mapped_column(Double)
+    """Of its attempt, when the folder was read."""
+    created_at: Mapped[datetime]
 
 
 def topics_of(job_id: str, owner_id: str) -> tuple[str, ...]:

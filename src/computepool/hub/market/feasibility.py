@@ -4,18 +4,22 @@ A node that fails a gate is never chosen, however the weights are set. The gates
 to what a machine has, so that "the first gate that removed it" is the answer a person would give.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from computepool.hub.market.requirements import Requirements
-from computepool.protocol.capacity import Gpu
-from computepool.protocol.states import IsolationLevel
+from computepool.protocol.capacity import Gpu, HouseRules, image_is_welcome
+from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
 
 
 class Gate(StrEnum):
     NODE = "node"
     TRUST = "trust"
+    WELCOME = "welcome"
+    """Its host does not want such work, or work of strangers."""
+    VERSION = "version"
+    """Its agent is too old for the work of strangers."""
     COUNTRY = "country"
     TAGS = "tags"
     ISOLATION = "isolation"
@@ -23,10 +27,15 @@ class Gate(StrEnum):
     CPUS = "cpus"
     MEMORY = "memory"
     DISK = "disk"
+    OWNER = "owner"
+    """Its owner is using it."""
     STATE = "state"
     """Not taking work: offline, paused, draining."""
     BUSY = "busy"
     """Has it, but others are using it."""
+
+
+ANYBODY = HouseRules()
 
 
 @dataclass(slots=True)
@@ -52,25 +61,52 @@ class Traits:
     memory_bytes: int
     disk_bytes: int
     gpus: tuple[Gpu, ...]
+    networked: tuple[IsolationLevel, ...] = ()
+    rules: HouseRules = ANYBODY
+    outdated: bool = False
 
 
 Rule = Callable[[Requirements, Traits], bool]
 
 
 def _strong_enough(needs: Requirements, node: Traits) -> bool:
+    """Whether one of its levels is strong enough, and can do what the job needs of it."""
     least = needs.least_isolation(own=node.owner_id == needs.owner_id)
-    return any(level.rank >= least.rank for level in node.isolation)
+    wants_out = needs.internet or needs.indexes
+    return any(
+        level.rank >= least.rank
+        and (needs.image is None or level in TAKES_IMAGES)
+        and (not wants_out or level in node.networked)
+        for level in node.isolation
+    )
 
 
-def matching_gpus(needs: Requirements, gpus: Sequence[Gpu]) -> list[Gpu]:
+def is_welcome(needs: Requirements, owner_id: str, rules: HouseRules) -> bool:
+    """What the host decided about the work of strangers. The owner's own is always welcome."""
+    if needs.owner_id == owner_id:
+        return True
+    return (
+        rules.strangers
+        and needs.owner_id not in rules.turned_away
+        and (not rules.renters or needs.owner_id in rules.renters)
+        and (rules.internet or not needs.internet)
+        and (not rules.gpu_only or needs.gpu is not None)
+        and (rules.longest_seconds is None or needs.seconds <= rules.longest_seconds)
+        and (needs.image is None or image_is_welcome(needs.image, rules.images))
+    )
+
+
+def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str] = ()) -> list[Gpu]:
     if needs.gpu is None:
         return []
-    return [gpu for gpu in gpus if needs.gpu.accepts(gpu.slug, gpu.memory_bytes)]
+    return [gpu for gpu in gpus if gpu.id not in kept and needs.gpu.accepts(gpu.slug, gpu.memory_bytes)]
 
 
 RULES: tuple[tuple[Gate, Rule], ...] = (
     (Gate.NODE, lambda needs, node: needs.node_id is None or needs.node_id == node.node_id),
     (Gate.TRUST, lambda needs, node: not needs.mine_only or needs.owner_id == node.owner_id),
+    (Gate.WELCOME, lambda needs, node: is_welcome(needs, node.owner_id, node.rules)),
+    (Gate.VERSION, lambda needs, node: not node.outdated or needs.owner_id == node.owner_id),
     (Gate.COUNTRY, lambda needs, node: not needs.countries or node.country in needs.countries),
     (Gate.TAGS, lambda needs, node: needs.tags <= node.tags),
     (Gate.ISOLATION, _strong_enough),
@@ -89,11 +125,11 @@ def closed_gate(needs: Requirements, node: Traits) -> Gate | None:
     return None
 
 
-def fits(needs: Requirements, free: Free) -> bool:
-    """Whether there is room now, on a node whose gates are open."""
+def fits(needs: Requirements, free: Free, kept: Collection[str] = ()) -> bool:
+    """Whether there is room now, on a node whose gates are open. `kept` are GPUs that the owner keeps."""
     return (
         needs.cpu_millis <= free.cpu_millis
         and needs.memory_bytes <= free.memory_bytes
         and needs.disk_bytes <= free.disk_bytes
-        and (needs.gpu is None or len(matching_gpus(needs, free.gpus)) >= needs.gpu_count)
+        and (needs.gpu is None or len(matching_gpus(needs, free.gpus, kept)) >= needs.gpu_count)
     )

@@ -26,6 +26,12 @@ class Requirements:
     mine_only: bool = False
     isolation: IsolationLevel | None = None
     """The least that the spec asks for; None leaves it to the pool: anything at home, bubblewrap elsewhere."""
+    image: str | None = None
+    internet: bool = False
+    indexes: bool = False
+    """`setup` wants to reach package indexes."""
+    seconds: float = 0.0
+    """The longest that it may run."""
 
     @property
     def gpu_count(self) -> int:
@@ -51,4 +57,8 @@ def requirements_of(spec: JobSpec, owner_id: str) -> Requirements:
         node_id=where.node,
         mine_only=where.trust == "mine",
         isolation=spec.isolation,
+        image=spec.image,
+        internet=spec.network,
+        indexes=spec.setup is not None,
+        seconds=spec.max_runtime_seconds,
     )

@@ -4,7 +4,7 @@ A projection: it changes only after the commit that justifies it, and is rebuilt
 a moment earlier, by a reservation that is given back if the commit fails.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from computepool.hub.market.feasibility import Free, Gate, Traits, closed_gate, 
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Grant, Manifest
-from computepool.protocol.messages import HOLDING_LIMIT
+from computepool.protocol.messages import HOLDING_LIMIT, Availability, GpuLoad
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.timing import OVERDUE_SECONDS, STOP_GRACE_SECONDS
@@ -24,6 +24,7 @@ CANDIDATES = 64
 ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
 """On one node at once, however small they are: a node also has results that wait for their acknowledgement."""
 
+AVAILABLE = Availability()
 REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
 
 
@@ -96,6 +97,11 @@ class FleetNode:
     """What the agent last said of itself; None if it said nothing since the hub's start."""
     line: Line | None = None
     seen_at: float = 0.0
+    availability: Availability = AVAILABLE
+    """What its owner leaves to strangers right now."""
+    loads: tuple[GpuLoad, ...] = ()
+    cached: frozenset[str] = frozenset()
+    """What it would not have to fetch: digests, and `image:` with a name."""
     attempts: dict[str, Held] = field(default_factory=dict)
 
     @property
@@ -122,18 +128,28 @@ class Fleet:
     def remove(self, node_id: str) -> FleetNode | None:
         return self._nodes.pop(node_id, None)
 
-    def choose(self, needs: Requirements, avoid: Iterable[str] = (), *, avoided_too: bool = False) -> FleetNode | None:
-        """The best node with room for it now. Own nodes first, for they are free; then the fullest, to keep room whole.
+    def choose(
+        self,
+        needs: Requirements,
+        avoid: Iterable[str] = (),
+        *,
+        avoided_too: bool = False,
+        wanted: Collection[str] = (),
+    ) -> FleetNode | None:
+        """The best node with room for it now. Own nodes first, for they are free; then those that have at hand what is
+        `wanted`; then the fullest, to keep room whole.
 
         A node in `avoid` is taken only when the caller says so and no other could ever run it.
         """
         avoided = frozenset(avoid)
-        best = self._best_with_room(needs, avoided)
+        best = self._best_with_room(needs, avoided, wanted)
         if best is not None or not avoided or not avoided_too or self._anybody_else_could(needs, avoided):
             return best
-        return self._best_with_room(needs, frozenset())
+        return self._best_with_room(needs, frozenset(), wanted)
 
-    def _best_with_room(self, needs: Requirements, avoided: frozenset[str]) -> FleetNode | None:
+    def _best_with_room(
+        self, needs: Requirements, avoided: frozenset[str], wanted: Collection[str]
+    ) -> FleetNode | None:
         """The best of the first few that would do: in a large fleet, looking at all of them costs more than it wins."""
         # One tight pass leaves few nodes to look at closely; every attribute is read in place, for speed.
         cpu_millis = needs.cpu_millis
@@ -154,7 +170,7 @@ class Fleet:
                 found.append(node)
                 if len(found) == CANDIDATES:
                     break
-        return min(found, key=lambda node: _rank(node, needs), default=None)
+        return min(found, key=lambda node: _rank(node, needs, wanted), default=None)
 
     def _anybody_else_could(self, needs: Requirements, avoided: frozenset[str]) -> bool:
         return any(
@@ -169,19 +185,35 @@ class Fleet:
             return gate
         if not node.takes_work:
             return Gate.STATE
+        if not _left_to(needs, node):
+            return Gate.OWNER
         return None if has_room(node, needs) else Gate.BUSY
 
 
+def _left_to(needs: Requirements, node: FleetNode) -> bool:
+    """The owner comes first, and is never held back."""
+    return node.availability.strangers or node.traits.owner_id == needs.owner_id
+
+
+def _kept_from(needs: Requirements, node: FleetNode) -> tuple[str, ...]:
+    return () if node.traits.owner_id == needs.owner_id else node.availability.gpus_in_use
+
+
 def has_room(node: FleetNode, needs: Requirements) -> bool:
-    return fits(needs, node.free) and len(node.attempts) < ATTEMPTS_LIMIT
+    return (
+        _left_to(needs, node)
+        and fits(needs, node.free, _kept_from(needs, node))
+        and len(node.attempts) < ATTEMPTS_LIMIT
+    )
 
 
-def _rank(node: FleetNode, needs: Requirements) -> tuple[bool, int, str]:
-    return (node.traits.owner_id != needs.owner_id, node.free.cpu_millis, node.traits.node_id)
+def _rank(node: FleetNode, needs: Requirements, wanted: Collection[str]) -> tuple[bool, int, int, str]:
+    cold = sum(one not in node.cached for one in wanted)
+    return (node.traits.owner_id != needs.owner_id, cold, node.free.cpu_millis, node.traits.node_id)
 
 
 def grant_on(node: FleetNode, needs: Requirements) -> Grant:
-    gpus = matching_gpus(needs, node.free.gpus)[: needs.gpu_count]
+    gpus = matching_gpus(needs, node.free.gpus, _kept_from(needs, node))[: needs.gpu_count]
     return Grant(
         cpus=needs.cpu_millis / MILLI,
         memory_bytes=needs.memory_bytes,
@@ -213,7 +245,15 @@ def _change_room(node: FleetNode, grant: Grant, sign: int) -> None:
         node.free.gpus = [gpu for gpu in node.traits.gpus if gpu.id in free]
 
 
-def traits_of(node_id: str, owner_id: str, country: str | None, tags: Iterable[str], capacity: Capacity) -> Traits:
+def traits_of(
+    node_id: str,
+    owner_id: str,
+    country: str | None,
+    tags: Iterable[str],
+    capacity: Capacity,
+    *,
+    outdated: bool = False,
+) -> Traits:
     return Traits(
         node_id=node_id,
         owner_id=owner_id,
@@ -224,6 +264,9 @@ def traits_of(node_id: str, owner_id: str, country: str | None, tags: Iterable[s
         memory_bytes=capacity.memory_bytes,
         disk_bytes=capacity.disk_bytes,
         gpus=capacity.gpus,
+        networked=capacity.networked,
+        rules=capacity.rules,
+        outdated=outdated,
     )
 
 

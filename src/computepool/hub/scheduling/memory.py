@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import repository as jobs
 from computepool.hub.jobs.brief import JobBrief
+from computepool.hub.jobs.checkpoints import list_newest_of_queued
 from computepool.hub.jobs.submission import brief_of_row
 from computepool.hub.nodes import repository as nodes
 from computepool.hub.nodes.tables import Node
@@ -38,8 +39,17 @@ def load_queue(session: Session) -> tuple[list[JobBrief], list[Waiting]]:
     """The briefs of all open jobs, and the slices that wait."""
     specs: dict[str, JobSpec] = {}  # a sweep is many jobs of one spec: each is read once
     briefs = {job.id: brief_of_row(job, specs) for job in jobs.list_open_jobs(session)}
+    saved = list_newest_of_queued(session)
     waiting = [
-        Waiting(briefs[job_id], index, fence=fence, attempts=attempts, avoid=tuple(avoid), retry_at=retry_at)
+        Waiting(
+            briefs[job_id],
+            index,
+            fence=fence,
+            attempts=attempts,
+            avoid=tuple(avoid),
+            retry_at=retry_at,
+            saved=saved.get((job_id, index)),
+        )
         for job_id, index, fence, attempts, avoid, retry_at in jobs.list_queued_slices(session)
     ]
     return list(briefs.values()), waiting

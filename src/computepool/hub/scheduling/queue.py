@@ -18,6 +18,7 @@ from itertools import count
 from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.ordered import Ordered
+from computepool.protocol.manifest import Saved
 
 Ticket = tuple[str, int]
 """A job's id, which sorts by age, and the slice's place in it."""
@@ -35,6 +36,8 @@ class Waiting:
     attempts: int
     avoid: tuple[str, ...] = ()
     retry_at: datetime | None = None
+    saved: Saved | None = None
+    """The checkpoint that its next attempt starts from."""
     removed: bool = False
     ticket: Ticket = field(init=False)
     """What its owner has for it: its own age, until another slice of the owner took its turn."""

@@ -22,7 +22,7 @@ from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.scheduling.fleet import Fleet, FleetNode, Line, give_room_back, grant_on, held_of, take_room
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.turns import Round
-from computepool.protocol.manifest import MANIFEST
+from computepool.protocol.manifest import MANIFEST, Manifest, Saved
 from computepool.protocol.signing import Signed
 
 log = structlog.get_logger()
@@ -37,7 +37,8 @@ An epoch may be a time in seconds, so this leaves fences below 2**53, which ever
 AFTER_FAILURE_SECONDS = 1.0
 FINISH_SECONDS = 5.0
 
-Downloads = Callable[[JobBrief], Mapping[str, tuple[str, ...]]]
+Downloads = Callable[[JobBrief, Saved | None], Mapping[str, tuple[str, ...]]]
+"""Where the node gets the job's inputs, and the checkpoint that it starts from."""
 Leased = Callable[[str], None]
 """Told of every new attempt, before its node is."""
 
@@ -99,12 +100,12 @@ class Scheduler:
             self.wake()  # room may have come while the commit was under way
         return job.id
 
-    def offer_again(self, line: Line, attempt_id: str, job_id: str, manifest: Signed) -> bool:
+    def offer_again(self, line: Line, manifest: Manifest, signed: Signed) -> bool:
         """Its node never heard of the lease, because the hub was restarted. False if the job is not open any more."""
-        brief = self.briefs.get(job_id)
+        brief = self.briefs.get(manifest.job_id)
         if brief is None:
             return False
-        line.offer(attempt_id, manifest, self._downloads(brief))
+        line.offer(manifest.attempt_id, signed, self._downloads(brief, manifest.saved))
         return True
 
     def taken_back(self, job_id: str, slice_index: int) -> None:
@@ -177,6 +178,7 @@ class Scheduler:
             attempts=requeued.fence % EPOCH_STEP,
             avoid=requeued.avoid,
             retry_at=requeued.retry_at,
+            saved=requeued.saved,
         )
         self.queue.add(waiting)
         self._wake_when_due(waiting)
@@ -188,7 +190,12 @@ class Scheduler:
         turns = Round(self.queue.lines(), now)
         try:
             while len(placements) < LEASE_BATCH and (waiting := turns.next()) is not None:
-                node = self.fleet.choose(waiting.brief.requirements, waiting.avoid, avoided_too=waiting.is_due(now))
+                node = self.fleet.choose(
+                    waiting.brief.requirements,
+                    waiting.avoid,
+                    avoided_too=waiting.is_due(now),
+                    wanted=waiting.brief.wanted,
+                )
                 if node is None:
                     turns.in_vain()
                 else:
@@ -205,7 +212,7 @@ class Scheduler:
         """Slices of one job that nobody has seen yet."""
         placements: list[Placement] = []
         for one in slices[:LEASE_BATCH]:
-            node = self.fleet.choose(one.brief.requirements)
+            node = self.fleet.choose(one.brief.requirements, wanted=one.brief.wanted)
             if node is None:
                 break
             placements.append(self._place(one, node, self._context.now()))
@@ -227,6 +234,7 @@ class Scheduler:
             slice_index=waiting.slice_index,
             fence=fence,
             grant=grant_on(node, brief.requirements),
+            saved=waiting.saved,
             now=now,
         )
         signed = self._keyring.sign(MANIFEST, manifest.to_bytes())
@@ -264,7 +272,8 @@ class Scheduler:
             if self.fleet.get(one.lease.node_id) is not one.node:
                 self.orphans.append((one.node, one.lease.attempt_id, one.lease.fence))
             elif one.node.line is not None:
-                one.node.line.offer(one.lease.attempt_id, one.manifest, self._downloads(one.waiting.brief))
+                downloads = self._downloads(one.waiting.brief, one.waiting.saved)
+                one.node.line.offer(one.lease.attempt_id, one.manifest, downloads)
 
     def _give_back(self, placements: Iterable[Placement]) -> None:
         for one in placements:

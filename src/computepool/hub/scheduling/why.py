@@ -130,6 +130,8 @@ def _suggestion(gate: Gate, node: Traits) -> str:
     return {
         Gate.NODE: f"leave out where.node: {node.node_id} would do",
         Gate.TRUST: "where.trust: any would find a stranger's node",
+        Gate.WELCOME: "a node is there, but its host does not take such work: another image, or no network, may do",
+        Gate.VERSION: "a node is there, but its agent is too old: its owner has to upgrade it",
         Gate.COUNTRY: f"where.country: [{node.country}] would find a node"
         if node.country
         else "leave out where.country: a node in an unknown one would do",
@@ -148,16 +150,28 @@ def _detail(gate: Gate, needs: Requirements) -> str:
     return {
         Gate.NODE: f"not {needs.node_id}",
         Gate.TRUST: "not yours (where.trust: mine)",
+        Gate.WELCOME: "their hosts do not take such work",
+        Gate.VERSION: "their agents are too old for the work of strangers",
         Gate.COUNTRY: f"not in {', '.join(sorted(needs.countries))}",
         Gate.TAGS: f"without {', '.join(sorted(needs.tags))}",
-        Gate.ISOLATION: f"below {needs.least_isolation(own=False)}",
+        Gate.ISOLATION: _isolation_detail(needs),
         Gate.GPU: "without such a GPU" if needs.gpu_count == 1 else f"without {needs.gpu_count} such GPUs",
         Gate.CPUS: f"fewer than {needs.cpu_millis / MILLI:g} cores",
         Gate.MEMORY: f"less than {format_bytes(needs.memory_bytes)} of memory",
         Gate.DISK: f"less than {format_bytes(needs.disk_bytes)} of disk",
         Gate.STATE: "offline, paused or draining",
+        Gate.OWNER: "their owners are using them",
         Gate.BUSY: "others are using it",
     }[gate]
+
+
+def _isolation_detail(needs: Requirements) -> str:
+    wishes = [f"below {needs.least_isolation(own=False)}"]
+    if needs.image is not None:
+        wishes.append("without containers for the image")
+    if needs.internet or needs.indexes:
+        wishes.append("without a network for jobs")
+    return ", or ".join(wishes)
 
 
 def _gpus(node: Traits) -> str:

@@ -1,0 +1,133 @@
+"""What slices save, so that their next attempt, on any node, goes on from there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from computepool.hub.artifacts.repository import let_go
+from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
+from computepool.hub.core.records import record
+from computepool.hub.jobs import repository
+from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.tables import Checkpoint, Job, Slice, topics_of
+from computepool.protocol.manifest import Saved, SavedFile
+from computepool.protocol.states import ATTEMPT_LIVE, JOB_FINAL, JobState
+
+KEPT = 2
+"""Checkpoints of a slice: the newest, and one more for whoever is being restored from it at this moment."""
+FREED_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    saved: Saved
+    attempt_id: str
+    """Whose it is."""
+
+
+def save(
+    session: Session,
+    attempt_id: str,
+    fence: int,
+    node_id: str,
+    number: int,
+    files: Sequence[SavedFile],
+    running_seconds: float,
+    now: datetime,
+) -> None:
+    """Its files are stored. Told twice it is the same; one that is older than what is known changes nothing."""
+    view = repository.find_attempt(session, attempt_id)
+    if view is None or view.fence != fence or view.node_id != node_id or not view.is_current:
+        raise StaleLease(attempt_id, fence, "checkpoint")
+    if view.state not in ATTEMPT_LIVE:
+        raise StaleLease(attempt_id, fence, "checkpoint")
+    of_slice = (Checkpoint.job_id == view.job_id, Checkpoint.slice_index == view.slice_index)
+    newest = session.scalar(select(func.max(Checkpoint.number)).where(*of_slice)) or 0
+    if number <= newest:
+        return
+    size_bytes = sum(file.size_bytes for file in files)
+    session.add(
+        Checkpoint(
+            job_id=view.job_id,
+            slice_index=view.slice_index,
+            number=number,
+            attempt_id=attempt_id,
+            content={"files": [file.model_dump(mode="json") for file in files]},
+            size_bytes=size_bytes,
+            running_seconds=running_seconds,
+            created_at=now,
+        )
+    )
+    session.flush()
+    kept = select(Checkpoint.number).where(*of_slice).order_by(Checkpoint.number.desc()).limit(KEPT)
+    session.execute(delete(Checkpoint).where(*of_slice, Checkpoint.number.not_in(session.scalars(kept).all())))
+    record(
+        session,
+        "attempt.checkpoint",
+        attempt_id,
+        now,
+        actor=node_id,
+        topics=topics_of(view.job_id, view.owner_id),
+        slice=view.slice_index,
+        number=number,
+        size_bytes=size_bytes,
+    )
+
+
+def find_newest(session: Session, job_id: str, slice_index: int) -> Newest | None:
+    row = session.scalar(
+        select(Checkpoint)
+        .where(Checkpoint.job_id == job_id, Checkpoint.slice_index == slice_index)
+        .order_by(Checkpoint.number.desc())
+        .limit(1)
+    )
+    return Newest(_saved(row), row.attempt_id) if row is not None else None
+
+
+def list_newest_of_queued(session: Session) -> dict[tuple[str, int], Saved]:
+    """By job and slice, for the queue's memory after a start."""
+    rows = session.scalars(
+        select(Checkpoint)
+        .join(Slice, (Slice.job_id == Checkpoint.job_id) & (Slice.index == Checkpoint.slice_index))
+        .where(Slice.state == JobState.QUEUED)
+        .order_by(Checkpoint.number)
+        .limit(repository.OPEN_SLICES_LIMIT)
+    )
+    return {(row.job_id, row.slice_index): _saved(row) for row in rows}
+
+
+def free_unused(session: Session, stored_before: datetime) -> int:
+    """Files that no checkpoint has any more, and all checkpoints of jobs that have ended. How many files it was."""
+    final = select(Job.id).where(Job.state.in_(JOB_FINAL))
+    ended = select(Checkpoint.job_id).where(Checkpoint.job_id.in_(final)).distinct().limit(FREED_AT_ONCE)
+    session.execute(delete(Checkpoint).where(Checkpoint.job_id.in_(session.scalars(ended).all())))
+    files = session.execute(
+        select(Artifact.id, Artifact.job_id)
+        .where(
+            Artifact.kind == ArtifactKind.CHECKPOINT,
+            Artifact.state == ArtifactState.STORED,
+            Artifact.stored_at < stored_before,
+        )
+        .order_by(Artifact.stored_at)
+    ).all()
+    needed = _artifacts_in_use(session, {job_id for _, job_id in files if job_id is not None})
+    unused = [artifact_id for artifact_id, _ in files if artifact_id not in needed][:FREED_AT_ONCE]
+    let_go(session, unused)
+    return len(unused)
+
+
+def _artifacts_in_use(session: Session, job_ids: set[str]) -> set[str]:
+    used: set[str] = set()
+    wanted = sorted(job_ids)
+    for start in range(0, len(wanted), FREED_AT_ONCE):
+        batch = wanted[start : start + FREED_AT_ONCE]
+        rows = session.scalars(select(Checkpoint.content).where(Checkpoint.job_id.in_(batch)))
+        used.update(file["artifact_id"] for content in rows for file in content["files"])
+    return used
+
+
+def _saved(row: Checkpoint) -> Saved:
+    return Saved(number=row.number, files=tuple(SavedFile.model_validate(file) for file in row.content["files"]))
