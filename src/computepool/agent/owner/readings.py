@@ -1,0 +1,79 @@
+"""What the machine shows of its owner. Each is a value or `Unknown`, which says why; nothing is guessed here.
+
+`UNKNOWN_RULES` is how each unknown is taken, in one place: the decision follows it, the guide prints it.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Unknown:
+    why: str = "not looked at yet"
+
+
+@dataclass(frozen=True)
+class Idle:
+    seconds: float
+    """Since it was last used."""
+    what: str = "keyboard or mouse"
+
+
+@dataclass(frozen=True)
+class GpuReading:
+    """One GPU; None for what its driver does not tell."""
+
+    id: str
+    utilisation: float | None = None
+    """From 0 to 1."""
+    temperature_celsius: float | None = None
+    foreign_bytes: int | None = None
+    """Held by programs that are not ours."""
+    foreign_program: str = ""
+    """The largest of them."""
+    ours: bool = False
+    """Work of ours is on it."""
+
+
+@dataclass(frozen=True)
+class Paused:
+    """The owner said so."""
+
+    since_seconds: float = 0.0
+    remaining_seconds: float | None = None
+    """None until `resume`."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Readings:
+    seat: bool | Unknown = Unknown()
+    idle: Idle | Unknown = Unknown()
+    """Keyboard and mouse of whoever sits here."""
+    terminal: Idle | Unknown | None = None
+    """Typing in terminals, also over ssh; None if nobody has one open."""
+    full_screen: str | Unknown | None = None
+    """The program that fills the screen."""
+    on_battery: bool | Unknown = False
+    cpu_celsius: float | Unknown = Unknown()
+    metered: bool | Unknown = False
+    data_used_bytes: int | Unknown = 0
+    """By strangers' work, in this calendar month."""
+    gpus: tuple[GpuReading, ...] = ()
+    paused: Paused | None = None
+
+
+UNKNOWN_RULES: dict[str, tuple[str, str]] = {
+    "seat": ("as if somebody sits here", "a desktop must never be taken for a server"),
+    "idle": ("as in use", 'the owner comes first; `seat = "no"` or `after_idle = "0s"` says otherwise'),
+    "terminal": ("as unused", "keyboard and mouse are looked at on their own"),
+    "full_screen": ("as none", "most desktops of Wayland tell nobody; keyboard and mouse still count"),
+    "on_battery": ("as on mains", "machines without a battery often have nothing to tell"),
+    "cpu_celsius": ("as cool", "the processor protects itself; GPUs are looked at on their own"),
+    "metered": ("as not metered", "few systems can tell"),
+    "data_used_bytes": ("as not used up", "transfers are cut off where they are counted in any case"),
+    "gpu processes": (
+        "by how busy the GPU is while no work of ours is on it",
+        "some drivers do not list the programs on a GPU",
+    ),
+}
+"""How a reading that cannot be had is taken, and why."""
