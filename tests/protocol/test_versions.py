@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from computepool.protocol.capacity import Software
-from computepool.protocol.versions import Minimum, read_version, unsafe_software
+from computepool.protocol.versions import Minimum, read_version, unsafe_software, version_text
 
 IN_ORDER = [
     "0.8.0",
@@ -47,6 +47,20 @@ def test_versions_follow_each_other_as_they_were_released():
 )
 def test_a_version_is_found_in_what_a_tool_says(text, same_as):
     assert read_version(text) == read_version(same_as)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1", "1.1.5+ds1"),
+        ("Docker version 20.10.24+dfsg1, build 297e128", "20.10.24+dfsg1"),
+        ("runsc version release-20240513.1\nspec: 1.1.0-rc.1", "20240513.1"),
+        ("bubblewrap 0.8.0", "0.8.0"),
+        ("no number", ""),
+    ],
+)
+def test_a_version_is_kept_as_it_is_written(text, written):
+    assert version_text(text) == written
 
 
 @pytest.mark.parametrize("text", ["", "unknown", "main-abc123", "GPU-1a2b", "runc"])

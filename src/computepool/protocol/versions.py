@@ -16,6 +16,7 @@ RUNC, CRUN, RUNSC = "runc", "crun", "runsc"
 NVIDIA_TOOLKIT, NVIDIA_DRIVER = "nvidia-container-toolkit", "nvidia-driver"
 
 _NUMBERS = re.compile(r"(?<![0-9A-Za-z.])v?([0-9]+(?:\.[0-9]+)+|[0-9]{8}(?:\.[0-9]+)*)")
+_AS_WRITTEN = re.compile(_NUMBERS.pattern + r"[-+~.0-9A-Za-z]*")
 _EARLY = re.compile(r"[-~.]?(alpha|beta|a|b|dev|pre|rc)[-.]?([0-9]*)")
 _EARLY_RANK = {"dev": 0, "alpha": 1, "a": 1, "beta": 2, "b": 2, "pre": 3, "rc": 4}
 _RELEASED = (9, 0)
@@ -92,6 +93,12 @@ def read_version(text: str) -> Version | None:
     early = _EARLY.match(text.lower(), found.end())
     stage = (_EARLY_RANK[early[1]], int(early[2][:9] or 0)) if early else _RELEASED
     return Version(tuple(numbers), stage)
+
+
+def version_text(text: str) -> str:
+    """The first version in a text, as it is written there: `1.1.5+ds1` of `runc version 1.1.5+ds1`."""
+    found = _AS_WRITTEN.search(text[:1000])
+    return found[0].rstrip(".-+~") if found else ""
 
 
 def unsafe_software(software: Iterable[Software], minimums: Iterable[Minimum] = MINIMUMS) -> list[UnsafeSoftware]:

@@ -1,0 +1,47 @@
+"""Versions of the engines, runtimes and toolkits that jobs depend on."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from computepool.agent.detect.tools import ROOT, find_tool, run_tool
+from computepool.protocol.capacity import Software
+from computepool.protocol.versions import (
+    BUBBLEWRAP,
+    CRUN,
+    DOCKER,
+    NVIDIA_TOOLKIT,
+    PODMAN,
+    RUNC,
+    RUNSC,
+    version_text,
+)
+
+_SECONDS = 5.0
+_ASKED: Mapping[str, Sequence[Sequence[str]]] = {
+    DOCKER: [["docker", "--version"]],
+    PODMAN: [["podman", "--version"]],
+    RUNSC: [["runsc", "--version"]],
+    RUNC: [["runc", "--version"]],
+    CRUN: [["crun", "--version"]],
+    BUBBLEWRAP: [["bwrap", "--version"]],
+    NVIDIA_TOOLKIT: [["nvidia-ctk", "--version"], ["nvidia-container-cli", "--version"]],
+}
+
+
+def find_software(root: Path = ROOT) -> tuple[Software, ...]:
+    """Those that are installed. One that does not tell its version is named without one."""
+    with ThreadPoolExecutor(max_workers=len(_ASKED), thread_name_prefix="version") as pool:
+        answers = pool.map(lambda commands: _answer(commands, root), _ASKED.values())
+        return tuple(
+            Software(name=name, version=version_text(answer)[:60])
+            for name, answer in zip(_ASKED, answers, strict=True)
+            if answer is not None
+        )
+
+
+def _answer(commands: Sequence[Sequence[str]], root: Path) -> str | None:
+    for command in commands:
+        if (answer := run_tool(command, root=root, seconds=_SECONDS)) is not None:
+            return answer
+    return "" if any(find_tool(command[0], root) for command in commands) else None
