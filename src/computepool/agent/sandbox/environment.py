@@ -10,7 +10,12 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def job_environment(given: Mapping[str, str], *, home: str, tmp: str) -> dict[str, str]:
     defaults = {"PATH": PATH, "HOME": home, "TMPDIR": tmp, "LANG": "C.UTF-8"}
-    return defaults | {name: value for name, value in given.items() if _is_welcome(name, value)}
+    return defaults | welcome(given)
+
+
+def welcome(given: Mapping[str, str]) -> dict[str, str]:
+    """What of it a job may be given."""
+    return {name: value for name, value in given.items() if _is_welcome(name, value)}
 
 
 def _is_welcome(name: str, value: str) -> bool:

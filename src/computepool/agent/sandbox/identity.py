@@ -18,6 +18,7 @@ from .shared import SharedFolder
 JOB_UIDS = range(1_879_100_000, 1_879_104_096)
 # ... and one that is there if the agent is root only of a container with 65,536 ids.
 JOB_UIDS_IN_CONTAINER = range(61_184, 65_280)
+TURN_UIDS = 1024
 SYSTEM_FOLDER = Path("/var/lib/computepool")
 
 
@@ -57,9 +58,11 @@ class OwnUser:
 class NobodyElse:
     """The agent is root: every attempt has its own user."""
 
-    def __init__(self, state: Path, instance: str, system_folder: Path = SYSTEM_FOLDER) -> None:
+    def __init__(self, state: Path, instance: str, system_folder: Path = SYSTEM_FOLDER, *, turn: int = 0) -> None:
+        """`turn` is another one for each sandbox of an agent, so that two never begin with the same user."""
         self._uids = JOB_UIDS if _is_mapped(JOB_UIDS[-1]) else JOB_UIDS_IN_CONTAINER
-        self._next = itertools.cycle(self._uids)
+        first = turn * TURN_UIDS % len(self._uids)
+        self._next = itertools.cycle([*self._uids[first:], *self._uids[:first]])
         self._reachable: dict[Path, bool] = {}
         self._away = not everybody_reaches(state)
         self.base = system_folder / instance if self._away else state
@@ -84,12 +87,22 @@ class NobodyElse:
             self._shared.remove_if_empty()
 
     def adopt(self, folder: Path) -> None:
-        uid = next(self._next)
+        taken = self._taken()
+        uid = next(uid for uid in itertools.islice(self._next, len(self._uids)) if uid not in taken)
         for parent, folders, files in os.walk(folder, topdown=False):
             for name in (*folders, *files):
                 os.lchown(f"{parent}/{name}", uid, uid)
         # Last: an adopted folder is known by its owner.
         os.lchown(folder, uid, uid)
+
+    def _taken(self) -> set[int]:
+        """Users who have an attempt's folder already, maybe from another sandbox of this agent."""
+        taken = set()
+        with contextlib.suppress(OSError):
+            for place in os.scandir(self.base / "attempts"):
+                with contextlib.suppress(OSError):
+                    taken.add(place.stat(follow_symlinks=False).st_uid)
+        return taken
 
     def uid_for(self, folder: Path) -> int | None:
         uid = folder.stat().st_uid

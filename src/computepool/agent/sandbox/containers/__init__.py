@@ -1,0 +1,9 @@
+"""Jobs in containers. Owns: the client of the engines' API, what a container is made of, and its life and end.
+
+Uses: a Docker or podman that the owner has installed. Never: another container than its own, an engine's settings.
+"""
+
+from .engine import Engine, EngineError, EngineFacts, EngineGone, EngineRefused
+from .sandbox import ContainerSandbox
+
+__all__ = ["ContainerSandbox", "Engine", "EngineError", "EngineFacts", "EngineGone", "EngineRefused"]

@@ -1,0 +1,309 @@
+"""A light client of the Docker Engine API on a unix socket; podman's service speaks the same.
+
+Every request is bounded in time: an engine that hangs must not hang the agent. Connections are not kept: a new one to
+a unix socket costs less than finding out that an old one is dead.
+
+EngineError (a SandboxError)
+├── EngineGone       it does not answer, or went away in the middle of it
+└── EngineRefused    it answered, and said no
+"""
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+
+from computepool.agent.sandbox.interface import SandboxError
+
+Kind = Literal["docker", "podman"]
+Json = dict[str, Any]
+
+ANSWER_SECONDS = 30.0
+"""For what an engine does at once; a machine under load may take its time to start a container."""
+HEADER_LIMIT_BYTES = 65_536
+# Old enough for every engine in use, new enough for all that is asked of it.
+API = "/v1.41"
+PODMAN_POLL = "50ms"
+
+
+class EngineError(SandboxError):
+    pass
+
+
+class EngineGone(EngineError):
+    pass
+
+
+class EngineRefused(EngineError):
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What an engine says of itself."""
+
+    kind: Kind
+    version: str
+    runtimes: Mapping[str, Json]
+    rootless: bool
+    remapped: bool
+    cgroup_version: int
+    storage: Path
+
+    @property
+    def gvisor_runtime(self) -> str | None:
+        """The name under which this engine knows gVisor. Docker takes it by name; podman's API cannot be asked."""
+        if self.kind != "docker":
+            return None
+        by_path = [name for name, how in self.runtimes.items() if Path(how.get("path") or "").name == "runsc"]
+        by_kind = [name for name, how in self.runtimes.items() if "runsc" in str(how.get("runtimeType") or "")]
+        return next(iter([*by_path, *by_kind]), None)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What an engine says of a container that is over."""
+
+    code: int
+    out_of_memory: bool
+    error: str
+
+
+class Engine:
+    def __init__(self, path: Path, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self.path = path
+        self._seconds = answer_seconds
+        self._facts: EngineFacts | None = None
+        self._http: httpx.AsyncClient | None = None
+
+    def __repr__(self) -> str:
+        return f"Engine({str(self.path)!r})"
+
+    @property
+    def _client(self) -> httpx.AsyncClient:
+        if self._http is None:
+            limits = httpx.Limits(max_keepalive_connections=0, max_connections=None)
+            transport = httpx.AsyncHTTPTransport(uds=str(self.path), limits=limits)
+            # The proxies of the environment are for the network, and this is none.
+            self._http = httpx.AsyncClient(
+                transport=transport, base_url="http://engine", timeout=self._seconds, trust_env=False
+            )
+        return self._http
+
+    async def close(self) -> None:
+        client, self._http = self._http, None
+        if client:
+            await client.aclose()
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        content: bytes | None = None,
+        seconds: float | None = None,
+    ) -> Any:
+        """The answer, read as JSON if there is any. `seconds` instead of the usual patience; 0 waits for ever."""
+        wait = self._seconds if seconds is None else seconds or None
+        headers = {"Content-Type": "application/x-tar"} if content is not None else None
+        try:
+            async with asyncio.timeout(wait):
+                answer = await self._client.request(
+                    method, path, params=query, json=body, content=content, headers=headers, timeout=wait
+                )
+        except (httpx.TransportError, TimeoutError, OSError) as error:
+            raise self._gone(error) from error
+        return _read(answer.status_code, answer.content)
+
+    async def stream(
+        self, method: str, path: str, *, query: Mapping[str, Any], silence_seconds: float
+    ) -> AsyncIterator[Json]:
+        """A long answer, one JSON object a line. Silent for too long means gone."""
+        try:
+            async with self._client.stream(method, path, params=query, timeout=silence_seconds) as answer:
+                if answer.status_code >= 400:
+                    _read(answer.status_code, await answer.aread())
+                async for line in answer.aiter_lines():
+                    with contextlib.suppress(ValueError):
+                        said = json.loads(line) if line.strip() else None
+                        if isinstance(said, dict):
+                            yield said
+        except (httpx.TransportError, httpx.StreamError, OSError) as error:
+            raise self._gone(error) from error
+
+    def _gone(self, error: BaseException) -> EngineGone:
+        why = str(error) or type(error).__name__
+        return EngineGone(f"the container engine at {self.path} does not answer: {why}")
+
+    async def facts(self) -> EngineFacts:
+        """Asked once."""
+        if self._facts is None:
+            version = await self.ask("GET", "/version")
+            info = await self.ask("GET", "/info")
+            self._facts = _facts(version, info)
+        return self._facts
+
+    async def create(self, name: str, spec: Json) -> str:
+        created = await self.ask("POST", f"{API}/containers/create", query={"name": name}, body=spec)
+        return str(created["Id"])
+
+    async def start(self, container: str) -> None:
+        await self.ask("POST", f"{API}/containers/{container}/start")
+
+    async def inspect(self, container: str) -> Json:
+        found = await self.ask("GET", f"{API}/containers/{container}/json")
+        return dict(found)
+
+    async def first_pid(self, container: str) -> int:
+        """The host's number of its first process; 0 if it is over already."""
+        return int((await self.inspect(container))["State"].get("Pid") or 0)
+
+    async def wait(self, container: str) -> None:
+        """Until it is over, however long that takes."""
+        if (await self.facts()).kind == "docker":
+            await self.ask("POST", f"{API}/containers/{container}/wait", seconds=0)
+        else:
+            # Podman's answer to Docker's question looks only four times a second, and cannot be told otherwise.
+            query = {"condition": ["stopped", "exited"], "interval": PODMAN_POLL}
+            await self.ask("POST", f"/v4.0.0/libpod/containers/{container}/wait", query=query, seconds=0)
+
+    async def ended(self, container: str) -> Ended | None:
+        """None while it runs."""
+        state = (await self.inspect(container))["State"]
+        if state.get("Running") or state.get("Paused") or state.get("Status") in {"running", "paused", "stopping"}:
+            return None
+        return Ended(int(state.get("ExitCode") or 0), bool(state.get("OOMKilled")), str(state.get("Error") or ""))
+
+    async def kill(self, container: str, signal: str) -> None:
+        """What is over already needs no signal."""
+        await self._unless(f"{API}/containers/{container}/kill", {"signal": signal})
+
+    async def pause(self, container: str) -> None:
+        await self._unless(f"{API}/containers/{container}/pause")
+
+    async def unpause(self, container: str) -> None:
+        await self._unless(f"{API}/containers/{container}/unpause")
+
+    async def _unless(self, path: str, query: Mapping[str, Any] | None = None) -> None:
+        try:
+            await self.ask("POST", path, query=query)
+        except EngineRefused as error:
+            # Docker says 409 of a container that does not run, or is paused already; podman says 500 too.
+            if error.status not in {404, 409, 500}:
+                raise
+
+    async def remove(self, container: str) -> None:
+        """Whatever it does, and if it is still there."""
+        with contextlib.suppress(EngineRefused):
+            await self.ask("DELETE", f"{API}/containers/{container}", query={"force": "true", "v": "true"})
+
+    async def list_containers(self, labels: Mapping[str, str]) -> list[Json]:
+        """Running or not."""
+        filters = json.dumps({"label": [f"{name}={value}" for name, value in labels.items()]})
+        return list(await self.ask("GET", f"{API}/containers/json", query={"all": "true", "filters": filters}))
+
+    async def has_file(self, container: str, path: str) -> bool:
+        """Whether a path exists in a container that need not run."""
+        try:
+            await self.ask("HEAD", f"{API}/containers/{container}/archive", query={"path": path})
+        except EngineRefused:
+            return False
+        return True
+
+    async def attach(self, container: str) -> tuple[socket.socket, bytes]:
+        """The container's output as it comes: a socket, and what was read from it already.
+
+        Asked for before the container starts, so that nothing is lost.
+        """
+        request = (
+            f"POST {API}/containers/{container}/attach?stream=1&stdout=1&stderr=1 HTTP/1.1\r\n"
+            "Host: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n"
+        )
+        loop = asyncio.get_running_loop()
+        connection = socket.socket(socket.AF_UNIX)
+        connection.setblocking(False)
+        try:
+            async with asyncio.timeout(self._seconds):
+                await loop.sock_connect(connection, str(self.path))
+                await loop.sock_sendall(connection, request.encode())
+                answer = b""
+                while b"\r\n\r\n" not in answer:
+                    piece = await loop.sock_recv(connection, HEADER_LIMIT_BYTES)
+                    if not piece or len(answer) > HEADER_LIMIT_BYTES:
+                        raise EngineGone(f"the container engine at {self.path} hung up")
+                    answer += piece
+            head, _, rest = answer.partition(b"\r\n\r\n")
+            status = int(head.split(None, 2)[1])
+            if status not in {101, 200}:
+                raise EngineRefused(status, rest.decode(errors="replace").strip() or head.decode(errors="replace"))
+        except (OSError, TimeoutError, ValueError, IndexError) as error:
+            connection.close()
+            raise self._gone(error) from error
+        except BaseException:
+            connection.close()
+            raise
+        return connection, rest
+
+    async def import_image(self, tar: bytes, *, labels: Mapping[str, str]) -> str:
+        """The id of an image made from a root folder."""
+        changes = [f"LABEL {name}={value}" for name, value in labels.items()]
+        said = await self.ask("POST", f"{API}/images/create", query={"fromSrc": "-", "changes": changes}, content=tar)
+        return str(said["status"])
+
+    async def tag_image(self, image: str, repository: str, tag: str) -> None:
+        await self.ask("POST", f"{API}/images/{image}/tag", query={"repo": repository, "tag": tag})
+
+    async def find_image(self, name: str) -> Json | None:
+        """By name, digest or id, among those that are here."""
+        try:
+            return dict(await self.ask("GET", f"{API}/images/{name}/json"))
+        except EngineRefused as error:
+            if error.status != 404:
+                raise
+            return None
+
+    async def list_images(self, *, labels: Sequence[str] = ()) -> list[Json]:
+        filters = json.dumps({"label": list(labels)}) if labels else "{}"
+        return list(await self.ask("GET", f"{API}/images/json", query={"filters": filters}))
+
+    async def remove_image(self, name: str) -> None:
+        """Never by force: what a container uses, or another name holds, stays. Raises EngineRefused."""
+        await self.ask("DELETE", f"{API}/images/{name}")
+
+
+def _read(status: int, content: bytes) -> Any:
+    said: Any = None
+    if content:
+        try:
+            said = json.loads(content)
+        except ValueError:
+            said = content.decode(errors="replace").strip()
+    if status < 400:
+        return said
+    message = said.get("message") or said.get("cause") if isinstance(said, dict) else said
+    raise EngineRefused(status, str(message or f"the container engine answered {status}"))
+
+
+def _facts(version: Json, info: Json) -> EngineFacts:
+    names = [str(part.get("Name", "")) for part in version.get("Components") or []]
+    kind: Kind = "podman" if any("podman" in name.lower() for name in names) else "docker"
+    options = " ".join(map(str, info.get("SecurityOptions") or []))
+    return EngineFacts(
+        kind=kind,
+        version=str(version.get("Version") or "unknown"),
+        runtimes=dict(info.get("Runtimes") or {}),
+        rootless=bool(info.get("Rootless")) or "name=rootless" in options,
+        remapped="name=userns" in options,
+        cgroup_version=2 if str(info.get("CgroupVersion")) == "2" else 1,
+        storage=Path(str(info.get("DockerRootDir") or "/var/lib/docker")),
+    )

@@ -1,0 +1,167 @@
+"""Container engines of the tests' own: private daemons with private folders and sockets. Root only.
+
+Nothing of the machine's own engines is touched, and nothing is left: what a daemon was running ends with it.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from computepool.agent.sandbox.proctree import every_pid
+
+START_SECONDS = 40.0
+STOP_SECONDS = 20.0
+# Debian's runsc has no KVM here, and its default network would be of no use without one.
+RUNSC = {"path": "runsc", "runtimeArgs": ["--platform=ptrace", "--network=none"]}
+
+
+def answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(2)
+        try:
+            client.connect(str(path))
+            client.sendall(b"GET /_ping HTTP/1.0\r\nHost: engine\r\n\r\n")
+            return b"200" in client.recv(64)
+        except OSError:
+            return False
+
+
+class PrivateEngine:
+    """A daemon that answers on `socket`. `kill` is for tests of engines that die; `start` brings it back."""
+
+    def __init__(self, name: str, argv: list[str], folder: Path, env: dict[str, str] | None = None) -> None:
+        self.name = name
+        self.socket = folder / f"{name}.sock"
+        self.log = folder / f"{name}.log"
+        self._argv = argv
+        self._env = {**os.environ, **(env or {})}
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._env,
+                cwd=self._folder,
+                start_new_session=True,
+            )
+        until = time.monotonic() + START_SECONDS
+        while not answers(self.socket):
+            if self._process.poll() is not None or time.monotonic() > until:
+                self.stop()
+                raise RuntimeError(f"{self.name} did not start: {self.log.read_text(errors='replace')[-1500:]}")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """Without a word, as a crash does."""
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def stop(self) -> None:
+        if not self._process:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+
+@contextlib.contextmanager
+def private_folder() -> Iterator[Path]:
+    """Short, because a socket's name must be, and reachable for every user, because jobs run as others."""
+    folder = Path(tempfile.mkdtemp(prefix="cp-engine-"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        _end_what_runs_in(folder)
+        _unmount_below(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def docker_engine() -> Iterator[PrivateEngine]:
+    """dockerd with runc, and runsc if it is installed."""
+    with private_folder() as folder:
+        runsc = shutil.which("runsc")
+        settings = {
+            "data-root": str(folder / "data"),
+            "exec-root": str(folder / "exec"),
+            "pidfile": str(folder / "docker.pid"),
+            "hosts": [f"unix://{folder / 'docker.sock'}"],
+            "bridge": "none",
+            "iptables": False,
+            "ip6tables": False,
+            "ip-forward": False,
+            "runtimes": {"runsc": RUNSC | {"path": runsc}} if runsc else {},
+        }
+        (folder / "daemon.json").write_text(json.dumps(settings))
+        engine = PrivateEngine("docker", ["dockerd", "--config-file", str(folder / "daemon.json")], folder)
+        engine.start()
+        try:
+            yield engine
+        finally:
+            engine.stop()
+
+
+@contextlib.contextmanager
+def podman_engine(registry_address: str | None = None) -> Iterator[PrivateEngine]:
+    """podman's service with runc. It trusts plain HTTP only at the address given."""
+    with private_folder() as folder:
+        registries = folder / "registries.conf"
+        trust = f'[[registry]]\nlocation = "{registry_address}"\ninsecure = true\n' if registry_address else ""
+        registries.write_text(trust)
+        argv = [
+            "podman", "--cgroup-manager", "cgroupfs", "--runtime", "runc", "--events-backend", "file",
+            "--root", str(folder / "data"), "--runroot", str(folder / "run"), "--tmpdir", str(folder / "tmp"),
+            "system", "service", "--time", "0", f"unix://{folder / 'podman.sock'}",
+        ]  # fmt: skip
+        engine = PrivateEngine("podman", argv, folder, {"CONTAINERS_REGISTRIES_CONF": str(registries)})
+        engine.start()
+        try:
+            yield engine
+        finally:
+            engine.stop()
+
+
+def _end_what_runs_in(folder: Path) -> None:
+    """Shims and monitors that a killed daemon left, known by the folder that they were told to use."""
+    needle = f"{folder}/".encode()
+    for _ in range(20):
+        left = [pid for pid in every_pid() if needle in _words_of(pid)]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+
+
+def _words_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() if pid != os.getpid() else b""
+    except OSError:
+        return b""
+
+
+def _unmount_below(folder: Path) -> None:
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for point in sorted((point for point in points if point.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", "-l", point], check=False, capture_output=True)
