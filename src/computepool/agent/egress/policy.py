@@ -1,0 +1,122 @@
+"""Where a job may go. Pure: names and addresses in, a refusal or nothing out."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address
+
+from .addresses import Address, Network, is_private, plain, why_not_public
+
+WEB_PORTS = frozenset({80, 443})
+MAIL_PORTS = frozenset({25, 465, 587})
+LOCAL_NAMES = (
+    "localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp", "private", "home.arpa",
+    "ip6-localhost", "ip6-loopback", "onion", "invalid", "test",
+)  # fmt: skip
+NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
+# What some libraries read as an IPv4 address: 2130706433, 0x7f.1, 0177.0.0.1
+LOOKS_LIKE_NUMBER = re.compile(r"(.*\.)?(\d+|0x[0-9a-f]*)")
+
+NOT_PUBLIC = "jobs reach the public internet only, never this machine or the network around it"
+
+
+class Mode(StrEnum):
+    INDEXES = "indexes"
+    INTERNET = "internet"
+
+
+class Refused(Exception):
+    """`why` is short enough for a status line; `advice` says what the renter or the host can do."""
+
+    def __init__(self, code: str, why: str, advice: str) -> None:
+        super().__init__(f"{why}; {advice}")
+        self.code = code
+        self.why = why
+        self.advice = advice
+
+
+@dataclass(frozen=True)
+class Policy:
+    """`indexes` are what this machine's own tools are configured for, `added` what the operator or the host adds:
+    `host` for the web's ports, `host:port` for one port. Only the machine's own may be private, if the host says so."""
+
+    mode: Mode
+    indexes: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()
+    private_indexes: bool = False
+    more_ports: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.more_ports & MAIL_PORTS:
+            raise ValueError("jobs never send mail: remove 25, 465 and 587 from the ports that are open to them")
+
+    def check_name(self, host: str, port: int) -> Address | None:
+        """The address, if the host is written as one; None for a name, which is to be resolved. Raises Refused."""
+        literal = _literal(host)
+        if self.mode is Mode.INDEXES:
+            self._check_index(host, port)
+        elif port not in WEB_PORTS | self.more_ports:
+            ports = ", ".join(map(str, sorted(WEB_PORTS | self.more_ports)))
+            raise Refused("port", f"port {port} is not open to jobs", f"use {ports}")
+        if literal is None and not self._may_be_private(host, port) and _is_local_name(host):
+            raise Refused("local_name", f"{host} is a name of a local network", NOT_PUBLIC)
+        return literal
+
+    def check_addresses(self, host: str, port: int, addresses: Iterable[Address], around: frozenset[Network]) -> None:
+        """One bad address is enough: a name that leads to several is not to be tried until it fits. Raises Refused."""
+        for address in addresses:
+            target = plain(address)
+            allowed = is_private(address) and self._may_be_private(host, port)
+            for network in around:
+                is_machine = network.prefixlen == network.max_prefixlen
+                if target in network and (is_machine or not allowed):
+                    raise Refused("around", f"{host} is this machine, or on the same network", NOT_PUBLIC)
+            why = why_not_public(address)
+            if why and not allowed:
+                raise Refused("not_public", f"{host} leads to {address}: {why}", self._advice(host, port, address))
+
+    def _check_index(self, host: str, port: int) -> None:
+        if not _is_listed(host, port, self.indexes | self.added):
+            raise Refused(
+                "not_an_index",
+                f"{host}:{port} is no package index that this node knows",
+                "fetch it in `run` with network: true, bring it along as an input, or ask the operator to add it",
+            )
+
+    def _may_be_private(self, host: str, port: int) -> bool:
+        return self.mode is Mode.INDEXES and self.private_indexes and _is_listed(host, port, self.indexes)
+
+    def _advice(self, host: str, port: int, address: Address) -> str:
+        if self.mode is Mode.INDEXES and is_private(address) and _is_listed(host, port, self.indexes):
+            return "the host can let `setup` use this machine's own private package indexes"
+        return NOT_PUBLIC
+
+
+def _is_listed(host: str, port: int, listed: frozenset[str]) -> bool:
+    shown = f"[{host}]" if ":" in host else host
+    return f"{shown}:{port}" in listed or (port in WEB_PORTS and shown in listed)
+
+
+def _literal(host: str) -> Address | None:
+    if ":" in host:
+        if "%" in host:
+            raise Refused("spelling", "addresses with a zone are of the local network", NOT_PUBLIC)
+        try:
+            return IPv6Address(host)
+        except ValueError:
+            raise Refused("spelling", "that is no address", "write it as in RFC 5952, or use a name") from None
+    if LOOKS_LIKE_NUMBER.fullmatch(host):
+        try:
+            return IPv4Address(host)
+        except ValueError:
+            raise Refused(
+                "spelling", "that is an unusual way to write an address", "write four decimal numbers, or use a name"
+            ) from None
+    if not NAME.fullmatch(host):
+        raise Refused("spelling", "that is no host name", "international names are written in their xn-- form")
+    return None
+
+
+def _is_local_name(host: str) -> bool:
+    return "." not in host or any(host == name or host.endswith(f".{name}") for name in LOCAL_NAMES)
