@@ -4,8 +4,10 @@ from typing import Any
 
 import click
 
-from computepool.cli.errors import FAILED, clean, tell
-from computepool.cli.machine import agent_home, run_agent_here
+from computepool.cli.agent_logs import logs
+from computepool.cli.agent_service import install, uninstall
+from computepool.cli.errors import FAILED, CliError, clean, tell_error
+from computepool.cli.machine import UNWANTED, agent_home, run_agent_here
 from computepool.cli.options import home_option, json_option, print_json
 
 
@@ -16,28 +18,59 @@ def agent() -> None:
 
 @agent.command(epilog="Example: computepool agent start")
 @click.option("--while-stdin-open", is_flag=True, hidden=True, help="End when standard input ends.")
+@click.option("--as-service", is_flag=True, hidden=True, help="Log to the file alone; SIGTERM stops at once.")
+@click.option("--stay-away", is_flag=True, hidden=True, help="Exit with 0 when the hub sends this node away.")
 @home_option
-def start(while_stdin_open: bool) -> int:
+def start(while_stdin_open: bool, as_service: bool, stay_away: bool) -> int:
     """Run the agent here, in the foreground. Ctrl-C gives what runs back to the pool and stops."""
     home = agent_home()
     home.node()  # says how to join where that has not happened
-    return run_agent_here(home, while_stdin_open=while_stdin_open)
+    try:
+        return run_agent_here(home, while_stdin_open=while_stdin_open, as_service=as_service)
+    except CliError as error:
+        if stay_away and error.exit_code == UNWANTED:
+            # For service managers that take any other code for a reason to start it again.
+            tell_error(error.message, error.hint)
+            return 0
+        raise
 
 
-@agent.command(epilog="Example: computepool agent status --json")
+@agent.command(epilog="Example: computepool agent status --once")
+@click.option("--once", is_flag=True, help="Print it once, on a terminal too.")
 @json_option
 @home_option
-def status(as_json: bool) -> None:
-    """Show what the agent does."""
+def status(once: bool, as_json: bool) -> None:
+    """Show what the agent does: live on a terminal, where p pauses, r resumes, d drains and q quits."""
+    if not once and not as_json:
+        from computepool.cli import agent_live
+
+        if agent_live.is_possible():
+            agent_live.show(_ask)
+            return
     _print_status(_ask("status"), as_json)
 
 
-@agent.command(epilog="Example: computepool agent pause")
+@agent.command(epilog="Example: computepool agent pause --for 2h")
+@click.option("--for", "length", metavar="TIME", help="Take work again after this long: 30m, 2h, 1d.")
 @json_option
 @home_option
-def pause(as_json: bool) -> None:
+def pause(length: str | None, as_json: bool) -> None:
     """Take the machine back at once: what runs is ended and given back to the pool."""
-    _print_status(_ask("pause"), as_json)
+    _print_status(_ask("pause", **_pause_length(length)), as_json)
+
+
+def _pause_length(text: str | None) -> dict[str, int]:
+    if text is None:
+        return {}
+    from computepool.protocol.units import BadValueError, parse_duration
+
+    try:
+        seconds = parse_duration(text)
+    except BadValueError as error:
+        raise click.BadParameter(str(error), param_hint="--for") from None
+    if seconds <= 0:
+        raise click.BadParameter("a pause lasts at least a second; leave --for out to pause until resume")
+    return {"for_seconds": seconds}
 
 
 @agent.command(epilog="Example: computepool agent resume")
@@ -71,7 +104,10 @@ def doctor(as_json: bool) -> int:
     """Check everything that an agent needs, and say what to do where something is missing."""
     checks = _examine()
     if as_json:
-        rows = [{"name": c.name, "ok": c.ok, "message": c.message, "hint": c.hint} for c in checks]
+        rows = [
+            {"name": c.name, "ok": c.ok, "message": c.message, "hint": c.hint, "level": c.level, "group": c.group}
+            for c in checks
+        ]
         print_json({"ok": all(check.ok for check in checks), "checks": rows})
     else:
         print_checks(checks)
@@ -98,44 +134,42 @@ def _examine() -> list[Any]:
     return asyncio.run(look())
 
 
+_MARKS = {"ok": ("✓ ", "green"), "warn": ("! ", "yellow"), "failed": ("✗ ", "red")}
+
+
 def print_checks(checks: list[Any]) -> None:
-    """Of the agent or of the hub: both have a name, a result, a message and a hint."""
+    """Of the agent or of the hub: both have a name, a result, a message and a hint. The agent's also have a group, and
+    a level: a warning is no failure."""
+    group = None
     for check in checks:
-        click.secho("✓ " if check.ok else "✗ ", fg="green" if check.ok else "red", nl=False)
+        if getattr(check, "group", None) != group:
+            group = check.group
+            click.secho(clean(group), bold=True)
+        level = getattr(check, "level", "ok" if check.ok else "failed")
+        mark, colour = _MARKS[level]
+        click.secho(mark, fg=colour, nl=False)
         click.echo(f"{clean(check.name)}: {clean(check.message)}")
-        if check.hint and not check.ok:
+        if check.hint and level != "ok":
             click.secho(f"    {clean(check.hint)}", dim=True)
 
 
-def _ask(action: str) -> dict[str, Any]:
+def _ask(action: str, **arguments: object) -> dict[str, Any]:
     from computepool.agent.control import ask_agent
 
-    return ask_agent(agent_home().socket_path, action)
+    return ask_agent(agent_home().socket_path, action, **arguments)
 
 
 def _print_status(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    from computepool.cli.display import print_pairs, print_table, state_text
+    from computepool.cli.agent_screen import screen
+    from computepool.cli.display import console
 
-    trouble = f"none: {found.get('trouble') or 'connecting'}"
-    print_pairs(
-        (
-            ("node", f"{found.get('name')} ({found.get('node_id')})"),
-            ("state", state_text(str(found.get("state")))),
-            ("hub", found.get("hub_url")),
-            ("line", found.get("link") or trouble),
-        )
-    )
-    attempts = found.get("attempts") or []
-    if attempts:
-        click.echo()
-        rows = [(a.get("job_id"), a.get("name"), state_text(str(a.get("state"))), _whose(a)) for a in attempts]
-        print_table(("job", "name", "state", "whose"), rows)
-    else:
-        tell("Nothing runs here now.", dim=True)
+    out = console()
+    out.print(screen(found, out.width))
 
 
-def _whose(attempt: dict[str, Any]) -> str:
-    return "yours" if attempt.get("own") else "a renter's"
+agent.add_command(logs)
+agent.add_command(install)
+agent.add_command(uninstall)

@@ -1,8 +1,10 @@
 """The agent of this machine, as the CLI handles it: where it lives, and running it in the foreground."""
 
 import asyncio
+import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
@@ -26,22 +28,31 @@ def agent_home() -> "AgentHome":
     return AgentHome(chosen_home() / AGENT_FOLDER)
 
 
-def run_agent_here(home: "AgentHome", *, while_stdin_open: bool) -> int:
-    """Until it is drained or stopped."""
+def run_agent_here(home: "AgentHome", *, while_stdin_open: bool = False, as_service: bool = False) -> int:
+    """Until it is drained or stopped. As a service it logs to its file alone, and SIGTERM stops it at once: who shuts
+    a machine down does not wait for a job of hours."""
     from computepool.agent.link.handshake import Dismissed
-    from computepool.agent.logsetup import log_to
+    from computepool.agent.logsetup import log_folder, log_to
     from computepool.agent.main import run_agent
 
-    log_to()
+    home.prepare()
+    log_to(None if as_service else sys.stderr, folder=log_folder(home.root))
     if while_stdin_open:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        asyncio.run(run_agent(home))
+        asyncio.run(run_agent(home, on_ready=_stop_on_sigterm if as_service else None))
     except Dismissed as error:
+        logging.getLogger("computepool.agent").error("agent.dismissed", extra={"reason": str(error)})
         raise CliError(
             f"The hub does not want this node: {error}", "Ask the pool's owner, or join again.", UNWANTED
         ) from None
     return 0
+
+
+async def _stop_on_sigterm(_: object) -> None:
+    """The same way as Ctrl-C, instead of draining."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, lambda: os.kill(os.getpid(), signal.SIGINT))
 
 
 def _end_with_parent() -> None:

@@ -1,0 +1,25 @@
+"""The agent as a service of the machine it runs on: a systemd unit, a launchd agent or a Windows logon task.
+
+Owns the texts that these managers read, and what is written and removed; uses the managers' own programs; never holds a
+secret: a unit names the agent's folder, and the keys are in there.
+"""
+
+from .choose import MANAGERS, Machine, NoServiceManager, choose
+from .installing import install, purge, remove_run_files, uninstall
+from .model import Service, ServiceError, ServiceManager, Step, name_for
+
+__all__ = [
+    "MANAGERS",
+    "Machine",
+    "NoServiceManager",
+    "Service",
+    "ServiceError",
+    "ServiceManager",
+    "Step",
+    "choose",
+    "install",
+    "name_for",
+    "purge",
+    "remove_run_files",
+    "uninstall",
+]

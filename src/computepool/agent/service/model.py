@@ -1,0 +1,104 @@
+"""What every service manager has in common: a text in a place, and commands around it."""
+
+import hashlib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = "computepool-agent"
+DESCRIPTION = "ComputePool agent: shares this machine with a pool"
+UNWANTED = 78
+"""The agent's exit code when the hub sent the node away: starting again makes no sense."""
+
+
+class ServiceError(Exception):
+    """The agent cannot be made a service, or not as asked. The message says what to do."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """One agent: the program that runs it, and the home folder that it runs from."""
+
+    program: tuple[str, ...]
+    """Absolute, without the words after `computepool`."""
+    home: Path
+    """The pool's folder, as `--home`; the agent's own is below it."""
+    name: str = NAME
+
+    @property
+    def root(self) -> Path:
+        return self.home / "agent"
+
+    def __post_init__(self) -> None:
+        for text in (*self.program, str(self.home)):
+            if not text.isprintable():
+                raise ServiceError(f"{text!r} has characters that no service file can hold. Choose another --home")
+
+    def command(self, *words: str) -> tuple[str, ...]:
+        return (*self.program, "agent", "start", "--as-service", *words, "--home", str(self.home))
+
+
+def name_for(home: Path, default_home: Path) -> str:
+    """One name for the usual home; a second node of the same machine has a name of its own, the same every time."""
+    if home.resolve() == default_home.resolve():
+        return NAME
+    readable = re.sub(r"[^a-z0-9]+", "-", home.name.lower()).strip("-")[:20]
+    digest = hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:6]
+    return "-".join(part for part in (NAME, readable, digest) if part)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command to run. One that only tidies up may fail."""
+
+    command: tuple[str, ...]
+    may_fail: bool = False
+
+    def __str__(self) -> str:
+        import shlex
+
+        return shlex.join(self.command)
+
+
+class ServiceManager(ABC):
+    """Pure: says what would be written and run. `installing` does it."""
+
+    name: str
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+
+    @property
+    @abstractmethod
+    def path(self) -> Path:
+        """Where the text is written."""
+
+    @abstractmethod
+    def text(self) -> str: ...
+
+    def data(self) -> bytes:
+        return self.text().encode()
+
+    @abstractmethod
+    def steps_to_install(self) -> Sequence[Step]: ...
+
+    @abstractmethod
+    def steps_to_stop(self) -> Sequence[Step]:
+        """Before the text is removed."""
+
+    def steps_after_removal(self) -> Sequence[Step]:
+        return ()
+
+    def links(self) -> Sequence[Path]:
+        """What the manager's program makes beside the text, and takes away again if it is asked properly."""
+        return ()
+
+    def keeps_text(self) -> bool:
+        """Whether the manager reads the text later too, or has taken it over when the steps are done."""
+        return True
+
+    def hints(self) -> Sequence[str]:
+        """What the owner may want to do besides."""
+        return ()
