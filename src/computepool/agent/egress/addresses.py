@@ -48,6 +48,7 @@ _KINDS_V6 = {
     "fec0::/10": "a private network",
     "ff00::/8": "multicast",
 }
+INNER = {"a private network", "a provider's inner network", "for documentation", "for measurements"}
 _V4 = [(IPv4Network(text), why) for text, why in _NOT_PUBLIC_V4.items()]
 _V6 = [(IPv6Network(text), why) for text, why in (_NOT_PUBLIC_V6 | _KINDS_V6).items()]
 _GLOBAL_V6 = IPv6Network("2000::/3")
@@ -82,8 +83,8 @@ def why_not_public(address: Address) -> str | None:
 
 
 def is_private(address: Address) -> bool:
-    """In a home or a company: neither the machine itself nor its link."""
-    return why_not_public(address) in {"a private network", "a provider's inner network"}
+    """What a home, a company or a laboratory gives to its machines: neither this machine itself nor its link."""
+    return why_not_public(address) in INNER
 
 
 def surroundings(proc: Path = Path("/proc")) -> frozenset[Network]:
