@@ -1,0 +1,92 @@
+"""What keeps a stranger's job in: each level proves itself, and where one is missing the reason is looked for."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from computepool.agent.sandbox import Sandbox, how_to_get_bubblewrap, self_test
+from computepool.protocol.states import IsolationLevel
+
+from .model import Check, warn
+
+SYSCTLS = Path("/proc/sys")
+_FORBIDDEN = (
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor keeps ordinary programs from user namespaces (Ubuntu does so since 23.10)",
+        "allow it to bubblewrap alone: install the profile `bwrap-userns-restrict` (package apparmor-profiles), or for "
+        "every program `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`",
+    ),
+    (
+        "kernel/unprivileged_userns_clone",
+        "0",
+        "this kernel keeps user namespaces from ordinary users",
+        "`sudo sysctl -w kernel.unprivileged_userns_clone=1`, and the same line in /etc/sysctl.d/ to keep it",
+    ),
+    (
+        "user/max_user_namespaces",
+        "0",
+        "no user namespace may be made here",
+        "`sudo sysctl -w user.max_user_namespaces=15000`, and the same line in /etc/sysctl.d/ to keep it",
+    ),
+)
+
+
+async def check_sandboxes(sandboxes: Sequence[Sandbox]) -> tuple[list[Sandbox], list[Check]]:
+    """Those that hold, and what each said."""
+    proven, checks = [], []
+    for sandbox in sandboxes:
+        name = f"isolation {sandbox.level}"
+        result = await self_test(sandbox)
+        if result.ok:
+            proven.append(sandbox)
+            facts = ", ".join(f"{key} {value}" for key, value in result.facts.items())
+            checks.append(Check(name, True, f"proven{': ' + facts if facts else ''}"))
+        else:
+            problems = "; ".join(result.problems) or "the self-test failed"
+            hint = "the node will not offer this level until the self-test holds"
+            checks.append(Check(name, False, problems, hint))
+    return proven, checks
+
+
+def check_bubblewrap(proven: Sequence[Sandbox]) -> Check:
+    """Missing it is no failure where containers do the same."""
+    isolated = any(sandbox.level is not IsolationLevel.PROCESS for sandbox in proven)
+    missing = how_to_get_bubblewrap()
+    if missing is not None:
+        if isolated:
+            return warn("bubblewrap", "not there; containers isolate jobs here", missing)
+        return Check("bubblewrap", False, "without it this machine runs only its owner's own jobs", missing)
+    if any(sandbox.level is IsolationLevel.BUBBLEWRAP for sandbox in proven) or os.geteuid() == 0:
+        return Check("bubblewrap", True, "installed")
+    why, hint = why_no_user_namespaces()
+    if not why:
+        return Check("bubblewrap", True, "installed")
+    return warn("bubblewrap", f"installed, but {why}", hint) if isolated else Check("bubblewrap", False, why, hint)
+
+
+def why_no_user_namespaces(sysctls: Path = SYSCTLS) -> tuple[str, str]:
+    """The reason and the way out; empty if nothing that we know of forbids them."""
+    if not sys.platform.startswith("linux"):
+        return "", ""
+    for name, forbidding, why, hint in _FORBIDDEN:
+        try:
+            if (sysctls / name).read_text().strip() == forbidding:
+                return why, hint
+        except OSError:
+            continue
+    return "", ""
+
+
+def check_limits(sandboxes: Sequence[Sandbox]) -> Check:
+    if any(sandbox.soft_limits for sandbox in sandboxes):
+        return Check(
+            "limits",
+            False,
+            "memory is kept by a watchdog, because no control group can be had: the node says `soft limits`",
+            "start the agent where it may make some: as a service (`computepool agent install`), or with `systemd-run "
+            "--user --scope -p Delegate=yes computepool agent start`, or as root",
+        )
+    return Check("limits", True, "kept by the kernel")

@@ -1,0 +1,276 @@
+"""What the doctor finds on machines that have something wrong with them."""
+
+import asyncio
+import contextlib
+import json
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+from support.agents import enrolled_home
+from support.fake_hub import FakeHub
+
+from computepool.agent.clock import SystemClock
+from computepool.agent.detect import Hardware
+from computepool.agent.doctor import Check, examine
+from computepool.agent.doctor.engines import Place, check_engines
+from computepool.agent.doctor.folder import check_agent, check_permissions, check_policy
+from computepool.agent.doctor.isolation import check_bubblewrap, why_no_user_namespaces
+from computepool.agent.doctor.network import check_network
+from computepool.agent.home import AgentHome, NodeRecord
+from computepool.agent.main import agent_version
+from computepool.protocol.capacity import Gpu
+
+HARDWARE = Hardware(cpus=4, memory_bytes=1 << 33, disk_bytes=1 << 35)
+CARD = Gpu(id="GPU-1", name="NVIDIA GeForce RTX 4090", slug="rtx-4090", memory_bytes=24 << 30, vendor="nvidia")
+
+
+def by_name(checks) -> dict[str, Check]:
+    return {check.name: check for check in checks}
+
+
+@pytest.fixture
+def home(tmp_path) -> AgentHome:
+    made = AgentHome(tmp_path / "agent")
+    made.prepare()
+    made.identity()
+    made.save_node(NodeRecord(hub_url="http://127.0.0.1:9", hub_id="h", node_id="node_1", name="x", hub_keys=()))
+    return made
+
+
+# ── the folder ──
+
+
+def test_keys_that_others_can_read_are_a_failure_with_the_command_that_closes_them(home):
+    assert by_name(check_permissions(home))["permissions"].ok
+    home.identity_path.chmod(0o644)
+    found = by_name(check_permissions(home))["permissions"]
+    assert not found.ok
+    assert found.hint == f"chmod 600 '{home.identity_path}'"
+    home.identity_path.chmod(0o600)
+    home.root.chmod(0o750)
+    assert f"chmod 700 '{home.root}'" in by_name(check_permissions(home))["permissions"].hint
+
+
+def test_an_agent_that_holds_the_folder_but_does_not_answer_is_told_apart_from_none(home):
+    assert check_agent(home).message == "no agent is running here"
+    with home.lock():
+        found = check_agent(home)
+    assert not found.ok
+    assert "does not answer" in found.message
+
+
+def test_a_policy_that_cannot_be_read_is_told_with_the_line(home):
+    assert list(check_policy(home)) == []
+    policy = home.root / "policy.toml"
+    policy.write_text("")
+    assert by_name(check_policy(home))["policy"].ok
+    policy.write_text("[welcome]\nstranger = true\n")
+    found = by_name(check_policy(home))["policy"]
+    assert not found.ok
+    assert "strangers" in found.message
+
+
+# ── isolation ──
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor"),
+        ("kernel/unprivileged_userns_clone", "0", "ordinary users"),
+        ("user/max_user_namespaces", "0", "no user namespace"),
+    ],
+)
+def test_what_forbids_user_namespaces_is_named(tmp_path, name, value, words):
+    assert why_no_user_namespaces(tmp_path) == ("", "")
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(value + "\n")
+    why, hint = why_no_user_namespaces(tmp_path)
+    assert words in why
+    assert "sysctl" in hint
+    (tmp_path / name).write_text("7\n")
+    assert why_no_user_namespaces(tmp_path) == ("", "")
+
+
+def test_missing_bubblewrap_is_a_warning_only_where_something_else_isolates(tmp_path, monkeypatch):
+    from support.fake_sandbox import FakeSandbox
+
+    from computepool.protocol.states import IsolationLevel
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert check_bubblewrap([]).level == "failed"
+    assert check_bubblewrap([FakeSandbox(tmp_path / "p", level=IsolationLevel.PROCESS)]).level == "failed"
+    assert check_bubblewrap([FakeSandbox(tmp_path / "c", level=IsolationLevel.CONTAINER)]).level == "warn"
+
+
+# ── engines ──
+
+
+@contextlib.asynccontextmanager
+async def engine(path: Path, version: object, info: object):
+    """Something that answers as an engine's API does."""
+
+    async def talk(reader, writer):
+        with contextlib.suppress(ConnectionError):
+            request = (await reader.readuntil(b"\r\n\r\n")).decode()
+            body = json.dumps(version if "/version" in request else info).encode()
+            head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_unix_server(talk, str(path))
+    async with server:
+        yield Place("podman" if "podman" in path.name else "docker", path)
+
+
+def engine_checks(path, version, info, hardware=HARDWARE):
+    async def story():
+        async with engine(path, version, info) as place:
+            return by_name(await check_engines(hardware, [place]))
+
+    return asyncio.run(story())
+
+
+def test_an_engine_that_answers_is_examined(tmp_path):
+    version = {"Version": "27.0.3", "Components": [{"Name": "runc", "Version": "1.1.12"}]}
+    found = engine_checks(tmp_path / "docker.sock", version, {"Runtimes": {"runc": {}, "runsc": {"path": "/x/runsc"}}})
+    assert "27.0.3" in found["docker"].message
+    assert found["gvisor"].level == "ok"
+    assert found["runc version"].level == "warn"
+    assert "1.2.8" in found["runc version"].hint
+    assert "docker GPUs" not in found
+
+
+def test_gpus_that_containers_would_not_see_are_a_failure(tmp_path):
+    hardware = Hardware(cpus=4, memory_bytes=1 << 33, disk_bytes=1 << 35, gpus=(CARD,))
+    info = {"Runtimes": {"runc": {}}, "CDISpecDirs": [str(tmp_path)]}
+    without = engine_checks(tmp_path / "docker.sock", {"Version": "27"}, info, hardware)
+    assert without["docker GPUs"].level == "failed"
+    assert "nvidia-ctk runtime configure --runtime=docker" in without["docker GPUs"].hint
+    (tmp_path / "nvidia.yaml").touch()
+    described = engine_checks(tmp_path / "docker2.sock", {"Version": "27"}, info, hardware)
+    assert described["docker GPUs"].ok
+    toolkit = {"Runtimes": {"nvidia": {}}, "CDISpecDirs": []}
+    assert engine_checks(tmp_path / "docker3.sock", {"Version": "27"}, toolkit, hardware)["docker GPUs"].ok
+
+
+def test_rootless_podman_that_ignores_limits_is_told(tmp_path):
+    info = {"CgroupVersion": "1", "SecurityOptions": ["name=rootless"]}
+    assert engine_checks(tmp_path / "podman.sock", {"Version": "4.3"}, info)["podman limits"].level == "warn"
+    fine = {"CgroupVersion": "2", "SecurityOptions": ["name=rootless"]}
+    assert "podman limits" not in engine_checks(tmp_path / "podman2.sock", {"Version": "4.3"}, fine)
+
+
+@pytest.mark.parametrize(
+    ("version", "info"), [([], {}), ({}, {"Runtimes": []}), ({"Components": "x"}, {"Runtimes": None})]
+)
+def test_an_engine_that_answers_nonsense_breaks_nothing(tmp_path, version, info):
+    assert "docker" in engine_checks(tmp_path / "docker.sock", version, info)
+
+
+def test_a_daemon_that_is_down_and_a_socket_of_others_are_told_apart(tmp_path):
+    dead = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(dead))
+    found = by_name(asyncio.run(check_engines(HARDWARE, [Place("docker", dead)])))["docker"]
+    assert not found.ok
+    assert "nobody answers" in found.message
+    assert "start docker" in found.hint
+
+
+def test_a_socket_of_others_names_the_group(tmp_path):
+    import os
+
+    if os.geteuid() == 0:
+        pytest.skip("root may use every socket")
+    foreign = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(foreign))
+        foreign.chmod(0)
+        found = by_name(asyncio.run(check_engines(HARDWARE, [Place("docker", foreign)])))["docker"]
+    assert "usermod -aG docker" in found.hint
+    assert stat.S_ISSOCK(foreign.stat().st_mode)
+
+
+# ── the way to the hub ──
+
+
+def test_the_first_step_that_fails_is_named(home):
+    found = by_name(asyncio.run(check_network(home, SystemClock())))
+    assert found["name"].ok
+    assert "port 9 is not reached" in found["hub"].message
+    home.save_node(home.node().model_copy(update={"hub_url": "https://no-such-hub.invalid"}))
+    found = by_name(asyncio.run(check_network(home, SystemClock())))
+    assert "no-such-hub.invalid is not found" in found["hub"].message
+
+
+def test_a_hub_that_answers_is_examined_to_the_websocket(tmp_path):
+    async def story():
+        async with FakeHub() as hub:
+            enrolled, _ = enrolled_home(hub, tmp_path)
+            return by_name(await check_network(enrolled, SystemClock()))
+
+    found = asyncio.run(story())
+    assert {"name", "connection", "hub", "clock", "version", "websocket"} <= set(found)
+    assert all(check.ok for check in found.values()), found
+    assert found["websocket"].message == "possible"
+
+
+def answering(document: object) -> dict[str, Check]:
+    """What is found of a hub that says this of its version, and of nothing else."""
+
+    async def talk(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        body = json.dumps(document).encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+        writer.close()
+
+    async def story(folder):
+        server = await asyncio.start_server(talk, "127.0.0.1", 0)
+        async with server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            home = AgentHome(folder)
+            home.save_node(NodeRecord(hub_url=url, hub_id="h", node_id="node_1", name="x", hub_keys=()))
+            return by_name(await check_network(home, SystemClock()))
+
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(story(Path(folder)))
+
+
+def test_an_agent_below_the_hubs_minimum_fails(tmp_path):
+    assert answering({"version": "9", "agent_minimum": "99.1"})["version"].level == "failed"
+    assert answering({"version": "9", "agent_minimum": agent_version()})["version"].level == "ok"
+    assert answering({"version": "9"})["version"].level == "ok"
+    assert answering({"version": "9", "agent_minimum": "whatever"})["version"].level == "warn"
+    assert answering([])["version"].level == "ok"
+
+
+def test_a_hub_without_websockets_is_a_warning(tmp_path):
+    assert answering({"version": "9"})["websocket"].level == "warn"
+
+
+def test_a_proxy_is_named_without_its_password(home, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://alice:hunter2@127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    found = asyncio.run(check_network(home, SystemClock()))
+    assert "127.0.0.1:9" in by_name(found)["proxy"].message
+    assert not [check for check in found if "hunter2" in f"{check.message} {check.hint}"]
+
+
+def test_every_failure_says_how_to_mend_it(home):
+    home.root.chmod(0o755)
+    checks = asyncio.run(examine(home, [], SystemClock()))
+    assert {check.group for check in checks} >= {"this node", "the machine", "isolation", "the hub"}
+    assert [check.name for check in checks if check.level != "ok" and not check.hint] == []
+    assert len(dict.fromkeys(check.group for check in checks)) == 4
+    assert [check.group for check in checks] == sorted((check.group for check in checks), key=GROUPS.index)
+
+
+GROUPS = ["this node", "the machine", "isolation", "the hub"]
