@@ -1,0 +1,85 @@
+"""Whose programs are on the GPUs. How they are read is not known here: a monitor is passed in."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from computepool.agent.owner.readings import GpuReading
+
+log = logging.getLogger(__name__)
+
+MOST_ANCESTORS = 64
+
+
+class GpuProcess(Protocol):
+    @property
+    def pid(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int | None: ...
+    @property
+    def name(self) -> str: ...
+
+
+class GpuNow(Protocol):
+    """One GPU as it is now; None for what its driver does not tell."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def utilisation(self) -> float | None: ...
+    @property
+    def temperature_celsius(self) -> float | None: ...
+    @property
+    def memory_used_bytes(self) -> int | None: ...
+    @property
+    def processes(self) -> Sequence[GpuProcess] | None: ...
+
+
+def read_gpus(
+    source: Callable[[], Iterable[GpuNow]], is_ours: Callable[[int], bool], holds_work: Callable[[str], bool]
+) -> tuple[GpuReading, ...]:
+    """`is_ours` knows the processes of jobs, `holds_work` the GPUs that were given to them."""
+    try:
+        return tuple(_reading(gpu, is_ours, holds_work) for gpu in source())
+    except Exception:
+        # A driver that is being updated, for example. Nothing is known of any GPU then.
+        log.exception("owner.gpus_failed")
+        return ()
+
+
+def _reading(gpu: GpuNow, is_ours: Callable[[int], bool], holds_work: Callable[[str], bool]) -> GpuReading:
+    ours = holds_work(gpu.id)
+    foreign, program = None, ""
+    if gpu.processes is not None:
+        strangers = [one for one in gpu.processes if not is_ours(one.pid)]
+        ours = ours or len(strangers) < len(gpu.processes)
+        foreign = _memory(gpu, strangers, ours)
+        program = max(strangers, key=lambda one: one.memory_bytes or 0).name if strangers else ""
+    elif not ours:
+        foreign = gpu.memory_used_bytes
+    return GpuReading(gpu.id, gpu.utilisation, gpu.temperature_celsius, foreign, program, ours)
+
+
+def _memory(gpu: GpuNow, strangers: Sequence[GpuProcess], ours: bool) -> int | None:
+    """Some drivers list programs, but not what they hold: then all memory is theirs, unless work of ours is there."""
+    if all(one.memory_bytes is not None for one in strangers):
+        return sum(one.memory_bytes or 0 for one in strangers)
+    return None if ours else gpu.memory_used_bytes
+
+
+def descends_from(pid: int, roots: Iterable[int], proc: Path = Path("/proc")) -> bool:
+    """Whether a process, or one of its ancestors, is among these: the agent, and the first process of each job."""
+    wanted = set(roots)
+    for _ in range(MOST_ANCESTORS):
+        if pid in wanted:
+            return True
+        try:
+            text = (proc / str(pid) / "stat").read_text()
+            # The name stands in brackets, and may itself hold brackets and blanks.
+            pid = int(text.rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return False
+        if pid <= 0:
+            return False
+    return False
