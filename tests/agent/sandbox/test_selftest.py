@@ -3,22 +3,34 @@
 import asyncio
 import json
 import os
+import shutil
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support import engines
 from support.ordinary_user import run_as_ordinary_user
 
-from computepool.agent.sandbox import SelfTest, available_sandboxes, how_to_get_bubblewrap, self_test, selftest
+from computepool.agent.sandbox import (
+    Command,
+    Process,
+    SelfTest,
+    available_sandboxes,
+    how_to_get_bubblewrap,
+    self_test,
+    selftest,
+)
 from computepool.agent.sandbox.bubblewrap import BubblewrapSandbox
 from computepool.agent.sandbox.cgroup import CgroupV1
 from computepool.agent.sandbox.cgroup_tree import TreeV1, find_cgroups, read_mounts
 from computepool.agent.sandbox.identity import instance_of
+from computepool.agent.sandbox.interface import EGRESS_PORT
 from computepool.protocol.states import IsolationLevel
 
 
@@ -128,6 +140,55 @@ def test_limits_that_are_not_kept_are_found(state):
         return kinds
 
     assert asyncio.run(story()) == {"memory", "pids", "cpu"}
+
+
+def test_egress_that_is_forgotten_is_found(state):
+    engines.require("bwrap")
+
+    class Forgetful(BubblewrapSandbox):
+        async def start(self, command: Command) -> Process:
+            return await super().start(replace(command, egress=None))
+
+    bwrap = shutil.which("bwrap")
+    assert bwrap
+    sandbox = Forgetful(state, bwrap=bwrap)
+    result = asyncio.run(self_test(sandbox))
+    asyncio.run(sandbox.close())
+    assert not result.ok
+    assert set(result.problems) == {"with egress, egress-listens: no", "with egress, egress-answers: no"}
+
+
+def test_network_that_comes_along_with_egress_is_found(state):
+    engines.require("bwrap")
+
+    class Generous(BubblewrapSandbox):
+        async def start(self, command: Command) -> Process:
+            before = self._system
+            if command.egress:
+                self._system = (*before, "--share-net")
+                command = replace(command, egress=lambda listener: listener.close())
+            try:
+                return await super().start(command)
+            finally:
+                self._system = before
+
+    bwrap = shutil.which("bwrap")
+    assert bwrap
+    sandbox = Generous(state, bwrap=bwrap)
+
+    async def story() -> list[str]:
+        with socket.create_server(("127.0.0.1", 0)):
+            problems = await selftest._egress(sandbox)
+        await sandbox.close()
+        return problems
+
+    assert "with egress, other-listeners: yes" in asyncio.run(story())
+
+
+def test_facts_tell_whether_there_is_a_way_out(every):
+    facts = asyncio.run(self_test(every.sandbox)).facts
+    expected = "not bounded" if every.sandbox.level == IsolationLevel.PROCESS else f"a proxy on port {EGRESS_PORT}"
+    assert facts["egress"] == expected
 
 
 def test_broken_bubblewrap_is_a_problem_not_a_crash(state, tmp_path):

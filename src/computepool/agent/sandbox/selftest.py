@@ -4,7 +4,9 @@ so that a probe which could not have failed counts as a failure too."""
 import asyncio
 import contextlib
 import os
+import secrets
 import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from pathlib import Path
 
 from computepool.protocol.states import IsolationLevel
 
-from .interface import Command, Exit, Limits, Sandbox, SandboxError, SelfTest
+from .interface import EGRESS_PORT, Command, Exit, Limits, Sandbox, SandboxError, SelfTest, ServeEgress
 from .running import readable
 
 MEGABYTE = 1 << 20
@@ -24,7 +26,7 @@ BURN_CPUS = 0.1
 OUTPUT_BYTES = 65_536
 
 # Prints one line `name yes|no` per probe. $1: a secret file of the host; $2: a listening port of the host, in hex;
-# $3: the host's kernel.
+# $3: the host's kernel; $4: the port on which a way out would be, in hex.
 ISOLATION_PROBE = r"""
 say() { if "$@" >/dev/null 2>&1; then echo "$what yes"; else echo "$what no"; fi; }
 what=own-folder-writable;   say sh -c 'echo x > probe && cat probe'
@@ -38,6 +40,7 @@ what=dev-writable;          say sh -c 'echo x > /dev/probe'
 what=host-homes-visible;    say sh -c 'ls -d /root || ls -d /home'
 what=shadow-visible;        say test -e /etc/shadow
 what=host-port-visible;     say grep -qi ":$2 " /proc/net/tcp
+what=way-out;               say grep -qi ":$4 " /proc/net/tcp
 what=network-device;        say sh -c 'grep ":" /proc/net/dev | grep -vw "lo:"'
 what=other-processes;       say sh -c 'test "$(ls -d /proc/[0-9]* | wc -l)" -gt 8'
 what=is-root;               say sh -c 'test "$(id -u)" = 0'
@@ -52,20 +55,31 @@ what=mount;                 say mount -t tmpfs none /tmp
 i=0; while [ $i -lt 4 ]; do sleep 3 & i=$((i+1)); done; echo "few-processes yes"
 while [ $i -lt 100 ]; do sleep 3 & i=$((i+1)); done; echo "many-processes yes"
 """
-EXPECTED = {
-    "own-folder-writable": True,
-    "tmp-writable": True,
-    "usr-readable": True,
-    "no-new-privileges": True,
-    "seccomp": True,
-    "filter-refuses": True,
-    "few-processes": True,
-    "host-kernel": True,
+# What must be so at each level; everything else must not be. None: it is not asked, because the answer proves nothing.
+_EVERYWHERE = dict.fromkeys(("own-folder-writable", "tmp-writable", "usr-readable", "few-processes"), True)
+_ON_THE_HOSTS_KERNEL = dict.fromkeys(("no-new-privileges", "seccomp", "filter-refuses", "host-kernel"), True)
+# Behind gVisor's own kernel a job may do to it what it likes. That it is another kernel is what has to be proven. Its
+# own threads count as processes too, so that the limit is far above the job's, and memory bounds it first.
+_OF_ITS_OWN_KERNEL = dict.fromkeys(
+    ("no-new-privileges", "seccomp", "filter-refuses", "new-namespace", "first-process-exposed", "many-processes")
+)
+EXPECTED: dict[IsolationLevel, dict[str, bool | None]] = {
+    IsolationLevel.BUBBLEWRAP: {**_EVERYWHERE, **_ON_THE_HOSTS_KERNEL},
+    IsolationLevel.CONTAINER: {**_EVERYWHERE, **_ON_THE_HOSTS_KERNEL},
+    IsolationLevel.GVISOR: {**_EVERYWHERE, **_OF_ITS_OWN_KERNEL},
 }
-# Behind gVisor's own kernel a job may do to it what it likes. That it is another kernel is what has to be proven.
-EXPECTED_OF_GVISOR = {**EXPECTED, "host-kernel": False}
-NOT_ASKED_OF_GVISOR = {"no-new-privileges", "seccomp", "filter-refuses", "new-namespace", "first-process-exposed"}
 NAMES = [line.split("=")[1].split(";")[0] for line in ISOLATION_PROBE.splitlines() if line.startswith("what=")]
+
+# $1: the port of the way out, in hex; $2: in decimal; $3: what answers there. A shell that can connect is asked to.
+EGRESS_PROBE = r"""
+say() { if "$@" >/dev/null 2>&1; then echo "$what yes"; else echo "$what no"; fi; }
+what=egress-listens;  say grep -q "0100007F:$1 00000000:0000 0A" /proc/net/tcp
+what=other-listeners; say sh -c 'cat /proc/net/tcp /proc/net/tcp6 | grep " 0A " | grep -v ":$0 "' "$1"
+what=network-device;  say sh -c 'grep ":" /proc/net/dev | grep -vw "lo:"'
+what=egress-answers;  say bash -c 'exec 3<>/dev/tcp/127.0.0.1/$0; read -r line <&3; test "$line" = "$1"' "$2" "$3"
+command -v bash >/dev/null || echo "egress-answers untold"
+"""
+EGRESS_EXPECTED = {"egress-listens": "yes", "other-listeners": "no", "network-device": "no", "egress-answers": "yes"}
 
 # Holds a quarter of the limit, and says so; then three times the limit, for long enough that a watchdog can see it.
 MEMORY_PROBE = (
@@ -91,11 +105,14 @@ async def self_test(sandbox: Sandbox) -> SelfTest:
     isolated = sandbox.level != IsolationLevel.PROCESS
     try:
         async with asyncio.timeout(PROBE_SECONDS):
+            # Some sandboxes have to try, the first time that they are asked.
+            has_egress = isolated and await asyncio.to_thread(lambda: sandbox.has_egress)
             found = await asyncio.gather(
                 _isolation(sandbox) if isolated else _nothing(),
                 _memory(sandbox),
                 _disk(sandbox),
                 _cpu(sandbox) if not sandbox.soft_limits else _nothing(),
+                _egress(sandbox) if has_egress else _nothing(),
             )
     except SandboxError as error:
         return SelfTest(False, (str(error),))
@@ -105,6 +122,7 @@ async def self_test(sandbox: Sandbox) -> SelfTest:
     facts = {
         "isolation": "namespaces, seccomp, no capabilities, no network" if isolated else "none",
         "limits": "watchdog (soft)" if sandbox.soft_limits else "cgroups",
+        "egress": f"a proxy on port {EGRESS_PORT}" if has_egress else "none" if isolated else "not bounded",
         "self_test_seconds": f"{time.monotonic() - started:.2f}",
     }
     return SelfTest(not problems, problems, facts)
@@ -124,12 +142,19 @@ def _probe_folder(sandbox: Sandbox) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _run(sandbox: Sandbox, script: str, *arguments: str, limits: Limits, seconds: float | None = None) -> Outcome:
+async def _run(
+    sandbox: Sandbox,
+    script: str,
+    *arguments: str,
+    limits: Limits,
+    seconds: float | None = None,
+    egress: ServeEgress | None = None,
+) -> Outcome:
     with _probe_folder(sandbox) as folder:
         sandbox.adopt(folder)
         started = time.monotonic()
         process = await sandbox.start(
-            Command(argv=["/bin/sh", "-c", script, "sh", *arguments], env={}, folder=folder, limits=limits)
+            Command(["/bin/sh", "-c", script, "sh", *arguments], env={}, folder=folder, limits=limits, egress=egress)
         )
         try:
             if seconds is not None:
@@ -177,24 +202,58 @@ async def _isolation(sandbox: Sandbox) -> list[str]:
             port = f"{server.sockets[0].getsockname()[1]:04X}"
             if not _host_sees(secret, port):
                 return ["the host does not see its own file or port, so the probes for them prove nothing"]
-            outcome = await _run(sandbox, ISOLATION_PROBE, str(secret), port, os.uname().release, limits=PROBE_LIMITS)
-    said = dict(line.split() for line in outcome.output.splitlines() if line.endswith((" yes", " no")))
-    is_gvisor = sandbox.level == IsolationLevel.GVISOR
-    expected = EXPECTED_OF_GVISOR if is_gvisor else EXPECTED
+            facts = [str(secret), port, os.uname().release, f"{EGRESS_PORT:04X}"]
+            outcome = await _run(sandbox, ISOLATION_PROBE, *facts, limits=PROBE_LIMITS)
+    said = _answers(outcome)
+    expected = EXPECTED[sandbox.level]
     problems = []
     for name in [*NAMES, "few-processes"]:
-        if is_gvisor and name in NOT_ASKED_OF_GVISOR:
+        wanted = expected.get(name, False)
+        if wanted is None:
             continue
         if name not in said:
             problems.append(f"the probe {name} gave no answer: {outcome.output[-300:]!r}")
-        elif (said[name] == "yes") != expected.get(name, False):
+        elif (said[name] == "yes") != wanted:
             problems.append(f"{name}: {said[name]}")
-    # gVisor's own threads count too, so its limit is far above the job's, and memory bounds it first.
-    if "many-processes" in said and not is_gvisor:
+    if "many-processes" in said and expected.get("many-processes", False) is not None:
         problems.append(f"pids: more than {PROBE_LIMITS.pids} processes could be started")
     if os.geteuid() == 0 and outcome.files.get("probe") == 0:
         problems.append("the job's files belong to root: it runs as root on the host")
     return problems
+
+
+def _answers(outcome: Outcome) -> dict[str, str]:
+    return dict(line.split() for line in outcome.output.splitlines() if line.endswith((" yes", " no", " untold")))
+
+
+async def _egress(sandbox: Sandbox) -> list[str]:
+    """With a way out: whoever the agent put there answers, and there is nothing else."""
+    word = secrets.token_hex(8)
+    answering: list[asyncio.Task[None]] = []
+
+    async def answer(listener: socket.socket) -> None:
+        with listener:
+            connection, _ = await asyncio.get_running_loop().sock_accept(listener)
+            with connection:
+                await asyncio.get_running_loop().sock_sendall(connection, f"{word}\n".encode())
+
+    def serve(listener: socket.socket) -> None:
+        listener.setblocking(False)
+        answering.append(asyncio.get_running_loop().create_task(answer(listener)))
+
+    try:
+        facts = [f"{EGRESS_PORT:04X}", str(EGRESS_PORT), word]
+        outcome = await _run(sandbox, EGRESS_PROBE, *facts, limits=PROBE_LIMITS, egress=serve)
+    finally:
+        for task in answering:
+            task.cancel()
+        await asyncio.gather(*answering, return_exceptions=True)
+    said = _answers(outcome)
+    return [
+        f"with egress, {name}: {said.get(name, 'no answer')}"
+        for name, wanted in EGRESS_EXPECTED.items()
+        if said.get(name) not in {wanted, "untold"}
+    ]
 
 
 async def _memory(sandbox: Sandbox) -> list[str]:
