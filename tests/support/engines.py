@@ -20,6 +20,9 @@ PROBES = {
     "podman": ["podman", "info"],
     "gvisor": ["runsc", "--version"],
     "chromium": ["chromium", "--version"],
+    # A screen that nobody sees, a hand that nobody moves, and a look at its windows.
+    "xvfb": ["sh", "-c", "command -v Xvfb && command -v xdotool && command -v xprop"],
+    "dbus": ["dbus-daemon", "--version"],
     # A small file system in namespaces of its own, for tests of full disks: support/small_disks.py.
     "small-disk": ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/tmp"],
 }
