@@ -111,7 +111,7 @@ def _without_partners(words: list[str]) -> list[str]:
     kept = []
     before = ""
     for word, after in zip(words, [*words[1:], ""], strict=True):
-        ornament = word in _PARTNERS or _FANS.fullmatch(word)
+        ornament = word in _PARTNERS or _FANS.fullmatch(word) is not None
         # "Phantom Gaming D" is a cooler, the D of "RTX 4090 D" is not; "Super JetStream" is one too.
         ornament = ornament or (word == "d" and before in _PARTNERS) or (word == "super" and after == "jetstream")
         if not ornament:

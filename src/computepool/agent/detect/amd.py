@@ -193,7 +193,7 @@ def told_by_rocm_smi(root: Path = ROOT) -> dict[str, Facts]:
             told[address] = Facts(
                 name=_named(values.get("card series")) or _named(values.get("card model")),
                 unique_id=_hexadecimal(values.get("unique id")),
-                memory_bytes=int(memory) if memory.isdigit() else 0,
+                memory_bytes=int(memory) if memory.isdecimal() else 0,
                 architecture=_named(values.get("gfx version")),
                 driver=driver,
             )

@@ -1,11 +1,13 @@
 """What a detector finds: GPUs that jobs can be given, and those that cannot, with the reason."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from computepool.protocol.capacity import Gpu
 from computepool.protocol.gpus import normalise_gpu_name
 
+_ADDRESS = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 NVIDIA, AMD, INTEL, APPLE = "nvidia", "amd", "intel", "apple"
 
 
@@ -79,9 +81,6 @@ def each_once(found: Iterable[FoundGpu]) -> tuple[FoundGpu, ...]:
 
 
 def pci_address(text: str) -> str:
-    """As the kernel writes it; NVIDIA's tools give the domain eight digits and upper case."""
-    text = text.strip().lower()
-    domain, _, rest = text.partition(":")
-    if rest.count(":") == 0:
-        return f"0000:{text}" if rest else ""
-    return f"{domain[-4:].rjust(4, '0')}:{rest}"
+    """As the kernel writes it; NVIDIA's tools give the domain eight digits and upper case. Empty for what is none."""
+    found = _ADDRESS.fullmatch(text.strip().lower())
+    return f"{int(found[1] or '0', 16):04x}:{found[2]}" if found else ""

@@ -37,7 +37,7 @@ def _gpu(card: Display, name: str, facts: dict[str, Any], root: Path) -> Any:
     return make_gpu(
         id=f"intel-{card.address}",
         name=name,
-        memory_bytes=int(size) if size.isdigit() and not integrated else 0,
+        memory_bytes=int(size) if size.isdecimal() and not integrated else 0,
         vendor=INTEL,
         driver=str(facts.get("driver_version") or "") or f"{card.driver} {read(root / 'proc/sys/kernel/osrelease')}",
         integrated=integrated,

@@ -106,7 +106,7 @@ def smi_uses(root: Path = ROOT) -> dict[str, GpuUse]:
     loads = smi_loads(root)
     by_gpu: dict[str, dict[int, int | None]] = {gpu_id: {} for gpu_id in loads}
     for row in smi_rows(_SMI_PROCESSES, root=root) if loads else []:
-        if len(row) == 3 and row[1].isdigit():
+        if len(row) == 3 and row[1].isdecimal():
             mebibytes = _number(row[2])
             if row[0] in by_gpu:
                 by_gpu[row[0]][int(row[1])] = None if mebibytes is None else int(mebibytes) * MIB
@@ -144,7 +144,7 @@ def kernel_use(gpu_id: str, device: Path, root: Path) -> GpuUse:
     if driver_id:
         for place in (root / "sys/class/kfd/kfd/proc").glob("*"):
             memory = read_number(place / f"vram_{driver_id}")
-            if memory is not None and place.name.isdigit():
+            if memory is not None and place.name.isdecimal():
                 processes[int(place.name)] = memory
     return GpuUse(gpu_id, _named(processes, root), read_number(device / "mem_info_vram_used"), complete=False)
 

@@ -42,12 +42,12 @@ def find_nvidia(root: Path = ROOT) -> Findings:
         nvml = Nvml(root)
     except NvmlUnavailable as error:
         log.debug("nvml.unavailable", extra={"why": str(error)})
-        return _from_smi(root)
+        return find_by_smi(root)
     try:
         return _from_nvml(nvml, root)
     except NvmlUnavailable as error:
         log.warning("nvml.lost", extra={"why": str(error)})
-        return _from_smi(root)
+        return find_by_smi(root)
     finally:
         nvml.close()
 
@@ -141,7 +141,7 @@ def _capability_devices(minor: str, gpu_instance: int | None, compute_instance: 
 # ── nvidia-smi ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _from_smi(root: Path) -> Findings:
+def find_by_smi(root: Path) -> Findings:
     rows = smi_rows(f"--query-gpu={_MORE_FIELDS}", root=root) or smi_rows(f"--query-gpu={_FIELDS}", root=root)
     if not rows:
         return Findings()
@@ -170,7 +170,7 @@ def _from_smi(root: Path) -> Findings:
                 found.append(FoundGpu(part, devices, address))
             if not parts.get(uuid):
                 unusable.append(UnusableGpu(name, _EMPTY_MIG.why, _EMPTY_MIG.hint, address))
-        elif mebibytes.isdigit():
+        elif mebibytes.isdecimal():
             gpu = build(id=uuid, name=name, memory_bytes=int(mebibytes) * MIB)
             found.append(FoundGpu(gpu, devices, address))
         else:
