@@ -195,6 +195,10 @@ def test_load_is_read_from_the_kernel_and_what_our_jobs_do_not_have_is_foreign(t
     assert (load.id, load.utilisation, load.memory_used_bytes) == (found.gpu.id, 0.37, 3 * 1024**3)
     assert (load.temperature_celsius, load.power_watts) == (52.0, 98.0)
     assert monitor.foreign_memory(lambda pid: pid == 4321) == {found.gpu.id: 1024**3}
+    (now,) = monitor.now()
+    assert now.load() == load
+    assert now.processes is not None
+    assert [(one.pid, one.memory_bytes) for one in now.processes] == [(4321, 2 * 1024**3), (0, 1024**3)]
     assert monitor.foreign_memory(lambda pid: False) == {found.gpu.id: 3 * 1024**3}
 
 

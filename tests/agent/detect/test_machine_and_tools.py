@@ -136,6 +136,23 @@ def test_a_library_that_hangs_is_left_behind_until_it_returns():
     raise AssertionError("it never recovered")
 
 
+def test_two_threads_take_turns():
+    patience, inside, most = Patience(), [0], [0]
+
+    def work():
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.01)
+        inside[0] -= 1
+
+    threads = [threading.Thread(target=patience.call, args=(work, 5)) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+
+
 def test_one_vendors_trouble_is_not_the_others(tools, tmp_path, monkeypatch):
     def fall_over(root):
         raise KeyError("a library's surprise")

@@ -15,7 +15,7 @@ from computepool.agent.detect.amd import find_amd
 from computepool.agent.detect.apple import find_apple
 from computepool.agent.detect.found import Findings, UnusableGpu, each_once
 from computepool.agent.detect.intel import find_intel
-from computepool.agent.detect.loads import GpuProcess, GpuUse, foreign_gpu_memory
+from computepool.agent.detect.loads import GpuNow, GpuProcess, GpuUse, foreign_gpu_memory
 from computepool.agent.detect.machine import (
     DISK_FLOOR_BYTES,
     cpu_model,
@@ -37,6 +37,7 @@ from computepool.protocol.capacity import MOST_GPUS, Capacity, Gpu, Software
 __all__ = [
     "DISK_FLOOR_BYTES",
     "GpuMonitor",
+    "GpuNow",
     "GpuProcess",
     "GpuUse",
     "Hardware",

@@ -39,6 +39,47 @@ class GpuUse:
     """Whether every process is in the list: AMD's driver and nvidia-smi list only those that compute."""
 
 
+@dataclass(frozen=True)
+class GpuNow:
+    """Load and use of one GPU in one look; None for what its driver does not tell."""
+
+    id: str
+    utilisation: float | None = None
+    memory_used_bytes: int | None = None
+    temperature_celsius: float | None = None
+    power_watts: float | None = None
+    processes: tuple[GpuProcess, ...] | None = None
+    """With one of pid 0 for the memory of those that the driver does not list, such as games on an AMD card."""
+
+    def load(self) -> GpuLoad:
+        return GpuLoad(
+            id=self.id,
+            utilisation=self.utilisation,
+            memory_used_bytes=self.memory_used_bytes,
+            temperature_celsius=self.temperature_celsius,
+            power_watts=self.power_watts,
+        )
+
+
+def together(load: GpuLoad, use: GpuUse | None) -> GpuNow:
+    processes = use.processes if use else None
+    if use and not use.complete:
+        listed = [process.memory_bytes for process in use.processes]
+        if use.memory_used_bytes is None:
+            processes = None
+        elif None not in listed:
+            rest = use.memory_used_bytes - sum(memory or 0 for memory in listed)
+            processes = (*use.processes, GpuProcess(0, rest)) if rest > 0 else use.processes
+    return GpuNow(
+        id=load.id,
+        utilisation=load.utilisation,
+        memory_used_bytes=load.memory_used_bytes,
+        temperature_celsius=load.temperature_celsius,
+        power_watts=load.power_watts,
+        processes=processes,
+    )
+
+
 def foreign_gpu_memory(uses: Iterable[GpuUse], is_ours: Callable[[int], bool]) -> dict[str, int]:
     """How much memory of each GPU programs have that are not our jobs, as far as the driver tells.
 

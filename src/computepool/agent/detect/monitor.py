@@ -14,7 +14,7 @@ from computepool.agent.clock import Clock, SystemClock
 from computepool.agent.detect import loads, power
 from computepool.agent.detect.displays import read
 from computepool.agent.detect.found import AMD, INTEL, NVIDIA
-from computepool.agent.detect.loads import GpuUse
+from computepool.agent.detect.loads import GpuNow, GpuUse
 from computepool.agent.detect.nvml import CardLost, Nvml, NvmlUnavailable
 from computepool.agent.detect.power import PowerKnob, PowerLimits
 from computepool.agent.detect.tools import ROOT, Patience, TookTooLong
@@ -33,8 +33,8 @@ T = TypeVar("T")
 
 
 class GpuMonitor:
-    """Blocking, for one thread at a time. `pci` tells each GPU's address, as `Hardware.gpu_pci` does; `power_note` is
-    the file that remembers power limits to restore."""
+    """Blocking; several threads may ask, and take turns. `pci` tells each GPU's address, as `Hardware.gpu_pci` does;
+    `power_note` is the file that remembers power limits to restore."""
 
     def __init__(
         self,
@@ -63,6 +63,12 @@ class GpuMonitor:
     def uses(self) -> list[GpuUse]:
         """Who uses each GPU. Those whose driver does not tell are left out."""
         return self._patiently(lambda: [use for gpu in self._gpus.values() if (use := self._use(gpu))], [])
+
+    def now(self) -> list[GpuNow]:
+        """Both in one look, for who decides whether the owner needs a GPU."""
+        return self._patiently(
+            lambda: [loads.together(self._load(gpu), self._use(gpu)) for gpu in self._gpus.values()], []
+        )
 
     def foreign_memory(self, is_ours: Callable[[int], bool]) -> dict[str, int]:
         """Bytes by GPU that programs have which are not our jobs."""

@@ -93,10 +93,19 @@ class Patience:
     it returns the next ones fail at once."""
 
     def __init__(self) -> None:
+        self._turn = threading.Lock()
         self._stuck: threading.Thread | None = None
 
     def call(self, function: Callable[[], T], seconds: float) -> T:
         """Raises TookTooLong, and whatever the function raises."""
+        if not self._turn.acquire(timeout=seconds):
+            raise TookTooLong("others are still asking")
+        try:
+            return self._call(function, seconds)
+        finally:
+            self._turn.release()
+
+    def _call(self, function: Callable[[], T], seconds: float) -> T:
         if self._stuck is not None and self._stuck.is_alive():
             raise TookTooLong("an earlier call has not returned")
         self._stuck = None
