@@ -42,7 +42,7 @@ def in_child(story: str, environment: Mapping[str, str], *arguments: object) -> 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout)
 
 
 def put_tool(folder: Path, name: str, script: str) -> Path:

@@ -1,9 +1,8 @@
 """AMD's GPUs: the kernel's files, `rocm-smi`, and AMD's library (a stand-in)."""
 
-import os
-
 import pytest
 from support.fake_gpus import ORDINARY_PATH, in_child, put_answer, put_display, put_files, put_tool
+from support.ordinary_user import ordinary_folder, ordinary_user
 
 from computepool.agent.detect import GpuMonitor
 from computepool.agent.detect.amd import find_amd
@@ -46,9 +45,13 @@ def tools(tmp_path, monkeypatch):
 
 @pytest.fixture
 def card(tmp_path):
-    """A 7900 XTX below `tmp_path`, with the kernel's driver and nothing of ROCm."""
+    return put_card(tmp_path)
+
+
+def put_card(root):
+    """A 7900 XTX, with the kernel's driver and nothing of ROCm."""
     put_files(
-        tmp_path,
+        root,
         {
             "usr/share/libdrm/amdgpu.ids": AMDGPU_IDS,
             "dev/kfd": "",
@@ -61,7 +64,7 @@ def card(tmp_path):
         },
     )
     return put_display(
-        tmp_path,
+        root,
         "0000:03:00.0",
         "1002:744c:c8",
         driver="amdgpu",
@@ -172,7 +175,8 @@ def test_amds_library_is_asked_first_and_may_know_only_a_part(card, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "fault", ["raise KeyError('ROCM_PATH')", "raise OSError('libamd_smi.so')", "import no_such_thing"]
+    "fault",
+    ["print('not found'); raise KeyError('libamd_smi.so')", "raise OSError('libamd_smi.so')", "import no_such_thing"],
 )
 def test_amds_library_that_cannot_be_imported_is_normal(card, tmp_path, fault):
     put_files(tmp_path / "modules", {"amdsmi.py": fault})
@@ -213,11 +217,28 @@ def test_power_is_capped_through_the_kernel_and_given_back(tools, card, tmp_path
     assert not (tmp_path / "note").exists()
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everything")
-def test_a_user_may_not_cap_the_kernels_limit(tools, card, tmp_path):
-    (card / "hwmon/hwmon4/power1_cap").chmod(0o444)
-    (found,) = find_amd(tmp_path).gpus
-    assert not GpuMonitor([found.gpu], {found.gpu.id: found.pci}, root=tmp_path).set_power_limit(found.gpu.id, 100)
+def test_an_ordinary_user_may_not_cap_the_kernels_limit(tools):
+    with ordinary_folder() as home:
+        cap = put_card(home) / "hwmon/hwmon4/power1_cap"
+        cap.chmod(0o444)
+        (home / "dev/dri/renderD129").chmod(0o666)
+        with ordinary_user():
+            (found,) = find_amd(home).gpus
+            monitor = GpuMonitor([found.gpu], {found.gpu.id: found.pci}, root=home, power_note=home / "note")
+            assert not monitor.set_power_limit(found.gpu.id, 100)
+        assert int(cap.read_text()) == 303000000
+        assert not (home / "note").exists()
+
+
+def test_an_ordinary_user_outside_the_group_is_told_to_join_it(tools):
+    with ordinary_folder() as home:
+        put_card(home)
+        (home / "dev/dri/renderD129").chmod(0o000)
+        with ordinary_user():
+            found = find_amd(home)
+    assert found.gpus == ()
+    assert found.unusable[0].why == "/dev/dri/renderD129 cannot be opened by this user"
+    assert "`render`" in found.unusable[0].hint
 
 
 def test_load_comes_from_rocm_smi_where_the_kernel_is_silent(tools, tmp_path):

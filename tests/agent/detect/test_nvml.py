@@ -1,7 +1,7 @@
 """NVIDIA's GPUs through NVIDIA's library: a stand-in that is loaded by the real binding, in a process of its own."""
 
 import pytest
-from support.fake_gpus import ORDINARY_PATH, build_nvml, in_child, put_files, put_tool
+from support.fake_gpus import ORDINARY_PATH, build_nvml, in_child, put_display, put_files, put_tool
 
 CARD, DATACENTRE = "GPU-11111111-2222-3333-4444-555555555555", "GPU-aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
 
@@ -114,6 +114,19 @@ def test_a_chip_that_shares_the_machines_memory_is_marked(machine):
     assert shared["integrated"]
     assert shared["memory_bytes"] > 0
     assert told["gpus"][-1] == shared, "cards come first"
+
+
+def test_a_laptops_second_gpu_is_reported_and_marked(machine):
+    environment, root = machine
+    put_display(root, "0000:00:02.0", "8086:46a6", driver="i915", render=128)
+    put_display(root, "0000:01:00.0", "10de:2717", driver="nvidia", render=129)
+    told = in_child(DETECT, environment, root)
+    assert [(gpu["vendor"], gpu["integrated"]) for gpu in told["gpus"]] == [
+        ("nvidia", False),
+        ("nvidia", False),
+        ("intel", True),
+    ]
+    assert told["unusable"] == [], "what the library found is not missed on the bus"
 
 
 def test_a_lost_card_does_not_hide_the_other(machine, tmp_path):

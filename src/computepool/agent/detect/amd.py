@@ -1,6 +1,7 @@
 """AMD's GPUs: what the kernel lists, with what AMD's library or else `rocm-smi` says about each."""
 
 import contextlib
+import io
 import logging
 import re
 from dataclasses import dataclass
@@ -146,11 +147,13 @@ def _architecture(version: int) -> str:
 def _told_by_library() -> dict[str, Facts]:
     """By address on the bus; empty where the library is not there or does not work."""
     try:
-        import amdsmi  # type: ignore[import-not-found,unused-ignore]  # comes with ROCm
+        # Where its own library is missing it prints, into the middle of what a command answers.
+        with contextlib.redirect_stdout(io.StringIO()):
+            import amdsmi  # type: ignore[import-not-found,unused-ignore]  # comes with ROCm
 
-        amdsmi.amdsmi_init()
+            amdsmi.amdsmi_init()
     except Exception as error:
-        # It raises KeyError where its own library is missing, and errors of its own elsewhere.
+        # It raises KeyError there, and errors of its own elsewhere.
         log.debug("amdsmi.unavailable", extra={"why": repr(error)})
         return {}
     told = {}
