@@ -4,6 +4,7 @@ In local time. A span that passes midnight belongs to the day on which it begins
 wall shows, so that 22:00 is 22:00 in summer and in winter.
 """
 
+import functools
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -54,13 +55,10 @@ class Hours:
         """When they open if they are closed, and the other way round; None for never."""
         if not self.spans:
             return None
-        now_open = self.are_open(instant, zone)
-        for candidate in self._candidates(instant, zone):
-            if candidate > instant and self.are_open(candidate, zone) != now_open:
-                return candidate
-        return None
+        # Asked twice a second, and nothing happens within a minute.
+        return _next_change(self, instant.astimezone(UTC).replace(second=0, microsecond=0), zone)
 
-    def _candidates(self, instant: datetime, zone: tzinfo | None) -> list[datetime]:
+    def candidates(self, instant: datetime, zone: tzinfo | None) -> list[datetime]:
         """Every moment in the next days at which something might change.
 
         An hour that the clocks skip, or show twice, may hold one end of a span: the moments at which clocks are
@@ -77,6 +75,15 @@ class Hours:
                     hour = exact.replace(minute=0, second=0)
                     found.update(hour + timedelta(minutes=30 * step) for step in range(-3, 5))
         return sorted(found)
+
+
+@functools.lru_cache(maxsize=64)
+def _next_change(hours: Hours, minute: datetime, zone: tzinfo | None) -> datetime | None:
+    now_open = hours.are_open(minute, zone)
+    for candidate in hours.candidates(minute, zone):
+        if candidate > minute and hours.are_open(candidate, zone) != now_open:
+            return candidate
+    return None
 
 
 def _instant_of(day: date, minute: int, zone: tzinfo | None, fold: int) -> datetime:
