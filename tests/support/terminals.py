@@ -30,7 +30,7 @@ class Terminal:
             stdin=slave,
             stdout=out or slave,
             stderr=slave,
-            env={**os.environ, **env, "TERM": "xterm", "COLUMNS": "120"},
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "120", **env},
             cwd=cwd,
             start_new_session=True,
             # The session's terminal, so that Ctrl-C becomes a signal. It calls nothing that a thread could hold locked.

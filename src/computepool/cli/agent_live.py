@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import select
 import signal
 import sys
@@ -21,7 +22,8 @@ from computepool.cli.errors import clean
 REFRESH_SECONDS = 1.0
 ACTIONS = {"p": "pause", "r": "resume", "d": "drain"}
 QUIT = frozenset({"q", "Q", "\x03", "\x04"})
-ESCAPE = b"\x1b"
+SEQUENCE = re.compile(rb"\x1b(\[[0-9;?]*[ -/]*[@-~]|O.|.)?")
+"""What an arrow key sends, which is no wish, though it ends with a letter."""
 
 Ask = Callable[[str], dict[str, Any]]
 """What `ask_agent` does, for one agent."""
@@ -98,8 +100,10 @@ def _keys() -> Iterator[Callable[[float], str]]:
             data = os.read(terminal, 64)
         except OSError:
             data = b""
-        # Nothing: the terminal is gone, and nobody looks any more. An arrow key is a sequence, and no wish.
-        return "" if data.startswith(ESCAPE) else data.decode(errors="replace") or "q"
+        if not data:
+            # The terminal is gone, and nobody looks any more.
+            return "q"
+        return SEQUENCE.sub(b"", data).decode(errors="replace")
 
     def leave(*_: object) -> None:
         raise KeyboardInterrupt

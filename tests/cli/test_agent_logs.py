@@ -1,0 +1,60 @@
+"""`agent logs`: what the agent kept, in order, and what it writes while one looks."""
+
+import logging
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from computepool.agent.logsetup import RotatingLog
+
+
+@pytest.fixture
+def log(cli):
+    handler = RotatingLog(cli.home / "agent" / "logs", file_bytes=300)
+
+    def write(text):
+        handler.handle(logging.LogRecord("x", 20, "", 0, text, (), None))
+
+    yield write
+    handler.close()
+
+
+def test_all_files_are_one_log(cli, log):
+    for number in range(20):
+        log(f"event {number}")
+    done = cli("agent", "logs")
+    assert done.code == 0
+    numbers = [int(line.split()[-1]) for line in done.text.splitlines()]
+    assert numbers == list(range(20 - len(numbers), 20))
+    assert len(numbers) > 10
+    assert [int(line.split()[-1]) for line in cli("agent", "logs", "--tail", "3").text.splitlines()] == [17, 18, 19]
+    assert cli("agent", "logs", "--tail", "0").text == ""
+
+
+def test_lines_are_harmless_on_a_terminal(cli, log):
+    log("evil \x1b]0;title\x07 name")
+    assert not set(cli("agent", "logs").text) & {"\x1b", "\x07"}
+
+
+def test_without_a_log_it_says_who_makes_one(cli):
+    done = cli("agent", "logs")
+    assert done.code == 1
+    assert "computepool agent start" in done.err
+
+
+def test_following_goes_on_over_a_change_of_files(cli, log):
+    log("event 0")
+    words = [sys.executable, "-u", "-m", "computepool", "agent", "logs", "-f", "--tail", "1", "--home", str(cli.home)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None
+        seen = [reader.stdout.readline()]
+        for number in range(1, 30):
+            log(f"event {number}")
+            time.sleep(0.02)
+        seen += [reader.stdout.readline() for _ in range(29)]
+        reader.send_signal(signal.SIGINT)
+        assert reader.wait(10) == 130
+    assert [int(line.split()[-1]) for line in seen] == list(range(30))
