@@ -190,6 +190,16 @@ def test_the_picture_needs_nothing_from_elsewhere():
     assert picture == status_svg(STATUS, now=NOW)
 
 
+def test_pictures_are_drawn_from_what_an_agent_said(tmp_path):
+    from tools.pictures import main
+
+    source, target = tmp_path / "status.json", tmp_path / "status.svg"
+    source.write_text(json.dumps(STATUS))
+    assert main([str(source), str(target)]) == 0
+    assert "attic" in target.read_text()
+    assert main([]) == 2
+
+
 # ── with a real agent ──
 
 

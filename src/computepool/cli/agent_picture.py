@@ -3,7 +3,7 @@
 import io
 from datetime import datetime
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
@@ -38,7 +38,7 @@ _SVG = """\
 def status_svg(status: Status, *, width: int = 84, now: datetime | None = None) -> str:
     """An SVG that needs nothing from elsewhere."""
     console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(screen(status, width, now=now), Text(""), keys_line())
+    console.print(Group(screen(status, width, now=now), Text(""), keys_line()))
     return console.export_svg(
         title="computepool agent status", theme=MONOKAI, code_format=_SVG, unique_id="agent-status"
     )

@@ -87,7 +87,7 @@ def _head(status: Status, now: datetime) -> Table:
     line = Text(clean(link)) if link else Text(f"none: {clean(status.get('trouble') or 'connecting')}", style="red")
     return _pairs(
         (
-            ("node", Text(_said(status, "name"), style="bold").append(f"  {_said(status, 'node_id')}", "dim")),
+            ("node", Text().append(_said(status, "name"), "bold").append(f"  {_said(status, 'node_id')}", "dim")),
             ("state", _state(status, now)),
             ("hub", Text(_said(status, "hub_url"))),
             ("line", line),
@@ -108,9 +108,10 @@ def _policy(status: Status, now: datetime) -> Text | None:
     if not isinstance(policy, Mapping):
         return None
     welcome = bool(policy.get("strangers_welcome"))
-    text = Text("renters are welcome" if welcome else "only your own jobs", style="green" if welcome else "yellow")
+    words, style = ("renters are welcome", "green") if welcome else ("only your own jobs", "yellow")
+    text = Text().append(words, style)
     if policy.get("reason"):
-        text.append(f": {clean(policy['reason'])}", style="default")
+        text.append(f": {clean(policy['reason'])}")
     until = _instant(policy.get("until"))
     if until:
         text.append(f" (for {_left(until, now)} more)", style="dim")
@@ -162,7 +163,7 @@ def _bar(load: Status) -> Text:
         return Text("")
     share = min(max(share, 0.0), 1.0)
     full = round(share * BAR_CELLS)
-    bar = Text("█" * full, style="cyan").append("░" * (BAR_CELLS - full), style="dim")
+    bar = Text().append("█" * full, style="cyan").append("░" * (BAR_CELLS - full), style="dim")
     return bar.append(f" {share:4.0%}")
 
 
