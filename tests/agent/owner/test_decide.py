@@ -175,9 +175,7 @@ def test_what_came_and_went_must_be_gone_for_a_minute(before, after):
 
 def test_flapping_signal_does_not_make_work_flap():
     machine = Machine()
-    seen = [
-        machine.look(1, full_screen="mpv" if second % 7 == 0 else None).reaction.value for second in range(1, 300)
-    ]
+    seen = [machine.look(1, full_screen="mpv" if second % 7 == 0 else None).reaction.value for second in range(1, 300)]
     assert [one for one, before in zip(seen[1:], seen, strict=False) if one != before] == ["suspend"]
 
 

@@ -36,9 +36,7 @@ READINGS = st.builds(
     gpus=st.lists(GPUS, max_size=3).map(
         lambda gpus: tuple(replace(gpu, id=f"GPU-{index}") for index, gpu in enumerate(gpus))
     ),
-    paused=st.one_of(
-        st.none(), st.none(), st.builds(Paused, SECONDS, st.one_of(st.none(), st.floats(0.1, 10_000)))
-    ),
+    paused=st.one_of(st.none(), st.none(), st.builds(Paused, SECONDS, st.one_of(st.none(), st.floats(0.1, 10_000)))),
 )
 POLICIES = st.lists(
     st.sampled_from(
@@ -93,7 +91,9 @@ def test_decision_is_whole_and_agrees_with_itself(policy, story):
             assert decision.strangers_welcome
         for gpu in ids:
             # Where strangers may start, nothing of theirs is held back; where they are held back, none may start.
-            assert decision.welcomes((gpu,), own=False) is (gpu not in decision.gpus_in_use and decision.strangers_welcome)
+            assert decision.welcomes((gpu,), own=False) is (
+                gpu not in decision.gpus_in_use and decision.strangers_welcome
+            )
             if gpu not in decision.gpus_in_use:
                 assert decision.gpu_reactions[gpu] is Reaction.NONE
 

@@ -1,7 +1,5 @@
 """The owner's file: read with care, written with explanations, and never a reason to leave a machine unprotected."""
 
-import os
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,7 +91,7 @@ def test_gpu_takes_from_the_machine_what_it_does_not_say_itself():
         ('start.after_idle = "soon"', "start.after_idle: 'soon' is not a duration; write it like 90s"),
         ("start.on_battery = 1", "start.on_battery: 1 is wrong; expected true or false"),
         ('start.on_battery = "no"', "start.on_battery: 'no' is wrong; expected true or false"),
-        ('seat = "maybe"', "seat: 'maybe' is wrong; expected one of \"auto\", \"yes\", \"no\""),
+        ('seat = "maybe"', 'seat: \'maybe\' is wrong; expected one of "auto", "yes", "no"'),
         ('start.hours = "mox"', "start.hours: 'mox' is no day; did you mean mon?"),
         ("start.max_cpu_temperature = 500", "expected degrees Celsius from 20 to 120, or off"),
         ("start.foreign_gpu_utilisation = 200", "expected a number from 0 to 100"),
@@ -185,7 +183,7 @@ def test_missing_file_is_the_default_and_can_be_written(tmp_path):
 
 def test_folder_in_the_files_place_is_told(tmp_path):
     file = PolicyFile(tmp_path)
-    os.mkdir(file.path)
+    file.path.mkdir()
     file.refresh()
     assert "not used" in file.problem
     assert not file.policy.welcome.strangers

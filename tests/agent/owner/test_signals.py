@@ -42,11 +42,11 @@ MAINS_OFF = {"AC/type": "Mains", "AC/online": "0"}
         (MAINS_ON | {"BAT0/type": "Battery", "BAT0/status": "Full"}, False),
         (MAINS_ON | {"BAT0/type": "Battery", "BAT0/status": "Discharging"}, False),
         (MAINS_OFF | {"BAT0/type": "Battery", "BAT0/status": "Discharging"}, True),
-        (MAINS_OFF | {"BAT0/type": "Battery", "BAT0/status": "Full", "BAT1/type": "Battery", "BAT1/status": "Discharging"}, True),
+        (MAINS_OFF | {"A/type": "Battery", "A/status": "Full", "B/type": "Battery", "B/status": "Discharging"}, True),
         ({"mouse/type": "Battery", "mouse/scope": "Device", "mouse/status": "Discharging"}, False),
         ({"BAT0/type": "Battery", "BAT0/status": "Discharging", "ucsi/type": "USB", "ucsi/online": "1"}, False),
     ],
-)  # fmt: skip
+)
 def test_linux_machine_lives_on_its_battery_when_it_discharges_without_mains(fake, supplies, on_battery):
     for path, text in (supplies or {}).items():
         fake.file(f"/sys/class/power_supply/{path}", text + "\n")
@@ -97,11 +97,11 @@ def test_ryzen_is_as_hot_as_its_die(fake):
         ("GENERAL.STATE:100 (connected)\nGENERAL.METERED:no (guessed)", False),
         ("GENERAL.STATE:100 (connected)\nGENERAL.METERED:yes", True),
         ("GENERAL.STATE:100 (connected)\nGENERAL.METERED:yes (guessed)", True),
-        ("GENERAL.STATE:30 (disconnected)\nGENERAL.METERED:yes\n\nGENERAL.STATE:100 (connected)\nGENERAL.METERED:no", False),
+        ("GENERAL.STATE:30 (off)\nGENERAL.METERED:yes\n\nGENERAL.STATE:100 (connected)\nGENERAL.METERED:no", False),
         ("GENERAL.STATE:100 (connected (externally))\nGENERAL.METERED:unknown", None),
         ("", None),
     ],
-)  # fmt: skip
+)
 def test_network_manager_tells_whether_the_network_is_metered(fake, answer, metered):
     fake.tool("nmcli", f"cat <<'END'\n{answer}\nEND")
     reading = read_metered(fake.machine)
@@ -155,8 +155,13 @@ def test_server_with_logind_has_no_seat(fake):
 
 @pytest.mark.parametrize(
     ("environ", "seat"),
-    [({"DISPLAY": ":0"}, True), ({"WAYLAND_DISPLAY": "wayland-0"}, True), ({"DISPLAY": "localhost:10.0"}, False), ({}, False)],
-)  # fmt: skip
+    [
+        ({"DISPLAY": ":0"}, True),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, True),
+        ({"DISPLAY": "localhost:10.0"}, False),
+        ({}, False),
+    ],
+)
 def test_screen_of_this_machine_is_a_seat_and_a_forwarded_one_is_not(tmp_path, environ, seat):
     assert read_seat(FakeMachine(tmp_path, environ=environ).machine) is seat
 
@@ -276,9 +281,7 @@ def test_only_displays_of_this_machine_count(text, number):
     assert local_display(text) == number
 
 
-@pytest.mark.parametrize(
-    ("session", "path"), [("2", "_32"), ("12", "_312"), ("c1", "c1"), ("c1-x", "c1_2dx")]
-)
+@pytest.mark.parametrize(("session", "path"), [("2", "_32"), ("12", "_312"), ("c1", "c1"), ("c1-x", "c1_2dx")])
 def test_session_is_called_on_the_bus_as_logind_calls_it(fake, session, path):
     fake.session(session)
     assert list_sessions(fake.machine)[0].object_path == f"/org/freedesktop/login1/session/{path}"
@@ -309,7 +312,9 @@ WSL = "5.15.153.1-microsoft-standard-WSL2"
 
 def test_wsl_asks_its_windows_through_one_process(fake):
     fake.file("/proc/sys/kernel/osrelease", WSL)
-    fake.tool("powershell.exe", 'echo x >> "$0.starts"\nn=1000\nwhile read -r _; do echo "$n 3 Offline"; n=$((n+500)); done')
+    fake.tool(
+        "powershell.exe", 'echo x >> "$0.starts"\nn=1000\nwhile read -r _; do echo "$n 3 Offline"; n=$((n+500)); done'
+    )
     signals = local_signals(machine=fake.machine)
     assert signals.seat() is True
     assert isinstance(signals.full_screen(), Unknown)

@@ -163,6 +163,20 @@ def test_signal_that_fails_is_unknown_and_the_watch_goes_on(tmp_path):
     in_virtual_time(tmp_path, story)
 
 
+def test_gpu_that_cannot_be_read_any_more_stays_in_use(tmp_path):
+    async def story(desk, watch):
+        desk.values["gpus"] = (GpuReading("GPU-a", foreign_bytes=2**34),)
+        await asyncio.sleep(20)
+        assert watch.decision.gpus_in_use == ("GPU-a",)
+        for broken in (Unknown("the driver fails"), RuntimeError("a fault")):
+            desk.values["gpus"] = broken
+            await asyncio.sleep(200)
+            assert watch.decision.gpus_in_use == ("GPU-a",)
+            assert any("the last reading holds" in problem for problem in watch.problems)
+
+    in_virtual_time(tmp_path, story)
+
+
 def test_slow_signals_that_hang_do_not_hide_the_owner(tmp_path):
     async def story(desk, watch):
         desk.working = True

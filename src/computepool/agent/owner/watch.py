@@ -68,7 +68,7 @@ class Signals:
     cpu_celsius: Callable[[], float | Unknown] = lambda: Unknown("no thermometer")
     metered: Callable[[], bool | Unknown] = lambda: False
     data_used_bytes: Callable[[], int | Unknown] = lambda: 0
-    gpus: Callable[[], Sequence[GpuReading]] = tuple
+    gpus: Callable[[], Sequence[GpuReading] | Unknown] = tuple
     close: Callable[[], None] = lambda: None
 
 
@@ -97,6 +97,7 @@ class OwnerWatch:
         self._zone = zone
         self._readings = Readings(seat=Unknown(), idle=Unknown())
         self._state = State()
+        self._gpus_problem = ""
         self._read_at: dict[str, float] = {}
         self._looks: dict[str, asyncio.Future[Any]] = {}
         self._wakes = (asyncio.Event(), asyncio.Event())
@@ -124,7 +125,7 @@ class OwnerWatch:
     @property
     def problems(self) -> tuple[str, ...]:
         """For `status` and `doctor`: what is wrong with the policy file, and what cannot be read."""
-        own = (self._policy_file.problem,) if self._policy_file.problem else ()
+        own = filter(None, (self._policy_file.problem, self._gpus_problem))
         return (*own, *self._decision.problems)
 
     # ── what it is told ──
@@ -223,8 +224,16 @@ class OwnerWatch:
         if isinstance(values, Unknown):
             # A tool or a driver hangs. What it said last is no reading of now.
             # But for the seat: a machine does not become a desktop because a tool hangs.
-            values = {name: values for name in due if name not in {"gpus", "policy", "seat"}}
+            values = {name: values for name in due if name not in {"policy", "seat"}}
             log.warning("owner.signals_hang", extra={"signals": ", ".join(due)})
+        self._keep(values)
+
+    def _keep(self, values: dict[str, Any]) -> None:
+        if "gpus" in values:
+            gpus = values["gpus"]
+            # GPUs that cannot be read are not free: what was seen last holds.
+            self._gpus_problem = f"gpus: {gpus.why}; the last reading holds" if isinstance(gpus, Unknown) else ""
+            values["gpus"] = self._readings.gpus if isinstance(gpus, Unknown) else tuple(gpus)
         self._readings = replace(self._readings, **values)
 
     def _read_all(self, names: Sequence[str]) -> dict[str, Any]:
@@ -234,8 +243,7 @@ class OwnerWatch:
             if name == "policy":
                 self._policy_file.refresh()
             elif self._is_asked(name):
-                read = getattr(self._signals, name)
-                values[name] = tuple(read()) if name == "gpus" else _read(read)
+                values[name] = _read(getattr(self._signals, name))
         return values
 
     def _is_asked(self, name: str) -> bool:

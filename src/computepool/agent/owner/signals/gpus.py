@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from computepool.agent.owner.readings import GpuReading
+from computepool.agent.owner.readings import GpuReading, Unknown
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +38,14 @@ class GpuNow(Protocol):
 
 def read_gpus(
     source: Callable[[], Iterable[GpuNow]], is_ours: Callable[[int], bool], holds_work: Callable[[str], bool]
-) -> tuple[GpuReading, ...]:
+) -> tuple[GpuReading, ...] | Unknown:
     """`is_ours` knows the processes of jobs, `holds_work` the GPUs that were given to them."""
     try:
         return tuple(_reading(gpu, is_ours, holds_work) for gpu in source())
-    except Exception:
-        # A driver that is being updated, for example. Nothing is known of any GPU then.
-        log.exception("owner.gpus_failed")
-        return ()
+    except Exception as error:
+        # A driver that is being updated, for example.
+        log.warning("owner.gpus_failed", exc_info=error)
+        return Unknown(f"the driver fails: {type(error).__name__}")
 
 
 def _reading(gpu: GpuNow, is_ours: Callable[[int], bool], holds_work: Callable[[str], bool]) -> GpuReading:
