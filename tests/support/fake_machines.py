@@ -3,7 +3,20 @@
 import os
 from pathlib import Path
 
+from computepool.agent.owner.readings import Idle, Unknown
 from computepool.agent.owner.signals.machine import Machine
+
+
+def why(reading: object) -> str:
+    """Of a reading that must be unknown."""
+    assert isinstance(reading, Unknown), reading
+    return reading.why
+
+
+def seconds(reading: object) -> float:
+    """Of a reading that must be known."""
+    assert isinstance(reading, Idle), reading
+    return reading.seconds
 
 
 class FakeMachine:
@@ -14,10 +27,11 @@ class FakeMachine:
         self.root.mkdir()
         self.tools.mkdir()
         self.wall_seconds, self.seconds = 1_800_000_000.0, 5000.0
+        self.environ: dict[str, str] = environ or {}
         self.machine = Machine(
             root=self.root,
             path=str(self.tools),
-            environ=environ or {},
+            environ=self.environ,
             platform=platform,
             uid=os.getuid() if uid is None else uid,
             wall=lambda: self.wall_seconds,

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from support.buses import Service, bus
-from support.fake_machines import FakeMachine
+from support.fake_machines import FakeMachine, seconds
 
 from computepool.agent.owner.readings import Idle, Unknown
 from computepool.agent.owner.signals.dbus import BusLine, BusRefused, BusTrouble, socket_of
@@ -23,9 +23,8 @@ def desk(tmp_path):
     fake = FakeMachine(tmp_path, environ={})
     fake.session("2", TYPE="wayland")
     with bus() as path:
-        fake.machine.environ["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={path}"
-        fake.bus = path
-        yield fake
+        fake.environ["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={path}"
+        yield fake, path
 
 
 @contextlib.contextmanager
@@ -54,9 +53,10 @@ def test_real_daemon_answers():
 
 @pytest.mark.engine("dbus")
 def test_gnome_on_wayland_tells_the_exact_idle_time(desk):
+    fake, path = desk
     answers = {(GNOME_CORE, "GetIdletime", ""): ("t", 61_500)}
-    with service(desk.bus, GNOME, answers):
-        reader = LinuxInput(desk.machine)
+    with service(path, GNOME, answers):
+        reader = LinuxInput(fake.machine)
         assert reader.read() == Idle(61.5)
         answers[GNOME_CORE, "GetIdletime", ""] = ("t", 2**40)
         assert reader.read() == Idle(2**40 / 1000)
@@ -65,8 +65,9 @@ def test_gnome_on_wayland_tells_the_exact_idle_time(desk):
 
 @pytest.mark.engine("dbus")
 def test_other_desktops_are_asked_as_a_screen_saver_and_a_zero_is_no_answer(desk):
-    with service(desk.bus, SAVER, {(SAVER_PATH, "GetSessionIdleTime", ""): ("u", 300)}) as saver:
-        reader = LinuxInput(desk.machine)
+    fake, path = desk
+    with service(path, SAVER, {(SAVER_PATH, "GetSessionIdleTime", ""): ("u", 300)}) as saver:
+        reader = LinuxInput(fake.machine)
         assert reader.read() == Idle(300)
         saver.answers[SAVER_PATH, "GetSessionIdleTime", ""] = ("u", 0)
         assert isinstance(reader.read(), Unknown)
@@ -75,24 +76,26 @@ def test_other_desktops_are_asked_as_a_screen_saver_and_a_zero_is_no_answer(desk
 
 @pytest.mark.engine("dbus")
 def test_logind_is_asked_where_the_desktop_says_nothing(desk):
-    system = desk.root / SYSTEM_BUS.lstrip("/")
+    fake, _ = desk
+    system = fake.root / SYSTEM_BUS.lstrip("/")
     system.parent.mkdir(parents=True)
     with bus(system), service(system, LOGIN, {(SESSION, "Get", "IdleHint"): ("b", 0)}) as logind:
-        reader = LinuxInput(desk.machine)
+        reader = LinuxInput(fake.machine)
         assert reader.read() == Idle(0)
         logind.answers[SESSION, "Get", "IdleHint"] = ("b", 1)
-        logind.answers[SESSION, "Get", "IdleSinceHintMonotonic"] = ("t", int((desk.seconds - 1234) * 1e6))
-        assert reader.read().seconds == pytest.approx(1234)
+        logind.answers[SESSION, "Get", "IdleSinceHintMonotonic"] = ("t", int((fake.seconds - 1234) * 1e6))
+        assert seconds(reader.read()) == pytest.approx(1234)
         reader.close()
 
 
 @pytest.mark.engine("dbus")
 def test_desktop_that_goes_and_comes_back_is_asked_again(desk):
-    reader = LinuxInput(desk.machine)
-    with service(desk.bus, GNOME, {(GNOME_CORE, "GetIdletime", ""): ("t", 1000)}):
+    fake, path = desk
+    reader = LinuxInput(fake.machine)
+    with service(path, GNOME, {(GNOME_CORE, "GetIdletime", ""): ("t", 1000)}):
         assert reader.read() == Idle(1)
     assert isinstance(reader.read(), Unknown)
-    with service(desk.bus, GNOME, {(GNOME_CORE, "GetIdletime", ""): ("t", 2000)}):
+    with service(path, GNOME, {(GNOME_CORE, "GetIdletime", ""): ("t", 2000)}):
         assert reader.read() == Idle(2)
     reader.close()
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from support.owner_cases import AWAY, NOON, Machine, gpu
@@ -202,7 +203,7 @@ def test_pause_counts_from_its_own_beginning():
 
 
 def test_until_says_when_it_would_change():
-    cases = [
+    cases: list[tuple[dict[str, Any], datetime | None]] = [
         ({"idle": Idle(300)}, NOON + timedelta(seconds=600)),
         ({"paused": Paused(remaining_seconds=50)}, NOON + timedelta(seconds=50)),
         ({"idle": Idle(300), "paused": Paused(remaining_seconds=50)}, NOON + timedelta(seconds=600)),

@@ -28,8 +28,9 @@ class Now:
 
 
 def read(now, ours=(), given=()):
-    (reading,) = read_gpus(lambda: [now], lambda pid: pid in ours, lambda gpu: gpu in given)
-    return reading
+    readings = read_gpus(lambda: [now], lambda pid: pid in ours, lambda gpu: gpu in given)
+    assert not isinstance(readings, Unknown)
+    return readings[0]
 
 
 def test_foreign_memory_is_what_others_hold():

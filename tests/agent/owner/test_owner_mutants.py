@@ -12,7 +12,7 @@ from support.watching import in_virtual_time
 from computepool.agent.owner import causes, decide, watch
 from computepool.agent.owner.causes import Cause
 from computepool.agent.owner.hours import Hours, parse_hours
-from computepool.agent.owner.ladder import Ladder, Reaction
+from computepool.agent.owner.ladder import Ladder, Reaction, hardest
 from computepool.agent.owner.pauses import PauseBook
 from computepool.agent.owner.policy import Policy
 from computepool.agent.owner.policy_file import PolicyFile
@@ -113,7 +113,7 @@ def return_is_noticed_within_a_second(folder):
         watching.look_again()
         for _ in range(5):
             await asyncio.sleep(33.3)
-            assert watching.decision.reaction is Reaction.NONE
+            assert watching.decision.strangers_welcome
             desk.touch()
             await asyncio.sleep(1)
             assert watching.decision.reaction is Reaction.SUSPEND
@@ -200,7 +200,7 @@ def gpus_are_not_looked_at(patch):
 
 
 def one_gpu_speaks_for_all(patch):
-    patch.setattr(decide.Decision, "reaction_for", lambda self, gpus, own: decide.hardest(*self.gpu_reactions.values()))
+    patch.setattr(decide.Decision, "reaction_for", lambda self, gpus, own: hardest(*self.gpu_reactions.values()))
 
 
 def yesterday_is_over(patch):
