@@ -295,6 +295,30 @@ MEANINGS = {
     "publish": "make a model of the outputs",
 }
 
+# ── the owner's policy ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def policy_table() -> str:
+    from computepool.agent.owner.policy import Conditions, GpuRules
+    from computepool.agent.owner.policy_file import expected_of, sections, settings_of
+
+    rows = []
+    for name, model in [*sections(), ('gpu."ID"', GpuRules)]:
+        for key, field, default in settings_of(model):
+            if model is GpuRules and key in Conditions.model_fields:
+                continue
+            place = f"[{name}] {key}" if name else key
+            rows.append((f"`{place}`", f"`{default}`", field.description, expected_of(field)))
+    return table(("setting", "default", "what it says", "written as"), rows)
+
+
+def policy_unknowns() -> str:
+    from computepool.agent.owner.readings import UNKNOWN_RULES
+
+    rows = [(name.replace("_", " "), rule, why) for name, (rule, why) in UNKNOWN_RULES.items()]
+    return table(("what cannot be read", "is taken", "because"), rows)
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     "job-states": job_states,
     "attempt-states": attempt_states,
@@ -305,6 +329,8 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "routes": route_table,
     "settings": setting_table,
     "spec": spec_table,
+    "owner-policy": policy_table,
+    "owner-unknowns": policy_unknowns,
 }
 
 

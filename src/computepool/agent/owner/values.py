@@ -114,5 +114,5 @@ Steps = Annotated[
     ladder.Ladder,
     BeforeValidator(ladder.parse_ladder),
     PlainSerializer(lambda value: value.as_texts()),
-    Expected(f"steps: {ladder.EXAMPLES}"),
+    Expected('a list of steps, such as ["suspend 10m", "evict"]'),
 ]
