@@ -153,11 +153,12 @@ def test_strangers_job_is_never_run_as_a_plain_process(tmp_path):
     story(tmp_path, tell)
 
 
-def test_job_with_network_access_is_declined(tmp_path):
+def test_job_that_wants_an_image_is_declined_where_there_is_no_engine(tmp_path):
     async def tell(hub, running):
-        attempt_id = hub.offer(running.node, "/bin/true", network=True)
+        attempt_id = hub.offer(running.node, "/bin/true", image="python:3.12-slim")
         await hub.until(lambda: attempt_id in hub.receipts)
         assert hub.receipts[attempt_id].reason is EndReason.DECLINED
+        assert "an image" in hub.receipts[attempt_id].detail
 
     story(tmp_path, tell)
 

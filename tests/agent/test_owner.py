@@ -99,16 +99,30 @@ def test_doctor_says_what_to_do(tmp_path):
     asyncio.run(story())
 
 
-def test_strongest_proven_sandbox_is_chosen_and_process_only_for_ones_own(tmp_path):
-    process = FakeSandbox(tmp_path / "p", level=IsolationLevel.PROCESS)
-    bubblewrap = FakeSandbox(tmp_path / "b")
-    both = [process, bubblewrap]
-    assert choose_sandbox(both, IsolationLevel.PROCESS, own=True) is bubblewrap
-    assert choose_sandbox(both, IsolationLevel.PROCESS, own=False) is bubblewrap
-    assert choose_sandbox([process], IsolationLevel.PROCESS, own=True) is process
-    assert choose_sandbox([process], IsolationLevel.PROCESS, own=False) is None
-    assert choose_sandbox(both, IsolationLevel.CONTAINER, own=True) is None
-    assert choose_sandbox([], IsolationLevel.PROCESS, own=True) is None
+def test_quickest_sandbox_that_will_do_is_chosen_and_process_only_for_ones_own(tmp_path):
+    hub = FakeHub()
+    node = hub.add_node(b"k" * 32)
+    levels = {level: FakeSandbox(tmp_path / level, level=level) for level in IsolationLevel}
+    process, bubblewrap, container, gvisor = levels.values()
+    both, everything = [process, bubblewrap], list(levels.values())
+
+    def choose(sandboxes, least, *, host_asks=IsolationLevel.BUBBLEWRAP, **changes):
+        return choose_sandbox(sandboxes, hub.manifest(node, ("x",), isolation=least, **changes), host_asks)
+
+    assert choose(both, IsolationLevel.PROCESS, own=True) is bubblewrap
+    assert choose(both, IsolationLevel.PROCESS, own=False) is bubblewrap
+    assert choose([process], IsolationLevel.PROCESS, own=True) is process
+    assert choose([process], IsolationLevel.PROCESS, own=False) is None
+    assert choose(both, IsolationLevel.CONTAINER, own=True) is None
+    assert choose([], IsolationLevel.PROCESS, own=True) is None
+    assert choose(everything, IsolationLevel.BUBBLEWRAP, own=False) is bubblewrap
+    assert choose(everything, IsolationLevel.CONTAINER, own=False) is container
+    assert choose(everything, IsolationLevel.PROCESS, own=False, host_asks=IsolationLevel.GVISOR) is gvisor
+    assert choose(everything, IsolationLevel.PROCESS, own=True, host_asks=IsolationLevel.GVISOR) is bubblewrap
+    container.takes_images = True
+    assert choose(everything, IsolationLevel.PROCESS, own=True, image="python:3") is container
+    bubblewrap.has_egress = False
+    assert choose(everything, IsolationLevel.BUBBLEWRAP, own=False, network=True) is container
 
 
 def test_room_counts_what_runs_already():

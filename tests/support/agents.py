@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from support.fake_hub import FakeHub, Node
 
 from computepool.agent.agent import Agent, Parts
-from computepool.agent.clock import SystemClock
+from computepool.agent.clock import Clock, SystemClock
 from computepool.agent.home import AgentHome, NodeRecord
 from computepool.agent.link.connections import Connections
 from computepool.agent.ports import Connect, offload_to_threads
@@ -75,6 +75,7 @@ async def running_agent(
     log_limit_bytes: int = 1_000_000_000,
     seed: int = 1,
     capacity: Capacity = CAPACITY,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Running]:
     home, node = enrolled_home(hub, folder)
     own = sandboxes is None
@@ -90,7 +91,7 @@ async def running_agent(
             capacity=capacity,
             instance_id=secrets.token_hex(16),
             agent_version="test",
-            clock=SystemClock(),
+            clock=clock or SystemClock(),
             rng=rng,
             offload=offload_to_threads,
             connect=connect or connections,

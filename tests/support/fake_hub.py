@@ -30,6 +30,7 @@ from computepool.protocol.messages import (
     POLL,
     POLL_SIGNATURE_HEADER,
     Challenge,
+    CheckpointSaved,
     Finished,
     Gone,
     Goodbye,
@@ -190,8 +191,12 @@ class FakeHub:
         self.stored: dict[str, bytes] = {}
         self.downloads: dict[str, bytes] = {}
         self.ranges: list[str] = []
+        self.checkpoints: dict[str, list[CheckpointSaved]] = defaultdict(list)
+        self.uploads: list[str] = []
         # faults
+        self.checkpoint_problem: str | None = None
         self.refused: set[str] = set()
+        self.acknowledge_heartbeats = True
         self.acknowledge_logs = True
         self.acknowledge_reports = True
         self.block_websockets = False
@@ -387,6 +392,7 @@ class FakeHub:
         start = part * self.part_bytes
         data[start : start + len(body)] = body
         self.stored[name] = bytes(data)
+        self.uploads.append(name)
         return Response(status_code=200)
 
     # ── what agents say ──
@@ -394,7 +400,8 @@ class FakeHub:
     def hear(self, line: Line, node: Node, message: Wire) -> None:
         if isinstance(message, Heartbeat):
             node.heartbeats.append(message)
-            line.say(HeartbeatAck(hub_time=self.now(), renewed=message.holding))
+            renewed = message.holding if self.acknowledge_heartbeats else ()
+            line.say(HeartbeatAck(hub_time=self.now(), renewed=renewed))
             return
         attempt_id: str = message.attempt_id  # type: ignore[attr-defined]
         fence: int = message.fence  # type: ignore[attr-defined]
@@ -404,6 +411,8 @@ class FakeHub:
             self._hear_log(line, message)
         elif isinstance(message, UploadRequest):
             line.say(self._grant(message))
+        elif isinstance(message, CheckpointSaved):
+            self._hear_checkpoint(line, message)
         elif isinstance(message, Update | Finished | Gone):
             self._hear_report(line, node, message)
 
@@ -423,6 +432,22 @@ class FakeHub:
             self.finished_count[message.attempt_id] += 1
         if self.acknowledge_reports:
             line.say(ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence))
+
+    def _hear_checkpoint(self, line: Line, message: CheckpointSaved) -> None:
+        if self.checkpoint_problem is None:
+            self.checkpoints[message.attempt_id].append(message)
+        line.say(
+            ReportAck(
+                attempt_id=message.attempt_id,
+                fence=message.fence,
+                sequence=message.sequence,
+                problem=self.checkpoint_problem,
+            )
+        )
+
+    def content(self, message: CheckpointSaved) -> dict[str, bytes]:
+        """What a checkpoint that was reported would restore."""
+        return {file.path: self.stored.get(file.digest.partition(":")[2], b"") for file in message.files}
 
     def _hear_log(self, line: Line, chunk: LogChunk) -> None:
         log = self.logs[chunk.attempt_id]

@@ -68,6 +68,7 @@ class LoneSupervisor:
                 hub_time=HubTime(clock),
                 offload=offload_inline,
                 sandboxes=[self.sandbox],
+                staging=self.home.staging,
                 journal=Journal(self.home.journal),
                 folders=JobFolders(offload_inline),
                 cache=InputCache(self.home.cache, transfer, offload_inline),

@@ -16,6 +16,7 @@ from typing import Any
 from computepool.agent.clock import Clock, HubTime
 from computepool.agent.folders import JobFolders
 from computepool.agent.home import AgentHome, Identity, NodeRecord
+from computepool.agent.images import Images
 from computepool.agent.inputs import InputCache
 from computepool.agent.journal import Journal
 from computepool.agent.link.backoff import reconnect_delay_seconds
@@ -24,6 +25,7 @@ from computepool.agent.link.failover import STABLE_SECONDS, Baton
 from computepool.agent.link.handshake import Dismissed, HandshakeFailed, Standing, handshake
 from computepool.agent.outgoing import Outgoing
 from computepool.agent.output import PipeOutput
+from computepool.agent.outside import Outside
 from computepool.agent.ports import Connect, LinkKind, Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.session import Session
@@ -31,12 +33,15 @@ from computepool.agent.supervisor import Supervisor
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.messages import LOG_LIMIT_BYTES
-from computepool.protocol.states import NodeState
+from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.timing import RECONNECT_LIMIT_IDLE_SECONDS, RECONNECT_LIMIT_WITH_JOB_SECONDS
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 5.0
+LEASE_LOOK_SECONDS = 0.5
+EVICT_GRACE_SECONDS = 10.0
+"""For a job that has to make room: to save its checkpoint and leave by itself."""
 GOODBYE_SECONDS = 5.0
 """When stopping, how long to wait for the hub to hear that the attempts are gone."""
 
@@ -62,6 +67,10 @@ class Parts:
     open_output: OpenOutput = PipeOutput
     gpu_devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     log_limit_bytes: int = LOG_LIMIT_BYTES
+    images: Images | None = None
+    outside: Outside | None = None
+    least_isolation: IsolationLevel = IsolationLevel.BUBBLEWRAP
+    """What the host asks for the work of strangers."""
 
 
 class Agent:
@@ -77,6 +86,7 @@ class Agent:
             hub_time=self._hub_time,
             offload=parts.offload,
             sandboxes=parts.sandboxes,
+            staging=parts.home.staging,
             journal=Journal(parts.home.journal),
             folders=JobFolders(parts.offload),
             cache=InputCache(parts.home.cache, parts.transfer, parts.offload),
@@ -85,6 +95,10 @@ class Agent:
             open_output=parts.open_output,
             gpu_devices=parts.gpu_devices,
             log_limit_bytes=parts.log_limit_bytes,
+            images=parts.images,
+            outside=parts.outside,
+            rules=parts.capacity.rules,
+            least_isolation=parts.least_isolation,
         )
         self._supervisor = Supervisor(self._shop, lambda: parts.home.save_node(self._shop.node))
         self._baton = Baton(parts.rng)
@@ -106,7 +120,7 @@ class Agent:
             self._pause_end = asyncio.get_running_loop().call_later(for_seconds, self.resume)
             self._paused_until = self._parts.clock.now() + timedelta(seconds=for_seconds)
         self._set_state(NodeState.PAUSED)
-        self._supervisor.give_back_everything("owner")
+        self._supervisor.give_back_everything("owner", EVICT_GRACE_SECONDS)
 
     def resume(self) -> None:
         self._forget_pause()
@@ -182,7 +196,7 @@ class Agent:
         await self._supervisor.recover()
         self._supervisor.on_idle = self._leave_if_drained
         self._leave_if_drained()
-        ticking = asyncio.ensure_future(self._tick())
+        ticking = asyncio.gather(self._tick(), self._keep_leases())
         left = asyncio.ensure_future(self._leave.wait())
         try:
             while not self._leave.is_set():
@@ -208,6 +222,13 @@ class Agent:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             self._supervisor.tick()
+
+    async def _keep_leases(self) -> None:
+        """What must not outlive its lease is looked at more often: also after a sleep of the machine."""
+        while True:
+            await self._supervisor.until_leases_matter()
+            await asyncio.sleep(LEASE_LOOK_SECONDS)
+            self._supervisor.keep_leases()
 
     def _leave_if_drained(self) -> None:
         if self._supervisor.state is NodeState.DRAINING and not self._supervisor.is_busy:

@@ -1,6 +1,7 @@
 """One attempt that this node holds, in memory: where it is, what it still has to tell, how it was asked to end."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,12 +9,14 @@ from enum import StrEnum
 from computepool.agent.journal import Ended
 from computepool.agent.logs import LogSender
 from computepool.agent.reports import Reports
+from computepool.agent.resting import Rest
 from computepool.agent.spool import LogSpool
 from computepool.protocol.manifest import Manifest
-from computepool.protocol.messages import AttemptRef, Holding, UploadGrant, UploadRequest
+from computepool.protocol.messages import AttemptRef, CheckpointSaved, Holding, UploadGrant, UploadRequest
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.signing import Signed
-from computepool.protocol.states import AttemptState
+from computepool.protocol.states import AttemptState, IsolationLevel
+from computepool.protocol.timing import FREEZE_AFTER_SECONDS
 
 
 class EndMode(StrEnum):
@@ -45,6 +48,7 @@ class Attempt:
     downloads: dict[str, tuple[str, ...]]
     spool: LogSpool
     log: LogSender
+    rest: Rest
     reports: Reports = field(default_factory=Reports)
     state: AttemptState = AttemptState.LEASED
     folder: str | None = None
@@ -64,6 +68,17 @@ class Attempt:
     over_at: float = 0.0
     """When its result was ready, on the elapsed-time clock: results are kept for a day."""
     started_monotonic: float | None = None
+    renewed_monotonic: float | None = None
+    """When the hub last renewed its lease, or gave it."""
+    isolation: IsolationLevel | None = None
+    """Where it runs, once that was decided."""
+    progress: str = ""
+    """What is being fetched for it, in words."""
+    saving: CheckpointSaved | None = None
+    """A checkpoint that was uploaded and that the hub has not yet acknowledged."""
+    saving_said_at: float = 0.0
+    saved: asyncio.Future[str | None] | None = None
+    """Why it does not count, or None if it does."""
 
     @property
     def id(self) -> str:
@@ -85,7 +100,20 @@ class Attempt:
         return self.ended is None and self.ending is None and not self.gone
 
     def ran_seconds(self, now: float) -> float:
-        return 0.0 if self.started_monotonic is None else now - self.started_monotonic
+        """Since its first command began; while it rested it did not run."""
+        if self.started_monotonic is None:
+            return 0.0
+        return now - self.started_monotonic - self.rest.seconds
+
+    def has_lease(self, now: float) -> bool:
+        """Soon after, its slice may be given to another node."""
+        return self.renewed_monotonic is None or now - self.renewed_monotonic < FREEZE_AFTER_SECONDS
+
+    def say(self, line: str) -> None:
+        """A line of the agent's own in the job's log, before its command runs."""
+        with contextlib.suppress(OSError):
+            self.spool.append(f"[computepool] {line}\n".encode())
+            self.log.wrote()
 
     def request_end(self, request: EndRequest) -> bool:
         """Ask it to end; whether this changed anything."""
@@ -114,6 +142,24 @@ class Attempt:
             return None
         self.asked_at = now
         return self.uploading
+
+    def report_saved(self, report: CheckpointSaved, now: float) -> "asyncio.Future[str | None]":
+        """It counts as said now; the future is the hub's answer to it."""
+        self.saving, self.saving_said_at = report, now
+        self.saved = asyncio.get_running_loop().create_future()
+        return self.saved
+
+    def unsaved_since(self, now: float, seconds: float) -> CheckpointSaved | None:
+        if self.saving is None or now - self.saving_said_at < seconds:
+            return None
+        self.saving_said_at = now
+        return self.saving
+
+    def answer_saved(self, sequence: int, problem: str | None) -> None:
+        if self.saving is not None and self.saving.sequence == sequence:
+            self.saving = None
+            if self.saved is not None and not self.saved.done():
+                self.saved.set_result(problem)
 
     def grant(self, grant: UploadGrant) -> None:
         if self.uploading is not None and grant.request == self.uploading.request:

@@ -125,6 +125,10 @@ class AgentHome:
         return self.root / "cache"
 
     @property
+    def staging(self) -> Path:
+        return self.root / "staging"
+
+    @property
     def socket_path(self) -> Path:
         return self.root / "agent.sock"
 

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -43,15 +43,17 @@ class InputCache:
         self._turns: dict[str, _Turn] = {}
         self._numbers = itertools.count()
 
-    async def get(self, bundle: BundleRef, urls: tuple[str, ...]) -> Path:
-        """The file with these bytes. Two attempts that want it at once download it once."""
+    async def get(
+        self, bundle: BundleRef, urls: tuple[str, ...], progress: Callable[[int], None] = lambda have_bytes: None
+    ) -> Path:
+        """The file with these bytes. Two attempts that want it at once download it once; `progress` hears how far."""
         kind, _, name = bundle.digest.partition(":")
         if kind != "sha256" or len(name) != 64 or not name.isalnum():
             raise InputFailed(f"{bundle.digest!r} is not a SHA-256 digest")
         path = self._folder / name
         async with self._turn(name):
             if not _is_whole(path, bundle.size_bytes):
-                await self._download(path, bundle, urls)
+                await self._download(path, bundle, urls, progress)
                 await self._offload(self._prune, path)
         return path
 
@@ -72,13 +74,15 @@ class InputCache:
         for path in self._folder.glob("*.part"):
             path.unlink(missing_ok=True)
 
-    async def _download(self, path: Path, bundle: BundleRef, urls: tuple[str, ...]) -> None:
+    async def _download(
+        self, path: Path, bundle: BundleRef, urls: tuple[str, ...], progress: Callable[[int], None]
+    ) -> None:
         if not urls:
             raise InputFailed(f"the hub named no place to get {bundle.digest} from")
         partial = path.with_name(f"{path.name}.{next(self._numbers)}.part")
         try:
             with partial.open("wb") as file:
-                parts = _Parts(file, bundle.size_bytes)
+                parts = _Parts(file, bundle.size_bytes, progress)
                 for url in urls:
                     await self._download_part(url, parts)
                 parts.check(bundle)
@@ -113,7 +117,8 @@ class InputCache:
 class _Parts:
     """One file put together from parts, each of which may break off and go on, or begin again."""
 
-    def __init__(self, file: BinaryIO, limit_bytes: int) -> None:
+    def __init__(self, file: BinaryIO, limit_bytes: int, progress: Callable[[int], None]) -> None:
+        self._progress = progress
         self._file = file
         self._limit = limit_bytes
         self._hash = self._hash_at_part = hashlib.sha256()
@@ -138,6 +143,7 @@ class _Parts:
         self._file.write(data)
         self._hash.update(data)
         self.part_bytes += len(data)
+        self._progress(self._part_start + self.part_bytes)
 
     def check(self, bundle: BundleRef) -> None:
         size, digest = self._part_start + self.part_bytes, "sha256:" + self._hash.hexdigest()

@@ -51,6 +51,10 @@ class Ended(Wire):
     running_seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_memory_bytes: int = 0
+    setup_seconds: float = 0.0
+    suspended_seconds: float = 0.0
+    network_bytes: int = 0
+    image_digest: str | None = None
     started_at: datetime | None = None
     finished_at: datetime
     log: SealedLog

@@ -95,7 +95,7 @@ def has_nothing_to_keep(folder: Path, globs: Sequence[str]) -> bool:
     if globs:
         return False
     try:
-        with _opened(str(folder)) as root, _opened(OUTPUT, root) as fd, os.scandir(fd) as entries:
+        with opened(str(folder)) as root, opened(OUTPUT, root) as fd, os.scandir(fd) as entries:
             return next(entries, None) is None
     except OSError as error:
         return error.errno in _NO_FOLDER
@@ -111,12 +111,12 @@ def collect(folder: Path, globs: Sequence[str]) -> Collection:
 
 
 def _collect(folder: Path, globs: Sequence[str]) -> Collection:
-    walk = _Walk()
+    walk = Walk()
     matcher = GlobMatcher(globs)
     found: dict[str, Collected] = {}
-    with _opened(str(folder)) as root:
+    with opened(str(folder)) as root:
         for place, relative in walk.files(root, OUTPUT, None):
-            found[relative] = _hashed(root, place, relative)
+            found[relative] = hashed(root, place, relative)
         if globs:
             for place, relative in walk.files(root, WORK, matcher):
                 # Both may hold the same name; neither is lost.
@@ -125,7 +125,7 @@ def _collect(folder: Path, globs: Sequence[str]) -> Collection:
                     raise OutputsRefused(f"two outputs want the name {name!r}")
                 # The longer name may be too long.
                 if walk.is_well_named(name):
-                    found[name] = _hashed(root, place, name)
+                    found[name] = hashed(root, place, name)
     return Collection(
         tuple(found.values()), walk.left_out, walk.misnamed, tuple(walk.misnamed_shown), matcher.unmatched
     )
@@ -133,8 +133,8 @@ def _collect(folder: Path, globs: Sequence[str]) -> Collection:
 
 def open_collected(folder: Path, file: Collected) -> BinaryIO:
     """The same file again, for its upload."""
-    with _opened(str(folder)) as root:
-        return _open_file(root, file.place)
+    with opened(str(folder)) as root:
+        return open_file(root, file.place)
 
 
 class GlobMatcher:
@@ -207,7 +207,7 @@ def _with_skips(pattern: _Pattern, places: set[int]) -> set[int]:
     return result
 
 
-class _Walk:
+class Walk:
     def __init__(self) -> None:
         self.left_out = 0
         self.misnamed = 0
@@ -224,7 +224,7 @@ class _Walk:
             place = f"{top}/{folder}" if folder else top
             with contextlib.ExitStack() as stack:
                 try:
-                    fd = stack.enter_context(_opened(place, root))
+                    fd = stack.enter_context(opened(place, root))
                 except OSError as error:
                     if error.errno in _NO_FOLDER:
                         # The job removed it, or put a link in its place.
@@ -282,11 +282,11 @@ def _travelling_bytes(name: str) -> int:
     return len(name.encode())
 
 
-def _hashed(root: int, place: str, path: str) -> Collected:
+def hashed(root: int, place: str, path: str) -> Collected:
     whole, part = hashlib.sha256(), hashlib.sha256()
     size = 0
     parts: list[str] = []
-    with _open_file(root, place) as file:
+    with open_file(root, place) as file:
         # A part's size is a whole number of pieces, and short reads happen only at a file's end.
         while piece := file.read(_PIECE_BYTES):
             whole.update(piece)
@@ -300,10 +300,10 @@ def _hashed(root: int, place: str, path: str) -> Collected:
     return Collected(path, place, size, f"sha256:{whole.hexdigest()}", tuple(parts) if len(parts) > 1 else ())
 
 
-def _open_file(root: int, place: str) -> BinaryIO:
+def open_file(root: int, place: str) -> BinaryIO:
     folder, _, name = place.rpartition("/")
     try:
-        with _opened(folder, root) as parent:
+        with opened(folder, root) as parent:
             fd = os.open(name, _FILE_FLAGS, dir_fd=parent)
     except PermissionError as error:
         raise OutputsRefused(f"the output {place!r} cannot be read: {error.strerror}") from None
@@ -314,7 +314,7 @@ def _open_file(root: int, place: str) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def _opened(path: str, root: int | None = None) -> Iterator[int]:
+def opened(path: str, root: int | None = None) -> Iterator[int]:
     """A folder's descriptor; below `root` every step is taken without following links."""
     names = [path] if root is None else [name for name in path.split("/") if name]
     fd = -1

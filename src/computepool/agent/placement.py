@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from computepool.agent.sandbox.interface import Limits, Sandbox
-from computepool.protocol.capacity import Capacity
+from computepool.protocol.capacity import Capacity, HouseRules, image_is_welcome
 from computepool.protocol.manifest import Grant, Manifest
+from computepool.protocol.messages import Availability
 from computepool.protocol.states import IsolationLevel
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -14,7 +15,9 @@ _ROUNDING_CPUS = 1e-6
 _RANK = {level: level.rank for level in IsolationLevel}
 VISIBLE_GPUS = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 """They take the ids of GPUs; with empty ones no GPU is seen."""
-WORK, OUTPUT, CHECKPOINT = "work", "output", "checkpoint"
+WORK, OUTPUT, CHECKPOINT, ENVIRONMENT = "work", "output", "checkpoint", "env"
+PREFERRED = (IsolationLevel.BUBBLEWRAP, IsolationLevel.CONTAINER, IsolationLevel.GVISOR, IsolationLevel.PROCESS)
+"""Of the levels that will do, the quickest to start comes first; no isolation at all comes last."""
 
 
 def is_safe_id(attempt_id: str) -> bool:
@@ -22,14 +25,58 @@ def is_safe_id(attempt_id: str) -> bool:
     return _SAFE_ID.fullmatch(attempt_id) is not None
 
 
-def choose_sandbox(sandboxes: Sequence[Sandbox], least: IsolationLevel, *, own: bool) -> Sandbox | None:
-    """The strongest that was proven here, if it is strong enough. `process` is for the owner's own work only."""
+def choose_sandbox(sandboxes: Sequence[Sandbox], manifest: Manifest, least: IsolationLevel) -> Sandbox | None:
+    """The best of those that were proven here, are strong enough and can do what the job needs.
+
+    `process` is for the owner's own work only; `least` is what the host asks of strangers' work beyond the manifest.
+    """
+    rank = _RANK[manifest.isolation] if manifest.own else max(_RANK[manifest.isolation], _RANK[least])
+    wants_out = manifest.network or bool(manifest.setup)
     fit = [
         sandbox
         for sandbox in sandboxes
-        if _RANK[sandbox.level] >= _RANK[least] and (own or sandbox.level is not IsolationLevel.PROCESS)
+        if _RANK[sandbox.level] >= rank
+        and (manifest.own or sandbox.level is not IsolationLevel.PROCESS)
+        and (manifest.image is None or sandbox.takes_images)
+        and (not wants_out or sandbox.has_egress)
     ]
-    return max(fit, key=lambda sandbox: _RANK[sandbox.level], default=None)
+    return min(fit, key=lambda sandbox: PREFERRED.index(sandbox.level), default=None)
+
+
+def why_no_sandbox(sandboxes: Sequence[Sandbox], manifest: Manifest, least: IsolationLevel) -> str:
+    has = ", ".join(sandbox.level for sandbox in sandboxes) or "nothing"
+    level = manifest.isolation if manifest.own else max(manifest.isolation, least, key=_RANK.__getitem__)
+    wishes = [f"isolation {level} or better"]
+    wishes += ["an image"] if manifest.image is not None else []
+    wishes += ["a way out"] if manifest.network or manifest.setup else []
+    return f"{' with '.join(wishes)} is asked, this node has {has}"
+
+
+def checkpoint_place(manifest: Manifest) -> str:
+    """The checkpoint folder, as a path in the job's folder."""
+    return CHECKPOINT if manifest.checkpoint is None else f"{WORK}/{manifest.checkpoint}".rstrip("/")
+
+
+def why_not_welcome(manifest: Manifest, rules: HouseRules, availability: Availability) -> str | None:
+    """Why the host does not want it now, or None. The hub knows all this, and may be a moment behind."""
+    if manifest.own:
+        return None
+    if not rules.strangers or manifest.renter in rules.turned_away:
+        return "the host does not take this renter's work"
+    if rules.renters and manifest.renter not in rules.renters:
+        return "the host takes the work of certain renters only"
+    if manifest.network and not rules.internet:
+        return "the host gives jobs no internet"
+    if rules.gpu_only and not manifest.grant.gpus:
+        return "the host takes work for its GPUs only"
+    if rules.longest_seconds is not None and manifest.max_runtime_seconds > rules.longest_seconds:
+        return f"the host takes jobs of at most {rules.longest_seconds:g} s"
+    if manifest.image is not None and not image_is_welcome(manifest.image, rules.images):
+        return f"the host does not run the image {manifest.image}"
+    if not availability.strangers:
+        return f"the owner is using the machine: {availability.reason}"
+    kept = set(manifest.grant.gpus) & set(availability.gpus_in_use)
+    return f"the owner is using GPU {', '.join(sorted(kept))}" if kept else None
 
 
 def why_no_room(grant: Grant, capacity: Capacity, taken: Iterable[Grant]) -> str | None:
@@ -63,8 +110,8 @@ def job_environment(manifest: Manifest, sandbox: Sandbox, folder: Path) -> dict[
             "COMPUTEPOOL_SLICE": str(manifest.slice_index),
             "COMPUTEPOOL_SLICES": str(manifest.slices),
             "COMPUTEPOOL_OUTPUT": sandbox.path_inside(folder, OUTPUT),
-            "COMPUTEPOOL_CHECKPOINT": sandbox.path_inside(folder, CHECKPOINT),
-            "COMPUTEPOOL_RESUMED": "0",
+            "COMPUTEPOOL_CHECKPOINT": sandbox.path_inside(folder, checkpoint_place(manifest)),
+            "COMPUTEPOOL_RESUMED": "0" if manifest.saved is None else "1",
         }
     )
 

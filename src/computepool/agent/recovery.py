@@ -9,6 +9,7 @@ from computepool.agent.finishing import finish
 from computepool.agent.journal import Leftover
 from computepool.agent.logs import LogSender
 from computepool.agent.reports import RECOVERED_SEQUENCE, Reports
+from computepool.agent.resting import Rest
 from computepool.agent.spool import EMPTY_LOG, LogSpool
 from computepool.agent.workshop import Workshop
 from computepool.protocol.states import AttemptState
@@ -59,6 +60,7 @@ def _attempt_of(shop: Workshop, leftover: Leftover) -> Attempt:
         downloads={},
         spool=spool,
         log=LogSender(manifest.attempt_id, manifest.fence, spool, shop.outgoing, shop.clock),
+        rest=Rest(shop.clock, lambda rests: None),
         reports=Reports(first=RECOVERED_SEQUENCE),
         state=AttemptState.FINISHING,
         folder=None if ended is None else leftover.lease.folder,

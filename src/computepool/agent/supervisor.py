@@ -12,18 +12,21 @@ from typing import Any
 from pydantic import ValidationError
 
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
+from computepool.agent.commands import out_of_time
 from computepool.agent.link.handshake import proof_state
 from computepool.agent.logs import LogSender
-from computepool.agent.placement import is_safe_id, why_no_room
+from computepool.agent.placement import is_safe_id, why_no_room, why_not_welcome
 from computepool.agent.recovery import recover
 from computepool.agent.reports import GONE_SEQUENCE
-from computepool.agent.runner import decline, out_of_time, run_attempt
+from computepool.agent.resting import Rest, RestReason
+from computepool.agent.runner import decline, run_attempt
 from computepool.agent.spool import LogSpool
 from computepool.agent.workshop import Workshop
 from computepool.protocol.manifest import Grant, Manifest, open_manifest
 from computepool.protocol.messages import (
     KEY_ANNOUNCEMENT,
     AttemptRef,
+    Availability,
     FromHub,
     Gone,
     Heartbeat,
@@ -41,7 +44,7 @@ from computepool.protocol.messages import (
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.signing import SignatureRefused, load_public_key, verify
 from computepool.protocol.states import NodeState
-from computepool.protocol.timing import SPOOL_KEPT_SECONDS
+from computepool.protocol.timing import LEASE_SECONDS, SPOOL_KEPT_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +64,10 @@ class Supervisor:
         self.stream_id: str | None = None
         self.cursor = 0
         self._gap_at: int | None = None
+        self._leases_matter = asyncio.Event()
+        self._beat_at = shop.clock.monotonic()
+        self._errands: set[asyncio.Task[None]] = set()
+        self.availability = Availability()
 
     # ── what it holds ──
 
@@ -79,10 +86,12 @@ class Supervisor:
         return tuple(attempt.holding for attempt in self._attempts.values() if not attempt.gone)
 
     def heartbeat(self) -> Heartbeat:
+        self._beat_at = self._shop.clock.monotonic()
         return Heartbeat(
             cursor=self.cursor,
             holding=tuple(attempt.ref for attempt in self._attempts.values() if not attempt.gone),
             state=proof_state(self.state),
+            availability=self.availability,
         )
 
     # ── a line comes up ──
@@ -101,6 +110,8 @@ class Supervisor:
                 self._shop.outgoing.put(report)
             if attempt.uploading is not None:
                 self._shop.outgoing.put(attempt.uploading)
+            if attempt.saving is not None:
+                self._shop.outgoing.put(attempt.saving)
             if not attempt.gone:
                 attempt.log.rewind()
 
@@ -111,7 +122,7 @@ class Supervisor:
             case Offer() | Stop():
                 self._command(message)
             case ReportAck():
-                self._with_attempt(message, lambda attempt: self._acknowledged(attempt, message.sequence))
+                self._with_attempt(message, lambda attempt: self._acknowledged(attempt, message))
             case LogAck():
                 self._with_attempt(message, lambda attempt: attempt.log.acknowledge(message.offset))
             case UploadGrant():
@@ -120,6 +131,8 @@ class Supervisor:
                 self._with_attempt(message, lambda attempt: self._refused(attempt, message))
             case HeartbeatAck():
                 self._shop.hub_time.set(message.hub_time)
+                for one in message.renewed:
+                    self._with_attempt(one, self._renewed)
             case KeyAnnouncement():
                 self._trust_next_key(message)
             case _:
@@ -178,9 +191,13 @@ class Supervisor:
             downloads=dict(offer.downloads),
             spool=spool,
             log=LogSender(manifest.attempt_id, manifest.fence, spool, shop.outgoing, shop.clock),
+            rest=Rest(shop.clock, lambda rests: self._rests(manifest.attempt_id, rests)),
+            renewed_monotonic=shop.clock.monotonic() - self._age_seconds(manifest),
         )
         taken = [other.manifest.grant for other in self._attempts.values() if other.takes_room]
         self.adopt(attempt)
+        if manifest.network:
+            self._leases_matter.set()
         shop.journal.note_seen(manifest.attempt_id, manifest.expires_at)
         problem = self._why_not(manifest, taken)
         if problem is not None:
@@ -188,10 +205,30 @@ class Supervisor:
         else:
             self.start(attempt, run_attempt(shop, attempt))
 
+    def _age_seconds(self, manifest: Manifest) -> float:
+        """How long ago the hub gave the lease: an offer may have waited for its line."""
+        return max(0.0, (self._shop.hub_time.now() - manifest.issued_at).total_seconds())
+
     def _why_not(self, manifest: Manifest, taken: list[Grant]) -> str | None:
         if self.state is not NodeState.ONLINE:
             return f"the node is {self.state}"
-        return why_no_room(manifest.grant, self._shop.capacity, taken)
+        problem = why_not_welcome(manifest, self._shop.rules, self.availability)
+        return problem or why_no_room(manifest.grant, self._shop.capacity, taken)
+
+    def _rests(self, attempt_id: str, rests: bool) -> None:
+        attempt = self._attempts.get(attempt_id)
+        if attempt is not None and attempt.ended is None and not attempt.gone:
+            self._shop.tell(attempt, "suspended" if rests else "running")
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._errands.add(task)
+        task.add_done_callback(self._errand_over)
+
+    def _errand_over(self, task: asyncio.Task[None]) -> None:
+        self._errands.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("errand.fault", exc_info=error)
 
     def _stop(self, attempt: Attempt, stop: Stop) -> None:
         log.info("attempt.stop", extra={"attempt_id": attempt.id, "reason": stop.reason})
@@ -202,8 +239,17 @@ class Supervisor:
         log.info("attempt.refused", extra={"attempt_id": attempt.id, "code": refused.code, "reason": refused.message})
         self._end(attempt, EndRequest(EndMode.FORGET, detail=refused.message))
 
-    def _acknowledged(self, attempt: Attempt, sequence: int) -> None:
-        report = attempt.reports.acknowledge(sequence)
+    def _renewed(self, attempt: Attempt) -> None:
+        """The hub renewed it when it heard the heartbeat: not before that was sent."""
+        attempt.renewed_monotonic = self._beat_at
+        if RestReason.LEASE in attempt.rest.reasons:
+            self._soon(attempt.rest.let_go(RestReason.LEASE))
+
+    def _acknowledged(self, attempt: Attempt, ack: ReportAck) -> None:
+        if ack.sequence < 0:
+            attempt.answer_saved(ack.sequence, ack.problem)
+            return
+        report = attempt.reports.acknowledge(ack.sequence)
         if report is not None and report.type in {"finished", "gone"}:
             self.forget(attempt)
 
@@ -266,7 +312,7 @@ class Supervisor:
 
     def tell_gone(self, attempt: Attempt, reason: str) -> None:
         attempt.gone = True
-        attempt.uploading = None
+        attempt.uploading = attempt.saving = None
         attempt.log.close()
         attempt.over_at = self._shop.clock.monotonic()
         gone = _gone_message(attempt.id, attempt.manifest.fence, reason)
@@ -287,15 +333,43 @@ class Supervisor:
 
     # ── the owner's wishes, and time ──
 
-    def give_back_everything(self, reason: str) -> None:
+    def give_back_everything(self, reason: str, grace_seconds: float = 0.0) -> None:
         """The machine is taken back: end what runs, now, and say that it is gone. Results on their way still go."""
         for attempt in self.attempts:
-            if attempt.ended is None and not attempt.gone:
-                self._end(attempt, EndRequest(EndMode.GONE, detail=reason))
+            self.give_back(attempt, reason, grace_seconds)
+
+    def give_back(self, attempt: Attempt, reason: str, grace_seconds: float = 0.0) -> None:
+        """Within the grace it may save a checkpoint, and leave by itself."""
+        if attempt.ended is None and not attempt.gone:
+            self._end(attempt, EndRequest(EndMode.GONE, detail=reason, grace_seconds=grace_seconds))
+
+    async def until_leases_matter(self) -> None:
+        """Until something is here that must not outlive its lease."""
+        if not any(attempt.manifest.network and attempt.ended is None for attempt in self._attempts.values()):
+            self._leases_matter.clear()
+        await self._leases_matter.wait()
+
+    def keep_leases(self) -> None:
+        """A job that can reach the world stands still before another node may be given its slice, and ends after.
+
+        One that cannot is harmless: it runs on, and its result counts if nobody else has the slice by then.
+        """
+        now = self._shop.clock.monotonic()
+        for attempt in self.attempts:
+            if not attempt.manifest.network or attempt.ended is not None or attempt.gone:
+                continue
+            if attempt.has_lease(now):
+                continue
+            if attempt.renewed_monotonic is not None and now - attempt.renewed_monotonic > LEASE_SECONDS:
+                self._end(attempt, EndRequest(EndMode.GONE, detail="the hub was away for longer than the lease"))
+            elif RestReason.LEASE not in attempt.rest.reasons:
+                log.warning("attempt.frozen", extra={"attempt_id": attempt.id, "reason": "no word from the hub"})
+                self._soon(attempt.rest.hold(RestReason.LEASE))
 
     def tick(self) -> None:
         """Now and then: what time has decided, and what the hub seems to have missed."""
         now = self._shop.clock.monotonic()
+        self.keep_leases()
         for attempt in self.attempts:
             if attempt.ended is None and attempt.ran_seconds(now) > attempt.manifest.max_runtime_seconds:
                 # The timer of the event loop stands still while the machine sleeps; this clock does not.
@@ -309,6 +383,8 @@ class Supervisor:
             # A hub that failed on it answers nothing; asked twice, it grants the same places.
             if (request := attempt.unanswered_since(now, REPEAT_SECONDS)) is not None:
                 self._shop.outgoing.put(request)
+            if (saved := attempt.unsaved_since(now, REPEAT_SECONDS)) is not None:
+                self._shop.outgoing.put(saved)
             if not attempt.gone:
                 attempt.log.rewind_if_stale()
         if self._shop.hub_time.is_known:
@@ -327,7 +403,9 @@ class Supervisor:
         tasks = [attempt.task for attempt in self.attempts if attempt.task is not None and not attempt.task.done()]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for errand in self._errands:
+            errand.cancel()
+        await asyncio.gather(*tasks, *self._errands, return_exceptions=True)
         for attempt in self.attempts:
             attempt.log.close()
             attempt.spool.close()

@@ -2,19 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from computepool.agent.attempt import Attempt
 from computepool.agent.clock import Clock, HubTime
+from computepool.agent.environments import Environments
 from computepool.agent.folders import JobFolders
 from computepool.agent.home import Identity, NodeRecord
+from computepool.agent.images import Images
 from computepool.agent.inputs import InputCache
 from computepool.agent.journal import Journal
 from computepool.agent.outgoing import Outgoing
 from computepool.agent.output import PipeOutput
+from computepool.agent.outside import Outside
 from computepool.agent.ports import Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
-from computepool.protocol.capacity import Capacity
+from computepool.protocol.capacity import Capacity, HouseRules
 from computepool.protocol.messages import LOG_LIMIT_BYTES, Update
 from computepool.protocol.states import AttemptState, IsolationLevel
 
@@ -30,6 +34,8 @@ class Workshop:
     hub_time: HubTime
     offload: Offload
     sandboxes: Sequence[Sandbox]
+    staging: Path
+    """Where copies lie that are being uploaded."""
     journal: Journal
     folders: JobFolders
     cache: InputCache
@@ -39,6 +45,12 @@ class Workshop:
     gpu_devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By GPU id: the device files that a job with this GPU needs."""
     log_limit_bytes: int = LOG_LIMIT_BYTES
+    images: Images | None = None
+    outside: Outside | None = None
+    environments: Environments = field(default_factory=Environments)
+    rules: HouseRules = HouseRules()  # noqa: RUF009 - frozen
+    least_isolation: IsolationLevel = IsolationLevel.BUBBLEWRAP
+    """What the host asks for strangers' work."""
 
     def devices_for(self, gpus: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(device for gpu in gpus for device in self.gpu_devices.get(gpu, ())))

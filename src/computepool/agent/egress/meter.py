@@ -32,7 +32,16 @@ class TokenBucket:
 class Meter:
     """Counts one job's bytes: in from the internet, out to it. Raises Refused when it has had its share."""
 
-    def __init__(self, *, cap_bytes: int | None, bucket: TokenBucket | None, allowance: Allowance | None) -> None:
+    def __init__(
+        self,
+        *,
+        cap_bytes: int | None,
+        bucket: TokenBucket | None,
+        allowance: Allowance | None,
+        may_pass: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`may_pass` is asked before each piece: what it forbids does not get through, however it was delayed."""
+        self._may_pass = may_pass
         self.bytes_in = 0
         self.bytes_out = 0
         self._cap_bytes = cap_bytes
@@ -41,12 +50,16 @@ class Meter:
 
     def check(self) -> None:
         """Whether there is anything left to begin with."""
+        if not self._may_pass():
+            raise _without_lease()
         if self._cap_bytes is not None and self.bytes_in + self.bytes_out >= self._cap_bytes:
             raise self._over_cap()
         if self._allowance and self._allowance.left_bytes == 0:
             raise _over_allowance()
 
     async def count(self, count: int, direction: Direction) -> None:
+        if not self._may_pass():
+            raise _without_lease()
         if self._cap_bytes is not None and self.bytes_in + self.bytes_out + count > self._cap_bytes:
             # From now on it is used up, also for smaller pieces.
             self._cap_bytes = min(self._cap_bytes, self.bytes_in + self.bytes_out)
@@ -66,6 +79,14 @@ class Meter:
             "this job has used the data that one job may use",
             "bring data along as inputs, or use a node that allows more",
         )
+
+
+def _without_lease() -> Refused:
+    return Refused(
+        "lease",
+        "this attempt has lost its connection to the pool",
+        "it goes on when the pool answers again, or on another node",
+    )
 
 
 def _over_allowance() -> Refused:

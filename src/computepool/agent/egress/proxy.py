@@ -78,6 +78,7 @@ class Egress:
         upstream: Upstream | None = None,
         tell: Tell = lambda line: None,
         around: Callable[[], frozenset[Network]] | None = None,
+        may_pass: Callable[[], bool] = lambda: True,
     ) -> None:
         self._policy = policy
         self._lookup = lookup
@@ -86,7 +87,7 @@ class Egress:
         self._tell = tell
         self._told: set[str] = set()
         self._around = around or Around(clock)
-        self._meter = Meter(cap_bytes=limits.cap_bytes, bucket=bucket, allowance=allowance)
+        self._meter = Meter(cap_bytes=limits.cap_bytes, bucket=bucket, allowance=allowance, may_pass=may_pass)
         self._relay = Relay(self._meter, limits.idle_seconds, asyncio.get_running_loop().time)
         self._free = asyncio.Semaphore(limits.connections)
         self._tasks: set[asyncio.Task[None]] = set()

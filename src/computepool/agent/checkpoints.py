@@ -1,0 +1,171 @@
+"""Saves a job's checkpoint folder: on a period while it runs, and once more when it left in an orderly way.
+
+Saved means that the hub has every byte and has said so. What has not changed is not sent again. The copy is taken while
+the job stands still, and preferably when it has just stopped writing: then even a job that writes its files in place is
+caught between two of them, not within one.
+"""
+
+import asyncio
+import logging
+import shutil
+from pathlib import Path
+
+from computepool.agent.attempt import Attempt
+from computepool.agent.outputs import Collected, OutputsRefused
+from computepool.agent.placement import checkpoint_place
+from computepool.agent.ports import TransferFailed
+from computepool.agent.resting import RestReason
+from computepool.agent.snapshots import Known, Look, Snapshot, copy_changed, hash_copies, look_at
+from computepool.agent.uploads import UploadFailed, Uploads
+from computepool.agent.workshop import Workshop
+from computepool.protocol.manifest import SavedFile
+from computepool.protocol.messages import CheckpointSaved, UploadFile, UploadGrant, UploadRequest
+
+log = logging.getLogger(__name__)
+
+QUIET_SECONDS = 1.0
+"""Nothing in the folder changed for so long: the job is not in the middle of writing."""
+QUIET_PATIENCE_SECONDS = 60.0
+"""A job that never stops writing is caught in the middle all the same."""
+LAST_SECONDS = 900.0
+"""How long a job that has left may keep its node busy with the upload of its last checkpoint."""
+
+
+class Checkpoints:
+    """Of one attempt."""
+
+    def __init__(self, shop: Workshop, attempt: Attempt, folder: Path) -> None:
+        self._shop = shop
+        self._attempt = attempt
+        self._folder = folder
+        self._place = checkpoint_place(attempt.manifest)
+        self._staging = shop.staging / attempt.id
+        self._number = attempt.manifest.saved_before
+        self._known: dict[str, Known] = {}
+        self._refused: str | None = None
+        self._copied = False
+        self._turn = asyncio.Lock()
+
+    async def keep(self) -> None:
+        """While the command runs: save what changed, now and then. Never raises for the job's or the hub's trouble."""
+        while True:
+            await asyncio.sleep(self._attempt.manifest.checkpoint_seconds)
+            looks = await self._until_quiet()
+            if looks and self._is_new(looks):
+                await self._save()
+
+    async def save_last(self) -> bool:
+        """The command is gone, and left in an orderly way. Whether there is now a newer checkpoint than before."""
+        before = self._number
+        try:
+            async with asyncio.timeout(LAST_SECONDS):
+                looks = await self._look()
+                if looks and self._is_new(looks):
+                    self._shop.tell(self._attempt, "finishing")
+                    await self._save()
+        except TimeoutError:
+            log.warning("checkpoint.given_up", extra={"attempt_id": self._attempt.id})
+        return self._number > before
+
+    async def close(self) -> None:
+        if self._copied:
+            await self._shop.offload(shutil.rmtree, self._staging, ignore_errors=True)
+
+    @property
+    def has_saved(self) -> bool:
+        return self._number > self._attempt.manifest.saved_before
+
+    def _is_new(self, looks: dict[str, Look]) -> bool:
+        return looks != {path: known.look for path, known in self._known.items()}
+
+    async def _look(self) -> dict[str, Look]:
+        try:
+            return await self._shop.offload(look_at, self._folder, self._place)
+        except (OutputsRefused, OSError) as error:
+            self._tell_refused(str(error))
+            return {}
+
+    async def _until_quiet(self) -> dict[str, Look]:
+        waited = 0.0
+        looks = await self._look()
+        while looks and waited < QUIET_PATIENCE_SECONDS:
+            await asyncio.sleep(QUIET_SECONDS)
+            waited += QUIET_SECONDS
+            again = await self._look()
+            if again == looks:
+                break
+            looks = again
+        return looks
+
+    async def _save(self) -> None:
+        async with self._turn:
+            try:
+                snapshot = await self._copy()
+                copies = await self._shop.offload(hash_copies, snapshot, self._staging)
+                seconds = self._attempt.ran_seconds(self._shop.clock.monotonic())
+                await Uploads(self._staging, self._shop.transfer, self._ask).put_all(list(copies.values()))
+                await self._report(snapshot, copies, seconds)
+            except (OutputsRefused, UploadFailed, TransferFailed, OSError) as error:
+                self._known.clear()
+                self._tell_refused(str(error))
+
+    async def _copy(self) -> Snapshot:
+        """While it is copied the job stands still."""
+        rest = self._attempt.rest
+        self._copied = True
+        await rest.hold(RestReason.COPY)
+        try:
+            # Once more: it may have written since.
+            looks = await self._shop.offload(look_at, self._folder, self._place)
+            return await self._shop.offload(
+                copy_changed, self._folder, self._place, looks, dict(self._known), self._staging
+            )
+        finally:
+            await rest.let_go(RestReason.COPY)
+
+    async def _report(self, snapshot: Snapshot, copies: dict[str, Collected], seconds: float) -> None:
+        shop, attempt = self._shop, self._attempt
+        files = {path: copies.get(path) or self._known[path].file for path in snapshot.looks}
+        number = self._number + 1
+        report = CheckpointSaved(
+            attempt_id=attempt.id,
+            fence=attempt.manifest.fence,
+            # Beside the count of reports: those settle all that came before them, a checkpoint does not.
+            sequence=-number,
+            number=number,
+            files=tuple(
+                SavedFile(path=path, digest=file.digest, size_bytes=file.size_bytes) for path, file in files.items()
+            ),
+            running_seconds=max(0.0, seconds),
+        )
+        answer = attempt.report_saved(report, shop.clock.monotonic())
+        shop.outgoing.put(report)
+        problem = await answer
+        if problem is not None:
+            self._known.clear()
+            self._tell_refused(problem)
+            return
+        self._number = number
+        self._known = {path: Known(look, files[path]) for path, look in snapshot.looks.items()}
+        self._refused = None
+        log.info("checkpoint.saved", extra={"attempt_id": attempt.id, "number": number, "files": len(files)})
+
+    async def _ask(self, files: tuple[UploadFile, ...]) -> UploadGrant:
+        attempt, shop = self._attempt, self._shop
+        attempt.upload_requests += 1
+        request = UploadRequest(
+            attempt_id=attempt.id,
+            fence=attempt.manifest.fence,
+            request=attempt.upload_requests,
+            files=files,
+            purpose="checkpoint",
+        )
+        granted = attempt.ask(request, shop.clock.monotonic())
+        shop.outgoing.put(request)
+        return await granted
+
+    def _tell_refused(self, why: str) -> None:
+        """Once for each reason: the job goes on, and may mend it."""
+        if why != self._refused:
+            self._refused = why
+            log.warning("checkpoint.failed", extra={"attempt_id": self._attempt.id, "reason": why})

@@ -1,0 +1,284 @@
+"""The commands of one attempt, `setup` and then the job's own: taking their output, keeping their time, awaiting them.
+
+They share the attempt's time limit, its log and its way out, and their usage is counted together.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from datetime import datetime
+from pathlib import Path
+
+from computepool.agent import environments
+from computepool.agent.attempt import Attempt, EndMode, EndRequest
+from computepool.agent.disk import has_no_room_left
+from computepool.agent.egress import Egress
+from computepool.agent.journal import Ended
+from computepool.agent.logs import LogIntake
+from computepool.agent.placement import ENVIRONMENT, WORK, job_environment, limits_of
+from computepool.agent.preparing import Prepared, Unstarted, interruptible, raise_if_ending
+from computepool.agent.sandbox.interface import Command, Exit, Process, Sandbox, SandboxError
+from computepool.agent.workshop import Workshop
+from computepool.protocol.receipt import EndReason
+from computepool.protocol.states import IsolationLevel
+
+log = logging.getLogger(__name__)
+
+PIPE_PATIENCE_SECONDS = 1.0
+"""After the command and all it started are gone, how long to wait for the end of its output."""
+TIME_MARGIN_SECONDS = 0.05
+
+_REASONS = {
+    "exited": (EndReason.EXITED, ""),
+    "memory": (EndReason.MEMORY, "the job used more memory than it asked for"),
+    "disk": (EndReason.DISK, "the job wrote more to disk than it asked for"),
+    "pids": (EndReason.EXITED, "the job started more processes than it may"),
+    "killed": (EndReason.EXITED, "the job was ended from outside"),
+    "start_failed": (EndReason.SANDBOX, "the sandbox broke before the command ran"),
+    "not_runnable": (EndReason.START_FAILED, ""),
+}
+
+
+class Commands:
+    def __init__(self, shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Path, prepared: Prepared) -> None:
+        self._shop = shop
+        self._attempt = attempt
+        self._sandbox = sandbox
+        self._folder = folder
+        self._image_digest = prepared.image_digest
+        self._started_at: datetime | None = None
+        self._finished_at: datetime | None = None
+        self._running_seconds = 0.0
+        self._shown: dict[str, Path] = {}
+        self._ways_out: list[Egress] = []
+        self._setup_seconds = 0.0
+        self._cpu_seconds = 0.0
+        self._peak_memory_bytes = 0
+        self._last: Exit | None = None
+        self._complaint = ""
+        self._in_setup = False
+
+    async def set_up(self) -> bool:
+        """Build the environment, or take the one that was built from the same before. Whether the job may go on."""
+        shop, attempt = self._shop, self._attempt
+        (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
+        await shop.offload(self._sandbox.adopt, self._folder)
+        key = await shop.offload(environments.key_of, attempt.manifest, self._folder, self._image_digest)
+        place = shop.environments.place(self._sandbox, key)
+        async with shop.environments.turn(key):
+            if place is not None and await shop.offload(_use, place):
+                attempt.say("setup: the environment is at hand, nothing to do")
+                self._shown[ENVIRONMENT] = place
+                return True
+            before = await shop.offload(environments.look, self._folder)
+            began = shop.clock.monotonic()
+            self._in_setup = True
+            argv = environments.set_up_argv(attempt.manifest.setup)
+            await self._execute(argv, internet=attempt.manifest.network, wants_out=True)
+            self._setup_seconds = shop.clock.monotonic() - began
+            if self._last is None or self._last.code != 0 or attempt.ending is not None:
+                return False
+            self._in_setup = False
+            if place is not None:
+                await self._keep(place, before)
+        return True
+
+    async def _keep(self, place: Path, before: object) -> None:
+        if await self._shop.offload(environments.look, self._folder) != before:
+            self._attempt.say("setup changed the working folder as well, so it will run again the next time")
+            return
+        try:
+            await self._shop.offload(environments.keep, self._folder, place)
+        except OSError as error:
+            log.warning("environment.not_kept", extra={"attempt_id": self._attempt.id, "reason": str(error)})
+            if not (self._folder / ENVIRONMENT).is_dir():
+                raise
+            return
+        # Where it was, the job sees it again, from where it is kept.
+        (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
+        self._shown[ENVIRONMENT] = place
+
+    async def run(self) -> None:
+        manifest = self._attempt.manifest
+        argv = environments.entered_argv(manifest.argv) if manifest.setup else manifest.argv
+        await self._execute(argv, internet=manifest.network, wants_out=manifest.network)
+
+    async def close(self) -> None:
+        for egress in self._ways_out:
+            await egress.close()
+
+    # ── one command ──
+
+    async def _execute(self, argv: tuple[str, ...], *, internet: bool, wants_out: bool) -> None:
+        attempt = self._attempt
+        if attempt.rest.reasons:
+            await interruptible(attempt, attempt.rest.until_awake())
+        raise_if_ending(attempt)
+        command = self._command(argv, self._open_way(internet) if wants_out else None)
+        try:
+            process = await self._sandbox.start(command)
+        except SandboxError as error:
+            raise Unstarted(EndReason.SANDBOX, str(error)) from None
+        try:
+            await self._supervise(process)
+        except Exception:
+            # Whatever went wrong on this side, no command goes on that nobody looks after.
+            await process.stop(0)
+            raise
+        finally:
+            attempt.rest.end()
+
+    def _open_way(self, internet: bool) -> Egress | None:
+        """A plain process has the host's own network: there is nothing to open."""
+        if self._sandbox.level is IsolationLevel.PROCESS:
+            return None
+        if self._shop.outside is None:
+            raise Unstarted(EndReason.DECLINED, "this node gives jobs no way out")
+        egress = self._shop.outside.open(internet=internet, tell=self._attempt.say, may_pass=self._has_lease)
+        self._ways_out.append(egress)
+        return egress
+
+    def _has_lease(self) -> bool:
+        """Even if the machine slept: what comes after the lease never gets out."""
+        return self._attempt.has_lease(self._shop.clock.monotonic())
+
+    def _command(self, argv: tuple[str, ...], egress: Egress | None) -> Command:
+        manifest, shop = self._attempt.manifest, self._shop
+        variables = job_environment(manifest, self._sandbox, self._folder)
+        if manifest.setup:
+            inside = self._sandbox.path_inside(self._folder, ENVIRONMENT)
+            variables = environments.environment_variables(inside) | variables
+        if egress is not None and shop.outside is not None:
+            variables |= shop.outside.variables()
+        return Command(
+            argv=argv,
+            env=variables,
+            folder=self._folder,
+            limits=limits_of(manifest.grant),
+            cwd=WORK,
+            devices=shop.devices_for(manifest.grant.gpus),
+            gpus=manifest.grant.gpus,
+            shown=dict(self._shown),
+            image=self._image_digest,
+            egress=egress.serve if egress is not None else None,
+        )
+
+    async def _supervise(self, process: Process) -> None:
+        shop, attempt = self._shop, self._attempt
+        if self._started_at is None:
+            self._started_at, attempt.started_monotonic = shop.hub_time.now(), shop.clock.monotonic()
+            shop.tell(attempt, "running", self._sandbox.level)
+        await attempt.rest.begin(process)
+        intake = LogIntake(
+            shop.open_output(process), attempt.spool, attempt.log, shop.clock, lambda error: _disk_full(attempt, error)
+        )
+        intake.start()
+        stops: list[asyncio.Task[None]] = []
+
+        def end(request: EndRequest) -> None:
+            stops.append(asyncio.ensure_future(process.stop(request.grace_seconds)))
+
+        attempt.on_end_request = end
+        if attempt.ending is not None:
+            end(attempt.ending)
+        timer = _Timer(shop, attempt)
+        try:
+            exited = await process.wait()
+        finally:
+            timer.cancel()
+            attempt.on_end_request = None
+        self._running_seconds, self._finished_at = attempt.ran_seconds(shop.clock.monotonic()), shop.hub_time.now()
+        if stops:
+            await asyncio.gather(*stops)
+        await intake.finish(PIPE_PATIENCE_SECONDS)
+        self._last, self._complaint = exited, process.complaint
+        self._cpu_seconds += exited.cpu_seconds
+        self._peak_memory_bytes = max(self._peak_memory_bytes, exited.peak_memory_bytes)
+
+    # ── how it all ended ──
+
+    @property
+    def left_by_itself(self) -> bool:
+        """The last command was not killed, whatever it was asked before."""
+        return self._last is not None and self._last.ran and self._last.code != 128 + signal.SIGKILL
+
+    async def ended(self) -> Ended:
+        shop, attempt, exited = self._shop, self._attempt, self._last
+        if exited is None:
+            raise AssertionError("no command has run")
+        reason, detail = self._why(exited)
+        if not exited.ran:
+            raise Unstarted(reason, ": ".join(filter(None, (detail, self._complaint))))
+        sealed = await shop.offload(attempt.spool.seal) if attempt.spool.has_tail else attempt.spool.seal()
+        attempt.log.flush()
+        if reason is EndReason.EXITED and exited.code != 0 and has_no_room_left(str(self._folder)):
+            reason, detail = EndReason.NODE_DISK, "the node's disk is full"
+        return Ended(
+            exit_code=exited.code,
+            reason=reason,
+            detail=detail,
+            isolation=self._sandbox.level,
+            running_seconds=self._running_seconds,
+            cpu_seconds=self._cpu_seconds,
+            peak_memory_bytes=self._peak_memory_bytes,
+            setup_seconds=self._setup_seconds,
+            suspended_seconds=attempt.rest.seconds,
+            network_bytes=sum(egress.bytes_in + egress.bytes_out for egress in self._ways_out),
+            image_digest=self._image_digest,
+            started_at=self._started_at,
+            finished_at=self._finished_at or shop.hub_time.now(),
+            log=sealed,
+        )
+
+    def _why(self, exited: Exit) -> tuple[EndReason, str]:
+        # A command that left by itself while it was about to be stopped was stopped: its result is not whole.
+        ending = self._attempt.ending
+        if ending is not None:
+            return ending.reason, ending.detail
+        reason, detail = _REASONS[exited.reason]
+        detail = detail or exited.detail
+        if self._in_setup:
+            detail = f"in setup: {detail}" if detail else f"setup failed with exit code {exited.code}"
+        return reason, detail
+
+
+def _use(place: Path) -> bool:
+    """Whether it is there; if so, it was used just now."""
+    try:
+        os.utime(place)
+    except OSError:
+        return False
+    return True
+
+
+class _Timer:
+    """Ends an attempt when it has run for as long as it may. The time in which it rested does not count."""
+
+    def __init__(self, shop: Workshop, attempt: Attempt) -> None:
+        self._shop = shop
+        self._attempt = attempt
+        self._handle: asyncio.TimerHandle | None = None
+        self._look()
+
+    def _look(self) -> None:
+        attempt = self._attempt
+        left = attempt.manifest.max_runtime_seconds - attempt.ran_seconds(self._shop.clock.monotonic())
+        if left > 0:
+            self._handle = asyncio.get_running_loop().call_later(max(left, TIME_MARGIN_SECONDS), self._look)
+        else:
+            attempt.request_end(out_of_time(attempt))
+
+    def cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+
+
+def out_of_time(attempt: Attempt) -> EndRequest:
+    limit = attempt.manifest.max_runtime_seconds
+    return EndRequest(EndMode.FINISH, EndReason.RUNTIME, f"the job ran longer than its {limit:g} s", grace_seconds=5.0)
+
+
+def _disk_full(attempt: Attempt, error: OSError) -> None:
+    log.warning("attempt.disk_full", extra={"attempt_id": attempt.id, "reason": str(error)})
+    attempt.request_end(EndRequest(EndMode.FINISH, EndReason.NODE_DISK, f"the node's disk: {error.strerror}"))

@@ -1,0 +1,159 @@
+"""What `setup` builds, kept by a digest of all that it was built from, so that the next job need not build it again.
+
+An environment belongs to one renter: another's job could have put anything into it. It is kept only if `setup` wrote
+nothing else: what it changed in the job's working folder would be missing the next time.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from computepool.agent.placement import ENVIRONMENT, WORK
+from computepool.agent.sandbox.interface import Sandbox
+from computepool.protocol.manifest import Manifest
+from computepool.protocol.states import IsolationLevel
+
+FORMAT = "1"
+"""Part of every key: an environment that was made in another way is another."""
+FOLDER = "environments"
+DEPENDENCY_FILES = re.compile(
+    r"(requirements.*\.(txt|in)|constraints.*\.txt|pyproject\.toml|setup\.(py|cfg)|.*\.lock|pylock.*\.toml|Pipfile"
+    r"|environment\.ya?ml|conda.*\.ya?ml|package(-lock)?\.json|\.npmrc|pip\.conf|uv\.toml)"
+)
+"""Files in the working folder whose content decides what is installed."""
+_WORDS = re.compile(r"[^\s'\"`;&|<>()=]+")
+_MOST_ENTRIES = 2_000_000
+
+PREPARE = """\
+PATH="$COMPUTEPOOL_ENV/bin:$PATH"; export PATH
+if [ ! -e "$COMPUTEPOOL_ENV/bin/python" ] && command -v python3 >/dev/null 2>&1; then
+    if ! python3 -m venv --system-site-packages "$COMPUTEPOOL_ENV" >/dev/null 2>&1; then
+        rm -rf "$COMPUTEPOOL_ENV"/[a-z]*
+    fi
+fi
+exec "$@"
+"""
+"""Before `setup`: a virtual environment, where Python can make one. Elsewhere pip's user installs lead to it."""
+ENTER = 'PATH="$COMPUTEPOOL_ENV/bin:$PATH"; export PATH; exec "$@"'
+
+
+def set_up_argv(argv: tuple[str, ...]) -> tuple[str, ...]:
+    return ("sh", "-c", PREPARE, "sh", *argv)
+
+
+def entered_argv(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The image's own PATH is not known out here: it is put behind inside."""
+    return ("sh", "-c", ENTER, "sh", *argv)
+
+
+def environment_variables(inside: str) -> dict[str, str]:
+    return {
+        "COMPUTEPOOL_ENV": inside,
+        "PYTHONUSERBASE": inside,
+        "PIP_BREAK_SYSTEM_PACKAGES": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_CACHE_DIR": "1",
+        "PIP_NO_INPUT": "1",
+    }
+
+
+class Environments:
+    """Those of one agent. A plain process sees the host's own paths, so what it builds cannot be moved, nor kept."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, asyncio.Lock] = {}
+
+    def place(self, sandbox: Sandbox, key: str) -> Path | None:
+        if sandbox.level is IsolationLevel.PROCESS:
+            return None
+        return sandbox.attempts_folder.parent / FOLDER / key
+
+    @contextlib.asynccontextmanager
+    async def turn(self, key: str) -> AsyncIterator[None]:
+        """Two jobs that need the same build it once."""
+        lock = self._turns.setdefault(key, asyncio.Lock())
+        async with lock:
+            yield
+
+
+def key_of(manifest: Manifest, folder: Path, image_digest: str | None) -> str:
+    """Blocking: reads the files that `setup` depends on. No command of the job has run yet."""
+    parts = [FORMAT, manifest.renter, "\0".join(manifest.setup), image_digest or _host_python()]
+    parts += [f"{name}={value}" for name, value in sorted(manifest.env.items())]
+    parts += _dependencies(manifest, folder / WORK)
+    return hashlib.sha256("\0\0".join(parts).encode(errors="surrogateescape")).hexdigest()
+
+
+def _host_python() -> str:
+    with contextlib.suppress(OSError):
+        info = Path("/usr/bin/python3").stat()
+        return f"{Path('/usr/bin/python3').resolve()} {info.st_size} {info.st_mtime_ns}"
+    return "no python"
+
+
+def _dependencies(manifest: Manifest, work: Path) -> list[str]:
+    names = {entry.name for entry in os.scandir(work) if DEPENDENCY_FILES.fullmatch(entry.name)}
+    found = []
+    for word in _WORDS.findall(" ".join(manifest.setup)):
+        name = os.path.normpath(word.removeprefix("file:"))
+        if name.startswith(("/", "..")):
+            continue
+        path = work / name
+        if path.is_dir() and manifest.bundle is not None:
+            # It installs something that was sent along: any change of it counts.
+            found.append(manifest.bundle.digest)
+        elif path.is_file() and not path.is_symlink():
+            names.add(name)
+    for name in sorted(names):
+        with contextlib.suppress(OSError):
+            found.append(f"{name} {hashlib.sha256((work / name).read_bytes()).hexdigest()}")
+    return found
+
+
+def look(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """What is in a job's working folder: enough to tell whether `setup` changed it. Blocking."""
+    found: dict[str, tuple[int, int, int]] = {}
+    pending = [str(folder / WORK)]
+    while pending and len(found) < _MOST_ENTRIES:
+        with contextlib.suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                info = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(info.st_mode):
+                    if entry.name != "__pycache__":
+                        pending.append(entry.path)
+                        found[entry.path] = (info.st_mode, 0, 0)
+                else:
+                    found[entry.path] = (info.st_mode, info.st_size, info.st_mtime_ns)
+    return found
+
+
+def keep(folder: Path, place: Path) -> None:
+    """Take the environment out of a job's folder, and close it for every later job. Blocking. May raise OSError."""
+    place.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+    built = folder / ENVIRONMENT
+    if built.is_symlink() or not built.is_dir():
+        raise OSError("the job has replaced its environment's folder")
+    fresh = place.with_name(f"{place.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    built.rename(fresh)
+    _close(fresh)
+    fresh.rename(place)
+
+
+def _close(folder: Path) -> None:
+    """Ours, readable for any job's user, writable for none."""
+    root = os.geteuid() == 0
+    for parent, _, files in os.walk(folder):
+        for path in (parent, *(f"{parent}/{name}" for name in files)):
+            info = os.lstat(path)
+            if root:
+                os.lchown(path, 0, 0)
+            if not stat.S_ISLNK(info.st_mode):
+                readable = 0o555 if stat.S_ISDIR(info.st_mode) or info.st_mode & 0o111 else 0o444
+                os.chmod(path, (0o700 if stat.S_ISDIR(info.st_mode) else 0o600) & 0o700 | readable)  # noqa: PTH101

@@ -1,0 +1,140 @@
+"""Before a job's first command: its image, its bundle, and the checkpoint that it goes on from. Not billed."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from computepool.agent.archive import ArchiveLimits, ArchiveRefused, extract
+from computepool.agent.attempt import Attempt, EndRequest
+from computepool.agent.images import ImageMissing, ImageUnavailable
+from computepool.agent.inputs import InputFailed
+from computepool.agent.placement import WORK, checkpoint_place
+from computepool.agent.progress import Progress
+from computepool.agent.restoring import BadCheckpoint, make_checkpoint_folder, restore
+from computepool.agent.sandbox.interface import Sandbox
+from computepool.agent.workshop import Workshop
+from computepool.protocol.manifest import BundleRef
+from computepool.protocol.receipt import EndReason
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Unstarted(Exception):
+    """The command was never run, for this reason."""
+
+    def __init__(self, reason: EndReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class Prepared:
+    image_digest: str | None = None
+
+
+def raise_if_ending(attempt: Attempt) -> None:
+    if attempt.ending is not None:
+        raise Unstarted(attempt.ending.reason, attempt.ending.detail)
+
+
+async def prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Path) -> Prepared:
+    """A stop interrupts it. Raises Unstarted."""
+    manifest = attempt.manifest
+    if manifest.bundle is None and manifest.image is None and manifest.saved is None and manifest.checkpoint is None:
+        return Prepared()
+    shop.tell(attempt, "preparing")
+    return await interruptible(attempt, _prepare(shop, attempt, sandbox, folder))
+
+
+async def interruptible(attempt: Attempt, work: Awaitable[T]) -> T:
+    """The result, unless the attempt is asked to end before: then Unstarted says why."""
+    raise_if_ending(attempt)
+    task = asyncio.ensure_future(work)
+
+    def interrupt(_: EndRequest) -> None:
+        task.cancel()
+
+    attempt.on_end_request = interrupt
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if attempt.was_interrupted:
+            raise_if_ending(attempt)
+        raise
+    finally:
+        attempt.on_end_request = None
+
+
+async def _prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Path) -> Prepared:
+    progress = Progress(shop.clock, attempt.say)
+    image_digest = await _pull(shop, attempt, progress)
+    if attempt.manifest.bundle is not None:
+        await _unpack_bundle(shop, attempt, folder, attempt.manifest.bundle, progress)
+    if attempt.manifest.saved is not None:
+        await _restore(shop, attempt, folder, progress)
+    elif attempt.manifest.checkpoint is not None:
+        await _offload(shop, make_checkpoint_folder, folder, checkpoint_place(attempt.manifest))
+    await shop.offload(sandbox.adopt, folder)
+    return Prepared(image_digest)
+
+
+async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | None:
+    name = attempt.manifest.image
+    if name is None:
+        return None
+    if shop.images is None:
+        raise Unstarted(EndReason.DECLINED, "this node has no engine for images")
+    try:
+        digest = await shop.images.ensure(name, None, progress.line)
+    except ImageMissing as error:
+        raise Unstarted(EndReason.START_FAILED, str(error)) from None
+    except ImageUnavailable as error:
+        raise Unstarted(EndReason.INPUT, str(error)) from None
+    progress.done(f"image {name} is here")
+    return digest
+
+
+async def _unpack_bundle(shop: Workshop, attempt: Attempt, folder: Path, bundle: BundleRef, progress: Progress) -> None:
+    archive = await _get(shop, attempt, bundle, "fetching the bundle", progress)
+    try:
+        limits = ArchiveLimits(disk_bytes=attempt.manifest.grant.disk_bytes)
+        await shop.offload(extract, archive, folder / WORK, limits=limits)
+    except ArchiveRefused as error:
+        raise Unstarted(EndReason.BUNDLE, str(error)) from None
+
+
+async def _restore(shop: Workshop, attempt: Attempt, folder: Path, progress: Progress) -> None:
+    saved = attempt.manifest.saved
+    assert saved is not None
+    files: dict[str, Path] = {}
+    for file in saved.files:
+        if file.digest not in files:
+            ref = BundleRef(digest=file.digest, size_bytes=file.size_bytes)
+            what = f"fetching checkpoint {saved.number}, {file.path}"
+            files[file.digest] = await _get(shop, attempt, ref, what, progress)
+    await _offload(shop, restore, folder, checkpoint_place(attempt.manifest), saved, files)
+    log.info("checkpoint.restored", extra={"attempt_id": attempt.id, "number": saved.number})
+
+
+async def _get(shop: Workshop, attempt: Attempt, ref: BundleRef, what: str, progress: Progress) -> Path:
+    def told(have_bytes: int) -> None:
+        progress.bytes(what, have_bytes, ref.size_bytes)
+
+    try:
+        return await shop.cache.get(ref, attempt.downloads.get(ref.digest, ()), told)
+    except InputFailed as error:
+        raise Unstarted(EndReason.INPUT, str(error)) from None
+
+
+async def _offload(shop: Workshop, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+    try:
+        await shop.offload(work, *args, **kwargs)
+    except BadCheckpoint as error:
+        raise Unstarted(EndReason.BUNDLE, str(error)) from None

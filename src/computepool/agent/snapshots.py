@@ -1,0 +1,77 @@
+"""A job's checkpoint folder, read at one moment: what changed since the last time is copied aside, and then hashed.
+
+The job may be hostile: like its outputs, its folder is read through directory descriptors, and no link is followed.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from computepool.agent.outputs import Collected, OutputsRefused, Walk, hashed, open_file, opened
+from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT
+
+FILES = "files"
+"""Below the folder that copies are put into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What tells, without reading it, that a file is the same as before."""
+
+    inode: int
+    size_bytes: int
+    changed_ns: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """A file as it was last saved."""
+
+    look: Look
+    file: Collected
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    looks: Mapping[str, Look]
+    """By path below the checkpoint folder."""
+    copied: frozenset[str]
+    """Those of which there is a copy; the others are as they were saved."""
+
+
+def look_at(folder: Path, place: str) -> dict[str, Look]:
+    """Every regular file below `place` in the job's folder. Blocking. Raises OutputsRefused."""
+    found: dict[str, Look] = {}
+    with opened(str(folder)) as root:
+        for where, relative in Walk().files(root, place, None):
+            if len(found) == CHECKPOINT_FILES_LIMIT:
+                raise OutputsRefused(f"a checkpoint has at most {CHECKPOINT_FILES_LIMIT} files: pack them")
+            with open_file(root, where) as file:
+                info = os.fstat(file.fileno())
+            found[relative] = Look(info.st_ino, info.st_size, max(info.st_mtime_ns, info.st_ctime_ns))
+    return found
+
+
+def copy_changed(
+    folder: Path, place: str, looks: Mapping[str, Look], known: Mapping[str, Known], staging: Path
+) -> Snapshot:
+    """Blocking: the job stands still meanwhile."""
+    shutil.rmtree(staging, ignore_errors=True)
+    changed = [path for path, look in looks.items() if path not in known or known[path].look != look]
+    with opened(str(folder)) as root:
+        for path in changed:
+            target = staging / FILES / path
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with open_file(root, f"{place}/{path}") as source, target.open("xb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
+    return Snapshot(looks, frozenset(changed))
+
+
+def hash_copies(snapshot: Snapshot, staging: Path) -> dict[str, Collected]:
+    """Blocking, but the job runs on."""
+    if not snapshot.copied:
+        return {}
+    with opened(str(staging)) as root:
+        return {path: hashed(root, f"{FILES}/{path}", path) for path in sorted(snapshot.copied)}

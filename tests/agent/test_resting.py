@@ -1,0 +1,173 @@
+"""Jobs that stand still: for the owner, or because nobody renews their lease any more."""
+
+import asyncio
+
+import pytest
+from support.agents import running_agent
+from support.fake_hub import FakeHub
+
+from computepool.agent.clock import SystemClock
+from computepool.agent.resting import Rest, RestReason
+from computepool.protocol.receipt import EndReason
+from computepool.protocol.timing import FREEZE_AFTER_SECONDS, LEASE_SECONDS
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+COUNT = "i=0; while [ $i -lt {most} ]; do i=$((i+1)); echo $i > count; sleep 0.02; done"
+
+
+class SkippingClock(SystemClock):
+    """A machine that slept: elapsed time jumps, the event loop's timers do not."""
+
+    skipped = 0.0
+
+    def monotonic(self):
+        return super().monotonic() + self.skipped
+
+
+def story(tmp_path, tell, **options):
+    async def run():
+        async with FakeHub() as hub, running_agent(hub, tmp_path, **options) as running:
+            await tell(hub, running)
+
+    asyncio.run(run())
+
+
+def only_attempt(running):
+    (attempt,) = running.agent._supervisor.attempts
+    return attempt
+
+
+async def started(hub, running, **changes):
+    """A job that counts, well under way."""
+    attempt_id = hub.offer(running.node, "/bin/sh", "-c", COUNT.format(most=changes.pop("most", 10_000)), **changes)
+    await hub.until(lambda: running.job_folders and count(running) > 2)
+    return attempt_id
+
+
+def count(running):
+    try:
+        return int((running.job_folders[0] / "work/count").read_text() or 0)
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+async def stands_still(running):
+    await asyncio.sleep(0.1)
+    before = count(running)
+    await asyncio.sleep(0.3)
+    return count(running) == before
+
+
+def test_job_rests_and_goes_on_and_the_time_is_not_counted(tmp_path):
+    async def tell(hub, running):
+        attempt_id = await started(hub, running, most=60)
+        rest = only_attempt(running).rest
+        await rest.hold(RestReason.OWNER)
+        assert await stands_still(running)
+        await hub.until(lambda: hub.updates[attempt_id][-1].state == "suspended")
+        await asyncio.sleep(1.0)
+        await rest.let_go(RestReason.OWNER)
+        await hub.until(lambda: hub.updates[attempt_id][-1].state == "running")
+        await hub.until(lambda: attempt_id in hub.receipts)
+        usage = hub.receipts[attempt_id].usage
+        whole = (hub.receipts[attempt_id].finished_at - hub.receipts[attempt_id].started_at).total_seconds()
+        assert usage.suspended_seconds > 1.3
+        assert usage.running_seconds == pytest.approx(whole - usage.suspended_seconds, abs=0.2)
+
+    story(tmp_path, tell)
+
+
+def test_time_limit_counts_only_the_time_it_ran(tmp_path):
+    async def tell(hub, running):
+        attempt_id = await started(hub, running, max_runtime_seconds=1.5)
+        rest = only_attempt(running).rest
+        await rest.hold(RestReason.OWNER)
+        await asyncio.sleep(2.0)
+        assert attempt_id not in hub.receipts
+        await rest.let_go(RestReason.OWNER)
+        await hub.until(lambda: attempt_id in hub.receipts)
+        assert hub.receipts[attempt_id].reason is EndReason.RUNTIME
+        assert hub.receipts[attempt_id].usage.running_seconds > 1.4
+
+    story(tmp_path, tell)
+
+
+def test_two_reasons_have_to_go_before_it_goes_on(tmp_path):
+    async def tell(hub, running):
+        await started(hub, running)
+        rest = only_attempt(running).rest
+        await rest.hold(RestReason.OWNER)
+        await rest.hold(RestReason.COPY)
+        await rest.let_go(RestReason.OWNER)
+        assert await stands_still(running)
+        await rest.let_go(RestReason.COPY)
+        assert not await stands_still(running)
+
+    story(tmp_path, tell)
+
+
+def test_resting_job_can_be_canceled(tmp_path):
+    async def tell(hub, running):
+        attempt_id = await started(hub, running)
+        await only_attempt(running).rest.hold(RestReason.OWNER)
+        hub.stop(running.node, attempt_id)
+        await hub.until(lambda: attempt_id in hub.receipts)
+        assert hub.receipts[attempt_id].reason is EndReason.CANCELED
+
+    story(tmp_path, tell)
+
+
+def test_job_that_was_told_to_rest_before_it_began_waits(tmp_path):
+    """An offer that arrives while the owner is coming back."""
+
+    async def tell():
+        rest = Rest(SystemClock(), lambda rests: None)
+        await rest.hold(RestReason.OWNER)
+        waiting = asyncio.ensure_future(rest.until_awake())
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        await rest.let_go(RestReason.OWNER)
+        await waiting
+
+    asyncio.run(tell())
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_job_with_the_network_is_frozen_before_its_slice_may_be_anothers(tmp_path, network):
+    clock = SkippingClock()
+
+    async def tell(hub, running):
+        attempt_id = await started(hub, running, network=network)
+        hub.acknowledge_heartbeats = False
+        await asyncio.sleep(0.6)
+        clock.skipped += FREEZE_AFTER_SECONDS + 1
+        await asyncio.sleep(1.0)
+        assert await stands_still(running) is network
+        # The hub is there again, and the slice is still ours.
+        hub.acknowledge_heartbeats = True
+        await hub.until(lambda: not only_attempt(running).rest.reasons)
+        assert not await stands_still(running)
+        assert attempt_id not in hub.gone
+
+    story(tmp_path, tell, clock=clock)
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_job_with_the_network_ends_with_its_lease_and_another_runs_on(tmp_path, network):
+    clock = SkippingClock()
+
+    async def tell(hub, running):
+        attempt_id = await started(hub, running, network=network, most=100)
+        hub.acknowledge_heartbeats = False
+        await asyncio.sleep(0.6)
+        clock.skipped += LEASE_SECONDS + 1
+        if network:
+            await hub.until(lambda: attempt_id in hub.gone)
+            assert attempt_id not in hub.receipts
+        else:
+            hub.acknowledge_heartbeats = True
+            await hub.until(lambda: attempt_id in hub.receipts)
+            assert hub.receipts[attempt_id].exit_code == 0
+
+    story(tmp_path, tell, clock=clock)
