@@ -11,11 +11,11 @@ ALLOW, KILL = 0x7FFF0000, 0x80000000
 MACHINES = sorted(ARCHITECTURES)
 
 
-def verdict(machine: str, nr: int, *args: int, audit: int | None = None) -> int:
+def verdict(machine: str, nr: int, *args: int, audit: int | None = None, soft_limits: bool = False) -> int:
     """What the kernel would answer to a system call."""
     padded = [*args, 0, 0, 0, 0, 0, 0][:6]
     data = struct.pack("<iIQ6Q", nr, ARCHITECTURES[machine].audit if audit is None else audit, 0, *padded)
-    program = instructions(machine)
+    program = instructions(machine, soft_limits=soft_limits)
     accumulator, position = 0, 0
     while True:
         code, when_true, when_false, value = program[position]
@@ -45,6 +45,17 @@ def test_every_forbidden_call_is_refused_and_its_neighbours_are_not(machine):
             assert answer == refused(errno.EPERM), nr
         elif nr not in special | families:
             assert answer == ALLOW, nr
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_memory_that_nobody_could_count_is_refused_where_nobody_else_counts(machine):
+    arch = ARCHITECTURES[machine]
+    for size, answer in [(56, ALLOW), (4096, ALLOW), (4097, refused(errno.ENOSYS)), (1 << 32, refused(errno.ENOSYS))]:
+        assert verdict(machine, arch.shmget, 0, size, soft_limits=True) == answer, size
+        assert verdict(machine, arch.shmget, 0, size) == ALLOW
+    assert verdict(machine, arch.msgget, soft_limits=True) == refused(errno.ENOSYS)
+    assert verdict(machine, arch.msgget) == ALLOW
+    assert verdict(machine, FORBIDDEN["mount"][arch.column] or 0, soft_limits=True) == refused(errno.EPERM)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

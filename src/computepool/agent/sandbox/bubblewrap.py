@@ -38,7 +38,7 @@ from .proctree import descendants
 from .running import RunningProcess, readable, remove_when_empty
 from .seccomp import seccomp_program
 from .space import open_folder
-from .spawn import set_resource_limits, worn_by_this_thread
+from .spawn import offer_first_when_memory_ends, set_resource_limits, worn_by_this_thread
 from .watchdog import Watchdog
 
 SAY_AND_EXIT = 'printf "computepool: %s: %s\\n" "$1" "$2" >&2; exit "$0"'
@@ -96,7 +96,7 @@ class BubblewrapSandbox:
         self._notes = state / "cgroup-parents"
         self._offload = offload
         self._read_only = tuple(read_only)
-        self._filter = seccomp_program()
+        self._filter = seccomp_program(soft_limits=cgroups is None)
         self._cores = Cores()
         self._nproc_is_ours = _kernel_version() >= NPROC_PER_NAMESPACE
         self._clearances: set[asyncio.Task[None]] = set()
@@ -210,6 +210,7 @@ class BubblewrapSandbox:
             # Its own user may always lower its limits; root may not in a container that withholds CAP_SYS_RESOURCE.
             with worn_by_this_thread(launch.uid) if launch.uid is not None else contextlib.nullcontext():
                 set_resource_limits(init, limits, processes=processes)
+            offer_first_when_memory_ends(init)
             root = open_folder(command.folder)
             resources.callback(os.close, root)
             if soft:

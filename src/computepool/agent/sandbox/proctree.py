@@ -73,15 +73,37 @@ def load_of(pids: Iterable[int]) -> Load:
     return Load(processes, pages * PAGE_BYTES, ticks / TICKS_PER_SECOND)
 
 
-def private_memory_of(pids: Iterable[int]) -> int:
+@dataclass(frozen=True)
+class Memory:
+    """`shared_bytes` are mapped pages of files in memory, of which the files may hold more."""
+
+    own_bytes: int
+    shared_bytes: int
+
+
+def memory_of(pids: Iterable[int]) -> Memory:
     """Memory that is not merely cached files, shared pages divided by their sharers. Slow for big processes."""
-    total = 0
+    found = {"Pss_Anon:": 0, "Pss_Shmem:": 0}
     for pid in pids:
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
-                    total += int(line.split()[1]) * 1024
-    return total
+                name = line.partition(" ")[0]
+                if name in found:
+                    found[name] += int(line.split()[1]) * 1024
+    return Memory(found["Pss_Anon:"], found["Pss_Shmem:"])
+
+
+def memory_files_held_by(pids: Iterable[int]) -> int:
+    """Space of files that are in memory and have no name: what was written there is in no process, mapped or not."""
+    held: dict[int, int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    if os.readlink(entry.path).startswith("/memfd:"):  # noqa: PTH115 - there may be many
+                        info = os.stat(entry.path)  # noqa: PTH116
+                        held[info.st_ino] = info.st_blocks * 512
+    return sum(held.values())
 
 
 def deleted_bytes_held_by(pids: Iterable[int], device: int) -> int:

@@ -79,6 +79,8 @@ FORBIDDEN: dict[str, tuple[int | None, int | None]] = {
 NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C  # push input into a terminal
 SOCKET_FAMILIES = (1, 2, 10, 16)  # unix, inet, inet6, netlink; vsock would reach past the network namespace
+# What they hold belongs to no process, so that a watchdog cannot count it. Databases ask for some bytes as a lock.
+UNCOUNTED_BYTES = 4096
 PERSONALITIES = (0x0, 0x0008, 0x20000, 0x20008, 0xFFFFFFFF)
 
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -98,14 +100,27 @@ class Architecture:
     socket: int
     socketpair: int
     personality: int
+    shmget: int
+    msgget: int
     has_x32: bool
 
 
 CLONE3 = 435
 ARCHITECTURES = {
-    "x86_64": Architecture(0xC000003E, 0, clone=56, ioctl=16, socket=41, socketpair=53, personality=135, has_x32=True),
+    "x86_64": Architecture(
+        0xC000003E, 0, clone=56, ioctl=16, socket=41, socketpair=53, personality=135, shmget=29, msgget=68, has_x32=True
+    ),
     "aarch64": Architecture(
-        0xC00000B7, 1, clone=220, ioctl=29, socket=198, socketpair=199, personality=92, has_x32=False
+        0xC00000B7,
+        1,
+        clone=220,
+        ioctl=29,
+        socket=198,
+        socketpair=199,
+        personality=92,
+        shmget=194,
+        msgget=186,
+        has_x32=False,
     ),
 }
 
@@ -138,7 +153,21 @@ def _only(values: tuple[int, ...], otherwise: Instruction) -> list[Instruction]:
     return [*tests, otherwise, _answer(_ALLOW)]
 
 
-def instructions(machine: str) -> list[Instruction]:
+def _uncounted_memory(arch: Architecture) -> list[Instruction]:
+    """Shared memory and messages of System V, where no control group counts them."""
+    enosys = _refuse(errno.ENOSYS)
+    segments: list[Instruction] = [
+        _load(28),  # the high half of the size
+        (_JUMP_EQUAL, 0, 2, 0),
+        _low_half_of_argument(1),
+        (_JUMP_GREATER_EQUAL, 0, 1, UNCOUNTED_BYTES + 1),
+        enosys,
+        _answer(_ALLOW),
+    ]
+    return [*_when(arch.shmget, segments), *_when(arch.msgget, [enosys])]
+
+
+def instructions(machine: str, *, soft_limits: bool = False) -> list[Instruction]:
     arch = ARCHITECTURES[machine]
     eperm = _refuse(errno.EPERM)
     program: list[Instruction] = [_load(_ARCH), (_JUMP_EQUAL, 1, 0, arch.audit), _answer(_KILL_PROCESS), _load(_NR)]
@@ -164,6 +193,8 @@ def instructions(machine: str) -> list[Instruction]:
     program += _when(arch.socket, families)
     program += _when(arch.socketpair, families)
     program += _when(arch.personality, [_low_half_of_argument(0), *_only(PERSONALITIES, eperm)])
+    if soft_limits:
+        program += _uncounted_memory(arch)
     for numbers in FORBIDDEN.values():
         nr = numbers[arch.column]
         if nr is not None:
@@ -172,7 +203,7 @@ def instructions(machine: str) -> list[Instruction]:
     return program
 
 
-def seccomp_program(machine: str | None = None) -> bytes:
+def seccomp_program(machine: str | None = None, *, soft_limits: bool = False) -> bytes:
     """The filter for this machine, as bubblewrap's --seccomp wants it. KeyError for an architecture we do not know."""
-    code = instructions(machine or platform.machine())
+    code = instructions(machine or platform.machine(), soft_limits=soft_limits)
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in code)

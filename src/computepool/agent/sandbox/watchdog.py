@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .interface import Limits, Reason
-from .proctree import deleted_bytes_held_by, load_of, private_memory_of
+from .proctree import deleted_bytes_held_by, load_of, memory_files_held_by, memory_of
 from .space import Uncountable, folder_bytes
 
 MEMORY_SECONDS = 0.1
 MEMORY_SECONDS_WHEN_LOW = 0.25
+MEMORY_FILES_SECONDS = 1.0
 DISK_SECONDS = 1.0
 # A walk through the folder may take this part of the time, but a big folder is not left alone for longer than this.
 DISK_SHARE = 0.05
@@ -49,14 +50,19 @@ class Watchdog:
 
     async def _watch_memory(self) -> None:
         limit = self.limits.memory_bytes
+        looked_at, in_files = -MEMORY_FILES_SECONDS, 0
         while True:
             pids = list(self.pids())
             load = load_of(pids)
-            extra = self.extra_memory_bytes()
+            if time.monotonic() - looked_at >= MEMORY_FILES_SECONDS:
+                looked_at, in_files = time.monotonic(), memory_files_held_by(pids)
+            extra = self.extra_memory_bytes() + in_files
             used = load.memory_bytes + extra
             if used > limit:
-                # Pages that several processes share were counted more than once, cached files too.
-                used = private_memory_of(pids) + extra
+                # Pages that several processes share were counted more than once, cached files too, and mapped files in
+                # memory both as files and as pages.
+                memory = memory_of(pids)
+                used = memory.own_bytes + max(memory.shared_bytes, extra)
             self.peak_memory_bytes = max(self.peak_memory_bytes, used)
             self.cpu_seconds = max(self.cpu_seconds, load.cpu_seconds)
             if used > limit:
