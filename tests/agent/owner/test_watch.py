@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import datetime, timedelta
 
 import pytest
 from support.watching import in_virtual_time
@@ -109,6 +110,22 @@ def test_pause_is_told_before_the_call_returns_and_kept_for_the_next_start(tmp_p
     in_virtual_time(tmp_path, story)
 
 
+def test_status_shows_the_decision_the_end_of_a_pause_and_what_is_wrong(tmp_path):
+    async def story(desk, watch):
+        assert watch.status()["paused_until"] is None
+        (tmp_path / "policy.toml").write_text("nonsense = 1")
+        await asyncio.sleep(6)
+        watch.pause(60)
+        status = json.loads(json.dumps(watch.status()))
+        assert datetime.fromisoformat(status["paused_until"]) == desk.clock.now() + timedelta(seconds=60)
+        assert status["policy"]["reason"] == "paused for another 1 minute"
+        assert status["policy"]["until"] == status["paused_until"]
+        assert status["policy"]["causes"] == ["pause"]
+        assert "no such setting" in status["policy"]["problems"][0]
+
+    in_virtual_time(tmp_path, story)
+
+
 def test_pause_is_told_even_if_the_disk_is_full(tmp_path):
     async def story(desk, watch):
         (tmp_path / "pause.json").mkdir()
@@ -168,7 +185,7 @@ def test_gpu_that_cannot_be_read_any_more_stays_in_use(tmp_path):
         desk.values["gpus"] = (GpuReading("GPU-a", foreign_bytes=2**34),)
         await asyncio.sleep(20)
         assert watch.decision.gpus_in_use == ("GPU-a",)
-        for broken in (Unknown("the driver fails"), RuntimeError("a fault")):
+        for broken in (Unknown("the driver fails"), RuntimeError("a fault"), ()):
             desk.values["gpus"] = broken
             await asyncio.sleep(200)
             assert watch.decision.gpus_in_use == ("GPU-a",)

@@ -1,5 +1,6 @@
 """A real X server: a key that is pressed, a window that fills the screen, and servers that come and go."""
 
+import asyncio
 import os
 import time
 
@@ -7,11 +8,16 @@ import pytest
 from support.fake_machines import FakeMachine, seconds, why
 from support.screens import screen
 
+from computepool.agent.clock import SystemClock
+from computepool.agent.owner.decide import Decision
+from computepool.agent.owner.ladder import Reaction
+from computepool.agent.owner.opening import open_watch
 from computepool.agent.owner.readings import Idle, Unknown
 from computepool.agent.owner.signals.kept import RETRY_SECONDS
 from computepool.agent.owner.signals.linux_input import LinuxInput
 from computepool.agent.owner.signals.machine import Machine
 from computepool.agent.owner.signals.x11 import Display, XLine, XTrouble
+from computepool.agent.ports import offload_to_threads
 
 pytestmark = pytest.mark.engine("xvfb")
 
@@ -150,3 +156,31 @@ def test_hundred_looks_cost_next_to_nothing():
         # Twice a second, and a hundredth of what an idle agent may use.
         assert (time.process_time() - began) / 100 < 0.001
         line.close()
+
+
+def test_real_watch_notices_a_real_key_within_a_second(tmp_path):
+    async def story(one):
+        told: asyncio.Queue[Decision] = asyncio.Queue()
+        watch = open_watch(
+            tmp_path,
+            clock=SystemClock(),
+            offload=offload_to_threads,
+            on_change=told.put_nowait,
+            strangers_work=lambda: True,
+            machine=Machine(environ=one.environ, path=str(tmp_path)),
+        )
+        task = asyncio.ensure_future(watch.run())
+        async with asyncio.timeout(20):
+            while not (await told.get()).strangers_welcome:
+                pass
+        await asyncio.to_thread(one.press_key)
+        async with asyncio.timeout(1.0):
+            decision = await told.get()
+        assert decision.reaction is Reaction.SUSPEND
+        assert "keyboard or mouse was used" in decision.reason
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    (tmp_path / "policy.toml").write_text('seat = "yes"\n[start]\nafter_idle = "2s"\ntyping_over_ssh = false')
+    with screen() as one:
+        asyncio.run(story(one))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 
 from computepool.agent.owner.ladder import Ladder
@@ -219,5 +219,6 @@ def _allowance(place: Place) -> Held | None:
 
 
 def _next_month(place: Place) -> datetime:
-    local = place.now.astimezone(place.zone)
-    return (local.replace(day=1) + timedelta(days=32)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    """Months of data are counted in UTC: a journey does not begin a new one."""
+    now = place.now.astimezone(UTC)
+    return (now.replace(day=1) + timedelta(days=32)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from typing import Any
 
 from computepool.agent.owner.causes import BUSY_SECONDS, SETTLED, Cause, Held, Place, causes_at, is_busy, is_hot
 from computepool.agent.owner.ladder import Reaction, hardest
@@ -90,6 +91,21 @@ class Decision:
             reason="" if self.strangers_welcome and not self.gpus_in_use else self.reason[:REASON_LIMIT],
             gpus_in_use=self.gpus_in_use,
         )
+
+    def as_json(self) -> dict[str, Any]:
+        """For `agent status`."""
+        return {
+            "strangers_welcome": self.strangers_welcome,
+            "own_welcome": self.own_welcome,
+            "reason": self.reason,
+            "until": None if self.until is None else self.until.isoformat(),
+            "gpus_in_use": list(self.gpus_in_use),
+            "gpu_only": self.gpu_only,
+            "gpu_reasons": dict(self.gpu_reasons),
+            "reaction": self.reaction.value,
+            "gpu_reactions": {gpu: reaction.value for gpu, reaction in self.gpu_reactions.items()},
+            "causes": sorted(self.causes),
+        }
 
     @property
     def meaning(self) -> tuple[object, ...]:

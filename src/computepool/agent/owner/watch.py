@@ -9,7 +9,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeVar
 
 from computepool.agent.clock import Clock
@@ -128,6 +128,20 @@ class OwnerWatch:
         own = filter(None, (self._policy_file.problem, self._gpus_problem))
         return (*own, *self._decision.problems)
 
+    @property
+    def paused_until(self) -> datetime | None:
+        """The end of a pause that has one."""
+        paused = self._pauses.current()
+        if paused is None or paused.remaining_seconds is None:
+            return None
+        return self._clock.now() + timedelta(seconds=paused.remaining_seconds)
+
+    def status(self) -> dict[str, Any]:
+        """The part of `agent status` that is about the owner."""
+        policy = {**self._decision.as_json(), "problems": list(self.problems)}
+        until = self.paused_until
+        return {"policy": policy, "paused_until": None if until is None else until.isoformat()}
+
     # ── what it is told ──
 
     def pause(self, for_seconds: float | None = None) -> Decision:
@@ -230,11 +244,16 @@ class OwnerWatch:
 
     def _keep(self, values: dict[str, Any]) -> None:
         if "gpus" in values:
-            gpus = values["gpus"]
-            # GPUs that cannot be read are not free: what was seen last holds.
-            self._gpus_problem = f"gpus: {gpus.why}; the last reading holds" if isinstance(gpus, Unknown) else ""
-            values["gpus"] = self._readings.gpus if isinstance(gpus, Unknown) else tuple(gpus)
+            values["gpus"] = self._gpus(values["gpus"])
         self._readings = replace(self._readings, **values)
+
+    def _gpus(self, told: Sequence[GpuReading] | Unknown) -> tuple[GpuReading, ...]:
+        """A GPU of which a broken or silent driver says nothing is not free: what was seen last holds."""
+        now = {} if isinstance(told, Unknown) else {gpu.id: gpu for gpu in told}
+        silent = [gpu for gpu in self._readings.gpus if gpu.id not in now]
+        why = told.why if isinstance(told, Unknown) else "the driver is silent"
+        self._gpus_problem = f"gpus: {why}; the last reading holds" if silent or isinstance(told, Unknown) else ""
+        return (*now.values(), *silent)
 
     def _read_all(self, names: Sequence[str]) -> dict[str, Any]:
         """Off the event loop."""
