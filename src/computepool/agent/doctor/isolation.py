@@ -62,6 +62,9 @@ def check_bubblewrap(proven: Sequence[Sandbox]) -> Check:
     if any(sandbox.level is IsolationLevel.BUBBLEWRAP for sandbox in proven) or os.geteuid() == 0:
         return Check("bubblewrap", True, "installed")
     why, hint = why_no_user_namespaces()
+    if not why and in_container():
+        why = "this container may not make namespaces"
+        hint = "start it with the security options of deploy/host/compose.yaml, which says what each is for"
     if not why:
         return Check("bubblewrap", True, "installed")
     return warn("bubblewrap", f"installed, but {why}", hint) if isolated else Check("bubblewrap", False, why, hint)
@@ -78,6 +81,10 @@ def why_no_user_namespaces(sysctls: Path = SYSCTLS) -> tuple[str, str]:
         except OSError:
             continue
     return "", ""
+
+
+def in_container() -> bool:
+    return any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv"))
 
 
 def check_limits(sandboxes: Sequence[Sandbox]) -> Check:
