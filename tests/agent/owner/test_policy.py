@@ -1,5 +1,8 @@
 """The owner's file: read with care, written with explanations, and never a reason to leave a machine unprotected."""
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -181,9 +184,10 @@ def test_missing_file_is_the_default_and_can_be_written(tmp_path):
     assert file.path.read_text() == 'seat = "no"'
 
 
-def test_folder_in_the_files_place_is_told(tmp_path):
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_something_else_in_the_files_place_is_told_and_not_waited_for(tmp_path, make):
     file = PolicyFile(tmp_path)
-    file.path.mkdir()
+    make(file.path)
     file.refresh()
     assert "not used" in file.problem
     assert not file.policy.welcome.strangers

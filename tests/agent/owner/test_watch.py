@@ -180,6 +180,24 @@ def test_signal_that_fails_is_unknown_and_the_watch_goes_on(tmp_path):
     in_virtual_time(tmp_path, story)
 
 
+def test_fault_of_whoever_is_told_does_not_end_the_watch(tmp_path):
+    async def story(desk, watch):
+        heard = []
+
+        def deaf(decision):
+            heard.append(decision)
+            if len(heard) == 1:
+                raise RuntimeError("a fault")
+
+        watch._on_change = deaf
+        desk.touch()
+        await asyncio.sleep(40)
+        assert len(heard) == 2, "told again, and then no more"
+        assert Cause.INPUT in watch.decision.causes
+
+    in_virtual_time(tmp_path, story)
+
+
 def test_gpu_that_cannot_be_read_any_more_stays_in_use(tmp_path):
     async def story(desk, watch):
         desk.values["gpus"] = (GpuReading("GPU-a", foreign_bytes=2**34),)

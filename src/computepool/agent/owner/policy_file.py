@@ -6,6 +6,7 @@ the trouble is told. If there never was one, strangers are turned away until the
 
 import contextlib
 import json
+import stat
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -244,6 +245,8 @@ class PolicyFile:
 
     def _read(self) -> Policy:
         try:
+            if not stat.S_ISREG(self.path.stat().st_mode):
+                raise PolicyError("not a file")
             with self.path.open("rb") as file:
                 data = file.read(FILE_LIMIT_BYTES + 1)
         except FileNotFoundError:

@@ -307,12 +307,17 @@ class OwnerWatch:
     def _refresh(self) -> Decision:
         self._decision = self._decide()
         if self._decision.meaning != self._told:
-            self._told = self._decision.meaning
             log.info(
                 "owner.decision",
                 extra={"strangers": self._decision.strangers_welcome, "reason": self._decision.reason},
             )
-            self._on_change(self._decision)
+            try:
+                self._on_change(self._decision)
+            except Exception:
+                # Told again at the next look: a fault there must not end the watch.
+                log.exception("owner.change_failed")
+            else:
+                self._told = self._decision.meaning
         return self._decision
 
 

@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 ANSWER_SECONDS = 1.0
 MESSAGE_LIMIT_BYTES = 256 * 1024
+MOST_SIGNALS = 1000
+"""Before an answer."""
 _CALL, _RETURN, _ERROR = 1, 2, 3
 _DO_NOT_START = 2
 """A service that does not run has nothing to tell, and is not to be started."""
@@ -60,7 +62,7 @@ class BusLine:
         self._serial += 1
         try:
             self._socket.sendall(_call(self._serial, service, path, interface, member, texts))
-            while True:
+            for _ in range(MOST_SIGNALS):
                 kind, replies_to, signature, body = self._message()
                 if replies_to != self._serial:
                     continue
@@ -68,6 +70,7 @@ class BusLine:
                     raise BusRefused(f"{service} refused {member}")
                 if kind == _RETURN:
                     return _first_value(signature, body)
+            raise BusTrouble("the bus talks without end")
         except OSError as error:
             raise BusTrouble(f"the bus is gone: {error}") from None
         except (struct.error, IndexError, UnicodeDecodeError):

@@ -8,7 +8,7 @@ from computepool.agent.owner.signals.dbus import BusLine, socket_of
 from computepool.agent.owner.signals.kept import Kept
 from computepool.agent.owner.signals.machine import Machine
 from computepool.agent.owner.signals.sessions import Session, display_of, own_display
-from computepool.agent.owner.signals.x11 import SOCKETS, Display, XLine
+from computepool.agent.owner.signals.x11 import SOCKETS, Display, XLine, local_display
 
 SYSTEM_BUS = "/run/dbus/system_bus_socket"
 LOGIN, LOGIN_SESSION = "org.freedesktop.login1", "org.freedesktop.login1.Session"
@@ -93,7 +93,7 @@ class DesktopSession:
         if self._display is None and (self._looked_at is None or now >= self._looked_at + FIND_AGAIN_SECONDS):
             self._looked_at = now
             found = own_display(machine)
-            if session is not None and (session.uid != machine.uid or found is None):
+            if session is not None and not _is_of(found, session, machine):
                 found = display_of(machine, session)
             if found is not None:
                 self._display = Kept(partial(open_display, machine, found), machine.monotonic)
@@ -121,6 +121,13 @@ class DesktopSession:
         for line in (self._display, self._bus):
             if line is not None:
                 line.close()
+
+
+def _is_of(display: Display | None, session: Session, machine: Machine) -> bool:
+    """Whether the agent's own display is this session's: a user may have a second one, over a remote desktop."""
+    if display is None or session.uid != machine.uid:
+        return False
+    return local_display(session.display) in {None, display.number}
 
 
 def _exact(idle: float | Unknown | None) -> float | Unknown:

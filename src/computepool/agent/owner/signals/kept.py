@@ -1,6 +1,7 @@
 """A line to somebody who may go and come back: opened when it is needed, and again some time after it broke."""
 
 import contextlib
+import struct
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
@@ -36,7 +37,8 @@ class Kept(Generic[L]):
             return ask(self._line)
         except (XRefused, BusRefused) as error:
             return Unknown(str(error))
-        except (XTrouble, BusTrouble, OSError) as error:
+        except (XTrouble, BusTrouble, OSError, struct.error, IndexError, ValueError) as error:
+            # The last three: an answer that makes no sense.
             self.close()
             self._broke_at, self._why = self._monotonic(), str(error)
             return Unknown(self._why)

@@ -1,5 +1,6 @@
 """The machine that signals look at: where its files, tools and clocks are. Tests make their own."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -69,8 +70,7 @@ class Machine:
             try:
                 code = process.wait(TOOL_SECONDS)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                end_group(process)
                 return Unknown(f"{name} does not answer")
             if code:
                 return Unknown(f"{name} failed with exit code {code}")
@@ -80,3 +80,13 @@ class Machine:
     @property
     def is_wsl(self) -> bool:
         return self.platform == "linux" and "microsoft" in (self.text("/proc/sys/kernel/osrelease") or "").lower()
+
+
+def end_group(process: "subprocess.Popen[bytes]") -> None:
+    """End a program that was started in a session of its own, and all that it started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()

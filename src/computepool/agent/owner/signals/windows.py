@@ -1,14 +1,12 @@
 """Keyboard, mouse and full-screen programs on Windows: from Windows itself, and from WSL through one helper process."""
 
 import ctypes
-import os
 import select
-import signal
 import subprocess
 from typing import Any
 
 from computepool.agent.owner.readings import Idle, Unknown
-from computepool.agent.owner.signals.machine import Machine
+from computepool.agent.owner.signals.machine import Machine, end_group
 
 FULL_SCREEN_STATES = frozenset({2, 3, 4})
 """Busy (a full-screen program), a full-screen game, a presentation."""
@@ -107,9 +105,7 @@ class WslInput:
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     pipe.close()
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            end_group(process)
 
     def _ask(self) -> str | Unknown:
         try:

@@ -18,6 +18,8 @@ ANSWER_SECONDS = 1.0
 AUTHORITY_LIMIT_BYTES = 64 * 1024
 REPLY_LIMIT_BYTES = 1024 * 1024
 MOST_WINDOWS = 64
+MOST_EVENTS = 1000
+"""Before an answer."""
 COOKIE = b"MIT-MAGIC-COOKIE-1"
 _DISPLAY = re.compile(r"(?:unix)?:(\d{1,5})(?:\.\d+)?")
 
@@ -185,7 +187,7 @@ class XLine:
             raise XTrouble(f"the X server is gone: {error}") from None
 
     def _answer(self) -> bytes:
-        while True:
+        for _ in range(MOST_EVENTS):
             head = self._read(_HEADER_BYTES)
             sequence, words = struct.unpack_from("<HI", head, 2)
             if head[0] == _REPLY:
@@ -197,6 +199,7 @@ class XLine:
             elif head[0] == _ERROR and sequence == self._sequence:
                 raise XRefused(f"the X server refused a request (error {head[1]})")
             # Anything else is an event. We asked for none, but everybody gets some.
+        raise XTrouble("the X server talks without end")
 
     def _read(self, size: int) -> bytes:
         parts = bytearray()
