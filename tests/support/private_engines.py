@@ -20,7 +20,7 @@ from computepool.agent.sandbox.proctree import every_pid
 START_SECONDS = 40.0
 STOP_SECONDS = 20.0
 # Debian's runsc has no KVM here, and its default network would be of no use without one.
-RUNSC = {"path": "runsc", "runtimeArgs": ["--platform=ptrace", "--network=none"]}
+RUNSC_ARGUMENTS = ["--platform=ptrace", "--network=none"]
 
 
 def answers(path: Path) -> bool:
@@ -49,7 +49,8 @@ class PrivateEngine:
     def start(self) -> None:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._argv,
+                # Tests that are killed must not leave a daemon behind.
+                ["setpriv", "--pdeathsig", "TERM", *self._argv],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -110,7 +111,7 @@ def docker_engine() -> Iterator[PrivateEngine]:
             "iptables": False,
             "ip6tables": False,
             "ip-forward": False,
-            "runtimes": {"runsc": RUNSC | {"path": runsc}} if runsc else {},
+            "runtimes": {"runsc": {"path": runsc, "runtimeArgs": RUNSC_ARGUMENTS}} if runsc else {},
         }
         (folder / "daemon.json").write_text(json.dumps(settings))
         engine = PrivateEngine("docker", ["dockerd", "--config-file", str(folder / "daemon.json")], folder)
@@ -139,6 +140,24 @@ def podman_engine(registry_address: str | None = None) -> Iterator[PrivateEngine
             yield engine
         finally:
             engine.stop()
+
+
+def trouble_with(name: str) -> str | None:
+    """Why an engine cannot be brought up here, found out by doing it; None if it can."""
+    needed = {"docker": ("dockerd", "containerd", "runc"), "podman": ("podman", "conmon", "runc"), "gvisor": ("runsc",)}
+    if os.geteuid() != 0:
+        return "needs root here"
+    if missing := [program for program in (*needed[name], "setpriv") if not shutil.which(program)]:
+        return f"{', '.join(missing)} not installed"
+    if name == "gvisor":
+        trial = ["runsc", *RUNSC_ARGUMENTS, "do", "true"]
+        done = subprocess.run(trial, check=False, capture_output=True, text=True, timeout=START_SECONDS)
+        return f"`{' '.join(trial)}` failed: {done.stderr[-300:]}" if done.returncode else trouble_with("docker")
+    try:
+        with docker_engine() if name == "docker" else podman_engine():
+            return None
+    except (OSError, RuntimeError) as error:
+        return str(error)
 
 
 def _end_what_runs_in(folder: Path) -> None:

@@ -1,10 +1,11 @@
 """Where jobs run. Owns: starting, limiting, freezing and ending a command in a sandbox, and proving that it holds.
 
-Uses: the kernel, bubblewrap, control groups. Never: the hub, the job spec, money, or the network.
+Uses: the kernel, bubblewrap, control groups, container engines. Never: the hub, the job spec, money, or the network.
 """
 
 from .available import available_sandboxes, how_to_get_bubblewrap
 from .bubblewrap import BubblewrapSandbox
+from .containers import ContainerSandbox, EngineImages, FoundEngine, find_engines, how_to_get_containers
 from .interface import (
     Command,
     Exit,
@@ -23,8 +24,11 @@ from .selftest import self_test
 __all__ = [
     "BubblewrapSandbox",
     "Command",
+    "ContainerSandbox",
+    "EngineImages",
     "Exit",
     "FolderUnreachable",
+    "FoundEngine",
     "Limits",
     "Offload",
     "Process",
@@ -34,6 +38,8 @@ __all__ = [
     "SandboxError",
     "SelfTest",
     "available_sandboxes",
+    "find_engines",
     "how_to_get_bubblewrap",
+    "how_to_get_containers",
     "self_test",
 ]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from . import cgroup_tree
 from .bubblewrap import BubblewrapSandbox
+from .containers import ContainerSandbox, Engine, FoundEngine
+from .containers.sandbox import new_run
 from .guard import Guard
 from .identity import instance_of
 from .interface import Offload, Sandbox
@@ -23,10 +25,11 @@ def available_sandboxes(
     read_only: Sequence[Path] = (),
     hidden: Sequence[Path] = (),
     use_cgroups: bool = True,
+    engines: Sequence[FoundEngine] = (),
 ) -> list[Sandbox]:
     """`state` is the agent's own folder, which no job ever sees, like everything in `hidden`.
 
-    `read_only` are folders of the host, beside /usr, that jobs may see.
+    `read_only` are folders of the host, beside /usr, that jobs may see. `engines` are those that `find_engines` found.
     """
     state.mkdir(parents=True, exist_ok=True)
     instance = instance_of(state)
@@ -35,6 +38,20 @@ def available_sandboxes(
         cgroup_tree.remember(cgroups, state / "cgroup-parents")
     guard = Guard(instance, offload)
     found: list[Sandbox] = []
+    run = new_run(state)
+    for one, gvisor in _chosen(engines):
+        found.append(
+            ContainerSandbox(
+                state,
+                engine=Engine(one.engine.path),
+                facts=one.facts,
+                gvisor=gvisor,
+                offload=offload,
+                read_only=read_only,
+                hidden=hidden,
+                run=run,
+            )
+        )
     bwrap = shutil.which("bwrap")
     if bwrap and how_to_get_bubblewrap() is None:
         found.append(
@@ -44,6 +61,15 @@ def available_sandboxes(
         )
     found.append(ProcessSandbox(state, cgroups=cgroups, guard=guard, offload=offload))
     return found
+
+
+def _chosen(engines: Sequence[FoundEngine]) -> list[tuple[FoundEngine, bool]]:
+    """The engine for level `gvisor`, and the one for level `container`, as far as there are any."""
+    gvisor = next((one for one in engines if one.facts.gvisor_runtime), None)
+    # Docker without root cannot show a job its folder as its own user.
+    usable = [one for one in engines if not (one.facts.kind == "docker" and one.facts.rootless)] or engines
+    container = next(iter(usable), None)
+    return [(one, is_gvisor) for one, is_gvisor in ((gvisor, True), (container, False)) if one is not None]
 
 
 def how_to_get_bubblewrap() -> str | None:

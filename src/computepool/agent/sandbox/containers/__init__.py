@@ -4,6 +4,21 @@ Uses: a Docker or podman that the owner has installed. Never: another container 
 """
 
 from .engine import Engine, EngineError, EngineFacts, EngineGone, EngineRefused
+from .find import FoundEngine, find_engines, how_to_get_containers
+from .images import EngineImages, ImageStore, StoredImage
 from .sandbox import ContainerSandbox
 
-__all__ = ["ContainerSandbox", "Engine", "EngineError", "EngineFacts", "EngineGone", "EngineRefused"]
+__all__ = [
+    "ContainerSandbox",
+    "Engine",
+    "EngineError",
+    "EngineFacts",
+    "EngineGone",
+    "EngineImages",
+    "EngineRefused",
+    "FoundEngine",
+    "ImageStore",
+    "StoredImage",
+    "find_engines",
+    "how_to_get_containers",
+]

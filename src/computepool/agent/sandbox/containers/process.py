@@ -80,16 +80,14 @@ class ContainerProcess:
 
     async def _terminate(self) -> None:
         """SIGTERM to all of it. Where its processes are not this host's to see, the first one has to pass it on."""
-        pids = self.group.pids() if self.group else []
-        others = [pid for pid in pids if pid != self.pid]
-        try:
-            signal_all(others, signal.SIGTERM)
-        except PermissionError:
-            others = []
-        if not others or not self._sees_processes:
-            # An engine signals nothing that is frozen.
-            await self.thaw()
-            await self.engine.kill(self.container, "SIGTERM")
+        if self.group and self._sees_processes:
+            with contextlib.suppress(PermissionError):
+                # Not to the first one, which would pass it on, and the command would get it twice.
+                signal_all([pid for pid in self.group.pids() if pid != self.pid], signal.SIGTERM)
+                return
+        # An engine signals nothing that is frozen.
+        await self.thaw()
+        await self.engine.kill(self.container, "SIGTERM")
 
     @property
     def _sees_processes(self) -> bool:

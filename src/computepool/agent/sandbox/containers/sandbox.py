@@ -22,7 +22,7 @@ from computepool.agent.sandbox.watchdog import Watchdog
 from computepool.protocol.states import IsolationLevel
 
 from .empty_image import ensure_empty_image
-from .engine import Engine, EngineError, EngineFacts, EngineRefused
+from .engine import Engine, EngineError, EngineFacts, EngineRefused, Json
 from .holder import Lifeline
 from .output import Pump
 from .process import ContainerProcess
@@ -48,6 +48,11 @@ def find_init() -> Path | None:
     return Path(found).resolve() if found else None
 
 
+def new_run(state: Path) -> str:
+    """A name for one run of the agent."""
+    return f"{instance_of(state)}.{secrets.token_hex(4)}"
+
+
 class ContainerSandbox:
     takes_images = True
     soft_limits = False
@@ -63,7 +68,9 @@ class ContainerSandbox:
         read_only: Sequence[Path] = (),
         hidden: Sequence[Path] = (),
         init: Path | None = None,
+        run: str | None = None,
     ) -> None:
+        """`run` is the same for all sandboxes of one run of an agent: see `new_run`."""
         self.level = IsolationLevel.GVISOR if gvisor else IsolationLevel.CONTAINER
         self.engine = engine
         self.facts = facts
@@ -91,7 +98,8 @@ class ContainerSandbox:
             hidden=(state, self._identity.base, *hidden),
         )
         # Of this run of the agent: an old lifeline must not end what a new agent starts.
-        self._run = f"{self._instance}.{secrets.token_hex(4)}"
+        self._agents_run = run or new_run(state)
+        self._run = f"{self._agents_run}.{self.level}"
         self._lifeline = Lifeline(engine.path, f"{RUN}={self._run}", offload)
         self._numbers = itertools.count(1)
         self._removals: set[asyncio.Task[None]] = set()
@@ -179,7 +187,7 @@ class ContainerSandbox:
             over=over,
         )
 
-    async def _create(self, name: str, spec: dict[str, object]) -> str:
+    async def _create(self, name: str, spec: Json) -> str:
         try:
             return await self.engine.create(name, spec)
         except EngineRefused as error:
@@ -196,10 +204,19 @@ class ContainerSandbox:
             if self._empty is None:
                 self._empty = await ensure_empty_image(self.engine)
             return Image(self._empty)
-        found = await self.engine.find_image(command.image)
+        found = await self._find_image(command.image)
         if found is None:
             raise SandboxError(f"the image {command.image} is not on this node any more")
         return Image.read(found)
+
+    async def _find_image(self, image: str) -> Json | None:
+        """By id, by name, or by the digest under which it was pulled, which engines do not take alone."""
+        if found := await self.engine.find_image(image):
+            return found
+        for one in await self.engine.list_images():
+            if any(str(name).endswith(f"@{image}") for name in one.get("RepoDigests") or []):
+                return await self.engine.find_image(str(one["Id"]))
+        return None
 
     def _argv(self, command: Command) -> tuple[list[str], str]:
         """What to run, and what is wrong with what was asked for, as far as that can be known before."""
@@ -314,7 +331,7 @@ class ContainerSandbox:
         swept = []
         for found in await self.engine.list_containers({INSTANCE: self._instance}):
             labels = found.get("Labels") or {}
-            if labels.get(INSTANCE) != self._instance or labels.get(RUN) == self._run:
+            if labels.get(INSTANCE) != self._instance or str(labels.get(RUN)).startswith(f"{self._agents_run}."):
                 continue
             await self.engine.remove(str(found["Id"]))
             swept.append(f"container of attempt {labels.get(ATTEMPT, 'unknown')}: {found.get('State', 'unknown')}")

@@ -15,7 +15,7 @@ from typing import Any
 from computepool.agent.sandbox.environment import job_environment, welcome
 from computepool.agent.sandbox.interface import Command
 from computepool.agent.sandbox.layout import JOB_FOLDER, SYSTEM_FOLDERS, shown_arguments
-from computepool.agent.sandbox.spawn import MAX_OPEN_FILES
+from computepool.agent.sandbox.spawn import MAX_OPEN_FILES, OOM_SCORE_ADJ
 
 from .empty_image import INIT
 from .engine import EngineFacts, Json
@@ -88,7 +88,8 @@ def container_spec(
 ) -> Json:
     brings_image = command.image is not None
     environment = _environment(command, image if brings_image else None)
-    words = [INIT, "--", *argv] if host.init else list(argv)
+    # -g: a signal for it is for all of the command's group.
+    words = [INIT, "-g", "--", *argv] if host.init else list(argv)
     spec: Json = {
         "Image": image.id,
         # As the entry point, so that the image's own, and its command, are out of the way.
@@ -143,6 +144,7 @@ def _host_config(command: Command, *, host: Host, image: Image, user: User, netw
         "CpuPeriod": PERIOD_MICROSECONDS,
         "CpuQuota": max(1000, int(limits.cpus * PERIOD_MICROSECONDS)),
         "Ulimits": _ulimits(limits.disk_bytes, gvisor=host.is_gvisor),
+        "OomScoreAdj": OOM_SCORE_ADJ,
         "ShmSize": half,
         "Tmpfs": _in_memory(host, image if brings_image else None, half),
         "Mounts": _mounts(command, host=host, user=user),

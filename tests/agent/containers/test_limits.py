@@ -1,0 +1,136 @@
+"""Limits hold in every engine, and say which one it was. Every probe has a control that stays within the limit."""
+
+import asyncio
+import time
+from dataclasses import replace
+
+from support.sandboxes import ROOMY, read_all
+
+from computepool.agent.sandbox.containers.spec import GVISOR_PIDS, OVERHEAD_PIDS
+from computepool.agent.sandbox.running import readable
+
+MEGABYTE = 1 << 20
+# Holds so many megabytes for so many seconds. Not with the sleep at its end: the shell would become it, and let go.
+HOLD = "x=$(head -c $((%d << 20)) /dev/zero | tr '\\0' a); sleep %s; :"
+
+
+def test_memory_is_bounded(every):
+    limits = replace(ROOMY, memory_bytes=96 * MEGABYTE)
+    ended, output = every.shell(HOLD % (20, 0), limits=limits)
+    assert (ended.code, ended.reason) == (0, "exited"), output
+    ended, output = every.run("/usr/bin/python3", "-c", "len(b'a' * 200_000_000)", limits=limits)
+    assert ended.reason == "memory", (ended, output)
+    assert ended.code == 137
+
+
+def test_memory_of_a_child_that_is_killed_is_told_too(shared_kernel):
+    """The kernel may kill only one of the job's processes; a job that fails of it failed of its memory."""
+    limits = replace(ROOMY, memory_bytes=96 * MEGABYTE)
+    ended, output = shared_kernel.shell(f"sh -c '{HOLD.replace(chr(39), chr(34)) % (200, 3)}'; exit 9", limits=limits)
+    assert ended.reason == "memory", (ended, output)
+
+
+def test_memory_files_count_as_memory(every):
+    limits = replace(ROOMY, memory_bytes=96 * MEGABYTE)
+    ended, output = every.shell("head -c 10000000 /dev/zero > /tmp/a && echo fine", limits=limits)
+    assert (ended.code, output) == (0, "fine\n")
+    fill = "; ".join(f"head -c 45000000 /dev/zero > {place}/a" for place in ("/tmp", "/dev/shm", "/var/tmp"))
+    ended, output = every.shell(f"{fill}; {HOLD % (20, 1)}; echo here", limits=limits)
+    assert "here" not in output
+    assert ended.reason == "memory", (ended, output)
+
+
+def test_places_in_memory_are_bounded_themselves(every):
+    limits = replace(ROOMY, memory_bytes=96 * MEGABYTE)
+    script = (
+        "for place in /tmp /dev/shm /var/tmp; do head -c 60000000 /dev/zero > $place/a && echo in; rm $place/a; done"
+    )
+    _, output = every.shell(script, limits=limits)
+    assert "in" not in output.split()
+    assert "No space left" in output
+
+
+FORKS = "i=0; while [ $i -lt %d ]; do sleep 4 & i=$((i+1)); done; echo all of them"
+
+
+def test_fork_bomb_is_bounded(shared_kernel):
+    limits = replace(ROOMY, pids=30)
+    ended, output = shared_kernel.shell(FORKS % 20, limits=limits)
+    assert (ended.code, output) == (0, "all of them\n")
+    ended, output = shared_kernel.shell(FORKS % 60, limits=limits)
+    assert "all of them" not in output
+    assert "fork" in output.lower()
+
+
+def test_gvisors_own_threads_have_room_beside_the_jobs_processes(bench):
+    """With fewer it would not even start; so the bound on the host is higher, but there is one."""
+    gvisor = bench("gvisor")
+
+    async def story() -> int:
+        process = await gvisor.start("/bin/sh", "-c", "echo ready; sleep 60", limits=replace(ROOMY, pids=1))
+        await readable(process.output_fd)
+        most = int((process.group.processes / "pids.max").read_text())
+        await process.stop(0)
+        await read_all(process)
+        return most
+
+    assert asyncio.run(story()) == 1 + OVERHEAD_PIDS + GVISOR_PIDS
+
+
+BURN = "for i in 1 2 3; do (while :; do :; done) & done; echo burning; sleep 60"
+
+
+def test_cpu_is_bounded(every):
+    async def cores_used(cpus: float) -> float:
+        process = await every.start("/bin/sh", "-c", BURN, limits=replace(ROOMY, cpus=cpus))
+        await readable(process.output_fd)
+        began, before = time.monotonic(), process.group.usage().cpu_seconds
+        await asyncio.sleep(0.6)
+        used = (process.group.usage().cpu_seconds - before) / (time.monotonic() - began)
+        await process.stop(0)
+        await read_all(process)
+        return used
+
+    few, many = asyncio.run(cores_used(0.2)), asyncio.run(cores_used(2.0))
+    assert 0.02 < few < 0.4, f"{few:.2f} cores"
+    assert many > few, "the control: with more cores it takes more"
+
+
+def test_big_file_is_stopped_at_the_disk_limit(every):
+    limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
+    assert every.shell("head -c 3000000 /dev/zero > a", limits=limits)[0].code == 0
+    folder = every.folder()
+    ended, _ = every.shell("exec head -c 9000000 /dev/zero > a", limits=limits, folder=folder)
+    assert ended.reason == "disk"
+    if not every.is_gvisor:  # whose jobs are only found out
+        assert (folder / "work" / "a").stat().st_size <= 4 * MEGABYTE
+
+
+MANY_FILES = "i=0; while [ $i -lt 12 ]; do head -c 1000000 /dev/zero > f$i; %s i=$((i+1)); done; sleep %s"
+
+
+def test_many_files_are_stopped_at_the_disk_limit(every):
+    limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
+    ended, _ = every.shell(MANY_FILES % ("rm f$i;", 1.2), limits=limits)
+    assert (ended.code, ended.reason) == (0, "exited")  # the control: never much at once
+    began = time.monotonic()
+    ended, _ = every.shell(MANY_FILES % ("", 20), limits=limits)
+    assert ended.reason == "disk"
+    assert time.monotonic() - began < 10
+
+
+def test_deleted_files_that_are_still_open_count(every):
+    limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
+    script = (
+        'for i in 3 4 5 6 7 8; do eval "exec $i> f$i"; rm f$i; eval "head -c 1000000 /dev/zero >&$i"; done; sleep 15'
+    )
+    ended, output = every.shell(script, limits=limits)
+    assert ended.reason == "disk", (ended, output)
+
+
+def test_nothing_can_be_written_beside_the_folder(every):
+    script = (
+        "for p in / /usr /etc /var /run /dev /job/.. /proc /sys; do touch $p/x 2>/dev/null && echo $p; done; touch ok"
+    )
+    ended, output = every.shell(script)
+    assert (ended.code, output) == (0, ""), output

@@ -1,0 +1,46 @@
+"""One way to run a command in a container of a private engine, for tests."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from support.private_engines import PrivateEngine
+from support.sandboxes import Bench
+
+from computepool.agent.sandbox.containers import ContainerSandbox, Engine, EngineFacts
+
+# Podman takes a second to tell them.
+_facts: dict[Path, EngineFacts] = {}
+
+
+class ContainerBench(Bench):
+    """A bench whose sandbox is a private engine's."""
+
+    def __init__(self, sandbox: ContainerSandbox, private: PrivateEngine, facts: EngineFacts) -> None:
+        super().__init__(sandbox)
+        self.container_sandbox = sandbox
+        self.private = private
+        self.facts = facts
+
+    @classmethod
+    def make(cls, state: Path, private: PrivateEngine, *, gvisor: bool = False, **more: Any) -> "ContainerBench":
+        facts = _facts.get(private.socket) or asyncio.run(facts_of(private))
+        _facts[private.socket] = facts
+        sandbox = ContainerSandbox(state, engine=Engine(private.socket), facts=facts, gvisor=gvisor, **more)
+        return cls(sandbox, private, facts)
+
+    @property
+    def is_gvisor(self) -> bool:
+        return self.sandbox.level == "gvisor"
+
+    def engine(self) -> Engine:
+        """Another client of the same engine."""
+        return Engine(self.private.socket)
+
+
+async def facts_of(private: PrivateEngine) -> EngineFacts:
+    engine = Engine(private.socket)
+    try:
+        return await engine.facts()
+    finally:
+        await engine.close()
