@@ -93,6 +93,24 @@ def test_systemd_unit_comes_and_goes_without_a_trace(machine):
     assert AgentHome(machine.cli.home / "agent").is_enrolled()
 
 
+def test_uninstall_knows_how_it_was_installed(machine):
+    before = tree(machine.person)
+    assert machine.install("launchd").code == 0
+    assert machine.cli("agent", "uninstall").code == 0
+    assert tree(machine.person) == before
+    assert any("bootout gui/" in call for call in machine.calls())
+
+
+def test_a_damaged_note_is_passed_over(machine):
+    before = tree(machine.person)
+    machine.install("systemd")
+    (machine.cli.home / "agent" / "service.json").write_text("[")
+    assert machine.uninstall("systemd").code == 0
+    assert not list(machine.person.rglob("computepool-agent*"))
+    assert {path for path in tree(machine.person) if "computepool" in path} == set()
+    assert set(before) <= set(tree(machine.person))
+
+
 def test_links_that_the_manager_forgot_go_too(machine, monkeypatch):
     before = tree(machine.person)
     machine.install("systemd")

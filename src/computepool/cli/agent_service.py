@@ -72,8 +72,14 @@ def uninstall(manager: str | None, scope: str | None, dry_run: bool, purge: bool
 
     The node's keys, its cache and results that the hub has not got yet stay, unless --purge is given.
     """
-    found = _manager_or_none(manager, scope, needed=manager is not None)
+    from computepool.agent.service import MANAGERS, recorded
+
     home = agent_home()
+    noted = recorded(home.root)
+    if noted is not None and noted.kind in MANAGERS:
+        # As it was installed, unless somebody says otherwise.
+        manager, scope = manager or noted.kind, scope or ("system" if noted.system else "user")
+    found = _manager_or_none(manager, scope, needed=manager is not None)
     if dry_run:
         _describe_removal(found, home, purge)
         return

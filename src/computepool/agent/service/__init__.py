@@ -5,7 +5,7 @@ secret: a unit names the agent's folder, and the keys are in there.
 """
 
 from .choose import MANAGERS, Machine, NoServiceManager, choose
-from .installing import install, purge, remove_run_files, uninstall
+from .installing import install, purge, recorded, remove_run_files, uninstall
 from .model import Service, ServiceError, ServiceManager, Step, name_for
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "install",
     "name_for",
     "purge",
+    "recorded",
     "remove_run_files",
     "uninstall",
 ]

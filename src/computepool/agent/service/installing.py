@@ -29,8 +29,11 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class _Record:
-    manager: str
+class Record:
+    """What `install` made, and through whom."""
+
+    kind: str
+    system: bool
     files: tuple[str, ...]
     folders: tuple[str, ...]
     """Those that were not there before, outermost first."""
@@ -41,10 +44,12 @@ def install(manager: ServiceManager, tell: Tell) -> None:
     root, path = manager.service.root, manager.path
     made: list[Path] = []
     try:
+        # Where a manager itself writes before the agent has made it.
+        (root / LOG_FOLDER).mkdir(mode=0o700, exist_ok=True)
         made = _make_folders(path.parent)
         _write(path, manager.data())
         tell(f"wrote {path}")
-        record = _Record(manager.name, tuple(map(str, (path, *manager.links()))), tuple(map(str, made)))
+        record = Record(manager.kind, manager.system, tuple(map(str, (path, *manager.links()))), tuple(map(str, made)))
         write_atomically(root / RECORD, json.dumps(record.__dict__, indent=1).encode())
         _run(manager.steps_to_install(), tell)
         if not manager.keeps_text():
@@ -53,10 +58,19 @@ def install(manager: ServiceManager, tell: Tell) -> None:
         with contextlib.suppress(OSError, ServiceError):
             _run(manager.steps_to_stop(), tell)
         _remove_files([path, *manager.links(), root / RECORD])
-        _remove_empty([*(link.parent for link in manager.links()), *reversed(made)])
+        _remove_empty([*(link.parent for link in manager.links()), *reversed(made), root / LOG_FOLDER])
         if isinstance(error, OSError):
             raise ServiceError(f"{error.filename}: {error.strerror}") from None
         raise
+
+
+def recorded(root: Path) -> Record | None:
+    """What an earlier `install` noted in the agent's folder; None if there was none, or it cannot be read."""
+    try:
+        told = json.loads((root / RECORD).read_bytes())
+        return Record(str(told["kind"]), bool(told["system"]), tuple(told["files"]), tuple(told["folders"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def uninstall(manager: ServiceManager, tell: Tell) -> bool:
@@ -65,8 +79,9 @@ def uninstall(manager: ServiceManager, tell: Tell) -> bool:
     Whether there was a service at all.
     """
     root = manager.service.root
-    record = _read_record(root)
-    paths = {manager.path, *manager.links(), *(Path(file) for file in record.files)}
+    record = recorded(root)
+    files, folders = (record.files, record.folders) if record is not None else ((), ())
+    paths = {manager.path, *manager.links(), *(Path(file) for file in files)}
     known = (root / RECORD).exists() or any(path.is_symlink() or path.exists() for path in paths)
     if known:
         _run(manager.steps_to_stop(), tell)
@@ -76,7 +91,7 @@ def uninstall(manager: ServiceManager, tell: Tell) -> bool:
         _run(manager.steps_after_removal(), tell)
     _remove_files([root / RECORD])
     links = [link.parent for link in manager.links()]
-    _remove_empty([*links, *(Path(folder) for folder in reversed(record.folders))])
+    _remove_empty([*links, *(Path(folder) for folder in reversed(folders))])
     return known
 
 
@@ -151,14 +166,6 @@ def _write(path: Path, data: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def _read_record(root: Path) -> _Record:
-    try:
-        document = json.loads((root / RECORD).read_bytes())
-        return _Record(str(document["manager"]), tuple(document["files"]), tuple(document["folders"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return _Record("", (), ())
 
 
 def _remove_files(paths: Iterable[Path]) -> list[Path]:

@@ -15,11 +15,11 @@ RESTART_SECONDS = 30
 
 
 class Launchd(ServiceManager):
-    name = "launchd"
+    name = kind = "launchd"
 
     def __init__(self, service: Service, *, uid: int | None, user_home: Path) -> None:
         """`uid` of whose session it belongs to; None for the system."""
-        super().__init__(service)
+        super().__init__(service, system=uid is None)
         self._domain = "system" if uid is None else f"gui/{uid}"
         self._folder = SYSTEM_FOLDER if uid is None else user_home / "Library" / "LaunchAgents"
 
@@ -45,7 +45,7 @@ class Launchd(ServiceManager):
         return (Step(("launchctl", "bootout", f"{self._domain}/{self.label}"), may_fail=True),)
 
     def hints(self) -> Sequence[str]:
-        if self._domain == "system":
+        if self.system:
             return ()
         return ("It runs while you are signed in. A Mac that sleeps shares nothing: see System Settings, Energy.",)
 

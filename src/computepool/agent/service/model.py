@@ -66,9 +66,13 @@ class ServiceManager(ABC):
     """Pure: says what would be written and run. `installing` does it."""
 
     name: str
+    kind: str
+    """How it is asked for: systemd, launchd, windows."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, *, system: bool = False) -> None:
+        """`system`: a service of the whole machine, and not of one user."""
         self.service = service
+        self.system = system
 
     @property
     @abstractmethod

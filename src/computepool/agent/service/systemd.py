@@ -11,11 +11,12 @@ STOP_SECONDS = 30
 
 
 class Systemd(ServiceManager):
+    kind = "systemd"
+
     def __init__(self, service: Service, *, system: bool, config_folder: Path, user: str = "") -> None:
         """`config_folder` is the user's, as XDG has it."""
-        super().__init__(service)
+        super().__init__(service, system=system)
         self.name = "systemd" if system else "systemd --user"
-        self._system = system
         self._user = user
         self._folder = SYSTEM_FOLDER if system else config_folder / "systemd" / "user"
         self._wanted_by = "multi-user.target" if system else "default.target"
@@ -28,7 +29,7 @@ class Systemd(ServiceManager):
         return (self._folder / f"{self._wanted_by}.wants" / self.path.name,)
 
     def text(self) -> str:
-        return unit_text(self.service, system=self._system, wanted_by=self._wanted_by)
+        return unit_text(self.service, system=self.system, wanted_by=self._wanted_by)
 
     def steps_to_install(self) -> Sequence[Step]:
         return (Step(self._systemctl("daemon-reload")), Step(self._systemctl("enable", "--now", self.path.name)))
@@ -44,10 +45,10 @@ class Systemd(ServiceManager):
         )
 
     def _systemctl(self, *words: str) -> tuple[str, ...]:
-        return ("systemctl", *(() if self._system else ("--user",)), *words)
+        return ("systemctl", *(() if self.system else ("--user",)), *words)
 
     def hints(self) -> Sequence[str]:
-        if self._system or (LINGER_FOLDER / self._user).exists():
+        if self.system or (LINGER_FOLDER / self._user).exists():
             return ()
         return (
             f"It runs while {self._user or 'you'} is signed in. To share the machine before and after that too: "

@@ -16,6 +16,7 @@ MOST_RESTARTS = 255
 
 class WindowsTask(ServiceManager):
     name = "Windows logon task"
+    kind = "windows"
 
     def __init__(
         self, service: Service, *, distribution: str, linux_user: str, windows_user: str, as_seen: str
