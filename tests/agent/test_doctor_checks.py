@@ -13,13 +13,15 @@ from support.fake_hub import FakeHub
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.detect import Hardware
-from computepool.agent.doctor import Check, examine
+from computepool.agent.doctor import Check, examine, sandboxes_to_examine
 from computepool.agent.doctor.engines import Place, check_engines
 from computepool.agent.doctor.folder import check_agent, check_permissions, check_policy
 from computepool.agent.doctor.isolation import check_bubblewrap, why_no_user_namespaces
+from computepool.agent.doctor.machine import check_gpus_inside
 from computepool.agent.doctor.network import check_network
 from computepool.agent.home import AgentHome, NodeRecord
 from computepool.agent.main import agent_version
+from computepool.agent.sandbox import available_sandboxes
 from computepool.protocol.capacity import Gpu
 
 HARDWARE = Hardware(cpus=4, memory_bytes=1 << 33, disk_bytes=1 << 35)
@@ -274,3 +276,59 @@ def test_every_failure_says_how_to_mend_it(home):
 
 
 GROUPS = ["this node", "the machine", "isolation", "the hub"]
+
+
+# ── with real sandboxes ──
+
+
+def gpus_inside(tmp_path, device):
+    async def story():
+        sandboxes = available_sandboxes(tmp_path / "agent")
+        hardware = Hardware(
+            cpus=4, memory_bytes=1 << 33, disk_bytes=1 << 35, gpus=(CARD,), gpu_devices={CARD.id: (device,)}
+        )
+        try:
+            return by_name(await check_gpus_inside(sandboxes, hardware))
+        finally:
+            for sandbox in sandboxes:
+                await sandbox.close()
+
+    return asyncio.run(story())
+
+
+@pytest.mark.engine("bwrap")
+def test_a_gpu_is_looked_for_inside_the_sandbox(tmp_path):
+    there = gpus_inside(tmp_path, "/dev/null")
+    assert there["GPU in bubblewrap"].ok, there
+    assert "GPU in process" not in there
+    missing = gpus_inside(tmp_path, "/dev/no-such-gpu")["GPU in bubblewrap"]
+    assert not missing.ok
+    assert "no-such-gpu" in missing.message
+    assert missing.hint
+    assert not list((tmp_path / "agent").glob("attempts/doctor-*"))
+
+
+@pytest.mark.engine("docker")
+@pytest.mark.slow
+def test_every_level_of_a_real_engine_is_proven(home, monkeypatch, docker):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{docker.socket}")
+
+    async def story():
+        sandboxes = await sandboxes_to_examine(home)
+        try:
+            return by_name(await examine(home, sandboxes, SystemClock()))
+        finally:
+            for sandbox in sandboxes:
+                await sandbox.close()
+
+    found = asyncio.run(story())
+    assert found["isolation container"].ok, found["isolation container"]
+    assert str(docker.socket) in found["docker"].message
+
+
+@pytest.fixture(params=["@engines"])
+def docker():
+    from support.private_engines import docker_engine
+
+    with docker_engine() as engine:
+        yield engine

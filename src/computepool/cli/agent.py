@@ -118,13 +118,12 @@ def _examine() -> list[Any]:
     import asyncio
 
     from computepool.agent.clock import SystemClock
-    from computepool.agent.doctor import examine
-    from computepool.agent.main import sandboxes_of
+    from computepool.agent.doctor import examine, sandboxes_to_examine
 
     home = agent_home()
 
     async def look() -> list[Any]:
-        sandboxes = sandboxes_of(home)
+        sandboxes = await sandboxes_to_examine(home)
         try:
             return list(await examine(home, sandboxes, SystemClock()))
         finally:

@@ -6,7 +6,8 @@ from computepool.agent.clock import Clock
 from computepool.agent.detect import detect
 from computepool.agent.home import AgentHome
 from computepool.agent.ports import offload_to_threads
-from computepool.agent.sandbox import Sandbox
+from computepool.agent.sandbox import Sandbox, available_sandboxes
+from computepool.agent.sandbox.containers import find_engines
 
 from .engines import check_engines
 from .folder import check_agent, check_enrolment, check_permissions, check_policy
@@ -15,7 +16,13 @@ from .machine import check_gpus_inside, check_machine, check_system, existing
 from .model import Check, Level, warn
 from .network import check_network
 
-__all__ = ["Check", "Level", "examine", "warn"]
+__all__ = ["Check", "Level", "examine", "sandboxes_to_examine", "warn"]
+
+
+async def sandboxes_to_examine(home: AgentHome) -> list[Sandbox]:
+    """Every sandbox that an agent of this home could have, proven or not. Close them. A running agent is left alone."""
+    engines = await find_engines()
+    return available_sandboxes(home.root, offload=offload_to_threads, hidden=(home.root.parent,), engines=engines)
 
 
 async def examine(home: AgentHome, sandboxes: Sequence[Sandbox], clock: Clock) -> list[Check]:

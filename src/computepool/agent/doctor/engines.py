@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from computepool.agent.detect import Hardware
+from computepool.agent.sandbox.containers.find import socket_places
 from computepool.protocol.capacity import Software
 from computepool.protocol.versions import RUNC, unsafe_software
 
@@ -33,13 +34,8 @@ class Place:
 
 
 def places(environment: Mapping[str, str] = os.environ) -> list[Place]:
-    home = Path(environment.get("HOME") or "/")
-    runtime = Path(environment.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}")
-    named = environment.get("DOCKER_HOST", "")
-    found = [Path(named.removeprefix("unix://"))] if named.startswith("unix://") else []
-    docker = [*found, Path("/var/run/docker.sock"), runtime / "docker.sock", home / ".docker/run/docker.sock"]
-    podman = [runtime / "podman/podman.sock", Path("/run/podman/podman.sock")]
-    return [*(Place("docker", path) for path in docker), *(Place("podman", path) for path in podman)]
+    """Where the agent itself looks."""
+    return [Place("podman" if "podman" in str(path) else "docker", path) for path in socket_places(environment)]
 
 
 async def check_engines(hardware: Hardware, where: Sequence[Place] | None = None) -> list[Check]:
