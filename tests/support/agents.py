@@ -15,6 +15,7 @@ from computepool.agent.agent import Agent, Parts
 from computepool.agent.clock import Clock, SystemClock
 from computepool.agent.home import AgentHome, NodeRecord
 from computepool.agent.link.connections import Connections
+from computepool.agent.outside import Outside
 from computepool.agent.ports import Connect, offload_to_threads
 from computepool.agent.sandbox import ProcessSandbox, Sandbox
 from computepool.agent.transfer import HttpTransfer
@@ -76,6 +77,7 @@ async def running_agent(
     seed: int = 1,
     capacity: Capacity = CAPACITY,
     clock: Clock | None = None,
+    outside: Outside | None = None,
 ) -> AsyncIterator[Running]:
     home, node = enrolled_home(hub, folder)
     own = sandboxes is None
@@ -98,6 +100,7 @@ async def running_agent(
             sandboxes=used,
             transfer=transfer,
             log_limit_bytes=log_limit_bytes,
+            outside=outside,
         )
     )
     task = asyncio.ensure_future(agent.run())
