@@ -176,9 +176,7 @@ class World:
         self.start_agent(node)
 
     def _capacity(self) -> Capacity:
-        return Capacity(
-            cpus=2, memory_bytes=8 * GIB, disk_bytes=50 * GIB, isolation=(IsolationLevel.BUBBLEWRAP,), simulated=True
-        )
+        return Capacity(cpus=2, memory_bytes=8 * GIB, disk_bytes=50 * GIB, isolation=(IsolationLevel.BUBBLEWRAP,))
 
     def start_agent(self, node: SimulatedNode) -> None:
         node.starts += 1

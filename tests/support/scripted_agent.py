@@ -375,9 +375,7 @@ async def add_agent(
     connect: bool = True,
 ) -> ScriptedAgent:
     """Enrolled with a join token and keys of its own, and connected."""
-    capacity = Capacity(
-        cpus=cpus, memory_bytes=memory_bytes, disk_bytes=disk_bytes, gpus=gpus, isolation=isolation, simulated=True
-    )
+    capacity = Capacity(cpus=cpus, memory_bytes=memory_bytes, disk_bytes=disk_bytes, gpus=gpus, isolation=isolation)
     key = Ed25519PrivateKey.generate()
     token = nodes.new_join_token()
     request = enrol_request(key, token, name=name, capacity=capacity, country=country, tags=tags)

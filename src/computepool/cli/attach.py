@@ -204,7 +204,8 @@ class Attachment:
         found = [part.newest for part in self._job.slices if part.newest is not None]
         if len(self._job.slices) == 1 and found:
             one = found[0]
-            return f"{one.state} on {one.node_name or one.node_id or 'a node'}"
+            kind = " (simulated)" if self._job.simulated else ""
+            return f"{one.state} on {one.node_name or one.node_id or 'a node'}{kind}"
         return ", ".join(f"{number} {state}" for state, number in self._job.counts.items() if number)
 
     def _reason(self) -> str:
@@ -289,6 +290,8 @@ def tell_end(job: "Job") -> None:
     if job.started_at is not None:
         parts.append(f"in {took(job)}")
     parts.append(_place(job))
+    if job.simulated:
+        parts.append("· simulated: nothing was really run")
     for note in _notes(job):
         tell(f"note: {clean(note)}", dim=True)
     tell(" ".join(clean(part) for part in parts if part), fg=color)

@@ -58,10 +58,14 @@ def _print_jobs(jobs: "list[Job]", *, with_owner: bool) -> None:
         note = f"({job.exit_code})" if job.state == "failed" and job.exit_code is not None else ""
         if total > 1:
             note = f"{note} {done}/{total}".strip()
-        note = f"{note} {retry_note(job)}".strip()
+        note = f"{note} {retry_note(job)} {simulated_note(job)}".strip()
         owner = (job.owner_id,) if with_owner else ()
         rows.append((job.id, job.name, state_text(job.state, note), ago(job.created_at), took(job), *owner))
     print_table(("id", "name", "state", "created", "took", *(("owner",) if with_owner else ())), rows)
+
+
+def simulated_note(job: "Job") -> str:
+    return "(simulated)" if job.simulated else ""
 
 
 def retry_note(job: "Job") -> str:
@@ -124,7 +128,7 @@ def _print_job(job: "Job", waits_for: str) -> None:
         (
             ("id", job.id),
             ("name", job.name),
-            ("state", state_text(job.state, note)),
+            ("state", state_text(job.state, f"{note} {simulated_note(job)}".strip())),
             ("waits", waits_for),
             ("verdict", job.verdict),
             ("exit code", job.exit_code),
@@ -146,7 +150,7 @@ def _print_job(job: "Job", waits_for: str) -> None:
             state_text(attempt.state),
             attempt.verdict or "",
             "" if attempt.exit_code is None else attempt.exit_code,
-            attempt.node_name or attempt.node_id or "",
+            f"{attempt.node_name or attempt.node_id or ''} {simulated_note(job)}".strip(),
             isolation_label(attempt),
             took(attempt),
             attempt.detail or attempt.reason or "",

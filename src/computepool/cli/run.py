@@ -209,14 +209,18 @@ def _accepts_strangers(pool: "Pool", yes: bool) -> bool:
 def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool) -> None:
     """Two lines: what, and with what, where, how long and for how much."""
     from computepool.cli.display import count, size
+    from computepool.protocol.capacity import SIMULATED
     from computepool.protocol.units import format_cpus, format_duration
 
     spec = request.spec
     needs = [f"{format_cpus(spec.resources.cpus.minimum)} cpu", size(spec.resources.memory.minimum)]
     if spec.resources.gpu is not None:
         needs.append(f"gpu {spec.resources.gpu}")
-    online = sum(node.owner_id == me and node.state == "online" for node in nodes)
-    where = f"your {count(online, 'node')}" if online else "your nodes (none online)"
+    simulated = SIMULATED in spec.where.tags
+    usable = [node for node in nodes if node.capacity.simulated is simulated]
+    online = sum(node.owner_id == me and node.state == "online" for node in usable)
+    kind = "simulated " if simulated else ""
+    where = f"your {count(online, f'{kind}node')}" if online else f"your {kind}nodes (none online)"
     if strangers:
         where = f"{where} or other people's"
     price = "free" if not strangers else "free on your own nodes"

@@ -54,6 +54,8 @@ class Job(Model):
     reason: str | None = None
     message: str | None = None
     owner_id: str | None = None
+    simulated: bool = False
+    """It runs on simulated nodes alone: nothing of it is really run."""
     priority: int = 0
     retry_of: str | None = None
     labels: tuple[str, ...] = ()

@@ -12,6 +12,8 @@ from computepool.protocol.states import IsolationLevel
 Bytes = Annotated[int, Field(ge=0, lt=2**60)]
 MOST_CPUS = 65_536
 MOST_GPUS = 256
+SIMULATED = "simulated"
+"""The tag of nodes that only pretend. A job that asks for it runs on such nodes alone, and no other job ever does."""
 
 
 class Gpu(Wire):

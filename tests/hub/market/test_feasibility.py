@@ -24,6 +24,10 @@ def test_defaults_fit_each_other():
 @pytest.mark.parametrize(
     ("gate", "needs", "node"),
     [
+        (Gate.SIMULATED, {}, {"simulated": True}),
+        (Gate.SIMULATED, {"node_id": "node_1"}, {"simulated": True}),
+        (Gate.SIMULATED, {"tags": frozenset({"simulated"})}, {"tags": frozenset({"simulated"})}),
+        (Gate.TAGS, {"tags": frozenset({"simulated", "lab"})}, {"simulated": True, "tags": frozenset({"simulated"})}),
         (Gate.NODE, {"node_id": "node_2"}, {}),
         (Gate.TRUST, {"mine_only": True}, {"owner_id": STRANGER}),
         (Gate.COUNTRY, {"countries": frozenset({"US", "IN"})}, {}),
@@ -50,6 +54,7 @@ def test_each_gate_alone_closes(gate, needs, node):
     ("needs", "node"),
     [
         ({"node_id": "node_1"}, {}),
+        ({"tags": frozenset({"simulated"})}, {"simulated": True, "tags": frozenset({"simulated"})}),
         ({"mine_only": True}, {}),
         ({"countries": frozenset({"US", "DE"})}, {}),
         ({"tags": frozenset({"fast"})}, {"tags": frozenset({"fast", "quiet"})}),

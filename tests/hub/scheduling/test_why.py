@@ -227,3 +227,14 @@ def test_slices_that_avoid_many_different_nodes_cost_no_more_than_a_few_walks():
 
 def test_job_of_which_nothing_waits_has_nothing_to_explain():
     assert explain_all(Fleet(), Queue(), [], NOW) == []
+
+
+def test_nobody_is_advised_to_let_a_node_pretend():
+    node = make_node(simulated=True, tags=frozenset({"simulated"}))
+    real = why(make_needs(), node)
+    assert (real.feasible, real.suggestions) == (0, [])
+    assert [(one.gate, one.removed) for one in real.gates] == [(Gate.SIMULATED, 1)]
+    assert real.gates[0].detail == "simulated: they only pretend, for jobs with where.tags: [simulated]"
+    pretended = why(make_needs(tags=frozenset({"simulated"})), node, make_node("node_2"))
+    assert (pretended.free, pretended.gates[0].removed) == (1, 1)
+    assert pretended.gates[0].detail == "real machines, and where.tags asks for simulated ones"

@@ -13,6 +13,7 @@ from computepool.hub.jobs import repository
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.nodes.tables import Node
+from computepool.protocol.capacity import SIMULATED
 from computepool.protocol.states import AttemptState, JobState, Verdict
 
 SHOWN_SLICES_LIMIT = 1_000
@@ -56,6 +57,8 @@ class JobSummary(BaseModel):
     reason: str | None
     message: str | None
     owner_id: str
+    simulated: bool
+    """It runs on simulated nodes alone: nothing of it is really run."""
     priority: int
     retry_of: str | None
     slice_count: int
@@ -80,8 +83,10 @@ class JobPage(BaseModel):
     next: str | None
 
 
+_COMPUTED = frozenset({"counts", "simulated"})
+
 # Built once, and without the ORM: a job is looked at far more often than it changes.
-_JOB_COLUMNS = [getattr(Job, name) for name in JobSummary.model_fields if name != "counts"]
+_JOB_COLUMNS = [getattr(Job, name) for name in JobSummary.model_fields if name not in _COMPUTED]
 _ATTEMPT_COLUMNS = [getattr(Attempt, name) for name in AttemptView.model_fields if name != "node_name"]
 _JOB = select(*_JOB_COLUMNS, Job.spec).where(Job.id == bindparam("job_id"))
 _SLICES = (
@@ -117,7 +122,15 @@ def find_view(
     else:
         counts = repository.count_slices_by_state(session, [job_id])[job_id]
     next_slice = end if end < job["slice_count"] else None
-    return JobView.model_validate({**job, "counts": counts, "slices": slices, "next_slice": next_slice})
+    return JobView.model_validate(
+        {
+            **job,
+            "simulated": is_simulated(job["spec"]),
+            "counts": counts,
+            "slices": slices,
+            "next_slice": next_slice,
+        }
+    )
 
 
 def view_of_new(job: NewJob, leases: Sequence[Lease], now: datetime) -> JobView:
@@ -132,6 +145,7 @@ def view_of_new(job: NewJob, leases: Sequence[Lease], now: datetime) -> JobView:
         **_NO_END,
         message=None,
         owner_id=job.owner_id,
+        simulated=is_simulated(job.spec),
         priority=job.priority,
         retry_of=job.retry_of,
         slice_count=job.slices,
@@ -181,13 +195,25 @@ def _fitting(slices: Sequence[RowMapping]) -> Sequence[RowMapping]:
     return slices
 
 
+def is_simulated(spec: dict[str, Any]) -> bool:
+    """By what it asks for: the tag alone decides on which kind of node a job runs."""
+    where = spec.get("where")
+    return isinstance(where, dict) and SIMULATED in where.get("tags", ())
+
+
 def page_of(session: Session, jobs: Sequence[Job], limit: int) -> JobPage:
     """`jobs` holds one more than `limit` where there is a next page."""
     shown = jobs[:limit]
     counts = repository.count_slices_by_state(session, [job.id for job in shown])
-    names = [name for name in JobSummary.model_fields if name != "counts"]
+    names = [name for name in JobSummary.model_fields if name not in _COMPUTED]
     items = [
-        JobSummary.model_validate({"counts": counts[job.id], **{name: getattr(job, name) for name in names}})
+        JobSummary.model_validate(
+            {
+                "counts": counts[job.id],
+                "simulated": is_simulated(job.spec),
+                **{name: getattr(job, name) for name in names},
+            }
+        )
         for job in shown
     ]
     return JobPage(items=items, next=shown[-1].id if len(jobs) > limit else None)

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from computepool.hub.market.requirements import Requirements
-from computepool.protocol.capacity import Gpu, HouseRules, image_is_welcome
+from computepool.protocol.capacity import SIMULATED, Gpu, HouseRules, image_is_welcome
 from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
 
 
 class Gate(StrEnum):
+    SIMULATED = "simulated"
+    """It only pretends to run jobs, and the job wants a real one; or the other way round."""
     NODE = "node"
     TRUST = "trust"
     WELCOME = "welcome"
@@ -64,6 +66,7 @@ class Traits:
     networked: tuple[IsolationLevel, ...] = ()
     rules: HouseRules = ANYBODY
     outdated: bool = False
+    simulated: bool = False
 
 
 Rule = Callable[[Requirements, Traits], bool]
@@ -103,6 +106,7 @@ def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str
 
 
 RULES: tuple[tuple[Gate, Rule], ...] = (
+    (Gate.SIMULATED, lambda needs, node: node.simulated == (SIMULATED in needs.tags)),
     (Gate.NODE, lambda needs, node: needs.node_id is None or needs.node_id == node.node_id),
     (Gate.TRUST, lambda needs, node: not needs.mine_only or needs.owner_id == node.owner_id),
     (Gate.WELCOME, lambda needs, node: is_welcome(needs, node.owner_id, node.rules)),

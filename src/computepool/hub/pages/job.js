@@ -9,7 +9,8 @@ const SURE_MS = 4000;
 
 export function showJob(place, id) {
   const path = `jobs/${encodeURIComponent(id)}`;
-  const state = badge("unknown", "…"), title = h("h1", { id: "job-title", tabindex: "-1" }, "Job");
+  const state = badge("unknown", "…"), pretended = badge("simulated");
+  const title = h("h1", { id: "job-title", tabindex: "-1" }, "Job");
   const cancel = h("button", { type: "button", class: "button danger", hidden: true, click: askCancel }, "Cancel job");
   const facts = h("dl", { class: "facts" }), message = h("p", { class: "message", hidden: true });
   const why = h("section", { class: "card why", "aria-label": "Why it waits", hidden: true });
@@ -21,9 +22,10 @@ export function showJob(place, id) {
       ...["Exit code", "Duration", "Log"].map((name) => h("th", { scope: "col", class: "number" }, name)))), attempts)));
   const log = new Log(path);
   place.replaceChildren(h("p", {}, h("a", { href: "#" }, "← All jobs")),
-    h("div", { class: "bar-title" }, h("div", { class: "head" }, title, state), cancel), message,
+    h("div", { class: "bar-title" }, h("div", { class: "head" }, title, state, pretended), cancel), message,
     h("div", { class: "card" }, facts), why, attemptsCard, log.node);
   title.focus({ preventScroll: true });
+  pretended.hidden = true;
   let chosen = { slice: 0, attempt: null }, shown = null, sure = 0;
 
   async function askCancel() {
@@ -53,6 +55,8 @@ export function showJob(place, id) {
     state.hidden = false;
     state.update(job.cancel_requested_at && !job.finished_at ? "canceling" : job.state);
     cancel.hidden = FINAL.includes(job.state) || job.cancel_requested_at !== null;
+    pretended.hidden = !job.simulated;
+    pretended.title = "It runs on simulated nodes: nothing of it is really run.";
     message.hidden = !job.message;
     put(message, job.message);
     sync(facts, factsOf(job), ([name]) => name, makeFact);
@@ -79,7 +83,7 @@ export function showJob(place, id) {
   function tell(error) {
     if (error instanceof SignedOut || error.status === undefined) throw error;
     put(title, error.status === 404 ? "No such job" : "The job cannot be shown");
-    state.hidden = true;
+    state.hidden = pretended.hidden = true;
     message.hidden = false;
     put(message, error.message);
   }

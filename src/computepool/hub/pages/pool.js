@@ -48,20 +48,22 @@ async function showStats() {
 // ── one's own ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function makeNode() {
-  const state = badge("offline"), title = h("h3"), about = h("p", { class: "muted" }), level = badge("unknown");
+  const state = badge("offline"), pretended = badge("simulated"), title = h("h3"), about = h("p", { class: "muted" }), level = badge("unknown");
   const lines = ["cores", "memory", "GPUs"].map((what) => {
     const text = h("span", { class: "amount" }), bar = gauge();
     return { what, text, bar, node: h("div", { class: "line" }, h("span", {}, what), text, bar) };
   });
   const running = h("p", { class: "running" });
-  const node = h("li", { class: "card node" }, h("div", { class: "head" }, title, state), about,
+  const node = h("li", { class: "card node" }, h("div", { class: "head" }, title, state, pretended), about,
     ...lines.map((line) => line.node), h("div", { class: "foot" }, level, running));
   node.update = (n) => {
     const has = n.capacity, away = n.state === "offline" || n.state === "banned", free = away ? null : n.free;
     put(title, n.name);
     state.update(n.state);
+    pretended.hidden = !has.simulated;
+    pretended.title = "Not a machine: it only pretends, for jobs that ask for the tag simulated.";
     const names = [...new Set((has.gpus ?? []).map((gpu) => gpu.name))].join(", ");
-    put(about, [names, n.country, has.platform, has.simulated && "simulated", ...n.tags.map((tag) => `#${tag}`)]
+    put(about, [names, n.country, has.platform, ...n.tags.map((tag) => `#${tag}`)]
       .filter(Boolean).join(" · ") || n.id);
     const amounts = [[free?.cpus, has.cpus, number], [free?.memory_bytes, has.memory_bytes, bytes],
       [free?.gpus, (has.gpus ?? []).length, number]];
@@ -100,7 +102,7 @@ function makeJob(job) {
   const row = h("tr", {}, h("td", { class: "state" }, state), h("td", { class: "name" }, link), ...cells);
   row.update = (j) => {
     state.update(j.cancel_requested_at && !j.finished_at ? "canceling" : j.state);
-    put(link, j.name || j.id);
+    put(link, `${j.name || j.id}${j.simulated ? " (simulated)" : ""}`);
     const [, exit, took, when] = cells;
     nodeOf(j).then((text) => put(cells[0], text), () => {});
     put(exit, j.exit_code === null ? "" : `exit ${j.exit_code}`);

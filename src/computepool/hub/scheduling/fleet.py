@@ -267,6 +267,7 @@ def traits_of(
         networked=capacity.networked,
         rules=capacity.rules,
         outdated=outdated,
+        simulated=capacity.simulated,
     )
 
 

@@ -11,6 +11,7 @@ from computepool.hub.market.feasibility import RULES, Gate, Traits, closed_gate
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.fleet import Fleet
 from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.protocol.capacity import SIMULATED
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.units import format_bytes
 
@@ -103,7 +104,8 @@ def _suggestions(fleet: Fleet, needs: Requirements) -> list[str]:
     found: dict[Gate, Traits] = {}
     for node in fleet:
         gate = closed_gate(needs, node.traits)
-        if gate is None or not _only_gate(needs, node.traits, gate):
+        if gate is None or gate is Gate.SIMULATED or not _only_gate(needs, node.traits, gate):
+            # Who wants a job done is not helped by a node that only pretends.
             continue
         if gate is Gate.ISOLATION and not _would_do(needs, node.traits):
             continue
@@ -148,6 +150,9 @@ def _suggestion(gate: Gate, node: Traits) -> str:
 
 def _detail(gate: Gate, needs: Requirements) -> str:
     return {
+        Gate.SIMULATED: f"real machines, and where.tags asks for {SIMULATED} ones"
+        if SIMULATED in needs.tags
+        else f"simulated: they only pretend, for jobs with where.tags: [{SIMULATED}]",
         Gate.NODE: f"not {needs.node_id}",
         Gate.TRUST: "not yours (where.trust: mine)",
         Gate.WELCOME: "their hosts do not take such work",
