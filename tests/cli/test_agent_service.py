@@ -1,6 +1,7 @@
 """`agent install` and `agent uninstall`, with stand-ins for the managers' own programs: what came also goes."""
 
 import asyncio
+import os
 import stat
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ from support.fake_hub import FakeHub
 
 from computepool.agent.home import AgentHome
 from computepool.agent.sandbox import ProcessSandbox
+from computepool.agent.sandbox.identity import SYSTEM_FOLDER, instance_of
 
 SYSTEMCTL = r"""#!/bin/sh
 echo "$*" >> "$CALLS"
@@ -246,18 +248,46 @@ class RunningAgent:
 
 @pytest.fixture
 def unenrolled(machine):
+    """Its agent is to be of another hub, which lives as long as the agent does."""
     (machine.cli.home / "agent" / "node.json").unlink()
     return machine
 
 
-def test_a_running_agent_is_not_doubled_and_is_stopped_by_uninstall(unenrolled):
+def test_a_running_agent_is_not_doubled(unenrolled):
     machine = unenrolled
     with RunningAgent(machine.cli.home) as agent:
-        done = machine.install("systemd")
-        assert done.code == 1
-        assert "computepool agent stop" in done.err
+        for done in (machine.install("systemd"), machine.uninstall("systemd"), machine.uninstall("systemd", "--purge")):
+            assert done.code == 1
+            assert "computepool agent stop" in done.err
         assert machine.calls() == []
+        assert agent.thread.is_alive()
+        assert machine.cli("agent", "stop").code == 0
+
+
+def test_the_services_agent_is_stopped_by_uninstall(machine):
+    before = tree(machine.person)
+    assert machine.install("systemd").code == 0
+    (machine.cli.home / "agent" / "node.json").unlink()
+    with RunningAgent(machine.cli.home) as agent:
         done = machine.uninstall("systemd")
         assert done.code == 0, done.err
+        assert "given back to the pool" in done.err
         agent.thread.join(20)
         assert not agent.thread.is_alive()
+    assert tree(machine.person) == before
+
+
+def test_what_roots_sandboxes_left_elsewhere_goes_too(machine):
+    if os.geteuid() != 0:
+        pytest.skip("only root's agent keeps something elsewhere")
+    away = SYSTEM_FOLDER / instance_of(machine.cli.home / "agent")
+    (away / "etc-0123").mkdir(parents=True)
+    (away / "sandbox.lock").touch()
+    (away / "attempts").mkdir()
+    assert machine.uninstall("systemd").code == 0
+    assert not away.exists()
+    (away / "attempts" / "attempt_1").mkdir(parents=True)
+    assert machine.uninstall("systemd").code == 0
+    assert (away / "attempts" / "attempt_1").is_dir(), "a result that the hub has not got yet"
+    assert machine.uninstall("systemd", "--purge", "-y").code == 0
+    assert not away.exists()

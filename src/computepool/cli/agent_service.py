@@ -72,7 +72,7 @@ def uninstall(manager: str | None, scope: str | None, dry_run: bool, purge: bool
 
     The node's keys, its cache and results that the hub has not got yet stay, unless --purge is given.
     """
-    from computepool.agent.service import MANAGERS, recorded
+    from computepool.agent.service import MANAGERS, is_installed, recorded
 
     home = agent_home()
     noted = recorded(home.root)
@@ -83,6 +83,8 @@ def uninstall(manager: str | None, scope: str | None, dry_run: bool, purge: bool
     if dry_run:
         _describe_removal(found, home, purge)
         return
+    if not (found is not None and is_installed(found)):
+        _refuse_foreground_agent(home)
     node = home.node() if home.is_enrolled() else None
     if purge and not yes:
         whose = f", and the keys of {clean(node.name)} with it" if node else ""
@@ -135,16 +137,27 @@ def _wait_for_end(home: "AgentHome") -> None:
 
 
 def _refuse_second_agent(home: "AgentHome") -> None:
+    if _is_running(home):
+        raise CliError(
+            f"An agent runs from {home.root} already.",
+            "Stop it first (computepool agent stop), or if it is the service: computepool agent uninstall",
+        )
+
+
+def _refuse_foreground_agent(home: "AgentHome") -> None:
+    """Somebody started it by hand, or `up` did: it is not ours to end."""
+    if _is_running(home):
+        raise CliError(f"The agent that runs from {home.root} is no service.", "Stop it first: computepool agent stop")
+
+
+def _is_running(home: "AgentHome") -> bool:
     from computepool.agent.control import AgentNotRunning, ask_agent
 
     try:
         ask_agent(home.socket_path, "status")
     except AgentNotRunning:
-        return
-    raise CliError(
-        f"An agent runs from {home.root} already.",
-        "Stop it first (computepool agent stop), or if it is the service: computepool agent uninstall",
-    )
+        return False
+    return True
 
 
 def _manager(wanted: str | None, scope: str | None) -> "ServiceManager":

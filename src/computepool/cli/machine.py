@@ -24,7 +24,10 @@ def agent_home() -> "AgentHome":
     try:
         from computepool.agent.home import AgentHome
     except ImportError as error:
-        raise CliError(f"The agent does not run on this system ({error}).", "It runs on Linux and macOS.") from None
+        raise CliError(
+            f"The agent does not run on this system ({error}).",
+            "It runs on Linux and macOS; on Windows inside WSL 2: install ComputePool there, and call this there.",
+        ) from None
     return AgentHome(chosen_home() / AGENT_FOLDER)
 
 

@@ -5,7 +5,7 @@ secret: a unit names the agent's folder, and the keys are in there.
 """
 
 from .choose import MANAGERS, Machine, NoServiceManager, choose
-from .installing import install, purge, recorded, remove_run_files, uninstall
+from .installing import install, is_installed, purge, recorded, remove_run_files, uninstall
 from .model import Service, ServiceError, ServiceManager, Step, name_for
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Step",
     "choose",
     "install",
+    "is_installed",
     "name_for",
     "purge",
     "recorded",

@@ -73,6 +73,10 @@ def recorded(root: Path) -> Record | None:
         return None
 
 
+def is_installed(manager: ServiceManager) -> bool:
+    return recorded(manager.service.root) is not None or any(map(_is_there, (manager.path, *manager.links())))
+
+
 def uninstall(manager: ServiceManager, tell: Tell) -> bool:
     """Stop it and leave nothing of it behind but the node's keys, its cache and what the hub has not got yet.
 
@@ -82,7 +86,7 @@ def uninstall(manager: ServiceManager, tell: Tell) -> bool:
     record = recorded(root)
     files, folders = (record.files, record.folders) if record is not None else ((), ())
     paths = {manager.path, *manager.links(), *(Path(file) for file in files)}
-    known = (root / RECORD).exists() or any(path.is_symlink() or path.exists() for path in paths)
+    known = (root / RECORD).exists() or any(map(_is_there, paths))
     if known:
         _run(manager.steps_to_stop(), tell)
         removed = _remove_files(paths)
@@ -166,6 +170,10 @@ def _write(path: Path, data: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_symlink() or path.exists()
 
 
 def _remove_files(paths: Iterable[Path]) -> list[Path]:
