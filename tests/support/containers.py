@@ -39,8 +39,4 @@ class ContainerBench(Bench):
 
 
 async def facts_of(private: PrivateEngine) -> EngineFacts:
-    engine = Engine(private.socket)
-    try:
-        return await engine.facts()
-    finally:
-        await engine.close()
+    return await Engine(private.socket).facts()

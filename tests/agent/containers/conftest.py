@@ -12,9 +12,9 @@ from support.containers import ContainerBench
 from support.fake_registry import FakeRegistry, fake_registry
 from support.private_engines import PrivateEngine
 
-# All of them to one worker, so that each engine is brought up once: see support/sharing.py.
-KINDS = ["docker@engines", "gvisor@engines", "podman@engines"]
-RUNC_KINDS = ["docker@engines", "podman@engines"]
+# Those of one engine to one worker, so that each is brought up once: see support/sharing.py.
+KINDS = ["docker@docker-engine", "gvisor@docker-engine", "podman@podman-engine"]
+RUNC_KINDS = ["docker@docker-engine", "podman@podman-engine"]
 
 
 @pytest.fixture(scope="session")

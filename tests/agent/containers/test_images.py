@@ -12,8 +12,8 @@ from support.fake_registry import digest_of
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.images import ImageMissing, ImageUnavailable
-from computepool.agent.sandbox.containers import EngineImages
-from computepool.agent.sandbox.containers.pull import read_name
+from computepool.agent.sandbox.containers import Engine, EngineImages
+from computepool.agent.sandbox.containers.pull import Pull, read_name
 
 BUSYBOX = Path("/bin/busybox")
 
@@ -32,11 +32,7 @@ def store_of(bench: ContainerBench, tmp_path: Path, **more) -> EngineImages:
 
 def with_store(bench: ContainerBench, tmp_path: Path, story: Callable, **more):
     async def run():
-        store = store_of(bench, tmp_path, **more)
-        try:
-            return await story(store)
-        finally:
-            await store._engine.close()
+        return await story(store_of(bench, tmp_path, **more))
 
     return asyncio.run(run())
 
@@ -85,13 +81,33 @@ def test_content_that_is_not_what_its_digest_says_is_refused(shared_kernel, regi
         ensure(shared_kernel, tmp_path, registry.name("honest", "1"), lie)
 
 
-def test_registry_in_trouble_is_the_nodes(shared_kernel, registry, tmp_path, unique):
+def test_registry_in_trouble_is_the_nodes(bench, registry, tmp_path, unique):
+    docker = bench("docker")
     registry.add("trouble", "1", {"file": unique})
     registry.out_of_order = 503
     with pytest.raises(ImageUnavailable, match="503"):
-        ensure(shared_kernel, tmp_path, registry.name("trouble", "1"))
+        ensure(docker, tmp_path, registry.name("trouble", "1"))
     with pytest.raises(ImageUnavailable, match="refused"):
-        ensure(shared_kernel, tmp_path, "127.0.0.1:9/nobody/listens:1")
+        ensure(docker, tmp_path, "127.0.0.1:9/nobody/listens:1")
+
+
+# As podman says it.
+PODMANS_WORDS = {
+    "initializing source docker://a/b:1: reading manifest 1 in a/b: manifest unknown": ImageMissing,
+    "initializing source docker://a/b:1: pinging container registry a: Get x: connect: connection refused": (
+        ImageUnavailable
+    ),
+    "pinging container registry a: invalid status code from registry 503 (Service Unavailable)": ImageUnavailable,
+    "writing blob: storing blob to file: write /var/tmp/x: no space left on device": ImageUnavailable,
+    "toomanyrequests: You have reached your pull rate limit": ImageUnavailable,
+    "reading manifest latest in docker.io/x/y: requested access to the resource is denied": ImageMissing,
+    "something that nobody has ever said": ImageUnavailable,
+}
+
+
+def test_engines_words_are_told_apart():
+    pull = Pull(Engine(Path("/nowhere")), read_name("a/b:1", None), print, lambda: None, 0)
+    assert {words: type(pull.trouble(words)) for words in PODMANS_WORDS} == PODMANS_WORDS
 
 
 def test_tag_that_cannot_be_asked_for_now_means_what_it_meant_last(shared_kernel, registry, tmp_path, unique):
@@ -162,8 +178,6 @@ def test_only_what_was_pulled_for_a_job_is_listed_and_removed(shared_kernel, reg
         assert await engine.find_image(f"{registry.address}/owners:1")
         assert not await engine.find_image(f"{registry.address}/ours@{ours}")
         assert [image.digest for image in await again.list()] == [owners]
-        for one in (engine, store._engine, again._engine):
-            await one.close()
 
     asyncio.run(story())
 

@@ -16,7 +16,7 @@ HOLD = "x=$(head -c $((%d << 20)) /dev/zero | tr '\\0' a); sleep %s; :"
 
 def test_memory_is_bounded(every):
     limits = replace(ROOMY, memory_bytes=96 * MEGABYTE)
-    ended, output = every.shell(HOLD % (20, 0), limits=limits)
+    ended, output = every.run("/usr/bin/python3", "-c", "len(b'a' * 20_000_000)", limits=limits)
     assert (ended.code, ended.reason) == (0, "exited"), output
     ended, output = every.run("/usr/bin/python3", "-c", "len(b'a' * 200_000_000)", limits=limits)
     assert ended.reason == "memory", (ended, output)

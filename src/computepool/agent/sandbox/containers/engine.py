@@ -1,7 +1,6 @@
 """A light client of the Docker Engine API on a unix socket; podman's service speaks the same.
 
-Every request is bounded in time: an engine that hangs must not hang the agent. Connections are not kept: a new one to
-a unix socket costs less than finding out that an old one is dead.
+Every request is bounded in time: an engine that hangs must not hang the agent.
 
 EngineError (a SandboxError)
 ├── EngineGone       it does not answer, or went away in the middle of it
@@ -12,17 +11,18 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx
-
 from computepool.agent.sandbox.interface import SandboxError
+
+from .unix_http import Broken, Request, send
 
 Kind = Literal["docker", "podman"]
 Json = dict[str, Any]
+Query = Mapping[str, str | Sequence[str]]
 
 ANSWER_SECONDS = 30.0
 """For what an engine does at once; a machine under load may take its time to start a container."""
@@ -82,63 +82,48 @@ class Engine:
         self.path = path
         self._seconds = answer_seconds
         self._facts: EngineFacts | None = None
-        self._http: httpx.AsyncClient | None = None
 
     def __repr__(self) -> str:
         return f"Engine({str(self.path)!r})"
-
-    @property
-    def _client(self) -> httpx.AsyncClient:
-        if self._http is None:
-            limits = httpx.Limits(max_keepalive_connections=0, max_connections=None)
-            transport = httpx.AsyncHTTPTransport(uds=str(self.path), limits=limits)
-            # The proxies of the environment are for the network, and this is none.
-            self._http = httpx.AsyncClient(
-                transport=transport, base_url="http://engine", timeout=self._seconds, trust_env=False
-            )
-        return self._http
-
-    async def close(self) -> None:
-        client, self._http = self._http, None
-        if client:
-            await client.aclose()
 
     async def ask(
         self,
         method: str,
         path: str,
         *,
-        query: Mapping[str, Any] | None = None,
+        query: Query | None = None,
         body: Any = None,
         content: bytes | None = None,
         seconds: float | None = None,
     ) -> Any:
         """The answer, read as JSON if there is any. `seconds` instead of the usual patience; 0 waits for ever."""
         wait = self._seconds if seconds is None else seconds or None
-        headers = {"Content-Type": "application/x-tar"} if content is not None else None
+        request = Request(method, path, query or {}, body, content)
         try:
-            async with asyncio.timeout(wait):
-                answer = await self._client.request(
-                    method, path, params=query, json=body, content=content, headers=headers, timeout=wait
-                )
-        except (httpx.TransportError, TimeoutError, OSError) as error:
+            async with asyncio.timeout(wait), send(self.path, request) as said:
+                return _read(said.status, await said.read())
+        except (OSError, Broken) as error:
             raise self._gone(error) from error
-        return _read(answer.status_code, answer.content)
 
     async def stream(
-        self, method: str, path: str, *, query: Mapping[str, Any], silence_seconds: float
-    ) -> AsyncIterator[Json]:
+        self, method: str, path: str, *, query: Query, silence_seconds: float
+    ) -> AsyncGenerator[Json, None]:
         """A long answer, one JSON object a line. Silent for too long means gone."""
         try:
-            async with self._client.stream(method, path, params=query, timeout=silence_seconds) as answer:
-                if answer.status_code >= 400:
-                    _read(answer.status_code, await answer.aread())
-                async for line in answer.aiter_lines():
+            async with send(self.path, Request(method, path, query)) as said:
+                lines = said.lines()
+                if said.status >= 400:
+                    _read(said.status, await said.read())
+                while True:
+                    async with asyncio.timeout(silence_seconds):
+                        line = await anext(lines, None)
+                    if line is None:
+                        return
                     with contextlib.suppress(ValueError):
-                        said = json.loads(line) if line.strip() else None
-                        if isinstance(said, dict):
-                            yield said
-        except (httpx.TransportError, httpx.StreamError, OSError) as error:
+                        words = json.loads(line) if line.strip() else None
+                        if isinstance(words, dict):
+                            yield words
+        except (OSError, Broken) as error:
             raise self._gone(error) from error
 
     def _gone(self, error: BaseException) -> EngineGone:
@@ -194,7 +179,7 @@ class Engine:
     async def unpause(self, container: str) -> None:
         await self._unless(f"{API}/containers/{container}/unpause")
 
-    async def _unless(self, path: str, query: Mapping[str, Any] | None = None) -> None:
+    async def _unless(self, path: str, query: Query | None = None) -> None:
         try:
             await self.ask("POST", path, query=query)
         except EngineRefused as error:

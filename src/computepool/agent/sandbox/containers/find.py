@@ -58,8 +58,6 @@ async def _meet(path: Path) -> FoundEngine | None:
         facts = await first.facts()
     except (EngineError, KeyError, TypeError, ValueError):
         return None
-    finally:
-        await first.close()
     return FoundEngine(Engine(path), facts)
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Protocol
 
 from computepool.agent.clock import Clock
-from computepool.agent.home import write_atomically
 from computepool.agent.images import ImageMissing, ImageUnavailable
 from computepool.agent.sandbox.interface import Offload
 
@@ -178,6 +177,9 @@ class EngineImages:
         return True
 
     async def _save(self) -> None:
+        # Not above: what proves a sandbox must not need what the agent's home does.
+        from computepool.agent.home import write_atomically
+
         kept = [{**asdict(image), "last_used_at": image.last_used_at.isoformat()} for image in self._images.values()]
         await self._offload(write_atomically, self._state, json.dumps({"images": kept}, indent=1).encode())
 

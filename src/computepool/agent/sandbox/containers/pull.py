@@ -1,5 +1,6 @@
 """One pull of an image: its progress in a person's words, an eye on the disk, and whose trouble it is when it fails."""
 
+import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -82,10 +83,11 @@ class Pull:
         query = {"fromImage": self.name.repository, "tag": self.name.wanted}
         try:
             said = self.engine.stream("POST", f"{API}/images/create", query=query, silence_seconds=SILENCE_SECONDS)
-            async for line in said:
-                if line.get("error"):
-                    raise self.trouble(str(line["error"]))
-                self._note(line)
+            async with contextlib.aclosing(said):
+                async for line in said:
+                    if line.get("error"):
+                        raise self.trouble(str(line["error"]))
+                    self._note(line)
         except EngineRefused as error:
             raise self.trouble(str(error)) from error
         except EngineGone as error:

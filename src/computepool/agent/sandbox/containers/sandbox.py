@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from computepool.agent.sandbox.environment import job_environment
 from computepool.agent.sandbox.identity import NobodyElse, OwnUser, instance_of
 from computepool.agent.sandbox.interface import EGRESS_PORT, Command, FolderUnreachable, Offload, Process, SandboxError
 from computepool.agent.sandbox.layout import ETC_OWN, ETC_PREFIX, JOB_FOLDER, JOB_UID, build_etc, problem_with_command
@@ -36,7 +37,9 @@ USERS_FOLDER = f"{ETC_PREFIX}users"
 REMOVAL_SECONDS = 30.0
 # What waits in the network of a job until its way out is there. Not `cat`, which would need an input.
 HOLD = "while :; do sleep 3600; done"
-SAY_AND_EXIT = 'printf "computepool: %s: %s\\n" "$1" "$2" >&2; exit "$0"'
+SAY_AND_EXIT = 'printf "computepool: %s: %s\\n" "$1" "$2"; exit "$0"'
+# The engine has a pipe for each stream, and what comes through both has lost its order.
+IN_ORDER, IN_ORDER_AND_STAY = 'exec "$@" 2>&1', '"$@" 2>&1; exit "$?"'
 # An engine's first process must pass signals on and bury the dead; these are small and need no library.
 INITS = ("docker-init", "tini-static", "catatonit")
 INIT_FOLDERS = ("/usr/libexec/podman", "/usr/lib/podman", "/usr/libexec/docker", "/usr/lib/docker/cli-plugins")
@@ -223,11 +226,11 @@ class ContainerSandbox:
         argv = list(command.argv)
         if command.image is not None:
             return argv, ""
-        environment = command.env.get("PATH") or "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        environment = job_environment(command.env, home=JOB_FOLDER, tmp="/tmp")  # noqa: S108 - the container's own
         problem = problem_with_command(
             argv[0],
             cwd=self.path_inside(command.folder, command.cwd),
-            search_path=environment,
+            search_path=environment["PATH"],
             folder=command.folder,
             read_only=self._host.read_only,
             shown=command.shown,
@@ -235,9 +238,9 @@ class ContainerSandbox:
         if problem:
             code, message = problem
             argv = ["/bin/sh", "-c", SAY_AND_EXIT, str(code), argv[0], message]
-        elif self._host.init is None:
-            # A first process that has no handler is deaf to SIGTERM; the shell stands in for one.
-            argv = ["/bin/sh", "-c", '"$@"; exit "$?"', "sh", *argv]
+        else:
+            # Without an init the shell stays: a first process that has no handler is deaf to SIGTERM.
+            argv = ["/bin/sh", "-c", IN_ORDER if self._host.init else IN_ORDER_AND_STAY, "sh", *argv]
         return argv, in_words(problem, command.argv[0])
 
     def _why_not(self, command: Command, container: str, known: str) -> Callable[[], Awaitable[str]]:
@@ -348,7 +351,6 @@ class ContainerSandbox:
         except EngineError:
             gone = False
         await self._lifeline.close(all_removed=gone)
-        await self.engine.close()
         self._identity.tidy()
 
 
