@@ -115,7 +115,7 @@ async def engine(path: Path, version: object, info: object):
     """Something that answers as an engine's API does."""
 
     async def talk(reader, writer):
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             request = (await reader.readuntil(b"\r\n\r\n")).decode()
             body = json.dumps(version if "/version" in request else info).encode()
             head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
@@ -225,10 +225,12 @@ def answering(document: object) -> dict[str, Check]:
     """What is found of a hub that says this of its version, and of nothing else."""
 
     async def talk(reader, writer):
-        await reader.readuntil(b"\r\n\r\n")
-        body = json.dumps(document).encode()
-        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        await writer.drain()
+        # One connection is only tried, and closed again without a word.
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            await reader.readuntil(b"\r\n\r\n")
+            body = json.dumps(document).encode()
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            await writer.drain()
         writer.close()
 
     async def story(folder):

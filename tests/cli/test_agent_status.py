@@ -134,6 +134,15 @@ def test_what_the_agent_does_not_say_is_not_invented():
     assert "Nothing runs here now." in text
 
 
+def test_power_is_told_without_credits_and_energy_without_a_price():
+    power = {"kwh_today": 1.25, "kwh_month": 31.0, "cost_today": None, "cost_month": None}
+    text = drawn({"earnings": None, "power": power})
+    assert f"credits  {NOT_COUNTED}" in text
+    assert "power    1.25 kWh today, 31.00 kWh this month" in text
+    together = {"today_micros": 5, "cost_today": 0.5, "currency": "EUR"}
+    assert "power    0.50 EUR today\n" in "\n".join(map(str.rstrip, drawn({"earnings": together}).splitlines())) + "\n"
+
+
 def test_reasons_and_ends_are_told():
     later = (NOW + timedelta(hours=2)).isoformat()
     policy = {"strangers_welcome": False, "reason": "the keyboard was used 3 minutes ago", "until": later}

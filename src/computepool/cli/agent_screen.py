@@ -248,7 +248,7 @@ def _progress(attempt: Status) -> str:
 
 def _money(status: Status) -> Table:
     earned = _mapping(status.get("earnings"))
-    power = _mapping(status.get("power"))
+    power = _mapping(status.get("power")) or earned
     credits = _today_and_month(earned, "today_micros", "month_micros", lambda micros: format_credits(int(micros)))
     currency = _said(power, "currency")
     cost = _today_and_month(power, "cost_today", "cost_month", lambda amount: f"{amount:.2f} {currency}".rstrip())

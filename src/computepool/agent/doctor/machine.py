@@ -127,4 +127,5 @@ async def _output_of(sandbox: Sandbox, command: Command) -> str:
         await process.stop(0)
         with contextlib.suppress(OSError):
             os.close(process.output_fd)
-    return output.decode(errors="replace")
+    # Where the command never ran, the sandbox's own words say why.
+    return output.decode(errors="replace") or process.complaint

@@ -1,6 +1,7 @@
 """The way to the hub, step by step: the first step that fails is the one to mend."""
 
 import asyncio
+import contextlib
 import email.utils
 import socket
 import ssl
@@ -89,6 +90,8 @@ async def _check_connection(host: str, port: int, secure: bool) -> list[Check]:
             context = ssl.create_default_context() if secure else None
             _, writer = await asyncio.open_connection(host, port, ssl=context)
             writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
     except ssl.SSLCertVerificationError as error:
         hint = "is the clock right, and is there a proxy that opens TLS? Its authority goes into SSL_CERT_FILE"
         return [name, Check("connection", False, f"its certificate is not trusted ({error.verify_message})", hint)]
