@@ -13,6 +13,7 @@ from support.fake_hub import FakeHub
 from computepool.agent.home import AgentHome
 from computepool.agent.sandbox import ProcessSandbox
 from computepool.agent.sandbox.identity import SYSTEM_FOLDER, instance_of
+from computepool.agent.service.model import NETWORK_VARIABLES
 
 SYSTEMCTL = r"""#!/bin/sh
 echo "$*" >> "$CALLS"
@@ -51,6 +52,9 @@ def machine(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(person))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(person / ".config"))
     monkeypatch.setenv("CALLS", str(tools / "calls"))
+    for name in NETWORK_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
 
     async def enrol():
         async with FakeHub() as hub:
@@ -172,6 +176,16 @@ def test_no_unit_holds_a_secret(machine):
         text = machine.install(manager, "--print").text
         assert not [word for word in identity.split('"') if len(word) > 20 and word in text]
         assert "nvironment" not in text
+
+
+def test_a_proxy_with_a_password_is_left_out_and_told(machine, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://alice:hunter2@proxy.example.org:3128")
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.org:3128")
+    done = machine.install("systemd")
+    assert "HTTPS_PROXY holds a password" in done.err
+    units = "".join(path.read_text() for path in machine.person.rglob("*.service"))
+    assert "hunter2" not in units
+    assert "Environment=HTTP_PROXY=http://proxy.example.org:3128\n" in units
 
 
 def test_a_machine_that_has_not_joined_is_not_made_a_service(machine, tmp_path):

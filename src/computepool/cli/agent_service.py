@@ -1,5 +1,6 @@
 """The agent as a service of this machine."""
 
+import os
 import shutil
 import sys
 import time
@@ -42,6 +43,7 @@ def install(manager: str | None, scope: str | None, dry_run: bool, only_text: bo
     It starts now, when you sign in or with the machine, and again after a crash.
     """
     from computepool.agent.service import install as make
+    from computepool.agent.service import network_settings
 
     found = _manager(manager, scope)
     if only_text:
@@ -54,6 +56,13 @@ def install(manager: str | None, scope: str | None, dry_run: bool, only_text: bo
     node = home.node()  # says how to join where that has not happened
     _refuse_second_agent(home)
     make(found, _told)
+    _, secret = network_settings(os.environ)
+    if secret:
+        tell(
+            f"{', '.join(secret)} holds a password, which belongs into no service file: the service does without it. "
+            "Give it to the service yourself, or use a proxy on this machine that knows it.",
+            fg="yellow",
+        )
     tell(f"{clean(node.name)} is now shared by {found.name}, as {found.service.name}.", fg="green")
     for hint in found.hints():
         tell(hint, dim=True)
@@ -167,12 +176,13 @@ def _manager(wanted: str | None, scope: str | None) -> "ServiceManager":
 
 
 def _manager_or_none(wanted: str | None, scope: str | None, *, needed: bool) -> "ServiceManager | None":
-    from computepool.agent.service import Machine, NoServiceManager, Service, choose, name_for
+    from computepool.agent.service import Machine, NoServiceManager, Service, choose, name_for, network_settings
 
     home = chosen_home()
     usual = Path("~/.computepool").expanduser()
     try:
-        service = Service(_program(), home, name_for(home, usual))
+        variables, _ = network_settings(os.environ)
+        service = Service(_program(), home, name_for(home, usual), variables)
         return choose(service, Machine(), wanted, system=None if scope is None else scope == "system")
     except NoServiceManager:
         if needed:

@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from computepool.agent.service import Machine, NoServiceManager, Service, ServiceError, choose, name_for
+from computepool.agent.service import (
+    Machine,
+    NoServiceManager,
+    Service,
+    ServiceError,
+    choose,
+    name_for,
+    network_settings,
+)
 from computepool.agent.service.launchd import Launchd
 from computepool.agent.service.systemd import Systemd, quoted
 from computepool.agent.service.windows import WindowsTask, windows_quoted
@@ -50,7 +58,7 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path, system, home):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     unit = tmp_path / "computepool-agent.service"
-    made = Systemd(Service((str(program),), Path(home)), system=system, config_folder=tmp_path)
+    made = Systemd(Service((str(program),), Path(home), environment=PROXY), system=system, config_folder=tmp_path)
     unit.write_text(made.text())
     command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(unit)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -103,6 +111,31 @@ def systemd_words(line: str) -> list[str]:
 def test_any_printable_path_survives_systemds_quoting(word):
     if word.isprintable():
         assert systemd_words(quoted(word)) == [word]
+
+
+# ── the way to the network ──
+
+PROXY = {"HTTPS_PROXY": "http://proxy.example.org:3128", "NO_PROXY": "localhost, 10.0.0.0/8", "SSL_CERT_FILE": "/a $b%"}
+
+
+def test_a_service_knows_the_proxy_that_its_users_shell_knows(tmp_path):
+    made = Service((PROGRAM,), Path(HOMES[0]), environment=PROXY)
+    unit = Systemd(made, system=False, config_folder=tmp_path).text()
+    lines = [line.partition("=")[2] for line in unit.splitlines() if line.startswith("Environment=")]
+    variables = [f"{key}={value}" for key, value in PROXY.items()]
+    assert [shlex.split(line)[0].replace("%%", "%") for line in lines] == variables
+    plist = plistlib.loads(Launchd(made, uid=501, user_home=tmp_path).data())
+    assert plist["EnvironmentVariables"] == PROXY
+    task = WindowsTask(made, distribution="U", linux_user="a", windows_user="b", as_seen="c").data()
+    arguments = ElementTree.fromstring(task).findtext("t:Actions/t:Exec/t:Arguments", namespaces=TASK)
+    words = windows_words(str(arguments))
+    assert words[5:9] == ["/usr/bin/env", *variables]
+    assert words[9] == PROGRAM
+
+
+def test_a_proxys_password_goes_into_no_service_file():
+    shell = {**PROXY, "http_proxy": "http://alice:hunter2@proxy.example.org", "HOME": "/x", "TOKEN": "y"}
+    assert network_settings(shell) == (PROXY, ["http_proxy"])
 
 
 # ── launchd ──

@@ -6,7 +6,7 @@ secret: a unit names the agent's folder, and the keys are in there.
 
 from .choose import MANAGERS, Machine, NoServiceManager, choose
 from .installing import install, is_installed, purge, recorded, remove_run_files, uninstall
-from .model import Service, ServiceError, ServiceManager, Step, name_for
+from .model import Service, ServiceError, ServiceManager, Step, name_for, network_settings
 
 __all__ = [
     "MANAGERS",
@@ -20,6 +20,7 @@ __all__ = [
     "install",
     "is_installed",
     "name_for",
+    "network_settings",
     "purge",
     "recorded",
     "remove_run_files",

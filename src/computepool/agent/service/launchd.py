@@ -66,5 +66,6 @@ def plist_text(service: Service, label: str) -> str:
         "Umask": 0o077,
         "StandardOutPath": output,
         "StandardErrorPath": output,
+        **({"EnvironmentVariables": dict(service.environment)} if service.environment else {}),
     }
     return plistlib.dumps(document, sort_keys=False).decode()

@@ -3,8 +3,8 @@
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 NAME = "computepool-agent"
@@ -26,18 +26,36 @@ class Service:
     home: Path
     """The pool's folder, as `--home`; the agent's own is below it."""
     name: str = NAME
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The way to the network that its user's shell knows and a service would not: see `network_settings`."""
 
     @property
     def root(self) -> Path:
         return self.home / "agent"
 
     def __post_init__(self) -> None:
-        for text in (*self.program, str(self.home)):
+        for text in (*self.program, str(self.home), *self.environment.values()):
             if not text.isprintable():
                 raise ServiceError(f"{text!r} has characters that no service file can hold. Choose another --home")
 
     def command(self, *words: str) -> tuple[str, ...]:
         return (*self.program, "agent", "start", "--as-service", *words, "--home", str(self.home))
+
+
+NETWORK_VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+def network_settings(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The proxies and certificates of a shell, for a service that will not have it; and the names of those that hold a
+    password, which belongs into no service file."""
+    found, secret = {}, []
+    for name in (*NETWORK_VARIABLES, *(name.lower() for name in NETWORK_VARIABLES if "PROXY" in name)):
+        value = environment.get(name, "")
+        if value and "@" in value and not name.upper().startswith("NO_"):
+            secret.append(name)
+        elif value:
+            found[name] = value
+    return found, secret
 
 
 def name_for(home: Path, default_home: Path) -> str:

@@ -57,10 +57,13 @@ class Systemd(ServiceManager):
 
 
 def unit_text(service: Service, *, system: bool, wanted_by: str) -> str:
-    """No environment, no secret: the agent finds everything in its home."""
+    """No secret: the agent finds everything in its home, but for the way to the network."""
     # A user's manager does not know of network targets; the agent waits for its hub by itself anyway.
     network = "Wants=network-online.target\nAfter=network-online.target\n" if system else ""
     command = " ".join(quoted(word) for word in service.command())
+    # Here $ means nothing, unlike in the command.
+    variables = [f"{name}={value}" for name, value in service.environment.items()]
+    environment = "".join(f"Environment={quoted(variable).replace('$$', '$')}\n" for variable in variables)
     return f"""\
 [Unit]
 Description={DESCRIPTION}
@@ -70,6 +73,7 @@ StartLimitIntervalSec=0
 [Service]
 Type=exec
 ExecStart={command}
+{environment}\
 # Again after a crash, later and later; not when the owner stopped it (0) or the hub sent the node away ({UNWANTED}).
 Restart=always
 RestartSec=5

@@ -70,7 +70,9 @@ def task_path(service: Service) -> Path:
 
 def task_text(service: Service, windows_user: str, distribution: str, linux_user: str) -> str:
     # Again after it failed; 0 is what the agent says when it was stopped, or when the hub sent it away.
-    words = ("-d", distribution, "-u", linux_user, "--exec", *service.command("--stay-away"))
+    variables = [f"{name}={value}" for name, value in service.environment.items()]
+    setting = ("/usr/bin/env", *variables) if variables else ()
+    words = ("-d", distribution, "-u", linux_user, "--exec", *setting, *service.command("--stay-away"))
     arguments = " ".join(windows_quoted(word) for word in words)
     user = escape(windows_user)
     return f"""\
