@@ -195,7 +195,7 @@ def test_command_that_does_not_exist_says_so(tmp_path):
 
 def test_pause_takes_the_machine_back_at_once(tmp_path):
     async def tell(hub, running):
-        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "trap '' TERM; echo $$; sleep 60")
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo $$; exec sleep 60")
         await hub.until(lambda: hub.logs[attempt_id])
         before = time.monotonic()
         running.agent.pause()

@@ -128,7 +128,8 @@ def test_job_that_had_to_be_killed_saves_nothing_it_may_be_in_the_middle_of(tmp_
 
 def test_next_attempt_finds_the_checkpoint_and_is_told_so(tmp_path):
     async def tell(hub, running):
-        refs, downloads = [], {}
+        refs: list[SavedFile] = []
+        downloads: dict[str, tuple[str, ...]] = {}
         for path, data in {"step": b"41\n", "deep/large": os.urandom(300_000)}.items():
             ref, places = hub.bundle(data, parts=2 if len(data) > 1000 else 1)
             refs.append(SavedFile(path=path, digest=ref.digest, size_bytes=ref.size_bytes))

@@ -224,19 +224,3 @@ def test_canceled_download_lets_the_next_one_begin_but_never_two(tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == [digest]
 
     asyncio.run(run())
-
-
-def test_cache_forgets_what_was_used_longest_ago(tmp_path):
-    async def run():
-        async with FakeHub() as hub:
-            transfer = HttpTransfer(hub.url)
-            cache = InputCache(tmp_path, transfer, offload_to_threads, limit_bytes=2500)
-            bundles = [hub.bundle(os.urandom(1000)) for _ in range(3)]
-            paths = []
-            for age, (bundle, downloads) in enumerate(bundles):
-                paths.append(await cache.get(bundle, downloads[bundle.digest]))
-                os.utime(paths[-1], (age, age))
-            assert [path.exists() for path in paths] == [False, True, True]
-            await transfer.close()
-
-    asyncio.run(run())

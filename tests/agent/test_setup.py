@@ -55,7 +55,7 @@ def story(tmp_path, tell, sandbox=None):
             world.publish("tiny", "1", "VALUE = 'one'\n")
             world.publish("tiny", "2", "VALUE = 'two'\n")
             state = tmp_path / "state"
-            used = sandbox(state) if sandbox else BubblewrapSandbox(state, bwrap=shutil.which("bwrap"))
+            used = sandbox(state) if sandbox else BubblewrapSandbox(state, bwrap=shutil.which("bwrap") or "bwrap")
             try:
                 async with running_agent(hub, tmp_path, sandboxes=[used], outside=world.outside()) as running:
                     await tell(Scene(hub, running, world))

@@ -16,6 +16,7 @@ from computepool.agent.clock import Clock, SystemClock
 from computepool.agent.home import AgentHome, NodeRecord
 from computepool.agent.link.connections import Connections
 from computepool.agent.outside import Outside
+from computepool.agent.ownership import OpenWatch
 from computepool.agent.ports import Connect, offload_to_threads
 from computepool.agent.sandbox import ProcessSandbox, Sandbox
 from computepool.agent.transfer import HttpTransfer
@@ -78,6 +79,7 @@ async def running_agent(
     capacity: Capacity = CAPACITY,
     clock: Clock | None = None,
     outside: Outside | None = None,
+    open_watch: OpenWatch | None = None,
 ) -> AsyncIterator[Running]:
     home, node = enrolled_home(hub, folder)
     own = sandboxes is None
@@ -101,6 +103,7 @@ async def running_agent(
             transfer=transfer,
             log_limit_bytes=log_limit_bytes,
             outside=outside,
+            open_watch=open_watch,
         )
     )
     task = asyncio.ensure_future(agent.run())

@@ -11,6 +11,7 @@ from support.fake_hub import FakeHub
 from support.fake_sandbox import FakeOutput, FakeSandbox
 
 from computepool.agent.clock import Clock, HubTime, SystemClock
+from computepool.agent.environments import Environments
 from computepool.agent.folders import JobFolders
 from computepool.agent.inputs import InputCache
 from computepool.agent.journal import Journal
@@ -72,6 +73,7 @@ class LoneSupervisor:
                 journal=Journal(self.home.journal),
                 folders=JobFolders(offload_inline),
                 cache=InputCache(self.home.cache, transfer, offload_inline),
+                environments=Environments(offload_inline),
                 transfer=transfer,
                 outgoing=self.outgoing,
                 open_output=FakeOutput,

@@ -6,6 +6,7 @@ is the restart.
 """
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from computepool.agent.caching import CacheKeeper
 from computepool.agent.clock import Clock, HubTime
+from computepool.agent.detect.monitor import GpuMonitor
+from computepool.agent.environments import Environments
 from computepool.agent.folders import JobFolders
 from computepool.agent.home import AgentHome, Identity, NodeRecord
 from computepool.agent.images import Images
@@ -26,13 +30,17 @@ from computepool.agent.link.handshake import Dismissed, HandshakeFailed, Standin
 from computepool.agent.outgoing import Outgoing
 from computepool.agent.output import PipeOutput
 from computepool.agent.outside import Outside
+from computepool.agent.ownership import EVICT_GRACE_SECONDS, OpenWatch, OwnerFirst
 from computepool.agent.ports import Connect, LinkKind, Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.session import Session
+from computepool.agent.status import status_of
 from computepool.agent.supervisor import Supervisor
+from computepool.agent.telemetry import Telemetry
+from computepool.agent.workbook import WorkBook
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
-from computepool.protocol.messages import LOG_LIMIT_BYTES
+from computepool.protocol.messages import LOG_LIMIT_BYTES, Welcome
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.timing import RECONNECT_LIMIT_IDLE_SECONDS, RECONNECT_LIMIT_WITH_JOB_SECONDS
 
@@ -40,8 +48,8 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 5.0
 LEASE_LOOK_SECONDS = 0.5
-EVICT_GRACE_SECONDS = 10.0
-"""For a job that has to make room: to save its checkpoint and leave by itself."""
+FIRST_LOOK_SECONDS = 10.0
+"""Until the owner's machine was looked at, no stranger's work is taken; the hub hears of the node all the same."""
 GOODBYE_SECONDS = 5.0
 """When stopping, how long to wait for the hub to hear that the attempts are gone."""
 
@@ -71,6 +79,14 @@ class Parts:
     outside: Outside | None = None
     least_isolation: IsolationLevel = IsolationLevel.BUBBLEWRAP
     """What the host asks for the work of strangers."""
+    inputs: InputCache | None = None
+    environments: Environments | None = None
+    caches: CacheKeeper | None = None
+    """The room that both have, with the images."""
+    monitor: GpuMonitor | None = None
+    book: WorkBook | None = None
+    open_watch: OpenWatch | None = None
+    """None for a machine without an owner to be considered, such as a simulated one."""
 
 
 class Agent:
@@ -89,7 +105,8 @@ class Agent:
             staging=parts.home.staging,
             journal=Journal(parts.home.journal),
             folders=JobFolders(parts.offload),
-            cache=InputCache(parts.home.cache, parts.transfer, parts.offload),
+            cache=parts.inputs or InputCache(parts.home.cache, parts.transfer, parts.offload),
+            environments=parts.environments or Environments(parts.offload),
             transfer=parts.transfer,
             outgoing=self._outgoing,
             open_output=parts.open_output,
@@ -97,6 +114,7 @@ class Agent:
             log_limit_bytes=parts.log_limit_bytes,
             images=parts.images,
             outside=parts.outside,
+            caches=parts.caches,
             rules=parts.capacity.rules,
             least_isolation=parts.least_isolation,
         )
@@ -109,28 +127,63 @@ class Agent:
         self._connected: LinkKind | None = None
         self._last_trouble = ""
         self._pause_end: asyncio.TimerHandle | None = None
-        self._paused_until: datetime | None = None
+        self.paused_until: datetime | None = None
+        self.welcome: Welcome | None = None
+        """What the hub last said when a line came up."""
+        self.telemetry = Telemetry(
+            outgoing=self._outgoing,
+            clock=parts.clock,
+            offload=parts.offload,
+            works=lambda: any(attempt.ended is None for attempt in self._supervisor.attempts),
+            monitor=parts.monitor,
+            caches=parts.caches,
+            book=parts.book,
+        )
+        self.owner: OwnerFirst | None = None
+        if parts.open_watch is not None:
+            self.owner = OwnerFirst(self._supervisor, parts.open_watch, parts.monitor)
+            self.owner.on_state = self._owner_says
+            self.owner.on_availability = self._tell_now
 
     # ── the owner's controls ──
 
     def pause(self, for_seconds: float | None = None) -> None:
-        """Take the machine back, at once: what runs is ended and given back to the pool. Until `resume`, or so long."""
+        """Take the machine back, at once, as its owner's policy says; until `resume`, or for so long.
+
+        Raises ValueError; and OSError when it could not be written down: then it holds until the agent is restarted.
+        """
+        if self.owner is not None:
+            self.owner.watch.pause(for_seconds)
+            return
         self._forget_pause()
         if for_seconds is not None:
             self._pause_end = asyncio.get_running_loop().call_later(for_seconds, self.resume)
-            self._paused_until = self._parts.clock.now() + timedelta(seconds=for_seconds)
+            self.paused_until = self._parts.clock.now() + timedelta(seconds=for_seconds)
         self._set_state(NodeState.PAUSED)
         self._supervisor.give_back_everything("owner", EVICT_GRACE_SECONDS)
 
     def resume(self) -> None:
-        self._forget_pause()
-        self._set_state(NodeState.ONLINE)
+        if self._supervisor.state is NodeState.DRAINING:
+            self._set_state(NodeState.ONLINE)
+        if self.owner is not None:
+            self.owner.watch.resume()
+        else:
+            self._forget_pause()
+            self._set_state(NodeState.ONLINE)
 
     def _forget_pause(self) -> None:
-        self._paused_until = None
+        self.paused_until = None
         if self._pause_end is not None:
             self._pause_end.cancel()
             self._pause_end = None
+
+    def _owner_says(self, state: NodeState) -> None:
+        if self._supervisor.state is not NodeState.DRAINING:
+            self._set_state(state)
+
+    def _tell_now(self) -> None:
+        """Heartbeats carry it; one now, so that the hub does not learn of it ten seconds late."""
+        self._outgoing.put_first(self._supervisor.heartbeat())
 
     def drain(self) -> None:
         """Take nothing new; `run` returns when what is here is finished and acknowledged."""
@@ -154,8 +207,7 @@ class Agent:
         if state is not self._supervisor.state:
             self._supervisor.state = state
             log.info("node.state", extra={"state": state.value})
-            # Heartbeats carry it; one now, so that the hub does not learn of it ten seconds late.
-            self._outgoing.put_first(self._supervisor.heartbeat())
+            self._tell_now()
 
     @property
     def state(self) -> NodeState:
@@ -165,29 +217,24 @@ class Agent:
     def connected(self) -> LinkKind | None:
         return self._connected
 
+    @property
+    def supervisor(self) -> Supervisor:
+        return self._supervisor
+
+    @property
+    def parts(self) -> Parts:
+        return self._parts
+
+    @property
+    def trouble(self) -> str:
+        return self._last_trouble
+
+    @property
+    def clock_skew_seconds(self) -> float:
+        return self._hub_time.skew_seconds
+
     def status(self) -> dict[str, Any]:
-        return {
-            "node_id": self._parts.node.node_id,
-            "name": self._parts.node.name,
-            "hub_url": self._parts.node.hub_url,
-            "state": self._supervisor.state.value,
-            "paused_until": None if self._paused_until is None else self._paused_until.isoformat(),
-            "agent_version": self._parts.agent_version,
-            "link": None if self._connected is None else self._connected.value,
-            "trouble": self._last_trouble,
-            "clock_skew_seconds": round(self._hub_time.skew_seconds, 3),
-            "capacity": self._parts.capacity.model_dump(mode="json"),
-            "attempts": [
-                {
-                    "attempt_id": attempt.id,
-                    "job_id": attempt.manifest.job_id,
-                    "name": attempt.manifest.name,
-                    "state": "gone" if attempt.gone else attempt.state.value,
-                    "own": attempt.manifest.own,
-                }
-                for attempt in self._supervisor.attempts
-            ],
-        }
+        return status_of(self)
 
     # ── its life ──
 
@@ -196,7 +243,11 @@ class Agent:
         await self._supervisor.recover()
         self._supervisor.on_idle = self._leave_if_drained
         self._leave_if_drained()
-        ticking = asyncio.gather(self._tick(), self._keep_leases())
+        beside = [self._tick(), self._keep_leases(), self.telemetry.run()]
+        if self.owner is not None:
+            beside.append(self.owner.run())
+        ticking = [asyncio.ensure_future(work) for work in beside]
+        await self._look_around()
         left = asyncio.ensure_future(self._leave.wait())
         try:
             while not self._leave.is_set():
@@ -206,11 +257,18 @@ class Agent:
                     await self._pause_before_next(left, trouble)
         finally:
             self._forget_pause()
-            ticking.cancel()
-            left.cancel()
-            await asyncio.gather(ticking, left, return_exceptions=True)
+            for task in (*ticking, left):
+                task.cancel()
+            await asyncio.gather(*ticking, left, return_exceptions=True)
             await self._drop_prepared()
             await self._supervisor.close()
+
+    async def _look_around(self) -> None:
+        """What the owner is doing, before the pool hears of this node."""
+        if self.owner is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_LOOK_SECONDS):
+                    await self.owner.first_look()
 
     async def end_jobs(self) -> None:
         """The hub dismissed this node for good: nothing may go on running for nobody."""
@@ -291,6 +349,8 @@ class Agent:
                 stream_id=supervisor.stream_id,
                 cursor=supervisor.cursor,
                 state=supervisor.state,
+                availability=supervisor.availability,
+                cached=self._parts.caches.names if self._parts.caches is not None else (),
             ),
             hub_time=self._hub_time,
         )
@@ -298,8 +358,10 @@ class Agent:
             self._baton.hub_restarted()
             # Tries against a hub that was not there say nothing about the line to the one that is.
             self._failures = 0
-        self._connected = kind
+        self._connected, self.welcome = kind, welcome
         self._last_trouble = ""
+        if welcome.notice:
+            log.warning("hub.notice", extra={"notice": welcome.notice})
         log.info("link.up", extra={"kind": kind.value, "skew_seconds": round(self._hub_time.skew_seconds, 3)})
         session = Session(link, welcome, supervisor, self._outgoing, self._parts.clock)
         if kind is LinkKind.WEBSOCKET:

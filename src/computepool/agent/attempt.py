@@ -74,6 +74,8 @@ class Attempt:
     """Where it runs, once that was decided."""
     progress: str = ""
     """What is being fetched for it, in words."""
+    save_soon: asyncio.Event = field(default_factory=asyncio.Event)
+    """Its checkpoint is to be saved without waiting for the period."""
     saving: CheckpointSaved | None = None
     """A checkpoint that was uploaded and that the hub has not yet acknowledged."""
     saving_said_at: float = 0.0

@@ -6,6 +6,7 @@ caught between two of them, not within one.
 """
 
 import asyncio
+import contextlib
 import logging
 import shutil
 from pathlib import Path
@@ -49,7 +50,10 @@ class Checkpoints:
     async def keep(self) -> None:
         """While the command runs: save what changed, now and then. Never raises for the job's or the hub's trouble."""
         while True:
-            await asyncio.sleep(self._attempt.manifest.checkpoint_seconds)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._attempt.manifest.checkpoint_seconds):
+                    await self._attempt.save_soon.wait()
+            self._attempt.save_soon.clear()
             looks = await self._until_quiet()
             if looks and self._is_new(looks):
                 await self._save()

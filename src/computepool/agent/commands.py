@@ -69,7 +69,7 @@ class Commands:
         async with shop.environments.turn(key):
             if place is not None and await shop.offload(_use, place):
                 attempt.say("setup: the environment is at hand, nothing to do")
-                self._shown[ENVIRONMENT] = place
+                self._show(place)
                 return True
             before = await shop.offload(environments.look, self._folder)
             began = shop.clock.monotonic()
@@ -97,7 +97,11 @@ class Commands:
             return
         # Where it was, the job sees it again, from where it is kept.
         (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
+        self._show(place)
+
+    def _show(self, place: Path) -> None:
         self._shown[ENVIRONMENT] = place
+        self._shop.environments.use(place)
 
     async def run(self) -> None:
         manifest = self._attempt.manifest
@@ -107,6 +111,9 @@ class Commands:
     async def close(self) -> None:
         for egress in self._ways_out:
             await egress.close()
+        if ENVIRONMENT in self._shown:
+            self._shop.environments.let_go(self._shown.pop(ENVIRONMENT))
+            await self._shop.tidy_caches()
 
     # ── one command ──
 

@@ -6,15 +6,19 @@ nothing else: what it changed in the job's working folder would be missing the n
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import os
 import re
 import shutil
 import stat
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
+from computepool.agent.caching import Kept
 from computepool.agent.placement import ENVIRONMENT, WORK
+from computepool.agent.ports import Offload
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.states import IsolationLevel
@@ -32,11 +36,21 @@ _MOST_ENTRIES = 2_000_000
 
 PREPARE = """\
 PATH="$COMPUTEPOOL_ENV/bin:$PATH"; export PATH
-if [ ! -e "$COMPUTEPOOL_ENV/bin/python" ] && command -v python3 >/dev/null 2>&1; then
-    if ! python3 -m venv --system-site-packages "$COMPUTEPOOL_ENV" >/dev/null 2>&1; then
-        rm -rf "$COMPUTEPOOL_ENV"/[a-z]*
+computepool_venv() {
+    if python3 -c 'import pip, venv' 2>/dev/null; then
+        # Much quicker than installing another pip: the one that is there, run by the new interpreter.
+        python3 -m venv --system-site-packages --without-pip "$COMPUTEPOOL_ENV" || return 1
+        printf '#!%s/bin/python\\nimport sys\\nfrom pip._internal.cli.main import main\\nsys.exit(main())\\n' \
+            "$COMPUTEPOOL_ENV" > "$COMPUTEPOOL_ENV/bin/pip" || return 1
+        chmod 755 "$COMPUTEPOOL_ENV/bin/pip" && ln -sf pip "$COMPUTEPOOL_ENV/bin/pip3"
+    else
+        python3 -m venv --system-site-packages "$COMPUTEPOOL_ENV"
     fi
+}
+if [ ! -e "$COMPUTEPOOL_ENV/bin/python" ] && command -v python3 >/dev/null 2>&1; then
+    computepool_venv >/dev/null 2>&1 || rm -rf "$COMPUTEPOOL_ENV"/[a-z]*
 fi
+unset -f computepool_venv
 exec "$@"
 """
 """Before `setup`: a virtual environment, where Python can make one. Elsewhere pip's user installs lead to it."""
@@ -66,13 +80,19 @@ def environment_variables(inside: str) -> dict[str, str]:
 class Environments:
     """Those of one agent. A plain process sees the host's own paths, so what it builds cannot be moved, nor kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, offload: Offload) -> None:
+        self._offload = offload
         self._turns: dict[str, asyncio.Lock] = {}
+        self._folders: set[Path] = set()
+        self._in_use: Counter[Path] = Counter()
+        self.make_room: Callable[[int], Awaitable[None]] | None = None
 
     def place(self, sandbox: Sandbox, key: str) -> Path | None:
         if sandbox.level is IsolationLevel.PROCESS:
             return None
-        return sandbox.attempts_folder.parent / FOLDER / key
+        folder = sandbox.attempts_folder.parent / FOLDER
+        self._folders.add(folder)
+        return folder / key
 
     @contextlib.asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
@@ -80,6 +100,46 @@ class Environments:
         lock = self._turns.setdefault(key, asyncio.Lock())
         async with lock:
             yield
+
+    def use(self, place: Path) -> None:
+        """A job sees it from now on: it stays."""
+        self._in_use[place] += 1
+
+    def let_go(self, place: Path) -> None:
+        self._in_use[place] -= 1
+
+    async def kept(self) -> list[Kept]:
+        return await self._offload(self._list)
+
+    def _list(self) -> list[Kept]:
+        found = []
+        for folder in self._folders:
+            with contextlib.suppress(FileNotFoundError):
+                for place in folder.iterdir():
+                    if place.suffix or self._in_use[place] > 0:
+                        continue
+                    size = 0
+                    with contextlib.suppress(OSError, ValueError):
+                        size = int(_size_note(place).read_text())
+                    found.append(Kept("", size, place.stat().st_mtime, functools.partial(self._remove, place)))
+        return found
+
+    async def _remove(self, place: Path) -> bool:
+        if self._in_use[place] > 0:
+            return False
+        await self._offload(_throw_away, place)
+        return True
+
+
+def _size_note(place: Path) -> Path:
+    return place.with_name(f"{place.name}.size")
+
+
+def _throw_away(place: Path) -> None:
+    gone = place.with_name(f"{place.name}.gone")
+    place.rename(gone)
+    _size_note(place).unlink(missing_ok=True)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def key_of(manifest: Manifest, folder: Path, image_digest: str | None) -> str:
@@ -142,18 +202,21 @@ def keep(folder: Path, place: Path) -> None:
     fresh = place.with_name(f"{place.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     built.rename(fresh)
-    _close(fresh)
+    _size_note(place).write_text(str(_close(fresh)))
     fresh.rename(place)
 
 
-def _close(folder: Path) -> None:
-    """Ours, readable for any job's user, writable for none."""
-    root = os.geteuid() == 0
+def _close(folder: Path) -> int:
+    """Ours, readable for any job's user, writable for none. How many bytes it has."""
+    root, size = os.geteuid() == 0, 0
     for parent, _, files in os.walk(folder):
         for path in (parent, *(f"{parent}/{name}" for name in files)):
             info = os.lstat(path)
+            size += info.st_blocks * 512
             if root:
                 os.lchown(path, 0, 0)
-            if not stat.S_ISLNK(info.st_mode):
-                readable = 0o555 if stat.S_ISDIR(info.st_mode) or info.st_mode & 0o111 else 0o444
-                os.chmod(path, (0o700 if stat.S_ISDIR(info.st_mode) else 0o600) & 0o700 | readable)  # noqa: PTH101
+            if stat.S_ISDIR(info.st_mode):
+                os.chmod(path, 0o755)  # noqa: PTH101, S103 - on the way of every file
+            elif not stat.S_ISLNK(info.st_mode):
+                os.chmod(path, 0o755 if info.st_mode & 0o111 else 0o644)  # noqa: PTH101
+    return size

@@ -2,15 +2,17 @@
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import itertools
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from computepool.agent.caching import Kept, NoRoom
 from computepool.agent.ports import Offload, Transfer, TransferFailed
 from computepool.protocol.manifest import BundleRef
 
@@ -19,7 +21,15 @@ log = logging.getLogger(__name__)
 DOWNLOAD_TRIES = 8
 RETRY_SECONDS = 1.0
 RETRY_LIMIT_SECONDS = 30.0
-CACHE_LIMIT_BYTES = 20 * 1024**3
+
+
+DIGEST_CHARS = 64
+MakeRoom = Callable[[int], Awaitable[None]]
+"""Makes room for so many bytes more. Raises NoRoom."""
+
+
+async def _any_room(wanted_bytes: int) -> None:
+    del wanted_bytes
 
 
 class InputFailed(Exception):
@@ -33,13 +43,13 @@ class _Turn:
 
 
 class InputCache:
-    def __init__(
-        self, folder: Path, transfer: Transfer, offload: Offload, *, limit_bytes: int = CACHE_LIMIT_BYTES
-    ) -> None:
+    """`make_room` is asked before a download, and told after it: by default nothing is ever removed."""
+
+    def __init__(self, folder: Path, transfer: Transfer, offload: Offload, *, make_room: MakeRoom = _any_room) -> None:
         self._folder = folder
         self._transfer = transfer
         self._offload = offload
-        self._limit_bytes = limit_bytes
+        self.make_room = make_room
         self._turns: dict[str, _Turn] = {}
         self._numbers = itertools.count()
 
@@ -48,14 +58,37 @@ class InputCache:
     ) -> Path:
         """The file with these bytes. Two attempts that want it at once download it once; `progress` hears how far."""
         kind, _, name = bundle.digest.partition(":")
-        if kind != "sha256" or len(name) != 64 or not name.isalnum():
+        if kind != "sha256" or len(name) != DIGEST_CHARS or not name.isalnum():
             raise InputFailed(f"{bundle.digest!r} is not a SHA-256 digest")
         path = self._folder / name
         async with self._turn(name):
             if not _is_whole(path, bundle.size_bytes):
+                try:
+                    await self.make_room(bundle.size_bytes)
+                except NoRoom as error:
+                    raise InputFailed(str(error)) from None
                 await self._download(path, bundle, urls, progress)
-                await self._offload(self._prune, path)
+                await self.make_room(0)
         return path
+
+    async def kept(self) -> list[Kept]:
+        return await self._offload(self._list)
+
+    def _list(self) -> list[Kept]:
+        found = []
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                if len(entry.name) == DIGEST_CHARS and entry.name not in self._turns:
+                    info = entry.stat()
+                    remove = functools.partial(self._remove, Path(entry.path))
+                    found.append(Kept(f"sha256:{entry.name}", info.st_size, info.st_mtime, remove))
+        return found
+
+    async def _remove(self, path: Path) -> bool:
+        if path.name in self._turns:
+            return False
+        await self._offload(path.unlink, missing_ok=True)
+        return True
 
     @contextlib.asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[None]:
@@ -101,17 +134,6 @@ class InputCache:
                     raise InputFailed(str(error)) from None
                 log.info("input.retry", extra={"reason": str(error), "have_bytes": parts.part_bytes})
             await asyncio.sleep(min(RETRY_SECONDS * 2**attempt, RETRY_LIMIT_SECONDS))
-
-    def _prune(self, keep: Path) -> None:
-        """Keep the cache within its limit: what was used longest ago goes first."""
-        files = [(entry.stat(), Path(entry.path)) for entry in os.scandir(self._folder) if entry.is_file()]
-        total = sum(stat.st_size for stat, _ in files)
-        for stat, path in sorted(files, key=lambda item: item[0].st_mtime):
-            if total <= self._limit_bytes:
-                return
-            if path != keep and path.suffix != ".part":
-                path.unlink(missing_ok=True)
-                total -= stat.st_size
 
 
 class _Parts:

@@ -12,12 +12,15 @@ from importlib.metadata import PackageNotFoundError, version
 from computepool.agent.agent import Agent, Parts
 from computepool.agent.clock import SystemClock
 from computepool.agent.control import serve_control
-from computepool.agent.detect import detect
+from computepool.agent.detect import Hardware, detect
 from computepool.agent.home import AgentHome
+from computepool.agent.household import keep_house, make_stores
 from computepool.agent.link.connections import Connections
+from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.ports import offload_to_threads
-from computepool.agent.sandbox import Sandbox, available_sandboxes, self_test
+from computepool.agent.sandbox import FoundEngine, Sandbox, available_sandboxes, find_engines, self_test
 from computepool.agent.transfer import HttpTransfer
+from computepool.agent.workbook import WorkBook
 from computepool.protocol.capacity import Capacity
 
 log = logging.getLogger(__name__)
@@ -30,15 +33,15 @@ def agent_version() -> str:
         return "0"
 
 
-def sandboxes_of(home: AgentHome) -> list[Sandbox]:
+def sandboxes_of(home: AgentHome, engines: Sequence[FoundEngine] = ()) -> list[Sandbox]:
     """Every sandbox of this machine, proven or not."""
-    return available_sandboxes(home.root, offload=offload_to_threads, hidden=(home.root.parent,))
+    return available_sandboxes(home.root, offload=offload_to_threads, hidden=(home.root.parent,), engines=engines)
 
 
 async def proven_sandboxes(home: AgentHome) -> list[Sandbox]:
     """The sandboxes whose self-test holds here, strongest first. Others are not offered to anybody."""
     proven = []
-    for sandbox in sandboxes_of(home):
+    for sandbox in sandboxes_of(home, await find_engines()):
         result = await self_test(sandbox)
         if result.ok:
             proven.append(sandbox)
@@ -53,10 +56,16 @@ async def measure(home: AgentHome) -> Capacity:
     home.prepare()
     sandboxes = await proven_sandboxes(home)
     try:
-        return (await offload_to_threads(detect, home.root)).capacity(sandboxes)
+        hardware = await offload_to_threads(detect, home.root)
+        return _offer(hardware, sandboxes, PolicyFile(home.root))
     finally:
         for sandbox in sandboxes:
             await sandbox.close()
+
+
+def _offer(hardware: Hardware, sandboxes: Sequence[Sandbox], policy_file: PolicyFile) -> Capacity:
+    policy_file.refresh()
+    return hardware.capacity(sandboxes).model_copy(update={"rules": policy_file.policy.house_rules()})
 
 
 async def run_agent(
@@ -83,15 +92,24 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
     clock, rng = SystemClock(), random.SystemRandom()
     proven = list(sandboxes) if sandboxes is not None else await proven_sandboxes(home)
     hardware = await offload_to_threads(detect, home.root)
+    policy_file = PolicyFile(home.root)
+    policy_file.write_default_if_missing()
+    capacity = _offer(hardware, proven, policy_file)
     connections = Connections(node, identity, agent_version(), rng)
     transfer = HttpTransfer(node.hub_url)
-    try:
+    async with contextlib.AsyncExitStack() as closing:
+        for sandbox in proven:
+            closing.push_async_callback(sandbox.close)
+        closing.push_async_callback(transfer.close)
+        closing.push_async_callback(connections.close)
+        house = await keep_house(home, policy_file, hardware, clock, closing)
+        stores = make_stores(home, policy_file, transfer, house.images)
         yield Agent(
             Parts(
                 home=home,
                 node=node,
                 identity=identity,
-                capacity=hardware.capacity(proven),
+                capacity=capacity,
                 instance_id=secrets.token_hex(16),
                 agent_version=agent_version(),
                 clock=clock,
@@ -101,13 +119,17 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
                 sandboxes=proven,
                 transfer=transfer,
                 gpu_devices=hardware.gpu_devices,
+                images=house.images,
+                outside=house.outside,
+                least_isolation=policy_file.policy.welcome.isolation,
+                inputs=stores.inputs,
+                environments=stores.environments,
+                caches=stores.keeper,
+                monitor=house.monitor,
+                book=WorkBook(home.root / "work.json"),
+                open_watch=house.open_watch,
             )
         )
-    finally:
-        await connections.close()
-        await transfer.close()
-        for sandbox in proven:
-            await sandbox.close()
 
 
 @contextlib.contextmanager

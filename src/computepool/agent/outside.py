@@ -68,7 +68,14 @@ class Outside:
         return proxy_environment(mirrors=self.mirrors)
 
 
-def find_outside(clock: Clock, lookup: Lookup, environ: Mapping[str, str] = os.environ) -> Outside:
+def find_outside(
+    clock: Clock,
+    lookup: Lookup,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    allowance: Allowance | None = None,
+    bucket: TokenBucket | None = None,
+) -> Outside:
     """As this machine is set up. Blocking."""
     try:
         upstream = find_upstream(environ)
@@ -78,6 +85,8 @@ def find_outside(clock: Clock, lookup: Lookup, environ: Mapping[str, str] = os.e
     return Outside(
         clock=clock,
         lookup=lookup,
+        allowance=allowance,
+        bucket=bucket,
         indexes=find_indexes(environ),
         mirrors=find_mirrors(environ),
         upstream=upstream,

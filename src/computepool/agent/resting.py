@@ -38,6 +38,10 @@ class Rest:
         return frozenset(self._reasons)
 
     @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    @property
     def seconds(self) -> float:
         """How long commands of this attempt have rested, up to now."""
         return self._seconds + (self._clock.monotonic() - self._since if self._since is not None else 0.0)

@@ -16,6 +16,7 @@ from computepool.agent.commands import out_of_time
 from computepool.agent.link.handshake import proof_state
 from computepool.agent.logs import LogSender
 from computepool.agent.placement import is_safe_id, why_no_room, why_not_welcome
+from computepool.agent.ports import Offload
 from computepool.agent.recovery import recover
 from computepool.agent.reports import GONE_SEQUENCE
 from computepool.agent.resting import Rest, RestReason
@@ -68,6 +69,10 @@ class Supervisor:
         self._beat_at = shop.clock.monotonic()
         self._errands: set[asyncio.Task[None]] = set()
         self.availability = Availability()
+        self.why_unwelcome: Callable[[Manifest], str | None] = lambda manifest: None
+        """What the owner's policy says of work that would begin now."""
+        self.on_attempt: Callable[[Attempt], None] = lambda attempt: None
+        """Told when an attempt begins, and when its command is over."""
 
     # ── what it holds ──
 
@@ -204,6 +209,7 @@ class Supervisor:
             self.start(attempt, decline(shop, attempt, problem))
         else:
             self.start(attempt, run_attempt(shop, attempt))
+            self.on_attempt(attempt)
 
     def _age_seconds(self, manifest: Manifest) -> float:
         """How long ago the hub gave the lease: an offer may have waited for its line."""
@@ -212,7 +218,7 @@ class Supervisor:
     def _why_not(self, manifest: Manifest, taken: list[Grant]) -> str | None:
         if self.state is not NodeState.ONLINE:
             return f"the node is {self.state}"
-        problem = why_not_welcome(manifest, self._shop.rules, self.availability)
+        problem = why_not_welcome(manifest, self._shop.rules, self.availability) or self.why_unwelcome(manifest)
         return problem or why_no_room(manifest.grant, self._shop.capacity, taken)
 
     def _rests(self, attempt_id: str, rests: bool) -> None:
@@ -220,7 +226,16 @@ class Supervisor:
         if attempt is not None and attempt.ended is None and not attempt.gone:
             self._shop.tell(attempt, "suspended" if rests else "running")
 
-    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+    @property
+    def offload(self) -> Offload:
+        return self._shop.offload
+
+    @property
+    def pids(self) -> list[int]:
+        """The first process of each job; those in containers do not descend from the agent."""
+        return [pid for attempt in self.attempts if (pid := attempt.rest.pid) is not None]
+
+    def soon(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._errands.add(task)
         task.add_done_callback(self._errand_over)
@@ -243,7 +258,7 @@ class Supervisor:
         """The hub renewed it when it heard the heartbeat: not before that was sent."""
         attempt.renewed_monotonic = self._beat_at
         if RestReason.LEASE in attempt.rest.reasons:
-            self._soon(attempt.rest.let_go(RestReason.LEASE))
+            self.soon(attempt.rest.let_go(RestReason.LEASE))
 
     def _acknowledged(self, attempt: Attempt, ack: ReportAck) -> None:
         if ack.sequence < 0:
@@ -279,6 +294,7 @@ class Supervisor:
     def _life_over(self, attempt: Attempt, task: asyncio.Task[None]) -> None:
         if task.cancelled():
             return
+        self.on_attempt(attempt)
         error = task.exception()
         if error is not None:
             log.error("attempt.fault", exc_info=error, extra={"attempt_id": attempt.id})
@@ -364,7 +380,7 @@ class Supervisor:
                 self._end(attempt, EndRequest(EndMode.GONE, detail="the hub was away for longer than the lease"))
             elif RestReason.LEASE not in attempt.rest.reasons:
                 log.warning("attempt.frozen", extra={"attempt_id": attempt.id, "reason": "no word from the hub"})
-                self._soon(attempt.rest.hold(RestReason.LEASE))
+                self.soon(attempt.rest.hold(RestReason.LEASE))
 
     def tick(self) -> None:
         """Now and then: what time has decided, and what the hub seems to have missed."""

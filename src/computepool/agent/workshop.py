@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from computepool.agent.attempt import Attempt
+from computepool.agent.caching import CacheKeeper
 from computepool.agent.clock import Clock, HubTime
 from computepool.agent.environments import Environments
 from computepool.agent.folders import JobFolders
@@ -39,6 +40,7 @@ class Workshop:
     journal: Journal
     folders: JobFolders
     cache: InputCache
+    environments: Environments
     transfer: Transfer
     outgoing: Outgoing
     open_output: OpenOutput = PipeOutput
@@ -47,10 +49,14 @@ class Workshop:
     log_limit_bytes: int = LOG_LIMIT_BYTES
     images: Images | None = None
     outside: Outside | None = None
-    environments: Environments = field(default_factory=Environments)
+    caches: CacheKeeper | None = None
     rules: HouseRules = HouseRules()  # noqa: RUF009 - frozen
     least_isolation: IsolationLevel = IsolationLevel.BUBBLEWRAP
     """What the host asks for strangers' work."""
+
+    async def tidy_caches(self) -> None:
+        if self.caches is not None:
+            await self.caches.tidy()
 
     def devices_for(self, gpus: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(device for gpu in gpus for device in self.gpu_devices.get(gpu, ())))

@@ -79,6 +79,12 @@ class GpuMonitor:
         possible: the driver asks for root, a part of a card has no limit of its own, not every card can."""
         return self._patiently(lambda: self._set_power_limit(gpu_id, watts), False)
 
+    def set_power_share(self, gpu_id: str, share: float | None) -> bool:
+        """The same, as a share of the limit that its owner has set."""
+        if share is None:
+            return self.set_power_limit(gpu_id, None)
+        return self._patiently(lambda: self._set_power_share(gpu_id, share), False)
+
     def restore_power_limits(self) -> bool:
         """Give all limits back, also those that an agent capped which has crashed."""
         done = [self.set_power_limit(gpu_id, None) for gpu_id in self._limits.capped]
@@ -134,6 +140,19 @@ class GpuMonitor:
         if gpu.vendor in (AMD, INTEL) and (device := self._device(gpu)) is not None:
             knob = power.kernel_knob(device)
         return self._turn(knob, gpu_id, watts)
+
+    def _set_power_share(self, gpu_id: str, share: float) -> bool:
+        gpu = self._gpus.get(gpu_id)
+        if gpu is None:
+            return False
+        usual = self._limits.capped.get(gpu_id)
+        if usual is None:
+            device = self._device(gpu)
+            if gpu.vendor == NVIDIA:
+                usual = self._by_nvml(gpu, lambda nvml, _, handle: _limit_of(power.nvml_knob(nvml, handle)))
+            elif device is not None:
+                usual = _limit_of(power.kernel_knob(device))
+        return usual is not None and self._set_power_limit(gpu_id, usual * share)
 
     def _turn(self, knob: PowerKnob | None, gpu_id: str, watts: float | None) -> bool:
         if knob is None:
@@ -209,3 +228,7 @@ def read_gpu_loads(gpus: Sequence[Gpu], pci: Mapping[str, str] | None = None, *,
         return monitor.read()
     finally:
         monitor.close()
+
+
+def _limit_of(knob: PowerKnob | None) -> float | None:
+    return None if knob is None else knob.limit

@@ -11,6 +11,7 @@ from computepool.agent.link.base import Link, LinkClosed
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.messages import (
     LINK_PROOF,
+    Availability,
     Challenge,
     Goodbye,
     Hello,
@@ -50,6 +51,8 @@ class Standing:
     stream_id: str | None
     cursor: int
     state: NodeState
+    availability: Availability
+    cached: tuple[str, ...]
 
 
 async def handshake(
@@ -90,6 +93,8 @@ def _proof(signature: str, standing: Standing) -> Proof:
         stream_id=standing.stream_id,
         cursor=standing.cursor,
         state=proof_state(standing.state),
+        availability=standing.availability,
+        cached=standing.cached,
     )
 
 

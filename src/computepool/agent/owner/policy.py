@@ -37,6 +37,7 @@ JOULES_PER_KWH = 3_600_000
 
 SUSPEND_THEN_EVICT = Ladder((Step(Reaction.SUSPEND, 600), Step(Reaction.EVICT)))
 SAVE_THEN_EVICT = Ladder((Step(Reaction.CHECKPOINT, 300), Step(Reaction.EVICT)))
+LEAVE_AT_ONCE = Ladder((Step(Reaction.SUSPEND, 10), Step(Reaction.EVICT)))
 SUSPEND = Ladder((Step(Reaction.SUSPEND),))
 GO_ON = Ladder((Step(Reaction.NONE),))
 
@@ -109,7 +110,10 @@ class Reactions(Section):
         description="You are back: keyboard, mouse, a full-screen program, or a program of yours on the GPU."
         " Time counts while you go on using it; one touch of the mouse does not evict.",
     )
-    pause: Steps = Field(default=SUSPEND_THEN_EVICT, description="You said `computepool agent pause`.")
+    pause: Steps = Field(
+        default=LEAVE_AT_ONCE,
+        description="You said `computepool agent pause`. Also your own jobs; a moment to change your mind.",
+    )
     heat: Steps = Field(default=SUSPEND, description="Too hot; goes on when it is cool.")
     battery: Steps = Field(default=SUSPEND_THEN_EVICT, description="The power cord was pulled.")
     hours: Steps = Field(default=SAVE_THEN_EVICT, description="The hours are over.")
@@ -118,7 +122,8 @@ class Reactions(Section):
         default=GO_ON, description="The month's data is used up. What runs gets no more of it in any case."
     )
     power_cap: CapPercent = Field(
-        default=50, description="What cap_power leaves: percent of the usual power limit of a GPU, and of the cores."
+        default=50,
+        description="What cap_power leaves: percent of a GPU's usual power limit. Work without a GPU goes on as it is.",
     )
 
 

@@ -1,0 +1,190 @@
+"""A machine with an owner: what the policy decides is done to real jobs, at once, and to strangers' jobs alone."""
+
+import asyncio
+import functools
+import shutil
+import time
+from dataclasses import dataclass
+
+import pytest
+from support.agents import running_agent
+from support.fake_hub import FakeHub
+
+from computepool.agent.clock import SystemClock
+from computepool.agent.owner.pauses import PauseBook
+from computepool.agent.owner.policy_file import PolicyFile
+from computepool.agent.owner.readings import Idle
+from computepool.agent.owner.watch import OwnerWatch, Signals
+from computepool.agent.ports import offload_to_threads
+from computepool.agent.sandbox import BubblewrapSandbox
+from computepool.protocol.receipt import EndReason
+
+pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.engine("bwrap")]
+
+AWAY_SECONDS = 100_000.0
+COUNTING = "i=0; while :; do i=$((i+1)); echo $i > count; sleep 0.02; done"
+POLICY = """
+[reactions]
+owner = ["suspend 1s", "evict"]
+pause = ["suspend 1s", "evict"]
+"""
+
+
+@dataclass
+class Person:
+    """Sits at the machine, or does not."""
+
+    idle_seconds: float = AWAY_SECONDS
+    seat: bool = True
+
+
+def open_watch(folder, person, **agent_knows):
+    agent_knows.pop("is_ours")
+    agent_knows.pop("holds_work")
+    return OwnerWatch(
+        policy_file=PolicyFile(folder),
+        pauses=PauseBook(folder, SystemClock()),
+        signals=Signals(seat=lambda: person.seat, idle=lambda: Idle(person.idle_seconds, "keyboard")),
+        clock=SystemClock(),
+        offload=offload_to_threads,
+        **agent_knows,
+    )
+
+
+def story(tmp_path, tell, policy=POLICY):
+    async def run():
+        person = Person()
+        folder = tmp_path / "owner"
+        folder.mkdir()
+        (folder / "policy.toml").write_text(policy)
+        watch = functools.partial(open_watch, folder, person)
+        sandbox = BubblewrapSandbox(tmp_path / "state", bwrap=shutil.which("bwrap") or "bwrap")
+        try:
+            async with (
+                FakeHub() as hub,
+                running_agent(hub, tmp_path, open_watch=watch, sandboxes=[sandbox]) as running,
+            ):
+                await tell(hub, running, person)
+        finally:
+            await sandbox.close()
+
+    asyncio.run(run())
+
+
+def count(running):
+    try:
+        return int((running.job_folders[0] / "work/count").read_text() or 0)
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+async def working(hub, running, **changes):
+    attempt_id = hub.offer(running.node, "/bin/sh", "-c", COUNTING, **changes)
+    await hub.until(lambda: count(running) > 1)
+    return attempt_id
+
+
+def is_suspended(hub, attempt_id):
+    return hub.updates[attempt_id] and hub.updates[attempt_id][-1].state == "suspended"
+
+
+def test_returning_owner_stops_strangers_work_within_a_second(tmp_path):
+    async def tell(hub, running, person):
+        attempt_id = await working(hub, running, own=False, isolation="bubblewrap")
+        person.idle_seconds = 0.0
+        began = time.monotonic()
+        await hub.until(lambda: is_suspended(hub, attempt_id))
+        assert time.monotonic() - began < 1.5  # a second, and what a busy machine takes
+        await hub.until(lambda: not running.node.heartbeats[-1].availability.strangers)
+        assert "keyboard" in running.node.heartbeats[-1].availability.reason
+        # The owner stays: the job has to go.
+        await hub.until(lambda: attempt_id in hub.gone)
+        assert hub.gone[attempt_id].reason == "owner"
+
+    story(tmp_path, tell)
+
+
+def test_one_touch_only_suspends_and_the_work_goes_on_when_the_owner_has_gone(tmp_path):
+    async def tell(hub, running, person):
+        attempt_id = await working(hub, running, own=False, isolation="bubblewrap")
+        person.idle_seconds = 0.0
+        await hub.until(lambda: is_suspended(hub, attempt_id))
+        person.idle_seconds = AWAY_SECONDS
+        await hub.until(lambda: hub.updates[attempt_id][-1].state == "running")
+        before = count(running)
+        await hub.until(lambda: count(running) > before)
+        assert attempt_id not in hub.gone
+
+    story(tmp_path, tell, POLICY.replace("suspend 1s", "suspend 60s"))
+
+
+def test_owners_own_jobs_run_while_the_owner_types(tmp_path):
+    async def tell(hub, running, person):
+        person.idle_seconds = 0.0
+        await hub.until(lambda: running.node.heartbeats and not running.node.heartbeats[-1].availability.strangers)
+        stranger = hub.offer(running.node, "/bin/true", own=False, isolation="bubblewrap")
+        own = hub.offer(running.node, "/bin/true", own=True)
+        await hub.until(lambda: own in hub.receipts and stranger in hub.receipts)
+        assert hub.receipts[own].exit_code == 0
+        assert hub.receipts[stranger].reason is EndReason.DECLINED
+        assert "keyboard" in hub.receipts[stranger].detail
+
+    story(tmp_path, tell)
+
+
+def test_server_without_a_seat_is_always_available(tmp_path):
+    async def tell(hub, running, person):
+        await hub.until(lambda: running.node.heartbeats and running.node.heartbeats[-1].availability.strangers)
+
+    story(tmp_path, tell, 'seat = "no"\n')
+
+
+def test_pause_suspends_at_once_gives_back_then_and_resume_takes_work_again(tmp_path):
+    async def tell(hub, running, person):
+        attempt_id = await working(hub, running, own=True)
+        began = time.monotonic()
+        running.agent.pause()
+        await hub.until(lambda: is_suspended(hub, attempt_id))
+        assert time.monotonic() - began < 1.0
+        assert running.agent.state == "paused"
+        await hub.until(lambda: attempt_id in hub.gone)
+        running.agent.resume()
+        after = hub.offer(running.node, "/bin/true", own=True)
+        await hub.until(lambda: after in hub.receipts)
+        assert hub.receipts[after].exit_code == 0
+
+    story(tmp_path, tell)
+
+
+def test_pause_that_is_taken_back_at_once_costs_nothing(tmp_path):
+    async def tell(hub, running, person):
+        attempt_id = await working(hub, running, own=True)
+        running.agent.pause()
+        await hub.until(lambda: is_suspended(hub, attempt_id))
+        running.agent.resume()
+        await hub.until(lambda: hub.updates[attempt_id][-1].state == "running")
+        before = count(running)
+        await hub.until(lambda: count(running) > before)
+
+    story(tmp_path, tell)
+
+
+def test_pause_for_a_while_ends_by_itself(tmp_path):
+    async def tell(hub, running, person):
+        running.agent.pause(0.5)
+        assert running.agent.status()["paused_until"] is not None
+        await hub.until(lambda: running.agent.state == "online")
+
+    story(tmp_path, tell)
+
+
+def test_status_says_what_the_policy_says_and_why(tmp_path):
+    async def tell(hub, running, person):
+        person.idle_seconds = 0.0
+        await hub.until(lambda: not running.agent.status()["policy"]["strangers_welcome"])
+        status = running.agent.status()
+        assert "keyboard" in status["policy"]["reason"]
+        assert status["policy"]["own_welcome"] is True
+        assert status["usage"] == {"cpus": 0, "memory_bytes": 0, "disk_bytes": 0}
+
+    story(tmp_path, tell)
