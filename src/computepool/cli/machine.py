@@ -41,7 +41,7 @@ def run_agent_here(home: "AgentHome", *, while_stdin_open: bool = False, as_serv
     home.prepare()
     log_to(None if as_service else sys.stderr, folder=log_folder(home.root))
     if while_stdin_open:
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+        threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         asyncio.run(run_agent(home, on_ready=_stop_on_sigterm if as_service else None))
     except Dismissed as error:
@@ -58,7 +58,7 @@ async def _stop_on_sigterm(_: object) -> None:
     loop.add_signal_handler(signal.SIGTERM, lambda: os.kill(os.getpid(), signal.SIGINT))
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Whoever started us holds the other end: when it goes, however it goes, this ends, and so do we."""
     while os.read(0, 4096):
         pass
