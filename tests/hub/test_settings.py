@@ -25,6 +25,7 @@ WRONG = [
     ("COMPUTEPOOL_PUBLIC_URL", "https://", "expected an address such as https://pool.example.org"),
     ("COMPUTEPOOL_SECRET_KEY", "short", "at least 32 characters"),
     ("COMPUTEPOOL_REGISTRATION", "maybe", "'open' or 'closed'"),
+    ("COMPUTEPOOL_AGENT_MINIMUM", "newest", "match pattern"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "lots", "valid integer"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "0", "greater than or equal to 1"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "1.5", "valid integer"),

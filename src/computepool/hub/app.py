@@ -28,6 +28,8 @@ from computepool.protocol.model import Wire
 
 class VersionView(Wire):
     version: str
+    agent_minimum: str
+    """Older agents get no strangers' work."""
     api: str
 
 
@@ -83,7 +85,7 @@ def _public_routes(engine: Engine) -> Routes:
 
     @routes.get("/version", visible="public")
     async def version() -> VersionView:
-        return VersionView(version=__version__, api="v1")
+        return VersionView(version=__version__, api="v1", agent_minimum=engine.context.settings.agent_minimum)
 
     @routes.get("/keys", visible="public")
     async def keys() -> KeysView:

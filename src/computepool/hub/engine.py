@@ -149,7 +149,14 @@ class Engine:
         )
         # One that was not heard since the hub's start was seen when its row says.
         seen = self.context.clock.monotonic() - node.seen_at if node.reported is not None else None
-        return Live(state=node.state, free=room, running_attempts=len(node.attempts), seen_seconds_ago=seen)
+        return Live(
+            state=node.state,
+            free=room,
+            running_attempts=len(node.attempts),
+            seen_seconds_ago=seen,
+            availability=node.availability,
+            gpu_loads=node.loads,
+        )
 
     async def node_changed(self, row: Node) -> None:
         async with self._changing_node:

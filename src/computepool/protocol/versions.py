@@ -15,6 +15,9 @@ DOCKER, PODMAN, BUBBLEWRAP = "docker", "podman", "bubblewrap"
 RUNC, CRUN, RUNSC = "runc", "crun", "runsc"
 NVIDIA_TOOLKIT, NVIDIA_DRIVER = "nvidia-container-toolkit", "nvidia-driver"
 
+AGENT_MINIMUM = "0.1"
+"""Older agents keep less than this version promises: they get no strangers' work."""
+
 _NUMBERS = re.compile(r"(?<![0-9A-Za-z.])v?([0-9]+(?:\.[0-9]+)+|[0-9]{8}(?:\.[0-9]+)*)")
 _AS_WRITTEN = re.compile(_NUMBERS.pattern + r"[-+~.0-9A-Za-z]*")
 _EARLY = re.compile(r"[-~.]?(alpha|beta|a|b|dev|pre|rc)[-.]?([0-9]*)")
@@ -115,6 +118,12 @@ def unsafe_software(software: Iterable[Software], minimums: Iterable[Minimum] = 
         elif not minimum.accepts(version):
             found.append(UnsafeSoftware(one.name, one.version, minimum.needed_by(version), minimum.why))
     return found
+
+
+def is_older(version: str, than: str) -> bool:
+    """Of two versions of ours. One that cannot be read is not older: a build of somebody's own."""
+    one, other = read_version(version), read_version(than)
+    return one is not None and other is not None and one < other
 
 
 def _must_read(text: str) -> Version:

@@ -2,18 +2,25 @@
 
 import pytest
 from hypothesis import given, settings
-from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_traits, many_needs, many_nodes
+from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_node, make_traits, many_needs, many_nodes
 from support.proofs import figure
 
 from computepool.hub.market.feasibility import RULES, Gate, closed_gate, fits
 from computepool.hub.market.requirements import requirements_of
-from computepool.hub.scheduling.fleet import free_of
+from computepool.hub.scheduling.fleet import Fleet, free_of, grant_on
+from computepool.protocol.capacity import HouseRules, image_is_welcome
 from computepool.protocol.gpus import GpuRequest
+from computepool.protocol.messages import Availability
 from computepool.protocol.spec import parse_spec
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.units import Range
+from computepool.protocol.versions import NVIDIA_TOOLKIT, RUNC
 
 L = IsolationLevel
+ANY_GPU = GpuRequest()
+UNSAFE_RUNC, UNSAFE_TOOLKIT = frozenset({RUNC}), frozenset({NVIDIA_TOOLKIT})
+NOBODY = HouseRules(strangers=False, internet=False, images=(), gpu_only=True, longest_seconds=1)
+ONLY_PYTORCH = HouseRules(images=("pytorch/*",))
 VRAM_48 = GpuRequest(memory=Range[int](minimum=48 * GIB))
 
 
@@ -37,6 +44,25 @@ def test_defaults_fit_each_other():
         (Gate.ISOLATION, {}, {"owner_id": STRANGER, "isolation": (L.PROCESS,)}),
         (Gate.ISOLATION, {"isolation": L.PROCESS}, {"owner_id": STRANGER, "isolation": (L.PROCESS,)}),
         (Gate.ISOLATION, {}, {"isolation": ()}),
+        (Gate.ISOLATION, {"image": "python:3"}, {}),
+        (Gate.ISOLATION, {"internet": True}, {}),
+        (Gate.ISOLATION, {"indexes": True}, {"networked": (L.CONTAINER,)}),
+        (Gate.ISOLATION, {"image": "x", "internet": True}, {"isolation": (L.GVISOR,), "networked": (L.BUBBLEWRAP,)}),
+        (Gate.ISOLATION, {"image": "x"}, {"owner_id": STRANGER, "isolation": (L.CONTAINER,), "unsafe": UNSAFE_RUNC}),
+        (
+            Gate.ISOLATION,
+            {"image": "x", "gpu": ANY_GPU},
+            {"owner_id": STRANGER, "isolation": (L.GVISOR,), "unsafe": UNSAFE_TOOLKIT},
+        ),
+        (Gate.VERSION, {}, {"owner_id": STRANGER, "outdated": True}),
+        (Gate.WELCOME, {}, {"owner_id": STRANGER, "rules": HouseRules(strangers=False)}),
+        (Gate.WELCOME, {}, {"owner_id": STRANGER, "rules": HouseRules(renters=("user_friend",))}),
+        (Gate.WELCOME, {}, {"owner_id": STRANGER, "rules": HouseRules(turned_away=(ME,))}),
+        (Gate.WELCOME, {}, {"owner_id": STRANGER, "rules": HouseRules(gpu_only=True)}),
+        (Gate.WELCOME, {"seconds": 61.0}, {"owner_id": STRANGER, "rules": HouseRules(longest_seconds=60)}),
+        (Gate.WELCOME, {"internet": True}, {"owner_id": STRANGER, "rules": HouseRules(internet=False)}),
+        (Gate.WELCOME, {"image": "evil/miner"}, {"owner_id": STRANGER, "rules": HouseRules(images=("pytorch/*",))}),
+        (Gate.GPU, {"gpu": ANY_GPU}, {"gpus": (gpu(0).model_copy(update={"integrated": True}),)}),
         (Gate.GPU, {"gpu": GpuRequest(name="rtx-3060")}, {}),
         (Gate.GPU, {"gpu": VRAM_48}, {}),
         (Gate.GPU, {"gpu": GpuRequest(count=3)}, {}),
@@ -62,6 +88,16 @@ def test_each_gate_alone_closes(gate, needs, node):
         ({}, {"isolation": (L.PROCESS,)}),
         ({"isolation": L.PROCESS}, {"isolation": (L.PROCESS,)}),
         ({}, {"owner_id": STRANGER, "isolation": (L.BUBBLEWRAP,)}),
+        ({"image": "python:3"}, {"isolation": (L.CONTAINER,)}),
+        ({"indexes": True, "internet": True}, {"networked": (L.BUBBLEWRAP,)}),
+        ({"image": "x"}, {"isolation": (L.CONTAINER,), "unsafe": UNSAFE_RUNC}),
+        ({"image": "x"}, {"owner_id": STRANGER, "isolation": (L.GVISOR,), "unsafe": UNSAFE_RUNC}),
+        ({"image": "x"}, {"owner_id": STRANGER, "isolation": (L.GVISOR,), "unsafe": UNSAFE_TOOLKIT}),
+        ({}, {"outdated": True}),
+        ({"internet": True, "seconds": 1e9}, {"networked": (L.BUBBLEWRAP,), "rules": NOBODY}),
+        ({}, {"owner_id": STRANGER, "rules": HouseRules(renters=(ME,))}),
+        ({"image": "pytorch/pytorch:2.4"}, {"owner_id": STRANGER, "isolation": (L.GVISOR,), "rules": ONLY_PYTORCH}),
+        ({"gpu": GpuRequest(name="iris-xe")}, {"gpus": (gpu(0, "iris-xe").model_copy(update={"integrated": True}),)}),
         ({"gpu": GpuRequest(name="rtx-4090", count=2)}, {}),
         ({"gpu": GpuRequest(name="a100")}, {"gpus": (gpu(0, "a100-sxm4", 80),)}),
         ({"cpu_millis": 8000, "memory_bytes": 32 * GIB, "disk_bytes": 100 * GIB}, {}),
@@ -122,3 +158,48 @@ def test_equal_specs_have_equal_requirements_and_others_not():
     assert first == second
     assert hash(first) == hash(second)
     assert requirements_of(parse_spec({"run": "true"}), STRANGER) != first
+
+
+@pytest.mark.parametrize(
+    ("image", "patterns", "welcome"),
+    [
+        ("python:3.12", None, True),
+        ("python:3.12", (), False),
+        ("python:3.12", ("python",), True),
+        ("python:3.12", ("python:3.12",), True),
+        ("python:3.12", ("python:3.11",), False),
+        ("pytorch/pytorch:2.4-cuda12.4", ("pytorch/*",), True),
+        ("evil/pytorch/pytorch", ("pytorch/*",), False),
+        ("localhost:5000/mine", ("localhost:5000/*",), True),
+        ("localhost:5000/mine:1", ("localhost:5000/mine",), True),
+        ("python@sha256:" + "0" * 64, ("python",), True),
+    ],
+)
+def test_images_are_welcome_by_pattern(image, patterns, welcome):
+    assert image_is_welcome(image, patterns) is welcome
+
+
+def test_what_the_owner_uses_is_kept_from_strangers_only():
+    node = make_node(owner_id=STRANGER)
+    node.availability = Availability(strangers=True, gpus_in_use=("gpu-0",))
+    fleet = Fleet()
+    fleet.put(node)
+    assert fleet.choose(make_needs(gpu=GpuRequest(count=2))) is None
+    assert fleet.gate(make_needs(gpu=GpuRequest(count=2)), node) is Gate.BUSY
+    assert fleet.choose(make_needs(gpu=ANY_GPU)) is node
+    assert grant_on(node, make_needs(gpu=ANY_GPU)).gpus == ("gpu-1",)
+    assert fleet.choose(make_needs(owner_id=STRANGER, gpu=GpuRequest(count=2))) is node
+    node.availability = Availability(strangers=False, reason="the keyboard was used just now")
+    assert fleet.choose(make_needs()) is None
+    assert fleet.gate(make_needs(), node) is Gate.OWNER
+    assert fleet.choose(make_needs(owner_id=STRANGER)) is node
+
+
+def test_node_with_what_is_wanted_at_hand_comes_first():
+    fleet = Fleet()
+    cold, warm = make_node("node_a"), make_node("node_b")
+    warm.cached = frozenset({"sha256:bundle"})
+    fleet.put(cold)
+    fleet.put(warm)
+    assert fleet.choose(make_needs(), wanted=("sha256:bundle", "image:python:3")) is warm
+    assert fleet.choose(make_needs()) is cold

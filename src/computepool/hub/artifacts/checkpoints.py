@@ -58,6 +58,9 @@ class CheckpointFiles:
         """The same files with the places where they are kept. Raises CheckpointIncomplete."""
         if len({file.path for file in files}) != len(files):
             raise CheckpointIncomplete("the same path twice")
+        limit_bytes = self._context.settings.upload_limit_bytes
+        if sum(file.size_bytes for file in files) > limit_bytes:
+            raise CheckpointIncomplete(f"larger than the {limit_bytes} bytes that this hub takes")
         digests = list(dict.fromkeys(file.digest for file in files))
         rows = await self._context.db.read(repository.find_checkpoint_files, job_id, digests)
         strange = [file.path for file in files if not _is_granted(rows.get(file.digest), file)]

@@ -13,6 +13,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from computepool.protocol.units import nearest
+from computepool.protocol.versions import AGENT_MINIMUM
 
 PREFIX = "COMPUTEPOOL_"
 DATABASE_VARIABLES = ("COMPUTEPOOL_DATABASE_URL", "DATABASE_URL")
@@ -27,7 +28,7 @@ OTHERS = frozenset(
         # of the tests
         *("PROVE", "REQUIRE_ENGINES", "UPDATE_SNAPSHOTS"),
         # of a job, in which a hub may run like anything else
-        *("JOB_ID", "ATTEMPT", "SLICE", "SLICES", "OUTPUT", "CHECKPOINT", "RESUMED", "RUN"),
+        *("JOB_ID", "ATTEMPT", "SLICE", "SLICES", "OUTPUT", "CHECKPOINT", "RESUMED", "ENV", "RUN"),
     )
 )
 """Variables that are ours, and not the hub's."""
@@ -101,6 +102,14 @@ class Settings(BaseSettings):
     upload_limit_bytes: Annotated[
         int, Field(ge=1, description="The largest single artifact that is taken, in bytes.")
     ] = 50 * 1024**3
+
+    agent_minimum: Annotated[
+        str,
+        Field(
+            pattern=r"^\d+(\.\d+)*$",
+            description="The oldest version of agents that gets strangers' work, such as `0.1`.",
+        ),
+    ] = AGENT_MINIMUM
 
     @field_validator("home")
     @classmethod

@@ -11,6 +11,7 @@ from typing import TypeVar
 import structlog
 from sqlalchemy.orm import Session
 
+from computepool import __version__
 from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.records import record
@@ -21,6 +22,7 @@ from computepool.hub.gateway.reports import Reports
 from computepool.hub.gateway.session import AgentSession
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.nodes.errors import NodeMoved
+from computepool.hub.nodes.notices import notice_for
 from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling.fleet import FleetNode, free_of, held_of, take_room, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
@@ -44,6 +46,7 @@ from computepool.protocol.model import Wire
 from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, load_public_key, verify
 from computepool.protocol.states import NodeState, Verdict
 from computepool.protocol.timing import HEARTBEAT_SECONDS, LEASE_SECONDS, OFFLINE_AFTER_SECONDS
+from computepool.protocol.versions import is_older
 
 log = structlog.get_logger()
 
@@ -217,7 +220,8 @@ class Gateway:
             raise _unknown_node() from None  # banned since it said hello
         if node_id not in self._connected and self._scheduler.fleet.get(node_id) is None:
             raise _unknown_node()  # banned since it was settled
-        node = self._fleet_node(result.node, proof)
+        outdated = is_older(known.hello.agent_version, self._context.settings.agent_minimum)
+        node = self._fleet_node(result.node, proof, outdated)
         node.state, node.reported = result.state, NodeState(proof.state)
         node.availability, node.cached = proof.availability, frozenset(proof.cached)
         session = AgentSession(
@@ -237,6 +241,9 @@ class Gateway:
             hub_time=self._context.now(),
             heartbeat_seconds=HEARTBEAT_SECONDS,
             lease_seconds=LEASE_SECONDS,
+            hub_version=__version__,
+            agent_minimum=self._context.settings.agent_minimum,
+            notice=notice_for(known.hello.agent_version, self._context.settings.agent_minimum, proof.capacity),
         )
         session.post(welcome)
         if self._keyring.announcement is not None:
@@ -285,8 +292,8 @@ class Gateway:
         if manifest.attempt_id not in node.attempts:
             take_room(node, held_of(manifest, body, self._context.clock.monotonic()))
 
-    def _fleet_node(self, row: Node, proof: Proof) -> FleetNode:
-        traits = traits_of(row.id, row.owner_id, row.country, row.tags, proof.capacity)
+    def _fleet_node(self, row: Node, proof: Proof, outdated: bool) -> FleetNode:
+        traits = traits_of(row.id, row.owner_id, row.country, row.tags, proof.capacity, outdated=outdated)
         node = self._scheduler.fleet.get(row.id)
         if node is None:
             node = FleetNode(traits, row.name, NodeState.OFFLINE, proof.capacity, free_of(traits))

@@ -11,6 +11,7 @@ from enum import StrEnum
 from computepool.hub.market.requirements import Requirements
 from computepool.protocol.capacity import SIMULATED, Gpu, HouseRules, image_is_welcome
 from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
+from computepool.protocol.versions import NVIDIA_TOOLKIT, RUNC
 
 
 class Gate(StrEnum):
@@ -67,6 +68,8 @@ class Traits:
     rules: HouseRules = ANYBODY
     outdated: bool = False
     simulated: bool = False
+    unsafe: frozenset[str] = frozenset()
+    """Software of it that strangers' jobs could escape from."""
 
 
 Rule = Callable[[Requirements, Traits], bool]
@@ -74,14 +77,23 @@ Rule = Callable[[Requirements, Traits], bool]
 
 def _strong_enough(needs: Requirements, node: Traits) -> bool:
     """Whether one of its levels is strong enough, and can do what the job needs of it."""
-    least = needs.least_isolation(own=node.owner_id == needs.owner_id)
+    own = node.owner_id == needs.owner_id
+    least = needs.least_isolation(own=own)
     wants_out = needs.internet or needs.indexes
     return any(
         level.rank >= least.rank
         and (needs.image is None or level in TAKES_IMAGES)
         and (not wants_out or level in node.networked)
+        and (own or _holds(level, needs, node.unsafe))
         for level in node.isolation
     )
+
+
+def _holds(level: IsolationLevel, needs: Requirements, unsafe: frozenset[str]) -> bool:
+    """Whether strangers' jobs cannot escape at this level, as far as is known. gVisor does without runc."""
+    if level is IsolationLevel.CONTAINER and RUNC in unsafe:
+        return False
+    return not (level in TAKES_IMAGES and needs.gpu is not None and NVIDIA_TOOLKIT in unsafe)
 
 
 def is_welcome(needs: Requirements, owner_id: str, rules: HouseRules) -> bool:
@@ -102,7 +114,14 @@ def is_welcome(needs: Requirements, owner_id: str, rules: HouseRules) -> bool:
 def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str] = ()) -> list[Gpu]:
     if needs.gpu is None:
         return []
-    return [gpu for gpu in gpus if gpu.id not in kept and needs.gpu.accepts(gpu.slug, gpu.memory_bytes)]
+    return [
+        gpu
+        for gpu in gpus
+        if gpu.id not in kept
+        # One that shares the machine's memory is no card: it is given only to those who ask for it by name.
+        and (not gpu.integrated or needs.gpu.name is not None)
+        and needs.gpu.accepts(gpu.slug, gpu.memory_bytes)
+    ]
 
 
 RULES: tuple[tuple[Gate, Rule], ...] = (

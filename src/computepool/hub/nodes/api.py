@@ -15,8 +15,11 @@ from computepool.hub.core.records import record
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.nodes import repository, service
 from computepool.hub.nodes.errors import NoSuchNode
+from computepool.hub.nodes.notices import notice_for
 from computepool.hub.nodes.tables import JoinToken, Node
+from computepool.protocol.capacity import Capacity
 from computepool.protocol.enrol import NAME_PATTERN, EnrolReply, EnrolRequest
+from computepool.protocol.messages import Availability, GpuLoad
 from computepool.protocol.spec_fields import TAG
 from computepool.protocol.states import NodeState
 
@@ -56,6 +59,8 @@ class Live(BaseModel):
     free: Room
     running_attempts: int
     seen_seconds_ago: float | None
+    availability: Availability
+    gpu_loads: tuple[GpuLoad, ...] = ()
 
 
 class NodeView(BaseModel):
@@ -68,6 +73,11 @@ class NodeView(BaseModel):
     capacity: dict[str, Any]
     free: Room | None
     running_attempts: int
+    availability: Availability | None
+    """What its owner leaves to strangers right now; None for a node that is not there."""
+    gpu_loads: list[GpuLoad]
+    notice: str
+    """Why it gets less work than it could."""
     agent_version: str
     created_at: datetime
     last_seen_at: datetime | None
@@ -97,7 +107,7 @@ def router(
     routes, unbroken = Routes(authenticate, tags=["nodes"]), Unbroken()
 
     def view(node: Node) -> NodeView:
-        return _view(node, look_live(node.id), context.now())
+        return _view(node, look_live(node.id), context.now(), context.settings.agent_minimum)
 
     async def change(fn: Callable[Concatenate[Session, P], Node], *args: P.args, **kwargs: P.kwargs) -> NodeView:
         """In the database, and then in the scheduler's memory: both, even if the caller gives up in between."""
@@ -179,7 +189,7 @@ def _create_join_token(
     return JoinTokenView(token=token, uses=row.uses_left, expires_at=row.expires_at)
 
 
-def _view(node: Node, live: Live | None, now: datetime) -> NodeView:
+def _view(node: Node, live: Live | None, now: datetime, minimum: str) -> NodeView:
     seen = node.last_seen_at
     if live is not None and live.seen_seconds_ago is not None:
         seen = now - timedelta(seconds=live.seen_seconds_ago)
@@ -193,6 +203,9 @@ def _view(node: Node, live: Live | None, now: datetime) -> NodeView:
         capacity=node.capacity,
         free=live.free if live is not None else None,
         running_attempts=live.running_attempts if live is not None else 0,
+        availability=live.availability if live is not None else None,
+        gpu_loads=list(live.gpu_loads) if live is not None else [],
+        notice=notice_for(node.agent_version, minimum, Capacity.model_validate(node.capacity)),
         agent_version=node.agent_version,
         created_at=node.created_at,
         last_seen_at=seen,

@@ -17,6 +17,7 @@ from computepool.protocol.messages import HOLDING_LIMIT, Availability, GpuLoad
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.timing import OVERDUE_SECONDS, STOP_GRACE_SECONDS
+from computepool.protocol.versions import unsafe_software
 
 CANDIDATES = 64
 """Nodes that would do, of which the best is taken."""
@@ -267,6 +268,7 @@ def traits_of(
         networked=capacity.networked,
         rules=capacity.rules,
         outdated=outdated,
+        unsafe=frozenset(one.name for one in unsafe_software(capacity.software)),
         simulated=capacity.simulated,
     )
 
