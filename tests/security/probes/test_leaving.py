@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from support.probes.run import PYTHON
 from support.probes.runtimes import RUNTIMES
-from support.sandboxes import Bench, processes_with
+from support.sandboxes import Bench, processes_with, read_all
 
 from computepool.agent.folders import remove_folders
+from computepool.agent.sandbox.running import readable
 
 IN_CONTAINERS = {"docker", "gvisor", "podman"}
 FLOOD_BYTES = 8 << 20
@@ -45,7 +46,7 @@ for name in (b'-rf', b'\\n', b'*', b'\\xff\\xfe', b'x' * 255, b' ', b'$(touch pw
 os.symlink('/', 'root'); os.symlink('..', 'up'); os.symlink('loop', 'loop'); os.symlink(b'/etc/passwd', 'users')
 os.mkfifo('fifo')
 socket.socket(socket.AF_UNIX).bind('socket')
-os.link('fifo', 'same')
+os.link('-rf', 'same')
 here = os.getcwd()
 for _ in range(60):
     os.mkdir('d' * 200); os.chdir('d' * 200)
@@ -85,8 +86,9 @@ def test_flood_that_nobody_reads_stands_still(runtime):
                 await asyncio.sleep(0.3)
             return int(counter.read_text())
         finally:
-            await process.stop(0)
-            os.close(process.output_fd)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(read_all(process))
+                group.create_task(process.stop(0))
 
     assert 0 < asyncio.run(story()) < FLOOD_BYTES
 
@@ -112,8 +114,6 @@ def test_job_that_ignores_every_signal_is_gone_with_all_it_started(runtime, how)
 
     async def story() -> tuple[int, int]:
         process = await runtime.start(PYTHON, "-c", STUBBORN, mark, how)
-        from computepool.agent.sandbox.running import readable
-
         await asyncio.wait_for(readable(process.output_fd), 20)
         before = len(processes_with(mark))
         if how == "stay":
