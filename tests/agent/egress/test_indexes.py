@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from computepool.agent.egress import find_indexes, find_mirrors, proxy_environment
-from computepool.agent.egress.indexes import INDEX_MODULE, _urls_of_default_index
+from computepool.agent.egress.indexes import INDEX_MODULE, NPM_DEFINITIONS, _urls_of_default_index
 
 FILES = {
     "etc/pip.conf": "[global]\nindex-url = https://name:word@pip-etc.example/simple\n[install]\n"
@@ -108,6 +108,18 @@ def test_pips_own_default_is_read_from_its_source(tmp_path):
     found = find_indexes({}, home=tmp_path, root=tmp_path)
     assert {"default.example", "files.example"} <= found
     assert "test.example" not in found
+
+
+def test_npms_own_default_is_read_from_its_source(tmp_path):
+    place = tmp_path / "usr/lib/node_modules/npm" / NPM_DEFINITIONS
+    place.parent.mkdir(parents=True)
+    place.write_text(
+        "const a = {\n'omit': new Definition('omit', { default: 'https://no.example' }),\n"
+        "  registry: new Definition('registry', {\n    default: 'https://npm-default.example/',\n})}"
+    )
+    found = find_indexes({}, home=tmp_path, root=tmp_path)
+    assert "npm-default.example" in found
+    assert "no.example" not in found
 
 
 def test_this_pythons_pip_has_a_default(tmp_path):

@@ -1,7 +1,7 @@
 """The package indexes that this machine itself uses. None is written down here: its tools are asked.
 
-Read are the tools' variables and files: pip, uv, npm, conda, apt; and pip's own default, from its source. Nothing of
-what is read is run.
+Read are the tools' variables and files: pip, uv, npm, conda, apt; and the defaults of pip and npm, from their source.
+Nothing of what is read is run.
 """
 
 import ast
@@ -22,6 +22,8 @@ PIP_KEYS = ("index-url", "extra-index-url", "find-links")
 UV_KEYS = ("index-url", "default-index", "extra-index-url", "find-links")
 URL = re.compile(r"""https?://[^\s'"\],]+""")
 INDEX_MODULE = "pip/_internal/models/index.py"
+NPM_DEFINITIONS = "node_modules/@npmcli/config/lib/definitions/definitions.js"
+NPM_DEFAULT = re.compile(r"""Definition\('registry',\s*\{\s*default:\s*['"`](https?://[^'"`]+)""")
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ def find_indexes(
     """`host`, or `host:port` where the port is not the usual one. `added` may be URLs, or such places already."""
     machine = Machine(environ, home or Path.home(), root)
     urls = [*_pip(machine), *_uv(machine), *_npm(machine), *_conda(machine), *_apt(machine)]
-    places = [_place_of(url) for url in [*urls, *(_pip_defaults(root) if defaults else [])]]
+    urls += [*_pip_defaults(root), *_npm_default(root)] if defaults else []
+    places = [_place_of(url) for url in urls]
     places += [_place_of(one if "://" in one else f"https://{one}") for one in added]
     return frozenset(place for place in places if place)
 
@@ -184,6 +187,13 @@ def _pip_defaults(root: Path) -> list[str]:
             with contextlib.suppress(OSError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(wheel) as archive:
                 sources.append(archive.read(INDEX_MODULE).decode())
     return [url for source in sources for url in _urls_of_default_index(source)]
+
+
+def _npm_default(root: Path) -> list[str]:
+    """As with pip: what it says in its own source."""
+    places = [root / "usr" / name / "npm" for name in ("lib/node_modules", "local/lib/node_modules", "share/nodejs")]
+    texts = [_text_of(place / NPM_DEFINITIONS) for place in places]
+    return [found[1] for text in texts if (found := NPM_DEFAULT.search(text))]
 
 
 def _folders_of(package: str) -> list[Path]:
