@@ -53,7 +53,7 @@ def test_every_option_is_explained(path):
 def test_commands_of_the_contract_are_there():
     paths = {" ".join(path) for path in all_commands()}
     expected = """
-        up; hub serve; hub migrate; hub doctor; hub backup; hub restore; hub admin; join
+        up; simulate; hub serve; hub migrate; hub doctor; hub backup; hub restore; hub admin; join
         hub keys announce; hub keys rotate; node drain; node resume; node rename; node ban
         agent start; agent status; agent pause; agent resume; agent drain; agent stop; agent doctor
         agent logs; agent install; agent uninstall
@@ -69,11 +69,6 @@ def test_options_that_do_nothing_yet_say_so():
     for option in command.params:
         if isinstance(option, click.Option) and option.name != "isolation":
             assert ("(not yet)" in (option.help or "")) == (option.name in refused), option.opts
-
-
-def test_demo_says_that_it_does_nothing_yet(capfd):
-    run(["up", "--help"])
-    assert "Simulated GPU nodes and sample jobs. (not yet)" in capfd.readouterr().out
 
 
 def test_every_command_has_its_place_in_the_help(capfd):

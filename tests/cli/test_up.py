@@ -161,12 +161,6 @@ def test_port_in_use_says_which_to_take(tmp_path):
     assert "--port" in done.stderr
 
 
-def test_demo_is_refused_plainly(tmp_path):
-    done = call(tmp_path / "home", "up", "--demo")
-    assert done.returncode == 2
-    assert "not supported yet" in done.stderr
-
-
 def test_pool_stops_whole_and_goes_on_at_the_next_start(tmp_path):
     home = tmp_path / "home"
     with up(home) as first:

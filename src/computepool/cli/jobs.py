@@ -58,7 +58,7 @@ def _print_jobs(jobs: "list[Job]", *, with_owner: bool) -> None:
         note = f"({job.exit_code})" if job.state == "failed" and job.exit_code is not None else ""
         if total > 1:
             note = f"{note} {done}/{total}".strip()
-        note = f"{note} {retry_note(job)} {simulated_note(job)}".strip()
+        note = " ".join(filter(None, (note, retry_note(job), simulated_note(job))))
         owner = (job.owner_id,) if with_owner else ()
         rows.append((job.id, job.name, state_text(job.state, note), ago(job.created_at), took(job), *owner))
     print_table(("id", "name", "state", "created", "took", *(("owner",) if with_owner else ())), rows)

@@ -2,12 +2,12 @@
 
 import click
 
-from computepool.cli.errors import CliError, clean, tell
+from computepool.cli.errors import clean, tell
 from computepool.cli.options import chosen_home, home_option
 
 
-@click.command(epilog="Example: computepool up --port 8080")
-@click.option("--demo", is_flag=True, help="Simulated GPU nodes and sample jobs. (not yet)")
+@click.command(epilog="Examples: computepool up --port 8080 · computepool up --demo")
+@click.option("--demo", is_flag=True, help="Add simulated GPU nodes and sample jobs, labelled as simulated.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for other machines."
 )
@@ -23,11 +23,9 @@ def up(demo: bool, host: str, port: int, no_agent: bool, verbose: bool) -> int:
     Everything is kept in the home folder; the next start goes on from there. The first start makes an admin and signs
     this machine's CLI in.
     """
-    if demo:
-        raise CliError("--demo is not supported yet.", "Leave it out: this machine itself is the first node.", 2)
     from computepool.cli.up import Up
 
-    return Up(chosen_home(), host, port, share=not no_agent, verbose=verbose).run()
+    return Up(chosen_home(), host, port, share=not no_agent, verbose=verbose, demo=demo).run()
 
 
 @click.command(epilog="Example: computepool join https://pool.example.org --token cpj_… --tag lab")

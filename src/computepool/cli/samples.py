@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from computepool.client.pool import Pool
 
-FIRST_EVERY_SECONDS = 3.0
+FIRST_EVERY_SECONDS = 2.0
 LATER_EVERY_SECONDS = 25.0
 MOST_JOBS = 60
 """In one run: a demo that is left on over night does not fill a database."""

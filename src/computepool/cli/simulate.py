@@ -94,8 +94,6 @@ class _Session:
 
         self._pool = pool
         self._as_json = as_json
-        # Also says at once, and clearly, when nobody is signed in or the hub is away.
-        self._me = pool.me().id
         self.roster: Roster = Roster(chosen_home(), pool.hub_id())
         self._status = StatusLine(quiet=as_json)
         self._stop = asyncio.Event()
@@ -121,7 +119,7 @@ class _Session:
         return {
             node["id"]: node
             for node in self._pool.node_documents()
-            if node["id"] in ours and node["state"] not in GONE_STATES and node["owner_id"] == self._me
+            if node["id"] in ours and node["state"] not in GONE_STATES
         }
 
     def _bring_up_to_date(self, machine: "Machine", known: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 
 import click
 
+from computepool.cli.demo import LOG, NODES, Demo
 from computepool.cli.errors import CliError, clean, tell, tell_error
 from computepool.cli.hub import bind, database_trouble, hub_commands, hub_settings
 from computepool.cli.machine import AGENT_FOLDER, UNWANTED, tell_isolation
@@ -37,9 +38,11 @@ class Up:
     port: int
     share: bool
     verbose: bool
+    demo: bool = False
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _agent: asyncio.subprocess.Process | None = None
     _agent_began: bool = False
+    _simulated: Demo | None = None
 
     def run(self) -> int:
         commands, settings = hub_commands(), hub_settings()
@@ -75,9 +78,14 @@ class Up:
                 self._print_panel(prepared)
                 if self.share:
                     keeper = asyncio.create_task(self._keep_agent(prepared.own_join_token))
+                if self.demo:
+                    self._simulated = Demo(self.home, verbose=self.verbose)
+                    await self._simulated.start()
                 await _first(self._stop, hub)
         finally:
-            # The agent first: it has something to tell the hub.
+            # The nodes first: they have something to tell the hub.
+            if self._simulated is not None:
+                await self._simulated.stop()
             if keeper is not None:
                 keeper.cancel()
                 await asyncio.gather(keeper, return_exceptions=True)
@@ -89,6 +97,8 @@ class Up:
         if self._stop.is_set():
             if self._agent is not None and self._agent.returncode is None:
                 self._agent.kill()
+            if self._simulated is not None:
+                self._simulated.kill()
             return
         tell("\nStopping …", dim=True)
         self._stop.set()
@@ -241,6 +251,10 @@ class Up:
         click.echo(f"  home     {self.home}")
         if not self.share:
             click.echo("  machine  not shared (--no-agent)")
+        if self.demo:
+            click.echo(f"  demo     {NODES} simulated nodes and sample jobs: nothing of them is real")
+            if not self.verbose:
+                click.secho(f"           (they run only jobs tagged simulated; their log: {self.home / LOG})", dim=True)
         sys.stdout.flush()
 
     def _print_share(self, capacity: Any) -> None:
