@@ -19,6 +19,7 @@ from computepool.agent.sandbox.proctree import every_pid
 
 START_SECONDS = 40.0
 STOP_SECONDS = 20.0
+NOBODY = 65534
 # Debian's runsc has no KVM here, and its default network would be of no use without one.
 RUNSC_ARGUMENTS = ["--platform=ptrace", "--network=none"]
 
@@ -135,6 +136,37 @@ def podman_engine(registry_address: str | None = None) -> Iterator[PrivateEngine
             "system", "service", "--time", "0", f"unix://{folder / 'podman.sock'}",
         ]  # fmt: skip
         engine = PrivateEngine("podman", argv, folder, {"CONTAINERS_REGISTRIES_CONF": str(registries)})
+        engine.start()
+        try:
+            yield engine
+        finally:
+            engine.stop()
+
+
+# An ordinary user needs ids to map; here they are given in a mount namespace, and nothing of the machine changes.
+AS_NOBODY = """
+mount --bind "$0" /etc/subuid && mount --bind "$0" /etc/subgid &&
+exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+"""
+
+
+@contextlib.contextmanager
+def rootless_podman_engine() -> Iterator[PrivateEngine]:
+    """podman's service of the user nobody, whom it answers. RuntimeError where it does not work."""
+    with private_folder() as folder:
+        ids = folder / "ids"
+        ids.write_text("nobody:200000:65536\n")
+        home = folder / "home"
+        (home / "run").mkdir(parents=True)
+        for place in (folder, home, home / "run"):
+            os.chown(place, NOBODY, NOBODY)
+        podman = [
+            "podman", "--cgroup-manager", "cgroupfs", "--runtime", "runc", "--events-backend", "file",
+            "--storage-driver", "vfs", "--root", str(home / "data"), "--runroot", str(home / "run/podman"),
+            "--tmpdir", str(home / "run/tmp"), "system", "service", "--time", "0", f"unix://{folder / 'podman.sock'}",
+        ]  # fmt: skip
+        argv = ["unshare", "--mount", "sh", "-c", AS_NOBODY, str(ids), *podman]
+        engine = PrivateEngine("podman", argv, folder, {"HOME": str(home), "XDG_RUNTIME_DIR": str(home / "run")})
         engine.start()
         try:
             yield engine

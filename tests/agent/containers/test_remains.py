@@ -16,6 +16,7 @@ from support.sandboxes import ROOMY, processes_with, read_all
 
 from computepool.agent.sandbox import Command, SandboxError, available_sandboxes, find_engines
 from computepool.agent.sandbox.containers import ContainerSandbox, Engine, how_to_get_containers
+from computepool.agent.sandbox.containers.engine import api_version
 from computepool.agent.sandbox.containers.find import socket_places
 from computepool.agent.sandbox.identity import instance_of
 from computepool.agent.sandbox.running import readable
@@ -182,6 +183,7 @@ def test_engine_that_dies_is_the_hosts_doing_and_the_job_does_not_go_on(kind, mo
         assert "engine stopped answering" in ended.detail
         with pytest.raises(SandboxError, match="does not answer"):
             await bench.start("true")
+        assert "may be left" in (await bench.sandbox.sweep())[0]
         await bench.sandbox.close()
 
     asyncio.run(story())
@@ -240,6 +242,13 @@ def test_engine_on_another_machine_is_none_of_ours():
 def test_advice_names_what_is_missing(docker: PrivateEngine):
     engines.require("docker")
     assert how_to_get_containers({"DOCKER_HOST": f"unix://{docker.socket}"}) is None
+
+
+def test_version_of_the_api_is_one_that_the_engine_speaks():
+    assert api_version({"ApiVersion": "1.41", "MinAPIVersion": "1.12"}) == "1.41"
+    assert api_version({"ApiVersion": "1.52", "MinAPIVersion": "1.44"}) == "1.44"
+    assert api_version({"ApiVersion": "1.40", "MinAPIVersion": "1.12"}) == "1.40"
+    assert api_version({}) == "1.41"
 
 
 def test_facts_of_engines_are_read(docker: PrivateEngine):

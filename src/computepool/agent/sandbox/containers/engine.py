@@ -27,8 +27,8 @@ Query = Mapping[str, str | Sequence[str]]
 ANSWER_SECONDS = 30.0
 """For what an engine does at once; a machine under load may take its time to start a container."""
 HEADER_LIMIT_BYTES = 65_536
-# Old enough for every engine in use, new enough for all that is asked of it.
-API = "/v1.41"
+TESTED_API = (1, 41)
+"""What this client was made for. Engines speak a range of versions, and newer ones have left it behind."""
 PODMAN_POLL = "50ms"
 
 
@@ -82,6 +82,7 @@ class Engine:
         self.path = path
         self._seconds = answer_seconds
         self._facts: EngineFacts | None = None
+        self._version: Json | None = None
 
     def __repr__(self) -> str:
         return f"Engine({str(self.path)!r})"
@@ -98,7 +99,7 @@ class Engine:
     ) -> Any:
         """The answer, read as JSON if there is any. `seconds` instead of the usual patience; 0 waits for ever."""
         wait = self._seconds if seconds is None else seconds or None
-        request = Request(method, path, query or {}, body, content)
+        request = Request(method, await self._versioned(path), query or {}, body, content)
         try:
             async with asyncio.timeout(wait), send(self.path, request) as said:
                 return _read(said.status, await said.read())
@@ -109,8 +110,9 @@ class Engine:
         self, method: str, path: str, *, query: Query, silence_seconds: float
     ) -> AsyncGenerator[Json, None]:
         """A long answer, one JSON object a line. Silent for too long means gone."""
+        request = Request(method, await self._versioned(path), query)
         try:
-            async with send(self.path, Request(method, path, query)) as said:
+            async with send(self.path, request) as said:
                 lines = said.lines()
                 if said.status >= 400:
                     _read(said.status, await said.read())
@@ -126,6 +128,17 @@ class Engine:
         except (OSError, Broken) as error:
             raise self._gone(error) from error
 
+    async def _versioned(self, path: str) -> str:
+        if path == "/version" or path.startswith("/v"):
+            return path
+        return f"/v{api_version(await self.version())}{path}"
+
+    async def version(self) -> Json:
+        """Asked once."""
+        if self._version is None:
+            self._version = dict(await self.ask("GET", "/version"))
+        return self._version
+
     def _gone(self, error: BaseException) -> EngineGone:
         why = str(error) or type(error).__name__
         return EngineGone(f"the container engine at {self.path} does not answer: {why}")
@@ -133,20 +146,18 @@ class Engine:
     async def facts(self) -> EngineFacts:
         """Asked once."""
         if self._facts is None:
-            version = await self.ask("GET", "/version")
-            info = await self.ask("GET", "/info")
-            self._facts = _facts(version, info)
+            self._facts = _facts(await self.version(), await self.ask("GET", "/info"))
         return self._facts
 
     async def create(self, name: str, spec: Json) -> str:
-        created = await self.ask("POST", f"{API}/containers/create", query={"name": name}, body=spec)
+        created = await self.ask("POST", "/containers/create", query={"name": name}, body=spec)
         return str(created["Id"])
 
     async def start(self, container: str) -> None:
-        await self.ask("POST", f"{API}/containers/{container}/start")
+        await self.ask("POST", f"/containers/{container}/start")
 
     async def inspect(self, container: str) -> Json:
-        found = await self.ask("GET", f"{API}/containers/{container}/json")
+        found = await self.ask("GET", f"/containers/{container}/json")
         return dict(found)
 
     async def first_pid(self, container: str) -> int:
@@ -155,8 +166,8 @@ class Engine:
 
     async def wait(self, container: str) -> None:
         """Until it is over, however long that takes."""
-        if (await self.facts()).kind == "docker":
-            await self.ask("POST", f"{API}/containers/{container}/wait", seconds=0)
+        if kind_of(await self.version()) == "docker":
+            await self.ask("POST", f"/containers/{container}/wait", seconds=0)
         else:
             # Podman's answer to Docker's question looks only four times a second, and cannot be told otherwise.
             query = {"condition": ["stopped", "exited"], "interval": PODMAN_POLL}
@@ -171,13 +182,13 @@ class Engine:
 
     async def kill(self, container: str, signal: str) -> None:
         """What is over already needs no signal."""
-        await self._unless(f"{API}/containers/{container}/kill", {"signal": signal})
+        await self._unless(f"/containers/{container}/kill", {"signal": signal})
 
     async def pause(self, container: str) -> None:
-        await self._unless(f"{API}/containers/{container}/pause")
+        await self._unless(f"/containers/{container}/pause")
 
     async def unpause(self, container: str) -> None:
-        await self._unless(f"{API}/containers/{container}/unpause")
+        await self._unless(f"/containers/{container}/unpause")
 
     async def _unless(self, path: str, query: Query | None = None) -> None:
         try:
@@ -188,19 +199,23 @@ class Engine:
                 raise
 
     async def remove(self, container: str) -> None:
-        """Whatever it does, and if it is still there."""
-        with contextlib.suppress(EngineRefused):
-            await self.ask("DELETE", f"{API}/containers/{container}", query={"force": "true", "v": "true"})
+        """Whatever it does, if it is still there. EngineRefused if others need it."""
+        try:
+            await self.ask("DELETE", f"/containers/{container}", query={"force": "true", "v": "true"})
+        except EngineRefused as error:
+            # 409 says that somebody else is removing it at this moment.
+            if error.status not in {404, 409}:
+                raise
 
     async def list_containers(self, labels: Mapping[str, str]) -> list[Json]:
         """Running or not."""
         filters = json.dumps({"label": [f"{name}={value}" for name, value in labels.items()]})
-        return list(await self.ask("GET", f"{API}/containers/json", query={"all": "true", "filters": filters}))
+        return list(await self.ask("GET", "/containers/json", query={"all": "true", "filters": filters}))
 
     async def has_file(self, container: str, path: str) -> bool:
         """Whether a path exists in a container that need not run."""
         try:
-            await self.ask("HEAD", f"{API}/containers/{container}/archive", query={"path": path})
+            await self.ask("HEAD", f"/containers/{container}/archive", query={"path": path})
         except EngineRefused:
             return False
         return True
@@ -210,8 +225,9 @@ class Engine:
 
         Asked for before the container starts, so that nothing is lost.
         """
+        place = await self._versioned(f"/containers/{container}/attach")
         request = (
-            f"POST {API}/containers/{container}/attach?stream=1&stdout=1&stderr=1 HTTP/1.1\r\n"
+            f"POST {place}?stream=1&stdout=1&stderr=1 HTTP/1.1\r\n"
             "Host: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n"
         )
         loop = asyncio.get_running_loop()
@@ -242,16 +258,16 @@ class Engine:
     async def import_image(self, tar: bytes, *, labels: Mapping[str, str]) -> str:
         """The id of an image made from a root folder."""
         changes = [f"LABEL {name}={value}" for name, value in labels.items()]
-        said = await self.ask("POST", f"{API}/images/create", query={"fromSrc": "-", "changes": changes}, content=tar)
+        said = await self.ask("POST", "/images/create", query={"fromSrc": "-", "changes": changes}, content=tar)
         return str(said["status"])
 
     async def tag_image(self, image: str, repository: str, tag: str) -> None:
-        await self.ask("POST", f"{API}/images/{image}/tag", query={"repo": repository, "tag": tag})
+        await self.ask("POST", f"/images/{image}/tag", query={"repo": repository, "tag": tag})
 
     async def find_image(self, name: str) -> Json | None:
         """By name, digest or id, among those that are here."""
         try:
-            return dict(await self.ask("GET", f"{API}/images/{name}/json"))
+            return dict(await self.ask("GET", f"/images/{name}/json"))
         except EngineRefused as error:
             if error.status != 404:
                 raise
@@ -259,11 +275,11 @@ class Engine:
 
     async def list_images(self, *, labels: Sequence[str] = ()) -> list[Json]:
         filters = json.dumps({"label": list(labels)}) if labels else "{}"
-        return list(await self.ask("GET", f"{API}/images/json", query={"filters": filters}))
+        return list(await self.ask("GET", "/images/json", query={"filters": filters}))
 
     async def remove_image(self, name: str) -> None:
         """Never by force: what a container uses, or another name holds, stays. Raises EngineRefused."""
-        await self.ask("DELETE", f"{API}/images/{name}")
+        await self.ask("DELETE", f"/images/{name}")
 
 
 def _read(status: int, content: bytes) -> Any:
@@ -279,12 +295,27 @@ def _read(status: int, content: bytes) -> Any:
     raise EngineRefused(status, str(message or f"the container engine answered {status}"))
 
 
-def _facts(version: Json, info: Json) -> EngineFacts:
+def api_version(version: Json) -> str:
+    """The tested one if the engine speaks it, else the nearest that it does."""
+    oldest, newest = _numbers(version.get("MinAPIVersion")), _numbers(version.get("ApiVersion"))
+    chosen = max(oldest, min(TESTED_API, newest)) if newest else TESTED_API
+    return ".".join(map(str, chosen))
+
+
+def _numbers(version: Any) -> tuple[int, ...]:
+    parts = str(version or "").split(".")
+    return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else ()
+
+
+def kind_of(version: Json) -> Kind:
     names = [str(part.get("Name", "")) for part in version.get("Components") or []]
-    kind: Kind = "podman" if any("podman" in name.lower() for name in names) else "docker"
+    return "podman" if any("podman" in name.lower() for name in names) else "docker"
+
+
+def _facts(version: Json, info: Json) -> EngineFacts:
     options = " ".join(map(str, info.get("SecurityOptions") or []))
     return EngineFacts(
-        kind=kind,
+        kind=kind_of(version),
         version=str(version.get("Version") or "unknown"),
         runtimes=dict(info.get("Runtimes") or {}),
         rootless=bool(info.get("Rootless")) or "name=rootless" in options,

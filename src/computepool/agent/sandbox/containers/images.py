@@ -17,7 +17,7 @@ from computepool.agent.clock import Clock
 from computepool.agent.images import ImageMissing, ImageUnavailable
 from computepool.agent.sandbox.interface import Offload
 
-from .engine import API, Engine, EngineError, EngineFacts, EngineGone, EngineRefused
+from .engine import Engine, EngineError, EngineFacts, EngineGone, EngineRefused
 from .pull import DIGEST, Name, Pull, read_name
 
 TRIES = 3
@@ -107,7 +107,7 @@ class EngineImages:
         if wanted.digest or self._facts.kind != "docker":
             return wanted
         try:
-            said = await self._engine.ask("GET", f"{API}/distribution/{wanted.reference}/json")
+            said = await self._engine.ask("GET", f"/distribution/{wanted.reference}/json")
             found = str(said["Descriptor"]["digest"])
         except (EngineRefused, KeyError, TypeError):
             return wanted  # the pull then says what is wrong

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from computepool.agent.images import ImageMissing, ImageUnavailable
 
-from .engine import API, Engine, EngineGone, EngineRefused, Json
+from .engine import Engine, EngineGone, EngineRefused, Json
 
 SILENCE_SECONDS = 120.0
 PROGRESS_SECONDS = 2.0
@@ -82,7 +82,7 @@ class Pull:
         self._watch_room(0)
         query = {"fromImage": self.name.repository, "tag": self.name.wanted}
         try:
-            said = self.engine.stream("POST", f"{API}/images/create", query=query, silence_seconds=SILENCE_SECONDS)
+            said = self.engine.stream("POST", "/images/create", query=query, silence_seconds=SILENCE_SECONDS)
             async with contextlib.aclosing(said):
                 async for line in said:
                     if line.get("error"):

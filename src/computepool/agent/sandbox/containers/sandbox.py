@@ -9,7 +9,7 @@ import os
 import posixpath
 import secrets
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from computepool.agent.sandbox.environment import job_environment
@@ -34,7 +34,6 @@ from .usage import find_group
 log = logging.getLogger(__name__)
 
 USERS_FOLDER = f"{ETC_PREFIX}users"
-REMOVAL_SECONDS = 30.0
 # What waits in the network of a job until its way out is there. Not `cat`, which would need an input.
 HOLD = "while :; do sleep 3600; done"
 SAY_AND_EXIT = 'printf "computepool: %s: %s\\n" "$1" "$2"; exit "$0"'
@@ -109,6 +108,10 @@ class ContainerSandbox:
         self._empty: str | None = None
 
     @property
+    def cgroup_version(self) -> int:
+        return self.facts.cgroup_version
+
+    @property
     def has_egress(self) -> bool:
         """gVisor has a network of its own inside, in which nobody else can listen."""
         return os.geteuid() == 0 and not self._host.is_gvisor
@@ -147,8 +150,7 @@ class ContainerSandbox:
             spec = container_spec(
                 command, argv, host=self._host, image=image, user=user, labels=labels, network=network
             )
-            container = await self._create(f"computepool-{mark}", spec)
-            failed.callback(self._remove_later, container)
+            container = await self._create(f"computepool-{mark}", spec, failed)
             pump = Pump(*await self.engine.attach(container))
             failed.callback(os.close, pump.output_fd)
             failed.callback(pump.close)
@@ -175,8 +177,7 @@ class ContainerSandbox:
 
         def over() -> None:
             os.close(root)
-            for one in (container, *helpers):
-                self._remove_later(one)
+            self._remove_later(container, *helpers)
 
         return ContainerProcess(
             engine=self.engine,
@@ -190,7 +191,9 @@ class ContainerSandbox:
             over=over,
         )
 
-    async def _create(self, name: str, spec: Json) -> str:
+    async def _create(self, name: str, spec: Json, failed: contextlib.ExitStack) -> str:
+        # By its name: an engine that did not answer in time may make it all the same.
+        failed.callback(self._remove_later, name)
         try:
             return await self.engine.create(name, spec)
         except EngineRefused as error:
@@ -278,8 +281,7 @@ class ContainerSandbox:
         argv = ["/bin/sh", "-c", HOLD]
         spec = container_spec(waiting, argv, host=self._host, image=empty, user=user, labels=labels)
         name = f"computepool-{labels[MARK]}-network"
-        holder = await self._create(name, spec)
-        failed.callback(self._remove_later, holder)
+        holder = await self._create(name, spec, failed)
         await self._start_container(holder)
         pid = await self.engine.first_pid(holder)
         listener = await self._offload(lambda: listen_in(pid, EGRESS_PORT, raise_loopback=True))
@@ -316,37 +318,56 @@ class ContainerSandbox:
             fresh.rename(file)
         return str(file)
 
-    def _remove_later(self, container: str) -> None:
-        task = asyncio.create_task(self._remove(container))
+    def _remove_later(self, *containers: str) -> None:
+        """One after the other: podman keeps a container as long as another needs its network."""
+        task = asyncio.create_task(self._remove(containers))
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
 
-    async def _remove(self, container: str) -> None:
-        try:
-            async with asyncio.timeout(REMOVAL_SECONDS):
+    async def _remove(self, containers: Sequence[str]) -> None:
+        for container in containers:
+            try:
                 await self.engine.remove(container)
-        except (EngineError, TimeoutError) as error:
-            log.warning("container.left", extra={"container": container[:12], "why": str(error)})
+            except EngineError as error:
+                log.warning("container.left", extra={"container": container[:12], "why": str(error)})
+
+    async def _remove_all(self, found: Sequence[Json]) -> None:
+        """In two rounds, for those that others of them need."""
+        left = [str(one["Id"]) for one in found]
+        for _ in range(2):
+            refused = []
+            for container in left:
+                try:
+                    await self.engine.remove(container)
+                except EngineRefused:
+                    refused.append(container)
+            left = refused
+        if left:
+            raise EngineError(f"{len(left)} containers could not be removed")
 
     async def sweep(self) -> list[str]:
         """Containers of earlier runs of this agent, by their label; nobody else's."""
         self._identity.take_over()
-        swept = []
-        for found in await self.engine.list_containers({INSTANCE: self._instance}):
-            labels = found.get("Labels") or {}
-            if labels.get(INSTANCE) != self._instance or str(labels.get(RUN)).startswith(f"{self._agents_run}."):
-                continue
-            await self.engine.remove(str(found["Id"]))
-            swept.append(f"container of attempt {labels.get(ATTEMPT, 'unknown')}: {found.get('State', 'unknown')}")
-        return swept
+        try:
+            found = await self.engine.list_containers({INSTANCE: self._instance})
+            old = [one for one in found if self._is_left_over(one.get("Labels") or {})]
+            await self._remove_all(old)
+        except EngineError as error:
+            log.warning("containers.not_swept", extra={"why": str(error)})
+            return [f"containers of earlier jobs may be left: {error}"]
+        return [f"container of attempt {one['Labels'].get(ATTEMPT, 'unknown')}: {one.get('State')}" for one in old]
+
+    def _is_left_over(self, labels: Mapping[str, str]) -> bool:
+        is_ours = labels.get(INSTANCE) == self._instance
+        return is_ours and not str(labels.get(RUN)).startswith(f"{self._agents_run}.")
 
     async def close(self) -> None:
-        if self._removals:
-            await asyncio.wait(self._removals)
+        # What another event loop left undone is found by its label.
+        loop = asyncio.get_running_loop()
+        if pending := [task for task in self._removals if task.get_loop() is loop and not task.done()]:
+            await asyncio.wait(pending)
         try:
-            left = await self.engine.list_containers({RUN: self._run})
-            for found in left:
-                await self.engine.remove(str(found["Id"]))
+            await self._remove_all(await self.engine.list_containers({RUN: self._run}))
             gone = True
         except EngineError:
             gone = False

@@ -1,0 +1,62 @@
+"""Planted bugs: a container that lacks a limit, or shows too much, does not pass the self-test."""
+
+import asyncio
+from typing import Any
+
+from computepool.agent.sandbox import self_test, selftest
+
+
+def problems_with(bench, plant) -> set[str]:
+    """What the self-test says of a sandbox whose every container has the bug."""
+    make = bench.container_sandbox._create
+
+    async def make_with_bug(name: str, spec: dict[str, Any], failed) -> str:
+        plant(spec, spec["HostConfig"])
+        return await make(name, spec, failed)
+
+    bench.container_sandbox._create = make_with_bug
+    result = asyncio.run(self_test(bench.sandbox))
+    assert not result.ok
+    return {problem.split(":")[0] for problem in result.problems}
+
+
+def test_missing_limits_are_found(shared_kernel):
+    def forget(_spec: dict, host: dict) -> None:
+        for limit in ("Memory", "MemorySwap", "PidsLimit", "CpuQuota", "Ulimits"):
+            del host[limit]
+        host["Ulimits"] = [{"Name": name, "Soft": 4096, "Hard": 4096} for name in ("nofile", "nproc")]
+
+    assert {"memory", "pids", "disk"} <= problems_with(shared_kernel, forget)
+
+    async def finds_cpu() -> bool:
+        # On a busy machine not even an unbounded job gets much of the processor every time.
+        for _ in range(20):
+            if await selftest._cpu(shared_kernel.sandbox):
+                return True
+        return False
+
+    assert asyncio.run(finds_cpu())
+
+
+def test_missing_walls_are_found(shared_kernel):
+    def forget(spec: dict, host: dict) -> None:
+        spec["User"] = "0:0"
+        for name in ("NetworkDisabled", "Hostname"):
+            spec.pop(name, None)
+        host |= {"NetworkMode": "host", "ReadonlyRootfs": False, "CapDrop": [], "SecurityOpt": ["seccomp=unconfined"]}
+        host["Mounts"].append({"Type": "bind", "Source": "/root", "Target": "/root"})
+
+    expected = {
+        "is-root", "has-capabilities", "no-new-privileges", "seccomp", "root-writable", "host-homes-visible",
+        "host-port-visible", "the job's files belong to root",
+    }  # fmt: skip
+    assert expected <= problems_with(shared_kernel, forget)
+
+
+def test_ordinary_container_is_not_taken_for_gvisor(bench):
+    gvisor = bench("gvisor")
+
+    def pretend(_spec: dict, host: dict) -> None:
+        host["Runtime"] = "runc"
+
+    assert "host-kernel" in problems_with(gvisor, pretend)
