@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import click
+from pydantic import BaseModel
 
 from computepool.protocol.states import State, Table
 
@@ -254,7 +255,6 @@ def _support(key: str, missing: Mapping[str, str]) -> str:
 PARTLY = {
     "optimize": "only `balanced`",
     "where.trust": "`mine` and `any`; `verified` not yet",
-    "isolation": "`process` and `bubblewrap`; `container` and `gvisor` not yet",
 }
 """Keys of which one value or another is refused."""
 
@@ -303,7 +303,8 @@ def policy_table() -> str:
     from computepool.agent.owner.policy_file import expected_of, sections, settings_of
 
     rows = []
-    for name, model in [*sections(), ('gpu."ID"', GpuRules)]:
+    parts: list[tuple[str, type[BaseModel]]] = [*sections(), ('gpu."ID"', GpuRules)]
+    for name, model in parts:
         for key, field, default in settings_of(model):
             if model is GpuRules and key in Conditions.model_fields:
                 continue

@@ -174,9 +174,18 @@ class Attachment:
             which = "" if self._job.slice_count == 1 else f" of slice {chunk.slice}"
             if isinstance(self._sink, LogSink) and not self._sink.at_line_start:
                 tell("")
-            tell(f"── attempt {chunk.attempt}{which}: it begins anew ──", fg="yellow")
+            tell(f"── attempt {chunk.attempt}{which}{self._how_it_begins(chunk)} ──", fg="yellow")
         self._attempts[chunk.slice] = chunk.attempt
         self._sink.write(chunk)
+
+    def _how_it_begins(self, chunk: "LogChunk") -> str:
+        """As far as it is known by now: the log may be quicker than the job's state."""
+        part = next((part for part in self._job.slices if part.index == chunk.slice), None)
+        attempt = next((one for one in part.attempts if one.number == chunk.attempt), None) if part else None
+        if attempt is None:
+            return ""
+        saved = attempt.resumed_from
+        return ": it begins anew" if saved is None else f": it goes on from checkpoint {saved}"
 
     def _tell_state(self) -> None:
         if self._away:

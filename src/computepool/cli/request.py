@@ -43,6 +43,8 @@ class Options:
     memory: str | None = None
     disk: str | None = None
     image: str | None = None
+    setup: str | None = None
+    checkpoint: str | None = None
     max_price: str | None = None
     max_runtime: str | None = None
     slices: int | None = None
@@ -193,7 +195,18 @@ def _overlay(wire: dict[str, Any], options: Options, environ: Mapping[str, str])
     merged = dict(wire)
     resources = {key: getattr(options, key) for key in ("gpu", "cpus", "memory", "disk")}
     merged["resources"] = {**merged.get("resources", {}), **{k: v for k, v in resources.items() if v is not None}}
-    plain = ("image", "max_price", "max_runtime", "slices", "retries", "priority", "name", "isolation")
+    plain = (
+        "image",
+        "setup",
+        "checkpoint",
+        "max_price",
+        "max_runtime",
+        "slices",
+        "retries",
+        "priority",
+        "name",
+        "isolation",
+    )
     merged |= {key: value for key in plain if (value := getattr(options, key)) is not None}
     if options.network:
         merged["network"] = True

@@ -62,7 +62,9 @@ class RunCommand(click.Command):
 @click.option("--cpus", metavar="N", help="Cores: 8, 8+, 0.5.")
 @click.option("--memory", metavar="SIZE", help="Such as 16GB.")
 @click.option("--disk", metavar="SIZE", help="Such as 20GB.")
-@click.option("--image", metavar="IMAGE", help=f"Container image to run in. {NOT_YET}")
+@click.option("--image", metavar="IMAGE", help="Container image to run in.")
+@click.option("--setup", metavar="SHELL", help="Before the command, such as 'pip install -r requirements.txt'; kept.")
+@click.option("--checkpoint", metavar="DIR", help="Folder that is saved while it runs, and restored after a stop.")
 @click.option("--max-price", metavar="CREDITS", help=f"The most that a slice-hour may cost. {NOT_YET}")
 @click.option("--max-runtime", metavar="TIME", help="Of one attempt, such as 2h.  [default: 1h]")
 @click.option("--slices", type=int, metavar="N", help="Parallel parts, each with its COMPUTEPOOL_SLICE.")
@@ -72,14 +74,14 @@ class RunCommand(click.Command):
 @click.option("--secret", "secrets", multiple=True, metavar="NAME", help=f"Stored secret to give to the job. {NOT_YET}")
 @click.option("--output", "outputs", multiple=True, metavar="GLOB", help="Files to keep, such as 'out/**'.")
 @click.option("--name", metavar="NAME", help="What the job is called.")
-@click.option("--network", is_flag=True, help=f"Let the job reach the internet. {NOT_YET}")
+@click.option("--network", is_flag=True, help="Let the job reach the internet; never the network around its node.")
 @click.option(
     "--workdir", type=click.Path(path_type=Path), metavar="DIR", help="Folder to send along (.gitignore holds)."
 )
 @click.option(
     "--isolation",
     metavar="LEVEL",
-    help="The least that is accepted: process or bubblewrap; container, gvisor (not yet).",
+    help="The least that is accepted: process, bubblewrap, container or gvisor.",
 )
 @click.option("--mine", is_flag=True, help="Only on your own nodes.")
 @click.option("--node", metavar="NODE", help="On this node.")

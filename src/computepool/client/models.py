@@ -26,6 +26,7 @@ class Attempt(Model):
     detail: str | None = None
     isolation: str | None = None
     exit_code: int | None = None
+    resumed_from: int | None = None
     leased_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None

@@ -18,7 +18,7 @@ from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository
 from computepool.hub.jobs.checkpoints import find_newest
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.policy import WORST_FIRST, Ending, Next, Tries, next_step, why_failed
+from computepool.hub.jobs.policy import DETAIL_CHARACTERS, WORST_FIRST, Ending, Next, Tries, next_step, why_failed
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import Job, topics_of
 from computepool.protocol.manifest import Saved
@@ -84,17 +84,20 @@ def end_attempt(
         if ending.lost:
             return Ended(Applied.DUPLICATE, attempt_id, view.job_id, view.slice_index)
         view = _take_back(session, view, AttemptState.FINISHING, now)
+    newest = None if ending.verdict is Verdict.OK else find_newest(session, view.job_id, view.slice_index)
+    progressed = newest is not None and newest.attempt_id == attempt_id
+    detail = ending.detail
+    if progressed and newest is not None:
+        detail = f"checkpoint {newest.saved.number} saved; {detail}".rstrip("; ")
     values = {
         "verdict": ending.verdict,
         "reason": ending.reason,
         "exit_code": ending.exit_code,
-        "detail": ending.detail or None,
+        "detail": detail[:DETAIL_CHARACTERS] or None,
         **(facts or {}),
     }
     repository.move_attempt(session, attempt_id, fence, ending.attempt_state, now, values)
     money.settle(session, attempt_id, ending.verdict)
-    newest = None if ending.verdict is Verdict.OK else find_newest(session, view.job_id, view.slice_index)
-    progressed = newest is not None and newest.attempt_id == attempt_id
     tries = Tries(view.failures, view.losses, view.retries_allowed, progressed=progressed)
     step = next_step(ending, tries, cancel_requested=view.cancel_requested)
     record(

@@ -29,6 +29,7 @@ class Lease:
     own: bool
     manifest: str
     owner_id: str
+    resumed_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ def _add_attempts(session: Session, leases: Sequence[Lease], now: datetime) -> N
             "node_id": one.node_id,
             "own": one.own,
             "state": AttemptState.LEASED,
+            "resumed_from": one.resumed_from,
             "manifest": one.manifest,
             "leased_at": now,
             "log_bytes": 0,

@@ -108,6 +108,8 @@ class Attempt(Base):
     detail: Mapped[str | None] = mapped_column(String(500))
     isolation: Mapped[str | None] = mapped_column(String(12))
     """The level that it really ran at."""
+    resumed_from: Mapped[int | None]
+    """The number of the checkpoint that it started with."""
     manifest: Mapped[str] = mapped_column(Text)
     """As signed and sent."""
     receipt: Mapped[str | None] = mapped_column(Text)

@@ -33,6 +33,8 @@ class AttemptView(BaseModel):
     detail: str | None
     isolation: str | None
     exit_code: int | None
+    resumed_from: int | None
+    """The checkpoint of its slice that it started with."""
     leased_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -177,6 +179,7 @@ def _new_slice(index: int, lease: Lease | None, now: datetime) -> SliceView:
         **_NO_END,
         detail=None,
         isolation=None,
+        resumed_from=lease.resumed_from,
         leased_at=now,
         started_at=None,
         finished_at=None,

@@ -251,6 +251,7 @@ class Scheduler:
             own=own,
             manifest=signed.model_dump_json(),
             owner_id=brief.owner_id,
+            resumed_from=waiting.saved.number if waiting.saved is not None else None,
         )
         return Placement(waiting, node, lease, signed)
 

@@ -35,6 +35,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("job_id", "slice_index", "number", name=op.f("pk_checkpoints")),
     )
+    op.add_column("attempts", sa.Column("resumed_from", sa.Integer(), nullable=True))
     with op.batch_alter_table("artifacts") as batch_op:
         batch_op.drop_index("uq_artifacts_owner_id_digest")
     with op.batch_alter_table("artifacts") as batch_op:
@@ -78,4 +79,5 @@ def downgrade() -> None:
             sqlite_where=ONCE_SHARED,
             postgresql_where=ONCE_SHARED,
         )
+    op.drop_column("attempts", "resumed_from")
     op.drop_table("checkpoints")
