@@ -6,6 +6,7 @@ import computepool.hub.core.idempotency
 import computepool.hub.core.keyring
 import computepool.hub.core.owners
 import computepool.hub.jobs.tables
+import computepool.hub.nodes.benchmarks
 import computepool.hub.nodes.tables  # noqa: F401
 from computepool.hub.core.tables import Base
 

@@ -23,6 +23,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from computepool.protocol.benchmark import BenchmarkFromAgent, BenchmarkFromHub
 from computepool.protocol.capacity import MOST_GPUS, Bytes, Capacity
 from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT, SavedFile
 from computepool.protocol.model import Wire
@@ -182,7 +183,17 @@ class Gone(AttemptRef):
 
 
 FromAgent = Annotated[
-    Hello | Proof | Heartbeat | NodeReport | Update | LogChunk | UploadRequest | CheckpointSaved | Finished | Gone,
+    Hello
+    | Proof
+    | Heartbeat
+    | NodeReport
+    | Update
+    | LogChunk
+    | UploadRequest
+    | CheckpointSaved
+    | Finished
+    | Gone
+    | BenchmarkFromAgent,
     Field(discriminator="type"),
 ]
 
@@ -302,7 +313,8 @@ FromHub = Annotated[
     | UploadGrant
     | Refused
     | KeyAnnouncement
-    | Goodbye,
+    | Goodbye
+    | BenchmarkFromHub,
     Field(discriminator="type"),
 ]
 
