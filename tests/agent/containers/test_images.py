@@ -119,6 +119,7 @@ def test_tag_that_cannot_be_asked_for_now_means_what_it_meant_last(shared_kernel
     assert "pulled last" in lines[-1]
 
 
+@pytest.mark.slow
 def test_pull_that_breaks_off_goes_on_and_keeps_whole_layers(shared_kernel, registry, tmp_path, unique):
     digest = registry.add("broken", "1", {"small": unique}, {"big": unique + os.urandom(3_000_000)})
     manifest = json.loads(registry.manifests["broken", "1"])

@@ -3,7 +3,11 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from computepool.agent.sandbox import self_test, selftest
+
+pytestmark = pytest.mark.slow
 
 
 def problems_with(bench, plant) -> set[str]:

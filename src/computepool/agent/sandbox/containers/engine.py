@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -182,20 +182,33 @@ class Engine:
 
     async def kill(self, container: str, signal: str) -> None:
         """What is over already needs no signal."""
-        await self._unless(f"/containers/{container}/kill", {"signal": signal})
+        path = f"/containers/{container}/kill"
+        await self._unless_done(container, path, lambda state: not state.get("Running"), {"signal": signal})
 
     async def pause(self, container: str) -> None:
-        await self._unless(f"/containers/{container}/pause")
+        await self._unless_done(
+            container,
+            f"/containers/{container}/pause",
+            lambda state: state.get("Paused") or state.get("Status") == "paused" or not state.get("Running"),
+        )
 
     async def unpause(self, container: str) -> None:
-        await self._unless(f"/containers/{container}/unpause")
+        await self._unless_done(container, f"/containers/{container}/unpause", lambda state: not state.get("Paused"))
 
-    async def _unless(self, path: str, query: Query | None = None) -> None:
+    async def _unless_done(
+        self, container: str, path: str, done: Callable[[Json], Any], query: Query | None = None
+    ) -> None:
+        """A refusal is none if there is nothing left to do. Engines give all kinds of codes for that."""
         try:
             await self.ask("POST", path, query=query)
-        except EngineRefused as error:
-            # Docker says 409 of a container that does not run, or is paused already; podman says 500 too.
-            if error.status not in {404, 409, 500}:
+        except EngineRefused as refusal:
+            if refusal.status == 404:
+                return
+            try:
+                state = (await self.inspect(container))["State"]
+            except EngineRefused:
+                return
+            if not done(state):
                 raise
 
     async def remove(self, container: str) -> None:

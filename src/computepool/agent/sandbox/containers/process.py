@@ -98,7 +98,11 @@ class ContainerProcess:
         if self._supervision.done() or self._frozen:
             return
         self._frozen = True
-        await self.engine.pause(self.container)
+        try:
+            await self.engine.pause(self.container)
+        except EngineError:
+            self._frozen = False
+            raise
 
     async def thaw(self) -> None:
         if self._supervision.done() or not self._frozen:
