@@ -15,7 +15,7 @@ from computepool.agent.simulated.lines import Exchange
 from computepool.agent.simulated.node import Shared, SimulatedNode
 from computepool.agent.simulated.roster import Member
 from computepool.agent.simulated.sandbox import Manner
-from computepool.agent.transfer import HttpTransfer
+from computepool.agent.simulated.transfers import SharedTransfer
 
 STARTS_PER_SECOND = 60.0
 """Their heartbeats then do not come in one moment either."""
@@ -74,7 +74,7 @@ class Crowd:
         """Until the event; then everything is given back, and the lines are closed. There is at least one member."""
         allow_open_files(len(self._members) * FILES_PER_NODE)
         exchange = Exchange(self._version)
-        transfer = HttpTransfer(self._members[0].home.node().hub_url)
+        transfer = SharedTransfer(self._members[0].home.node().hub_url)
         shared = Shared(
             clock=self._clock,
             offload=offload_to_threads,
