@@ -284,9 +284,9 @@ class Agent:
     async def _keep_leases(self) -> None:
         """What must not outlive its lease is looked at more often: also after a sleep of the machine."""
         while True:
-            await self._supervisor.until_leases_matter()
+            await self._supervisor.leases.until_they_matter()
             await asyncio.sleep(LEASE_LOOK_SECONDS)
-            self._supervisor.keep_leases()
+            self._supervisor.leases.keep()
 
     def _leave_if_drained(self) -> None:
         if self._supervisor.state is NodeState.DRAINING and not self._supervisor.is_busy:

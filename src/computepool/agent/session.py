@@ -32,6 +32,8 @@ class Session:
         self._outgoing.begin()
         self._supervisor.begin_stream(self._welcome.stream_id)
         self._supervisor.say_everything_again()
+        # Its answer says which leases are still ours: what stands still for want of one need not wait for the next.
+        self._outgoing.put_first(self._supervisor.heartbeat())
         tasks = [asyncio.ensure_future(part()) for part in (self._read, self._write, self._beat)]
         try:
             done, _ = await asyncio.wait([*tasks, until], return_when=asyncio.FIRST_COMPLETED)

@@ -13,13 +13,14 @@ from pydantic import ValidationError
 
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.commands import out_of_time
+from computepool.agent.leases import Leases
 from computepool.agent.link.handshake import proof_state
 from computepool.agent.logs import LogSender
 from computepool.agent.placement import is_safe_id, why_no_room, why_not_welcome
 from computepool.agent.ports import Offload
 from computepool.agent.recovery import recover
 from computepool.agent.reports import GONE_SEQUENCE
-from computepool.agent.resting import Rest, RestReason
+from computepool.agent.resting import Rest
 from computepool.agent.runner import decline, run_attempt
 from computepool.agent.spool import LogSpool
 from computepool.agent.workshop import Workshop
@@ -45,7 +46,7 @@ from computepool.protocol.messages import (
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.signing import SignatureRefused, load_public_key, verify
 from computepool.protocol.states import NodeState
-from computepool.protocol.timing import LEASE_SECONDS, SPOOL_KEPT_SECONDS
+from computepool.protocol.timing import SPOOL_KEPT_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +66,13 @@ class Supervisor:
         self.stream_id: str | None = None
         self.cursor = 0
         self._gap_at: int | None = None
-        self._leases_matter = asyncio.Event()
-        self._beat_at = shop.clock.monotonic()
+        self.leases = Leases(
+            shop.clock,
+            shop.hub_time,
+            attempts=lambda: self.attempts,
+            soon=self.soon,
+            end=lambda attempt, why: self._end(attempt, EndRequest(EndMode.GONE, detail=why)),
+        )
         self._errands: set[asyncio.Task[None]] = set()
         self.availability = Availability()
         self.why_unwelcome: Callable[[Manifest], str | None] = lambda manifest: None
@@ -91,7 +97,7 @@ class Supervisor:
         return tuple(attempt.holding for attempt in self._attempts.values() if not attempt.gone)
 
     def heartbeat(self) -> Heartbeat:
-        self._beat_at = self._shop.clock.monotonic()
+        self.leases.beat()
         return Heartbeat(
             cursor=self.cursor,
             holding=tuple(attempt.ref for attempt in self._attempts.values() if not attempt.gone),
@@ -103,6 +109,7 @@ class Supervisor:
 
     def begin_stream(self, stream_id: str) -> None:
         """The hub's count of commands; a new one begins with each start of the hub."""
+        self.leases.new_line()
         if stream_id != self.stream_id:
             self.stream_id = stream_id
             self.cursor = 0
@@ -136,8 +143,7 @@ class Supervisor:
                 self._with_attempt(message, lambda attempt: self._refused(attempt, message))
             case HeartbeatAck():
                 self._shop.hub_time.set(message.hub_time)
-                for one in message.renewed:
-                    self._with_attempt(one, self._renewed)
+                self._renewed(message)
             case KeyAnnouncement():
                 self._trust_next_key(message)
             case _:
@@ -197,12 +203,10 @@ class Supervisor:
             spool=spool,
             log=LogSender(manifest.attempt_id, manifest.fence, spool, shop.outgoing, shop.clock),
             rest=Rest(shop.clock, lambda rests: self._rests(manifest.attempt_id, rests)),
-            renewed_monotonic=shop.clock.monotonic() - self._age_seconds(manifest),
+            renewed_monotonic=self.leases.began(manifest),
         )
         taken = [other.manifest.grant for other in self._attempts.values() if other.takes_room]
         self.adopt(attempt)
-        if manifest.network:
-            self._leases_matter.set()
         shop.journal.note_seen(manifest.attempt_id, manifest.expires_at)
         problem = self._why_not(manifest, taken)
         if problem is not None:
@@ -210,10 +214,6 @@ class Supervisor:
         else:
             self.start(attempt, run_attempt(shop, attempt))
             self.on_attempt(attempt)
-
-    def _age_seconds(self, manifest: Manifest) -> float:
-        """How long ago the hub gave the lease: an offer may have waited for its line."""
-        return max(0.0, (self._shop.hub_time.now() - manifest.issued_at).total_seconds())
 
     def _why_not(self, manifest: Manifest, taken: list[Grant]) -> str | None:
         if self.state is not NodeState.ONLINE:
@@ -254,11 +254,11 @@ class Supervisor:
         log.info("attempt.refused", extra={"attempt_id": attempt.id, "code": refused.code, "reason": refused.message})
         self._end(attempt, EndRequest(EndMode.FORGET, detail=refused.message))
 
-    def _renewed(self, attempt: Attempt) -> None:
-        """The hub renewed it when it heard the heartbeat: not before that was sent."""
-        attempt.renewed_monotonic = self._beat_at
-        if RestReason.LEASE in attempt.rest.reasons:
-            self.soon(attempt.rest.let_go(RestReason.LEASE))
+    def _renewed(self, message: HeartbeatAck) -> None:
+        beat_at = self.leases.answered()
+        if beat_at is not None:
+            for one in message.renewed:
+                self._with_attempt(one, lambda attempt: self.leases.renewed(attempt, beat_at))
 
     def _acknowledged(self, attempt: Attempt, ack: ReportAck) -> None:
         if ack.sequence < 0:
@@ -359,33 +359,10 @@ class Supervisor:
         if attempt.ended is None and not attempt.gone:
             self._end(attempt, EndRequest(EndMode.GONE, detail=reason, grace_seconds=grace_seconds))
 
-    async def until_leases_matter(self) -> None:
-        """Until something is here that must not outlive its lease."""
-        if not any(attempt.manifest.network and attempt.ended is None for attempt in self._attempts.values()):
-            self._leases_matter.clear()
-        await self._leases_matter.wait()
-
-    def keep_leases(self) -> None:
-        """A job that can reach the world stands still before another node may be given its slice, and ends after.
-
-        One that cannot is harmless: it runs on, and its result counts if nobody else has the slice by then.
-        """
-        now = self._shop.clock.monotonic()
-        for attempt in self.attempts:
-            if not attempt.manifest.network or attempt.ended is not None or attempt.gone:
-                continue
-            if attempt.has_lease(now):
-                continue
-            if attempt.renewed_monotonic is not None and now - attempt.renewed_monotonic > LEASE_SECONDS:
-                self._end(attempt, EndRequest(EndMode.GONE, detail="the hub was away for longer than the lease"))
-            elif RestReason.LEASE not in attempt.rest.reasons:
-                log.warning("attempt.frozen", extra={"attempt_id": attempt.id, "reason": "no word from the hub"})
-                self.soon(attempt.rest.hold(RestReason.LEASE))
-
     def tick(self) -> None:
         """Now and then: what time has decided, and what the hub seems to have missed."""
         now = self._shop.clock.monotonic()
-        self.keep_leases()
+        self.leases.keep()
         for attempt in self.attempts:
             if attempt.ended is None and attempt.ran_seconds(now) > attempt.manifest.max_runtime_seconds:
                 # The timer of the event loop stands still while the machine sleeps; this clock does not.
