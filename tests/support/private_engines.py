@@ -87,8 +87,11 @@ class PrivateEngine:
 
 @contextlib.contextmanager
 def private_folder() -> Iterator[Path]:
-    """Short, because a socket's name must be, and reachable for every user, because jobs run as others."""
-    folder = Path(tempfile.mkdtemp(prefix="cp-engine-"))
+    """Short, because a socket's name must be, and reachable for every user, because jobs run as others.
+
+    Not in /tmp: engines mount things, and other tests show all of /tmp to a sandbox meanwhile.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="cp-engine-", dir="/var/tmp"))
     folder.chmod(0o755)
     try:
         yield folder

@@ -28,8 +28,12 @@ def test_limits_that_are_silently_ignored_are_found(tmp_path):
     engines.require("podman")
     if Path("/sys/fs/cgroup/cgroup.controllers").exists():
         pytest.skip("control groups, version 1: with version 2 the limits may hold")
-    with private_engines.rootless_podman_engine() as engine:
-        rootless, level, ok, problems = json.loads(run_as_ordinary_user(SELF_TEST, str(engine.socket)))
+    for _ in range(3):
+        with private_engines.rootless_podman_engine() as engine:
+            rootless, level, ok, problems = json.loads(run_as_ordinary_user(SELF_TEST, str(engine.socket)))
+        # On a very busy machine podman sometimes comes up without the ids that it was given.
+        if not any("keep-id requires" in problem for problem in problems):
+            break
     assert rootless
     assert level == "container"
     assert not ok
