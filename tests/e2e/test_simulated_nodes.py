@@ -1,13 +1,19 @@
 """Simulated nodes against a real hub: their jobs, their labels, their owners, and what is left of them."""
 
+import asyncio
 import json
 import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pytest
 from support.children import Child
 from support.pool import Person, Pool, running_pool
 
+from computepool.agent.simulated import Crowd, Roster, make_machines
+from computepool.agent.simulated.habits import Habit, Habits
 from computepool.client.models import Job, Node
 
 pytestmark = pytest.mark.slow
@@ -126,7 +132,7 @@ def test_end_gives_jobs_back_and_the_next_start_is_the_same_nodes(pool):
     pool.until(lambda: pool.client.job(long.id).counts.get("running"), "it runs again")
     again = pool.cli("simulate", "--nodes", "2")
     assert again.code == 1
-    assert "already runs" in again.err
+    assert "running already" in again.err
     assert second.stop() == 0
 
 
@@ -149,10 +155,41 @@ def test_node_that_is_banned_while_it_runs_is_dropped_and_replaced_the_next_time
     assert len(simulated(pool)) == 4
 
 
-def test_owners_of_flaky_machines_come_and_go_and_no_job_is_lost(pool):
-    simulate(pool, 20, profile="flaky", up=15)
-    for job in submit(pool, 40):
-        pool.until_state(job.id, "succeeded")
+def test_owners_pause_lose_their_line_and_switch_off_and_no_job_is_lost(pool):
+    """In this process, with owners who are in more of a hurry than any real one."""
+    habits = Habits(pauses=Habit(4, 0.1, 0.5), cuts=Habit(3, 0.1, 0.5), leaves=Habit(6, 1, 2))
+    machines = [replace(machine, habits=habits) for machine in make_machines("flaky", 1, 8)]
+    roster = Roster(pool.home, pool.client.hub_id())
+    with httpx.Client() as client:
+        token = pool.client.join_token(uses=8).token
+        roster.enrol(machines, pool.url, token, agent_version="0.1.0", client=client)
+    crowd = Crowd(roster.members(machines), agent_version="0.1.0", seed=1, average_seconds=1)
+    paused: set[int] = set()
+
+    def renter() -> list[Job]:
+        env = {**QUICK, "SIMULATED_SECONDS": "2"}
+        jobs = [pool.submit("train", str(n), env=env, **SIMULATED) for n in range(40)]
+        done = []
+        for job in jobs:
+            paused.add(crowd.counts().paused)
+            done.append(pool.until_state(job.id, "succeeded"))
+        return done
+
+    async def story() -> list[Job]:
+        over = asyncio.Event()
+        running = asyncio.create_task(crowd.run(over))
+        try:
+            return await asyncio.to_thread(renter)
+        finally:
+            over.set()
+            await running
+
+    attempts = [attempt for job in asyncio.run(story()) for attempt in job.slices[0].attempts]
+    ends = Counter(attempt.reason for attempt in attempts if attempt.state == "lost")
+    assert ends["taken_back_by_owner"], ends
+    assert max(paused) > 0
+    assert len([one for one in attempts if one.state == "succeeded"]) == 40
+    assert crowd.counts().up == crowd.counts().running == 0
 
 
 def test_two_hundred_nodes_are_up_within_half_a_minute_and_do_their_work(pool):

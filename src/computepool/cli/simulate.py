@@ -1,16 +1,18 @@
 """`simulate`: nodes that only pretend, in the foreground, until Ctrl-C."""
 
 import asyncio
+import contextlib
 import logging
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from computepool.cli.errors import clean, tell
+from computepool.cli.errors import CliError, clean, tell
 from computepool.cli.options import chosen_home, json_option, open_pool, pool_options, print_json
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def simulate(
     _configure_log(verbose)
     with open_pool() as pool:
         session = _Session(pool, as_json=as_json)
-        with session.roster.lock():
+        with session.alone():
             if remove:
                 return session.remove()
             if while_stdin_open:
@@ -97,6 +99,20 @@ class _Session:
         self.roster: Roster = Roster(chosen_home(), pool.hub_id())
         self._status = StatusLine(quiet=as_json)
         self._stop = asyncio.Event()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        from computepool.agent.home import AlreadyRunning
+
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(self.roster.lock())
+            except AlreadyRunning:
+                raise CliError(
+                    "The simulated nodes of this home are running already.",
+                    "End them where they were started (simulate, or up --demo), or take another --home.",
+                ) from None
+            yield
 
     # ── who takes part ──
 

@@ -80,6 +80,12 @@ class Lines:
         if self._link is not None:
             await self._link.close()
 
+    async def drop(self) -> None:
+        """Nobody is at this end any more. The hub sees it, as it does when a process is killed."""
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close()
+
     async def report(self, report: NodeReport) -> None:
         """Only on a line that is up; one that broke in between has other troubles."""
         if self._link is not None:

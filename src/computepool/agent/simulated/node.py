@@ -123,6 +123,7 @@ class SimulatedNode:
             running.cancel()
             with contextlib.suppress(asyncio.CancelledError, Dismissed):
                 await running
+            await self._lines.drop()
             self._sandbox.switch_off()
 
     def _parts(self) -> Parts:
