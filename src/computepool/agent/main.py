@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from importlib.metadata import PackageNotFoundError, version
 
 from computepool.agent.agent import Agent, Parts
+from computepool.agent.benchmark.desk import BenchmarkDesk
 from computepool.agent.clock import SystemClock
 from computepool.agent.control import serve_control
 from computepool.agent.detect import Hardware, detect
@@ -22,6 +23,7 @@ from computepool.agent.sandbox import FoundEngine, Sandbox, available_sandboxes,
 from computepool.agent.transfer import HttpTransfer
 from computepool.agent.workbook import WorkBook
 from computepool.protocol.capacity import Capacity
+from computepool.protocol.states import NodeState
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +106,7 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
         closing.push_async_callback(connections.close)
         house = await keep_house(home, policy_file, hardware, clock, closing)
         stores = make_stores(home, policy_file, transfer, house.images)
-        yield Agent(
+        agent = Agent(
             Parts(
                 home=home,
                 node=node,
@@ -130,6 +132,32 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
                 open_watch=house.open_watch,
             )
         )
+        let_the_hub_measure(agent)
+        yield agent
+
+
+def let_the_hub_measure(agent: Agent) -> None:
+    """While the machine has nothing better to do."""
+    supervisor = agent.supervisor
+
+    def why_not() -> str | None:
+        if supervisor.is_busy:
+            return "the node has work"
+        if supervisor.state is not NodeState.ONLINE:
+            return f"the node is {supervisor.state}"
+        available = supervisor.availability
+        if available.strangers and not available.gpus_in_use:
+            return None
+        return f"the owner is using the machine: {available.reason}"
+
+    desk = BenchmarkDesk(
+        say=supervisor.say,
+        why_not=why_not,
+        gpus=agent.parts.capacity.gpus,
+        folder=agent.parts.home.root,
+        start=supervisor.soon,
+    )
+    supervisor.on_benchmark = desk.handle
 
 
 @contextlib.contextmanager

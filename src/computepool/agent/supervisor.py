@@ -24,6 +24,7 @@ from computepool.agent.resting import Rest
 from computepool.agent.runner import decline, run_attempt
 from computepool.agent.spool import LogSpool
 from computepool.agent.workshop import Workshop
+from computepool.protocol.benchmark import BenchmarkFromHub
 from computepool.protocol.manifest import Grant, Manifest, open_manifest
 from computepool.protocol.messages import (
     KEY_ANNOUNCEMENT,
@@ -43,6 +44,7 @@ from computepool.protocol.messages import (
     Stop,
     UploadGrant,
 )
+from computepool.protocol.model import Wire
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.signing import SignatureRefused, load_public_key, verify
 from computepool.protocol.states import NodeState
@@ -79,6 +81,8 @@ class Supervisor:
         """What the owner's policy says of work that would begin now."""
         self.on_attempt: Callable[[Attempt], None] = lambda attempt: None
         """Told when an attempt begins, and when its command is over."""
+        self.on_benchmark: Callable[[BenchmarkFromHub], None] = lambda message: None
+        """Told what the hub wants to know of the machine's speed."""
 
     # ── what it holds ──
 
@@ -146,6 +150,8 @@ class Supervisor:
                 self._renewed(message)
             case KeyAnnouncement():
                 self._trust_next_key(message)
+            case _ if isinstance(message, BenchmarkFromHub):
+                self.on_benchmark(message)
             case _:
                 log.debug("link.unexpected", extra={"type": message.type})
 
@@ -234,6 +240,10 @@ class Supervisor:
     def pids(self) -> list[int]:
         """The first process of each job; those in containers do not descend from the agent."""
         return [pid for attempt in self.attempts if (pid := attempt.rest.pid) is not None]
+
+    def say(self, message: Wire) -> None:
+        """Once, if a line is up."""
+        self._shop.outgoing.put(message)
 
     def soon(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -9,11 +9,13 @@ from collections.abc import Callable
 import structlog
 
 from computepool.hub.core.context import Context
+from computepool.hub.gateway.examiner import Examiner
 from computepool.hub.gateway.pipe import Pipe, PipeClosed
 from computepool.hub.gateway.reports import Report, Reports
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.presence import Presence
+from computepool.protocol.benchmark import BenchmarkFromAgent
 from computepool.protocol.messages import FromAgent, Heartbeat, HeartbeatAck, NodeReport, parse_from_agent
 from computepool.protocol.model import Wire
 from computepool.protocol.states import NodeState
@@ -46,6 +48,7 @@ class AgentSession:
         self._node = node
         self._sign_key = sign_key
         self._wake = wake
+        self._examiner = Examiner(context, node, self.post)
         self._outgoing: asyncio.Queue[bytes] = asyncio.Queue(SEND_QUEUE_LIMIT)
         self._room = asyncio.Semaphore(IN_FLIGHT)
         self._last: dict[str, asyncio.Task[None]] = {}
@@ -62,14 +65,15 @@ class AgentSession:
 
     async def run(self) -> None:
         """Until the pipe closes. What was being handled is finished, not torn: its agent will ask again anyway."""
-        sender = asyncio.create_task(self._send_all())
+        beside = [asyncio.create_task(self._send_all()), asyncio.create_task(self._examiner.run())]
         try:
             while True:
                 message = parse_from_agent(await self._pipe.receive())
                 if message is not None:
                     await self._handle(message)
         finally:
-            sender.cancel()
+            for task in beside:
+                task.cancel()
 
     async def _send_all(self) -> None:
         """A link that does not carry answers any more is no link, even if it still carries reports."""
@@ -85,6 +89,8 @@ class AgentSession:
             await self._heartbeat(message)
         elif isinstance(message, NodeReport):
             self._learn(message)
+        elif isinstance(message, BenchmarkFromAgent):
+            self._examiner.heard(message)
         elif isinstance(message, Report):
             await self._room.acquire()
             before = self._last.get(message.attempt_id)

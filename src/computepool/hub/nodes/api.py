@@ -1,4 +1,4 @@
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Concatenate, ParamSpec
 
@@ -14,6 +14,8 @@ from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.records import record
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.nodes import repository, service
+from computepool.hub.nodes.benchmark_view import BenchmarkView, benchmark_view
+from computepool.hub.nodes.benchmarks import Benchmark, list_benchmarks
 from computepool.hub.nodes.errors import NoSuchNode
 from computepool.hub.nodes.notices import notice_for
 from computepool.hub.nodes.tables import JoinToken, Node
@@ -81,6 +83,7 @@ class NodeView(BaseModel):
     agent_version: str
     created_at: datetime
     last_seen_at: datetime | None
+    benchmark: BenchmarkView
 
 
 class NodePage(BaseModel):
@@ -106,8 +109,8 @@ def router(
 ) -> APIRouter:
     routes, unbroken = Routes(authenticate, tags=["nodes"]), Unbroken()
 
-    def view(node: Node) -> NodeView:
-        return _view(node, look_live(node.id), context.now(), context.settings.agent_minimum)
+    async def views(nodes: Sequence[Node]) -> list[NodeView]:
+        return await _views(context, look_live, nodes)
 
     async def change(fn: Callable[Concatenate[Session, P], Node], *args: P.args, **kwargs: P.kwargs) -> NodeView:
         """In the database, and then in the scheduler's memory: both, even if the caller gives up in between."""
@@ -117,7 +120,7 @@ def router(
             await changed(node)
             return node
 
-        return view(await unbroken.run(both()))
+        return (await views([await unbroken.run(both())]))[0]
 
     @routes.post("/nodes/join-tokens", visible="own", scope=Scope.NODES_WRITE, status_code=201)
     async def create_join_token(body: NewJoinToken, caller: Caller, key: IdempotencyKey = None) -> JoinTokenView:
@@ -145,11 +148,11 @@ def router(
     ) -> NodePage:
         nodes = await context.db.read(repository.list_nodes, owned_by(caller, Node.owner_id), cursor, limit + 1)
         shown = nodes[:limit]
-        return NodePage(items=[view(node) for node in shown], next=shown[-1].id if len(nodes) > limit else None)
+        return NodePage(items=await views(shown), next=shown[-1].id if len(nodes) > limit else None)
 
     @routes.get("/nodes/{node_id}", visible="own", scope=Scope.NODES_READ)
     async def show_node(node_id: str, caller: Caller) -> NodeView:
-        return view(await context.db.read(load_node, caller, node_id))
+        return (await views([await context.db.read(load_node, caller, node_id)]))[0]
 
     @routes.patch("/nodes/{node_id}", visible="own", scope=Scope.NODES_WRITE)
     async def change_node(node_id: str, body: NodeChange, caller: Caller) -> NodeView:
@@ -189,7 +192,14 @@ def _create_join_token(
     return JoinTokenView(token=token, uses=row.uses_left, expires_at=row.expires_at)
 
 
-def _view(node: Node, live: Live | None, now: datetime, minimum: str) -> NodeView:
+async def _views(context: Context, look_live: LookLive, nodes: Sequence[Node]) -> list[NodeView]:
+    measured = await context.db.read(list_benchmarks, [node.id for node in nodes])
+    now, minimum = context.now(), context.settings.agent_minimum
+    return [_view(node, look_live(node.id), measured.get(node.id), now, minimum) for node in nodes]
+
+
+def _view(node: Node, live: Live | None, measured: Benchmark | None, now: datetime, minimum: str) -> NodeView:
+    capacity = Capacity.model_validate(node.capacity)
     seen = node.last_seen_at
     if live is not None and live.seen_seconds_ago is not None:
         seen = now - timedelta(seconds=live.seen_seconds_ago)
@@ -205,10 +215,11 @@ def _view(node: Node, live: Live | None, now: datetime, minimum: str) -> NodeVie
         running_attempts=live.running_attempts if live is not None else 0,
         availability=live.availability if live is not None else None,
         gpu_loads=list(live.gpu_loads) if live is not None else [],
-        notice=notice_for(node.agent_version, minimum, Capacity.model_validate(node.capacity)),
+        notice=notice_for(node.agent_version, minimum, capacity),
         agent_version=node.agent_version,
         created_at=node.created_at,
         last_seen_at=seen,
+        benchmark=benchmark_view(measured, capacity),
     )
 
 
