@@ -16,6 +16,7 @@ from computepool.hub.jobs import ending, repository, service, submission
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.receipts import find_order
 from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.hub.market import feasibility
 from computepool.hub.scheduling import leases, memory
 from computepool.hub.scheduling.fleet import give_room_back
 from computepool.hub.scheduling.scheduler import Scheduler
@@ -141,6 +142,21 @@ async def switch_of_links_neither_drops_nor_repeats(pool):
     await agent.connect()
     await pool.settle()
     assert [type(command) for command in agent.commands] == [Offer, Offer, Stop]
+
+
+async def real_work_and_pretended_work_never_meet(pool):
+    """A simulated node takes only jobs that ask for one, and those go nowhere else, whatever tags others carry."""
+    pretends = await add_agent(pool, name="sim", cpus=4, tags=("simulated",), simulated=True)
+    real = await add_agent(pool, name="real", tags=("simulated",))
+    await pool.submit(resources={"cpus": 3})
+    await pool.submit(where={"tags": ["simulated"]})
+    await pretends.take_offer()
+    await pool.settle(1)
+    offered = {attempt.job_id: attempt.node_id for attempt in pool.rows(Attempt)}
+    jobs = {job.id: bool(job.spec.get("where", {}).get("tags")) for job in pool.rows(Job)}
+    assert {jobs[job]: node for job, node in offered.items()} == {True: pretends.node_id}
+    await pool.submit()
+    await real.take_offer()
 
 
 async def node_sees_only_its_own_manifests(pool):
@@ -318,6 +334,11 @@ def polls_are_not_checked(patch):
     patch.setattr(polls, "_check_signature", lambda key, body, signature: None)
 
 
+def gate_is_left_open(monkeypatch):
+    rules = tuple(rule for rule in feasibility.RULES if rule[0] is not feasibility.Gate.SIMULATED)
+    monkeypatch.setattr(feasibility, "RULES", rules)
+
+
 MUTANTS: dict[Any, list[Any]] = {
     slice_succeeds_at_most_once: [writes_ignore_fences, late_results_are_not_superseded],
     same_key_is_one_job: [keys_are_not_claimed, bodies_are_not_compared],
@@ -327,6 +348,7 @@ MUTANTS: dict[Any, list[Any]] = {
     healthy_job_survives_an_outage: [start_forgets_whose_lease_it_was, start_queues_everything_again],
     dead_agents_job_is_queued_again_in_time: [leases_never_end, nobody_sweeps],
     switch_of_links_neither_drops_nor_repeats: [cursor_is_reset, unseen_is_forgotten],
+    real_work_and_pretended_work_never_meet: [gate_is_left_open],
     node_sees_only_its_own_manifests: [everybody_hears_every_offer, polls_are_not_checked],
 }
 

@@ -372,10 +372,13 @@ async def add_agent(
     isolation: tuple[IsolationLevel, ...] = (IsolationLevel.PROCESS, IsolationLevel.BUBBLEWRAP),
     country: str | None = None,
     tags: tuple[str, ...] = (),
+    simulated: bool = False,
     connect: bool = True,
 ) -> ScriptedAgent:
     """Enrolled with a join token and keys of its own, and connected."""
-    capacity = Capacity(cpus=cpus, memory_bytes=memory_bytes, disk_bytes=disk_bytes, gpus=gpus, isolation=isolation)
+    capacity = Capacity(
+        cpus=cpus, memory_bytes=memory_bytes, disk_bytes=disk_bytes, gpus=gpus, isolation=isolation, simulated=simulated
+    )
     key = Ed25519PrivateKey.generate()
     token = nodes.new_join_token()
     request = enrol_request(key, token, name=name, capacity=capacity, country=country, tags=tags)
