@@ -10,10 +10,16 @@ from types import ModuleType
 
 from rich.console import Console
 
-from benchmarks import dispatch, memory, profile, report, scale
+from benchmarks import agent, dispatch, memory, profile, report, scale
 from benchmarks.measure import RESULTS, Options, Run
 
-BENCHMARKS: dict[str, ModuleType] = {"dispatch": dispatch, "scale": scale, "memory": memory, "profile": profile}
+BENCHMARKS: dict[str, ModuleType] = {
+    "dispatch": dispatch,
+    "scale": scale,
+    "memory": memory,
+    "agent": agent,
+    "profile": profile,
+}
 DOCS = "docs"
 MOST_FILES = 65_536
 

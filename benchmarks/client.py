@@ -26,8 +26,9 @@ class Client:
         self.http = httpx.Client(base_url=self._url, headers=self._headers, timeout=TIMEOUT_SECONDS, verify=False)
         self._expected_seconds = 0.02
 
-    def submit(self, run: Sequence[str], isolation: str = "bubblewrap") -> str:
-        return str(_good(self.http.post("jobs", json={"run": list(run), "isolation": isolation})).json()["id"])
+    def submit(self, run: Sequence[str], isolation: str = "bubblewrap", **resources: str) -> str:
+        spec = {"run": list(run), "isolation": isolation, "resources": resources}
+        return str(_good(self.http.post("jobs", json=spec)).json()["id"])
 
     def log(self, job_id: str) -> bytes | None:
         """All that it printed, once it has ended."""

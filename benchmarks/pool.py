@@ -10,6 +10,8 @@ import httpx
 
 from benchmarks.client import Client
 from benchmarks.processes import Child, Failed, free_port, python, wait_until
+from computepool.agent.home import AgentHome
+from computepool.agent.sandbox.identity import SYSTEM_FOLDER, instance_of
 from computepool.hub import commands
 
 COMPUTEPOOL = ("-P", "-m", "computepool")
@@ -78,11 +80,23 @@ class Hub:
 class Agent:
     """A real one, which must have proven bubblewrap."""
 
-    def __init__(self, hub: Hub, folder: Path, *program: str) -> None:
+    def __init__(self, hub: Hub, folder: Path, *program: str, url: str | None = None) -> None:
+        """`url` is where it reaches the hub, if not directly."""
+        self.home = AgentHome(folder / "agent")
         log, home = folder / "agent.log", ("--home", folder)
         folder.mkdir(parents=True, exist_ok=True)
         join = Child(
-            python(*COMPUTEPOOL, "join", hub.url, "--token", hub.join_token, "--enrol-only", "--name", "bench", *home),
+            python(
+                *COMPUTEPOOL,
+                "join",
+                url or hub.url,
+                "--token",
+                hub.join_token,
+                "--enrol-only",
+                "--name",
+                "bench",
+                *home,
+            ),
             log,
         )
         if code := join.wait():
@@ -97,6 +111,10 @@ class Agent:
         except BaseException:
             self.stop()
             raise
+
+    def attempts_folders(self) -> list[Path]:
+        """Where the folders of its jobs may be: an agent that is root keeps them where other users can go."""
+        return [self.home.attempts, SYSTEM_FOLDER / instance_of(self.home.root) / "attempts"]
 
     @property
     def cpus(self) -> int:

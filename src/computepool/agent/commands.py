@@ -244,7 +244,7 @@ class Commands:
         if ending is not None:
             return ending.reason, ending.detail
         reason, detail = _REASONS[exited.reason]
-        detail = detail or exited.detail
+        detail = exited.detail or detail
         if self._in_setup:
             detail = f"in setup: {detail}" if detail else f"setup failed with exit code {exited.code}"
         return reason, detail

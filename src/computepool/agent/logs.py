@@ -20,8 +20,9 @@ WINDOW_BYTES = 1024 * 1024
 """Of one attempt, sent and not yet acknowledged."""
 STALE_SECONDS = 15.0
 """Without any progress for this long, what was sent is sent again."""
-RATE_BYTES_PER_SECOND = 8 * 1024 * 1024
-BURST_BYTES = 16 * 1024 * 1024
+RATE_BYTES_PER_SECOND = 64 * 1024 * 1024
+"""What one command may write into its spool. The line to the hub has its own pace."""
+BURST_BYTES = 64 * 1024 * 1024
 
 
 class LogSender:

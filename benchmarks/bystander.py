@@ -1,0 +1,48 @@
+"""A line between an agent and its hub that counts what passes, in both directions."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+PIECE_BYTES = 65_536
+
+
+class CountingLine:
+    def __init__(self, target_port: int) -> None:
+        self._target_port = target_port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._counting = threading.Lock()
+        self.port: int = self._listener.getsockname()[1]
+        self.bytes = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._target_port))
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while piece := source.recv(PIECE_BYTES):
+                with self._counting:
+                    self.bytes += len(piece)
+                target.sendall(piece)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@contextlib.contextmanager
+def counting_line(target_port: int) -> Iterator[CountingLine]:
+    line = CountingLine(target_port)
+    try:
+        yield line
+    finally:
+        line.close()
