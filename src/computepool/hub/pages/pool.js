@@ -54,8 +54,8 @@ function makeNode() {
     return { what, text, bar, node: h("div", { class: "line" }, h("span", {}, what), text, bar) };
   });
   const running = h("p", { class: "running" });
-  const node = h("li", { class: "card node" }, h("div", { class: "head" }, title, state, pretended), about,
-    ...lines.map((line) => line.node), h("div", { class: "foot" }, level, running));
+  const node = h("li", { class: "card node" }, h("div", { class: "head" }, title, state), about,
+    ...lines.map((line) => line.node), h("div", { class: "foot" }, h("span", {}, level, " ", pretended), running));
   node.update = (n) => {
     const has = n.capacity, away = n.state === "offline" || n.state === "banned", free = away ? null : n.free;
     put(title, n.name);
