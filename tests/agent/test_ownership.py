@@ -188,3 +188,19 @@ def test_status_says_what_the_policy_says_and_why(tmp_path):
         assert status["usage"] == {"cpus": 0, "memory_bytes": 0, "disk_bytes": 0}
 
     story(tmp_path, tell)
+
+
+def test_rules_that_the_owner_writes_hold_without_a_restart(tmp_path):
+    async def tell(hub, running, person):
+        assert running.node.proofs[-1].capacity.rules.strangers
+        (tmp_path / "owner/policy.toml").write_text(POLICY + '\n[welcome]\nstrangers = false\nisolation = "gvisor"\n')
+        running.agent.owner.watch.look_again()
+        await hub.until(lambda: any(report.rules for report in running.node.reports), 20)
+        assert not running.node.reports[-1].rules.strangers
+        stranger = hub.offer(running.node, "/bin/true", own=False, isolation="bubblewrap")
+        own = hub.offer(running.node, "/bin/true", own=True)
+        await hub.until(lambda: own in hub.receipts and stranger in hub.receipts)
+        assert hub.receipts[own].exit_code == 0
+        assert hub.receipts[stranger].reason is EndReason.DECLINED
+
+    story(tmp_path, tell)

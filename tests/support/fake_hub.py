@@ -41,6 +41,7 @@ from computepool.protocol.messages import (
     KeyAnnouncement,
     LogAck,
     LogChunk,
+    NodeReport,
     Offer,
     PollReply,
     PollRequest,
@@ -77,6 +78,7 @@ class Node:
     commands: list[Offer | Stop] = field(default_factory=list)
     proofs: list[Proof] = field(default_factory=list)
     heartbeats: list[Heartbeat] = field(default_factory=list)
+    reports: list[NodeReport] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     """The kinds of the lines it has had."""
 
@@ -402,6 +404,9 @@ class FakeHub:
             node.heartbeats.append(message)
             renewed = message.holding if self.acknowledge_heartbeats else ()
             line.say(HeartbeatAck(hub_time=self.now(), renewed=renewed))
+            return
+        if isinstance(message, NodeReport):
+            node.reports.append(message)
             return
         attempt_id: str = message.attempt_id  # type: ignore[attr-defined]
         fence: int = message.fence  # type: ignore[attr-defined]

@@ -30,6 +30,7 @@ from computepool.agent.link.handshake import Dismissed, HandshakeFailed, Standin
 from computepool.agent.outgoing import Outgoing
 from computepool.agent.output import PipeOutput
 from computepool.agent.outside import Outside
+from computepool.agent.owner.policy import Policy
 from computepool.agent.ownership import EVICT_GRACE_SECONDS, OpenWatch, OwnerFirst
 from computepool.agent.ports import Connect, LinkKind, Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
@@ -40,7 +41,7 @@ from computepool.agent.telemetry import Telemetry
 from computepool.agent.workbook import WorkBook
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
-from computepool.protocol.messages import LOG_LIMIT_BYTES, Welcome
+from computepool.protocol.messages import LOG_LIMIT_BYTES, NodeReport, Welcome
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.timing import RECONNECT_LIMIT_IDLE_SECONDS, RECONNECT_LIMIT_WITH_JOB_SECONDS
 
@@ -280,6 +281,20 @@ class Agent:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             self._supervisor.tick()
+            if self.owner is not None:
+                self._follow(self.owner.watch.policy)
+
+    def _follow(self, policy: Policy) -> None:
+        """What the owner wrote into the policy holds from now on, without a restart."""
+        self._shop.least_isolation = policy.welcome.isolation
+        if self._parts.outside is not None and self._parts.outside.allowance is not None:
+            self._parts.outside.allowance.limit_bytes = policy.network.monthly_data
+        rules = policy.house_rules()
+        if rules != self._shop.rules:
+            self._shop.rules = rules
+            self._shop.capacity = self._shop.capacity.model_copy(update={"rules": rules})
+            self._outgoing.put(NodeReport(rules=rules))
+            log.info("owner.rules", extra={"rules": rules.model_dump_json(exclude_defaults=True)})
 
     async def _keep_leases(self) -> None:
         """What must not outlive its lease is looked at more often: also after a sleep of the machine."""
@@ -344,7 +359,7 @@ class Agent:
             instance_id=self._parts.instance_id,
             agent_version=self._parts.agent_version,
             standing=lambda: Standing(
-                capacity=self._parts.capacity,
+                capacity=self._shop.capacity,
                 holding=supervisor.holding(),
                 stream_id=supervisor.stream_id,
                 cursor=supervisor.cursor,

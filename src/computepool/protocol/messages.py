@@ -24,7 +24,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from computepool.protocol.benchmark import BenchmarkFromAgent, BenchmarkFromHub
-from computepool.protocol.capacity import MOST_GPUS, Bytes, Capacity
+from computepool.protocol.capacity import MOST_GPUS, Bytes, Capacity, HouseRules
 from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT, SavedFile
 from computepool.protocol.model import Wire
 from computepool.protocol.signing import Signed
@@ -123,6 +123,8 @@ class NodeReport(Wire):
     gpus: tuple[GpuLoad, ...] = Field(default=(), max_length=MOST_GPUS)
     cached: tuple[str, ...] | None = Field(default=None, max_length=CACHED_LIMIT)
     """The digests of bundles and inputs at hand, and images as `image:name`; None if they are the same as before."""
+    rules: HouseRules | None = None
+    """What the host has just decided; None if it is the same as before."""
 
 
 class Update(AttemptRef):

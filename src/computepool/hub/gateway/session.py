@@ -5,6 +5,7 @@ Reports of different attempts are handled side by side, those of one attempt in 
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import structlog
 
@@ -115,6 +116,10 @@ class AgentSession:
             self._node.loads = message.gpus
         if message.cached is not None:
             self._node.cached = frozenset(message.cached)
+        if message.rules is not None:
+            self._node.capacity = self._node.capacity.model_copy(update={"rules": message.rules})
+            self._node.traits = replace(self._node.traits, rules=message.rules)
+            self._wake()
 
     async def _report(self, message: Report, before: "asyncio.Task[None] | None") -> None:
         try:
