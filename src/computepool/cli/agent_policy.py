@@ -1,0 +1,63 @@
+"""For hosts: when and for whom this machine works. The file is the truth; this shows and changes it."""
+
+import tomllib
+from typing import Any
+
+import click
+
+from computepool.cli.errors import CliError, tell
+from computepool.cli.machine import agent_home
+from computepool.cli.options import home_option, json_option, print_json
+
+
+@click.command(epilog="Example: computepool agent policy start.after_idle 5m")
+@click.argument("setting", required=False)
+@click.argument("value", required=False)
+@json_option
+@home_option
+def policy(setting: str | None, value: str | None, as_json: bool) -> None:
+    """Show the owner's policy, one setting of it, or change one. A running agent follows within seconds.
+
+    A SETTING is written like start.after_idle, reactions.owner or gpu.GPU-1a2b.share; a list as '["suspend 5m",
+    "evict"]'. Without one the whole file is shown, with what each setting means.
+    """
+    from computepool.agent.owner.policy_file import PolicyError, PolicyFile, changed, toml_of
+
+    home = agent_home()
+    home.prepare()
+    file = PolicyFile(home.root)
+    file.refresh()
+    if file.problem:
+        raise CliError(f"{file.path}: {file.problem}", "Mend the file; until then the last good policy holds.")
+    if setting is not None and value is not None:
+        try:
+            file.write(changed(file.policy, setting, _read(value)))
+        except PolicyError as error:
+            raise CliError(str(error), "`computepool agent policy` shows every setting.", 2) from None
+    values = file.policy.model_dump(mode="json")
+    if setting is None:
+        print_json(values) if as_json else click.echo(toml_of(file.policy), nl=False)
+        tell(f"{file.path}", dim=True)
+        return
+    found = _at(values, setting)
+    print_json({setting: found}) if as_json else click.echo(f"{setting} = {found}")
+
+
+def _read(text: str) -> Any:
+    """As it would stand in the file; a word without quotes is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _at(values: Any, setting: str) -> Any:
+    section, _, name = setting.rpartition(".")
+    place: Any = values
+    if section.startswith("gpu."):
+        place = values["gpu"].get(section.removeprefix("gpu."), {})
+    elif section:
+        place = values.get(section, {})
+    if not isinstance(place, dict) or name not in place:
+        raise CliError(f"There is no setting {setting}.", "`computepool agent policy` shows every setting.", 2)
+    return place[name]
