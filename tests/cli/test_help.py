@@ -56,7 +56,7 @@ def test_commands_of_the_contract_are_there():
         up; simulate; hub serve; hub migrate; hub doctor; hub backup; hub restore; hub admin; join
         hub keys announce; hub keys rotate; node drain; node resume; node rename; node ban
         agent start; agent status; agent pause; agent resume; agent drain; agent stop; agent doctor
-        agent logs; agent install; agent uninstall
+        agent benchmark; agent policy; agent logs; agent install; agent uninstall
         login; logout; whoami; run; ps; show; logs; cancel; retry; get; why; verify; nodes; node show; node tags
         token create; token list; token revoke"""
     assert {word.strip() for word in expected.strip().replace("\n", ";").split(";")} <= paths

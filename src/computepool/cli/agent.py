@@ -4,7 +4,9 @@ from typing import Any
 
 import click
 
+from computepool.cli.agent_benchmark import benchmark
 from computepool.cli.agent_logs import logs
+from computepool.cli.agent_policy import policy
 from computepool.cli.agent_service import install, uninstall
 from computepool.cli.errors import FAILED, CliError, clean, tell_error
 from computepool.cli.machine import UNWANTED, agent_home, run_agent_here
@@ -169,6 +171,8 @@ def _print_status(found: dict[str, Any], as_json: bool) -> None:
     out.print(screen(found, out.width))
 
 
+agent.add_command(benchmark)
+agent.add_command(policy)
 agent.add_command(logs)
 agent.add_command(install)
 agent.add_command(uninstall)

@@ -23,6 +23,11 @@ LARGEST_SIZE = 2048
 SYMBOLS = 8
 """Of a row's digest, each of 127 values: 56 bits."""
 
+SIZES = {"python": 64, "numpy": 1024, "torch": 2048, "cupy": 2048}
+"""Of the matrices, by what computes them."""
+ROUNDS = {"python": 4, "numpy": 16, "torch": 16, "cupy": 16}
+"""Of a segment."""
+
 _REDUCED = bytes(value % MODULUS for value in range(256))
 
 

@@ -6,10 +6,8 @@ from typing import Any
 
 from computepool.hub.market.tiers import Finding, Mark, Tier
 from computepool.protocol.benchmark import MOST_SEGMENTS, BenchmarkReady, BenchmarkTask
-from computepool.protocol.challenge import product_flops
+from computepool.protocol.challenge import ROUNDS, SIZES, product_flops
 
-SIZES = {"python": 64, "numpy": 1024, "torch": 2048, "cupy": 2048}
-ROUNDS = {"python": 4, "numpy": 16, "torch": 16, "cupy": 16}
 CPU_SECONDS = 2.0
 """Long enough that the way to the hub hardly counts."""
 GPU_SECONDS = 15.0
