@@ -107,8 +107,10 @@ def _policy(status: Status, now: datetime) -> Text | None:
     policy = status.get("policy")
     if not isinstance(policy, Mapping):
         return None
-    welcome = bool(policy.get("strangers_welcome"))
-    words, style = ("renters are welcome", "green") if welcome else ("only your own jobs", "yellow")
+    if policy.get("strangers_welcome"):
+        words, style = "renters are welcome", "green"
+    else:
+        words, style = ("only your own jobs" if policy.get("own_welcome", True) else "nothing runs"), "yellow"
     text = Text().append(words, style)
     if policy.get("reason"):
         text.append(f": {clean(policy['reason'])}")
