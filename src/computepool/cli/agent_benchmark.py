@@ -47,9 +47,9 @@ async def _measure_all(home: Any) -> "list[LocalResult]":
     from computepool.agent.detect import detect
     from computepool.agent.ports import offload_to_threads
 
-    hardware = await offload_to_threads(detect, home.root)
     # The disk that jobs would work on, also before there is an agent's folder on it.
     folder = next(one for one in (home.root, *home.root.parents) if one.is_dir())
+    hardware = await offload_to_threads(detect, folder)
     results = [await measure_cpu(hardware.cpu_model, folder)]
     for gpu in hardware.gpus:
         results.append(await measure_gpu(gpu, hardware.gpus, folder))  # noqa: PERF401 - one after the other

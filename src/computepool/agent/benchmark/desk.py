@@ -44,6 +44,14 @@ COMMAND = (sys.executable, "-m", "computepool.agent.benchmark")
 Question = BenchmarkTask | BenchmarkNonce | BenchmarkOpen
 
 
+_ANSWERS: dict[str, type[Wire]] = {
+    "ready": BenchmarkReady,
+    "filled": BenchmarkFilled,
+    "digests": BenchmarkDigests,
+    "reveal": BenchmarkReveal,
+}
+
+
 class WorkerGone(Exception):
     """The process that measures ended without an answer."""
 
@@ -59,6 +67,17 @@ def environment_for(gpu: Gpu | None, gpus: Sequence[Gpu] = ()) -> dict[str, str]
         shown["ROCR_VISIBLE_DEVICES"] = str(amd.index(gpu.id)) if gpu.id in amd else hidden
         del shown["CUDA_VISIBLE_DEVICES"]
     return shown
+
+
+def _understood(line: bytes) -> dict[str, Any]:
+    """What it loads may write into anything: a line that is no answer is the end of it."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("is") not in {*_ANSWERS, "failed"}:
+        raise WorkerGone("the process that measures gave no answer that is one")
+    return found
 
 
 class WorkerProcess:
@@ -93,8 +112,7 @@ class WorkerProcess:
             raise WorkerGone(f"the process that measures failed: {error}") from None
         if not line:
             raise WorkerGone(f"the process that measures ended by itself ({await process.wait()})")
-        found: dict[str, Any] = json.loads(line)
-        return found
+        return _understood(line)
 
     async def close(self) -> None:
         process, self._process = self._process, None
@@ -231,14 +249,6 @@ def _for_worker(question: Question) -> dict[str, Any]:
             return {"do": "digest", "nonce": base64.b64encode(question.nonce).decode()}
         case BenchmarkOpen():
             return {"do": "open", "places": [[one.segment, one.round, one.row] for one in question.places]}
-
-
-_ANSWERS: dict[str, type[Wire]] = {
-    "ready": BenchmarkReady,
-    "filled": BenchmarkFilled,
-    "digests": BenchmarkDigests,
-    "reveal": BenchmarkReveal,
-}
 
 
 def _for_hub(challenge_id: str, answer: dict[str, Any]) -> Wire:
