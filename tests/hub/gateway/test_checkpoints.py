@@ -261,3 +261,20 @@ def test_files_that_no_checkpoint_needs_are_deleted_and_others_kept(hub_url):
         assert pool.rows(Checkpoint) == []
 
     play(hub_url, story)
+
+
+def test_saving_what_it_was_restored_from_is_no_progress(hub_url):
+    """Else a job that leaves to be continued, and never gets any further, would go on for ever."""
+
+    async def story(pool):
+        agent, work = await running(pool, retries=0)
+        await save(pool, agent, work, 1, step=b"one")
+        await agent.finish(work, exit_code=85)
+        again = await take(agent)
+        answer = await save(pool, agent, again, 2, step=b"one")
+        assert isinstance(answer, ReportAck)
+        await agent.finish(again, exit_code=85)
+        job = await pool.job(work.manifest.job_id)
+        assert (job.state, job.verdict, job.exit_code) == ("failed", "renter", 85)
+
+    play(hub_url, story)

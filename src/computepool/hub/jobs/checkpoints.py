@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts.repository import let_go
@@ -38,15 +38,18 @@ def save(
     running_seconds: float,
     now: datetime,
 ) -> None:
-    """Its files are stored. Told twice it is the same; one that is older than what is known changes nothing."""
+    """Its files are stored. Told twice it is the same; one that is older than what is known changes nothing.
+
+    Nor does one with the same content: an attempt that was restored and saved what it was given got no further.
+    """
     view = repository.find_attempt(session, attempt_id)
     if view is None or view.fence != fence or view.node_id != node_id or not view.is_current:
         raise StaleLease(attempt_id, fence, "checkpoint")
     if view.state not in ATTEMPT_LIVE:
         raise StaleLease(attempt_id, fence, "checkpoint")
     of_slice = (Checkpoint.job_id == view.job_id, Checkpoint.slice_index == view.slice_index)
-    newest = session.scalar(select(func.max(Checkpoint.number)).where(*of_slice)) or 0
-    if number <= newest:
+    newest = session.scalar(select(Checkpoint).where(*of_slice).order_by(Checkpoint.number.desc()).limit(1))
+    if newest is not None and (number <= newest.number or _content(_saved(newest).files) == _content(files)):
         return
     size_bytes = sum(file.size_bytes for file in files)
     session.add(
@@ -127,6 +130,10 @@ def _artifacts_in_use(session: Session, job_ids: set[str]) -> set[str]:
         rows = session.scalars(select(Checkpoint.content).where(Checkpoint.job_id.in_(batch)))
         used.update(file["artifact_id"] for content in rows for file in content["files"])
     return used
+
+
+def _content(files: Sequence[SavedFile]) -> dict[str, str]:
+    return {file.path: file.digest for file in files}
 
 
 def _saved(row: Checkpoint) -> Saved:
