@@ -102,6 +102,12 @@ def show(node_name: str, as_json: bool) -> None:
     _print_node(document, as_json)
 
 
+def _benchmark(one: "Node") -> str:
+    measured = one.benchmark
+    tier = f", tier {measured.tier:g} ({measured.tier_basis})" if measured.tier is not None else ""
+    return f"{measured.mark.replace('_', ' ')}{tier}: {measured.words}" if measured.words else measured.mark
+
+
 def _print_node(document: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(document)
@@ -119,6 +125,7 @@ def _print_node(document: dict[str, Any], as_json: bool) -> None:
             ("share", f"{_share(one)}, {size(one.capacity.disk_bytes)} disk"),
             ("free", f"{cpus(free.cpus)}, {size(free.memory_bytes)}, {size(free.disk_bytes)} disk" if free else ""),
             ("isolation", _isolation(one)),
+            ("benchmark", _benchmark(one)),
             ("platform", one.capacity.platform),
             ("country", one.country),
             ("tags", ", ".join(one.tags)),

@@ -103,6 +103,15 @@ class NodeFree(Model):
     """How many, or which."""
 
 
+class NodeBenchmark(Model):
+    """What the hub measured of a node: `unverified`, `matches`, `too_slow`, `too_fast` or `failed`, and why."""
+
+    mark: str = "unverified"
+    words: str = ""
+    tier: float | None = None
+    tier_basis: str | None = None
+
+
 class Node(Model):
     id: str
     name: str
@@ -116,6 +125,7 @@ class Node(Model):
     created_at: datetime | None = None
     last_seen_at: datetime | None = None
     running_attempts: int = 0
+    benchmark: NodeBenchmark = NodeBenchmark()
 
 
 class Gate(Model):

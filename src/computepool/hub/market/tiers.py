@@ -102,7 +102,7 @@ def judge(slug: str | None, claimed_bytes: int, measured: Measured) -> Finding:
     """A device whose answers were right: is it what it says?"""
     tier = tier_of(slug, measured)
     if slug is None:
-        return Finding("matches", f"computes {measured.gflops:,.1f} GFLOP/s", tier)
+        return Finding("matches", f"computes {_spoken(measured.gflops)}", tier)
     least = claimed_bytes * MEMORY_SHARE - MEMORY_ASIDE_BYTES
     if measured.asked_all and measured.filled_bytes < least:
         words = (
@@ -113,10 +113,10 @@ def judge(slug: str | None, claimed_bytes: int, measured: Measured) -> Finding:
     mark = _mark_of_speed(slug, measured.gflops)
     expected = _lookup(EXPECTED_GFLOPS, slug)
     if mark == "matches" or expected is None:
-        known = f"as {slug} should" if expected is not None else f"; {slug} is not in the hub's table"
-        return Finding("matches", f"computes {measured.gflops:,.0f} GFLOP/s {known}".replace(" ;", ";"), tier)
+        known = f", as {slug} should" if expected is not None else f"; {slug} is not in the hub's table"
+        return Finding("matches", f"computes {_spoken(measured.gflops)}{known}", tier)
     word = "slower" if mark == "too_slow" else "faster"
-    words = f"much {word} than {slug}: {measured.gflops:,.0f} GFLOP/s, where about {expected:,.0f} are usual"
+    words = f"much {word} than {slug}: {_spoken(measured.gflops)}, where about {expected:,.0f} are usual"
     return Finding(mark, words, tier)
 
 
@@ -125,6 +125,10 @@ def _mark_of_speed(slug: str, gflops: float) -> Mark:
     if expected is None or expected * TOO_SLOW <= gflops <= expected * TOO_FAST:
         return "matches"
     return "too_slow" if gflops < expected else "too_fast"
+
+
+def _spoken(gflops: float) -> str:
+    return f"{gflops:,.0f} GFLOP/s" if gflops >= 100 else f"{gflops:.2g} GFLOP/s"
 
 
 def _tier_by_speed(gflops: float) -> int:
