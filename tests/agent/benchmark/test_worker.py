@@ -54,6 +54,14 @@ def test_question_out_of_turn_is_answered_with_a_failure():
     assert answer == {"is": "failed", "reason": "RuntimeError: nothing was begun", "retry": True}
 
 
+def test_nobody_can_make_the_machine_swap(tmp_path):
+    huge = TASK | {"size": 2048, "rounds": 64, "segments": 2048}
+    begin = {"do": "begin", "device": "cpu", "folder": str(tmp_path), "figures": False}
+    _, refused, filled = ask([begin, huge, TASK])
+    assert (refused["is"], filled["is"]) == ("failed", "filled")
+    assert "more memory" in refused["reason"]
+
+
 def test_it_is_modest_and_loads_nothing_large():
     async def story():
         worker = WorkerProcess()
@@ -77,7 +85,7 @@ def test_it_ends_in_the_middle_of_its_work_when_its_input_ends():
     process.stdin.write(json.dumps({"do": "begin", "device": "cpu", "folder": "/", "figures": False}).encode() + b"\n")
     process.stdin.flush()
     assert b"ready" in process.stdout.readline()
-    process.stdin.write(json.dumps(TASK | {"size": 2048, "rounds": 64, "segments": 64}).encode() + b"\n")
+    process.stdin.write(json.dumps(TASK | {"size": 512, "rounds": 16, "segments": 16}).encode() + b"\n")
     process.stdin.close()
     assert process.wait(timeout=20) == 0
     process.stdout.close()

@@ -241,6 +241,24 @@ def test_memory_that_cannot_be_filled_is_flagged(sqlite_hub):
     play(sqlite_hub, story)
 
 
+class Understating(Examinee):
+    """Says that it is slow, and is asked for little: then nobody sees how little memory it has."""
+
+    async def fill(self, task):
+        self.compute(task)
+        await asyncio.sleep(0.5)
+        return BenchmarkFilled(challenge_id=task.challenge_id, seconds=0.5)
+
+
+def test_memory_is_answered_for_by_who_says_that_it_is_slow(sqlite_hub):
+    async def story(pool):
+        agent, _ = await examined(pool, Understating, gpus=(card(memory_bytes=24 * GIB),))
+        found = await seen(pool, agent)
+        assert (found["mark"], "24.0 GiB" in found["words"]) == ("failed", True)
+
+    play(sqlite_hub, story)
+
+
 class Recomputing(Examinee):
     """Kept nothing of it: computes all of it again when it is to be read."""
 
@@ -406,6 +424,12 @@ def test_slow_card_is_asked_for_what_it_can_do_in_time():
     made = plan(gflops=1000)
     assert not made.asked_all
     assert made.expected_seconds <= 15
+
+
+def test_slow_card_is_not_blamed_for_what_was_not_asked():
+    assert not exam_plan.memory_is_answered_for(plan(gflops=1000), 14.0)
+    assert exam_plan.memory_is_answered_for(plan(gflops=1000), 2.0)
+    assert exam_plan.memory_is_answered_for(plan(), 2.0)
 
 
 def test_processor_is_busy_for_two_seconds():

@@ -74,6 +74,7 @@ class Worker:
     def __init__(self, open_device: Callable[[str], Device]) -> None:
         self._open_device = open_device
         self._prover: Prover | None = None
+        self._room_bytes = 0
 
     def answer(self, question: Answer) -> Answer:
         try:
@@ -97,21 +98,23 @@ class Worker:
         if question.get("figures", True):
             figures = measure(device, question["device"], Path(question["folder"]))
         gflops = trial_gflops(device)
+        self._room_bytes = device.room_bytes()
         figures["seconds"] = time.perf_counter() - began
         return {
             "is": "ready",
             "backend": device.backend,
             "gflops": gflops,
-            "room_bytes": device.room_bytes(),
+            "room_bytes": self._room_bytes,
             "figures": figures,
         }
 
     def _fill(self, task: Answer) -> Answer:
-        seed = base64.b64decode(task["seed"])
-        return {
-            "is": "filled",
-            "seconds": self._started().fill(seed, task["size"], task["rounds"], task["segments"]),
-        }
+        prover, seed = self._started(), base64.b64decode(task["seed"])
+        size, rounds, segments = task["size"], task["rounds"], task["segments"]
+        if size * size * rounds * segments > self._room_bytes:
+            # Nobody who asks can make a machine swap.
+            return {"is": "failed", "reason": "more memory was asked for than there is room for", "retry": True}
+        return {"is": "filled", "seconds": prover.fill(seed, size, rounds, segments)}
 
     def _digest(self, question: Answer) -> Answer:
         began = time.perf_counter()

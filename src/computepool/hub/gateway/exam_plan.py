@@ -12,6 +12,8 @@ CPU_SECONDS = 2.0
 """Long enough that the way to the hub hardly counts."""
 GPU_SECONDS = 15.0
 """At most: a card's memory is filled as far as that allows."""
+UNDERSTATED = 3.0
+"""A first impression may be wrong, but not so much."""
 OPENINGS = 24
 """Of a node that computed nine tenths, one in twelve passes; of one that computed half, one in sixteen million."""
 
@@ -37,6 +39,8 @@ class Plan:
     asked_all: bool
     """Everything that the node said it could fill."""
     expected_seconds: float
+    short_of_time: bool = False
+    """More would have taken too long, at the speed that the node said."""
 
     @property
     def flops(self) -> float:
@@ -60,7 +64,14 @@ def make_plan(ready: BenchmarkReady, seed: bytes, claimed_bytes: int | None) -> 
     by_time = int((CPU_SECONDS if claimed_bytes is None else GPU_SECONDS) / (each_seconds * rounds))
     segments = max(1, min(by_room, by_time, size, MOST_SEGMENTS))
     task = BenchmarkTask(challenge_id=ready.challenge_id, seed=seed, size=size, rounds=rounds, segments=segments)
-    return Plan(task, by_room <= segments, task.states * each_seconds)
+    short = by_time < min(by_room, size, MOST_SEGMENTS)
+    return Plan(task, by_room <= segments, task.states * each_seconds, short)
+
+
+def memory_is_answered_for(plan: Plan, fill_seconds: float) -> bool:
+    """Whether what was filled is all that the node has. One that said it was slow, to be asked for little, and then was
+    done early, has to answer for what it claims all the same."""
+    return plan.asked_all or (plan.short_of_time and fill_seconds < GPU_SECONDS / UNDERSTATED)
 
 
 def is_late(fill_seconds: float, digest_seconds: float) -> bool:

@@ -21,6 +21,7 @@ from computepool.hub.gateway.exam_plan import (
     is_late,
     make_plan,
     mark_of,
+    memory_is_answered_for,
     tier_of_node,
 )
 from computepool.hub.market.tiers import Finding, Mark, Measured, judge, tier_of
@@ -151,6 +152,9 @@ class Examiner:
         except Unable as why:
             finding = _finding("unverified", str(why), slug)
             return Examined(device, gpu is not None, finding, figures)
+        except Silent:
+            self._post(BenchmarkOver(challenge_id=challenge_id, words="there was no answer in time"))
+            raise
         seed = random_bytes(self._context.randbits, SEED_BYTES)
         plan = make_plan(ready, seed, gpu.memory_bytes if gpu is not None else None)
         figures |= {"backend": ready.backend, "reported": ready.figures.model_dump(mode="json")}
@@ -197,7 +201,7 @@ class Examiner:
                 f"it took {digest_seconds:.1f} s to read its memory, which it filled in {fill_seconds:.1f} s:"
                 " it does not hold what it says, or was busy"
             )
-        return Measured(gflops, plan.filled_bytes, plan.asked_all)
+        return Measured(gflops, plan.filled_bytes, memory_is_answered_for(plan, fill_seconds))
 
     # ── its line ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
