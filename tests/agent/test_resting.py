@@ -8,6 +8,7 @@ from support.fake_hub import FakeHub
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.resting import Rest, RestReason
+from computepool.agent.sandbox.interface import SandboxError
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.timing import FREEZE_AFTER_SECONDS, LEASE_SECONDS
 
@@ -171,3 +172,61 @@ def test_job_with_the_network_ends_with_its_lease_and_another_runs_on(tmp_path, 
             assert hub.receipts[attempt_id].exit_code == 0
 
     story(tmp_path, tell, clock=clock)
+
+
+class StubbornProcess:
+    """Of an engine that does not always answer."""
+
+    pid = 1
+
+    def __init__(self):
+        self.frozen = False
+        self.fails = 0
+
+    async def freeze(self):
+        self._answer()
+        self.frozen = True
+
+    async def thaw(self):
+        self._answer()
+        self.frozen = False
+
+    def _answer(self):
+        if self.fails:
+            self.fails -= 1
+            raise SandboxError("the engine does not answer")
+
+
+def test_command_that_could_not_be_thawed_is_tried_again():
+    async def tell():
+        process, rest = StubbornProcess(), Rest(SystemClock(), lambda rests: None)
+        await rest.begin(process)
+        await rest.hold(RestReason.OWNER)
+        process.fails = 1
+        with pytest.raises(SandboxError):
+            await rest.let_go(RestReason.OWNER)
+        assert process.frozen
+        assert not rest.is_settled
+        await rest.settle()
+        assert not process.frozen
+        assert rest.is_settled
+
+    asyncio.run(tell())
+
+
+def test_time_between_two_commands_counts_as_rest_and_copying_does_not():
+    async def tell():
+        clock = SkippingClock()
+        rest = Rest(clock, lambda rests: None)
+        await rest.begin(StubbornProcess())
+        await rest.hold(RestReason.COPY)
+        clock.skipped += 100
+        await rest.let_go(RestReason.COPY)
+        assert rest.seconds < 1
+        rest.end()
+        await rest.hold(RestReason.OWNER)
+        clock.skipped += 50
+        await rest.let_go(RestReason.OWNER)
+        assert 50 <= rest.seconds < 51
+
+    asyncio.run(tell())

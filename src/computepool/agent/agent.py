@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -196,9 +196,9 @@ class Agent:
         """End everything now; `run` returns once the hub knows, or after a few seconds."""
         self._forget_pause()
         self._set_state(NodeState.DRAINING)
-        self._supervisor.give_back_everything("the agent was stopped")
+        self._supervisor.give_back_everything("the agent was stopped", EVICT_GRACE_SECONDS)
         try:
-            async with asyncio.timeout(GOODBYE_SECONDS):
+            async with asyncio.timeout(EVICT_GRACE_SECONDS + GOODBYE_SECONDS):
                 await self._supervisor.until_idle()
         except TimeoutError:
             log.warning("agent.stopped_unheard", extra={"attempts": len(self._supervisor.attempts)})
@@ -244,7 +244,7 @@ class Agent:
         await self._supervisor.recover()
         self._supervisor.on_idle = self._leave_if_drained
         self._leave_if_drained()
-        beside = [self._tick(), self._keep_leases(), self.telemetry.run()]
+        beside = [self._tick(), self._keep_leases(), _for_ever(self.telemetry.run)]
         if self.owner is not None:
             beside.append(self.owner.run())
         ticking = [asyncio.ensure_future(work) for work in beside]
@@ -280,9 +280,18 @@ class Agent:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            self._supervisor.tick()
-            if self.owner is not None:
-                self._follow(self.owner.watch.policy)
+            with self._going_on("agent.tick_failed"):
+                self._supervisor.tick()
+                if self.owner is not None:
+                    self._follow(self.owner.watch.policy)
+
+    @contextlib.contextmanager
+    def _going_on(self, event: str) -> Iterator[None]:
+        """One fault must not end, unnoticed, what keeps leases and time limits for as long as the agent runs."""
+        try:
+            yield
+        except Exception:
+            log.exception(event)
 
     def _follow(self, policy: Policy) -> None:
         """What the owner wrote into the policy holds from now on, without a restart."""
@@ -301,7 +310,8 @@ class Agent:
         while True:
             await self._supervisor.leases.until_they_matter()
             await asyncio.sleep(LEASE_LOOK_SECONDS)
-            self._supervisor.leases.keep()
+            with self._going_on("agent.leases_failed"):
+                self._supervisor.leases.keep()
 
     def _leave_if_drained(self) -> None:
         if self._supervisor.state is NodeState.DRAINING and not self._supervisor.is_busy:
@@ -414,3 +424,13 @@ class Agent:
         delay = reconnect_delay_seconds(self._failures, limit, self._parts.rng)
         log.info("link.down", extra={"reason": trouble, "retry_seconds": round(delay, 2)})
         await asyncio.wait([left], timeout=delay)
+
+
+async def _for_ever(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """What goes on beside the line: one fault of ours must not end it unseen."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("agent.fault")
+        await asyncio.sleep(TICK_SECONDS)

@@ -72,8 +72,8 @@ class Attempt:
     """When the hub last renewed its lease, or gave it."""
     isolation: IsolationLevel | None = None
     """Where it runs, once that was decided."""
-    progress: str = ""
-    """What is being fetched for it, in words."""
+    progress: dict[str, object] | None = None
+    """What is being fetched for it: `what`, and as far as it is known `done_bytes` and `total_bytes`."""
     save_soon: asyncio.Event = field(default_factory=asyncio.Event)
     """Its checkpoint is to be saved without waiting for the period."""
     saving: CheckpointSaved | None = None

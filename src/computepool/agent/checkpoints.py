@@ -16,6 +16,7 @@ from computepool.agent.outputs import Collected, OutputsRefused
 from computepool.agent.placement import checkpoint_place
 from computepool.agent.ports import TransferFailed
 from computepool.agent.resting import RestReason
+from computepool.agent.sandbox.interface import SandboxError
 from computepool.agent.snapshots import Known, Look, Snapshot, copy_changed, hash_copies, look_at
 from computepool.agent.uploads import UploadFailed, Uploads
 from computepool.agent.workshop import Workshop
@@ -55,12 +56,13 @@ class Checkpoints:
                     await self._attempt.save_soon.wait()
             self._attempt.save_soon.clear()
             looks = await self._until_quiet()
-            if looks and self._is_new(looks):
+            # One that was asked to end needs its grace for itself.
+            if looks and self._is_new(looks) and self._attempt.ending is None:
                 await self._save()
 
     async def save_last(self) -> bool:
-        """The command is gone, and left in an orderly way. Whether there is now a newer checkpoint than before."""
-        before = self._number
+        """The command is gone, and left in an orderly way. Whether all that it saved is at the hub."""
+        before, looks = self._number, dict[str, Look]()
         try:
             async with asyncio.timeout(LAST_SECONDS):
                 looks = await self._look()
@@ -69,7 +71,7 @@ class Checkpoints:
                     await self._save()
         except TimeoutError:
             log.warning("checkpoint.given_up", extra={"attempt_id": self._attempt.id})
-        return self._number > before
+        return self._number > before or not looks or not self._is_new(looks)
 
     async def close(self) -> None:
         if self._copied:
@@ -109,7 +111,7 @@ class Checkpoints:
                 seconds = self._attempt.ran_seconds(self._shop.clock.monotonic())
                 await Uploads(self._staging, self._shop.transfer, self._ask).put_all(list(copies.values()))
                 await self._report(snapshot, copies, seconds)
-            except (OutputsRefused, UploadFailed, TransferFailed, OSError) as error:
+            except (OutputsRefused, UploadFailed, TransferFailed, SandboxError, OSError) as error:
                 self._known.clear()
                 self._tell_refused(str(error))
 
@@ -117,8 +119,8 @@ class Checkpoints:
         """While it is copied the job stands still."""
         rest = self._attempt.rest
         self._copied = True
-        await rest.hold(RestReason.COPY)
         try:
+            await rest.hold(RestReason.COPY)
             # Once more: it may have written since.
             looks = await self._shop.offload(look_at, self._folder, self._place)
             return await self._shop.offload(

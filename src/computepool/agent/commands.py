@@ -72,11 +72,10 @@ class Commands:
                 self._show(place)
                 return True
             before = await shop.offload(environments.look, self._folder)
-            began = shop.clock.monotonic()
             self._in_setup = True
             argv = environments.set_up_argv(attempt.manifest.setup)
             await self._execute(argv, internet=attempt.manifest.network, wants_out=True)
-            self._setup_seconds = shop.clock.monotonic() - began
+            self._setup_seconds = attempt.ran_seconds(shop.clock.monotonic())
             if self._last is None or self._last.code != 0 or attempt.ending is not None:
                 return False
             self._in_setup = False
@@ -142,7 +141,9 @@ class Commands:
             return None
         if self._shop.outside is None:
             raise Unstarted(EndReason.DECLINED, "this node gives jobs no way out")
-        egress = self._shop.outside.open(internet=internet, tell=self._attempt.say, may_pass=self._has_lease)
+        egress = self._shop.outside.open(
+            internet=internet, own=self._attempt.manifest.own, tell=self._attempt.say, may_pass=self._has_lease
+        )
         self._ways_out.append(egress)
         return egress
 
@@ -214,6 +215,7 @@ class Commands:
         shop, attempt, exited = self._shop, self._attempt, self._last
         if exited is None:
             raise AssertionError("no command has run")
+        attempt.rest.is_over()
         reason, detail = self._why(exited)
         if not exited.ran:
             raise Unstarted(reason, ": ".join(filter(None, (detail, self._complaint))))

@@ -13,7 +13,7 @@ import re
 import shutil
 import stat
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 from computepool.agent.caching import Kept
@@ -26,6 +26,7 @@ from computepool.protocol.states import IsolationLevel
 FORMAT = "1"
 """Part of every key: an environment that was made in another way is another."""
 FOLDER = "environments"
+GONE = ".gone"
 DEPENDENCY_FILES = re.compile(
     r"(requirements.*\.(txt|in)|constraints.*\.txt|pyproject\.toml|setup\.(py|cfg)|.*\.lock|pylock.*\.toml|Pipfile"
     r"|environment\.ya?ml|conda.*\.ya?ml|package(-lock)?\.json|\.npmrc|pip\.conf|uv\.toml)"
@@ -80,12 +81,12 @@ def environment_variables(inside: str) -> dict[str, str]:
 class Environments:
     """Those of one agent. A plain process sees the host's own paths, so what it builds cannot be moved, nor kept."""
 
-    def __init__(self, offload: Offload) -> None:
+    def __init__(self, offload: Offload, sandboxes: Iterable[Sandbox] = ()) -> None:
+        """Of earlier runs too, as far as `sandboxes` tells where they are."""
         self._offload = offload
         self._turns: dict[str, asyncio.Lock] = {}
-        self._folders: set[Path] = set()
+        self._folders = {sandbox.attempts_folder.parent / FOLDER for sandbox in sandboxes}
         self._in_use: Counter[Path] = Counter()
-        self.make_room: Callable[[int], Awaitable[None]] | None = None
 
     def place(self, sandbox: Sandbox, key: str) -> Path | None:
         if sandbox.level is IsolationLevel.PROCESS:
@@ -116,6 +117,9 @@ class Environments:
         for folder in self._folders:
             with contextlib.suppress(FileNotFoundError):
                 for place in folder.iterdir():
+                    if place.suffix == GONE:
+                        # The agent was stopped while it threw this away.
+                        shutil.rmtree(place, ignore_errors=True)
                     if place.suffix or self._in_use[place] > 0:
                         continue
                     size = 0
@@ -136,7 +140,7 @@ def _size_note(place: Path) -> Path:
 
 
 def _throw_away(place: Path) -> None:
-    gone = place.with_name(f"{place.name}.gone")
+    gone = place.with_name(f"{place.name}{GONE}")
     place.rename(gone)
     _size_note(place).unlink(missing_ok=True)
     shutil.rmtree(gone, ignore_errors=True)

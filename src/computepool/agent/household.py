@@ -19,7 +19,8 @@ from computepool.agent.owner.opening import open_watch
 from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.ownership import OpenWatch
 from computepool.agent.ports import Transfer, offload_to_threads
-from computepool.agent.sandbox import EngineImages, find_engines
+from computepool.agent.sandbox import ContainerSandbox, EngineImages, Sandbox
+from computepool.agent.sandbox.containers import Engine
 from computepool.protocol.messages import CACHED_IMAGE
 
 log = logging.getLogger(__name__)
@@ -41,8 +42,14 @@ class Stores:
 
 
 async def keep_house(
-    home: AgentHome, policy_file: PolicyFile, hardware: Hardware, clock: Clock, closing: contextlib.AsyncExitStack
+    home: AgentHome,
+    policy_file: PolicyFile,
+    hardware: Hardware,
+    sandboxes: Sequence[Sandbox],
+    clock: Clock,
+    closing: contextlib.AsyncExitStack,
 ) -> Household:
+    policy_file.refresh()
     policy = policy_file.policy
     allowance = Allowance(
         home.root / "network.json", clock, limit_bytes=policy.network.monthly_data, offload=offload_to_threads
@@ -67,7 +74,7 @@ async def keep_house(
         gpus=monitor.now if monitor is not None else tuple,
         data_used_bytes=lambda: allowance.used_bytes,
     )
-    return Household(outside, watch, await _find_images(home, policy_file, clock), monitor)
+    return Household(outside, watch, _images_of(home, policy_file, clock, sandboxes), monitor)
 
 
 async def _watch_gpus(
@@ -83,18 +90,16 @@ async def _watch_gpus(
     return monitor
 
 
-async def _find_images(home: AgentHome, policy_file: PolicyFile, clock: Clock) -> EngineImages | None:
-    engines = await find_engines()
-    if not engines:
-        return None
-    first = engines[0]
-    return EngineImages(
-        first.engine,
-        first.facts,
-        state=home.root / "images.json",
-        clock=clock,
-        floor_bytes=policy_file.policy.storage.keep_free,
-    )
+def _images_of(
+    home: AgentHome, policy_file: PolicyFile, clock: Clock, sandboxes: Sequence[Sandbox]
+) -> EngineImages | None:
+    """Those of the engine that jobs with an image run in."""
+    for sandbox in sandboxes:
+        if isinstance(sandbox, ContainerSandbox):
+            floor = policy_file.policy.storage.keep_free
+            engine = Engine(sandbox.engine.path)
+            return EngineImages(engine, sandbox.facts, state=home.root / "images.json", clock=clock, floor_bytes=floor)
+    return None
 
 
 class ImageShelf:
@@ -122,14 +127,21 @@ class ImageShelf:
         ]
 
 
-def make_stores(home: AgentHome, policy_file: PolicyFile, transfer: Transfer, images: EngineImages | None) -> Stores:
+def make_stores(
+    home: AgentHome,
+    policy_file: PolicyFile,
+    transfer: Transfer,
+    images: EngineImages | None,
+    sandboxes: Sequence[Sandbox],
+) -> Stores:
     inputs = InputCache(home.cache, transfer, offload_to_threads)
-    environments = Environments(offload_to_threads)
+    environments = Environments(offload_to_threads, sandboxes)
     shelves: list[Shelf] = [inputs, environments]
     if images is not None:
         shelves.append(ImageShelf(images))
 
     def room() -> Room:
+        policy_file.refresh()
         storage = policy_file.policy.storage
         return Room(storage.cache, storage.keep_free)
 

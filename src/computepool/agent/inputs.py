@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,18 @@ class InputCache:
         self.make_room = make_room
         self._turns: dict[str, _Turn] = {}
         self._numbers = itertools.count()
+        self._lent: Counter[str] = Counter()
+
+    @contextlib.asynccontextmanager
+    async def lend(
+        self, bundle: BundleRef, urls: tuple[str, ...], progress: Callable[[int], None] = lambda have_bytes: None
+    ) -> AsyncIterator[Path]:
+        """The file with these bytes, which stays while it is lent, whatever else needs room."""
+        self._lent[bundle.digest] += 1
+        try:
+            yield await self.get(bundle, urls, progress)
+        finally:
+            self._lent[bundle.digest] -= 1
 
     async def get(
         self, bundle: BundleRef, urls: tuple[str, ...], progress: Callable[[int], None] = lambda have_bytes: None
@@ -78,14 +91,17 @@ class InputCache:
         found = []
         with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
-                if len(entry.name) == DIGEST_CHARS and entry.name not in self._turns:
+                if len(entry.name) == DIGEST_CHARS and not self._is_in_use(entry.name):
                     info = entry.stat()
                     remove = functools.partial(self._remove, Path(entry.path))
                     found.append(Kept(f"sha256:{entry.name}", info.st_size, info.st_mtime, remove))
         return found
 
+    def _is_in_use(self, name: str) -> bool:
+        return name in self._turns or self._lent[f"sha256:{name}"] > 0
+
     async def _remove(self, path: Path) -> bool:
-        if path.name in self._turns:
+        if self._is_in_use(path.name):
             return False
         await self._offload(path.unlink, missing_ok=True)
         return True

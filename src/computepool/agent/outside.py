@@ -43,8 +43,11 @@ class Outside:
     private_indexes: bool = False
     cap_bytes: int | None = None
 
-    def open(self, *, internet: bool, tell: Callable[[str], None], may_pass: Callable[[], bool]) -> Egress:
-        """For one attempt's `setup`, or for its command. `may_pass` is asked before anything goes in or out."""
+    def open(self, *, internet: bool, own: bool, tell: Callable[[str], None], may_pass: Callable[[], bool]) -> Egress:
+        """For one attempt's `setup`, or for its command. `may_pass` is asked before anything goes in or out.
+
+        The owner's own jobs use neither the allowance nor the rate that strangers' work has.
+        """
         policy = Policy(
             Mode.INTERNET if internet else Mode.INDEXES,
             indexes=self.indexes,
@@ -56,8 +59,8 @@ class Outside:
             lookup=self.lookup,
             clock=self.clock,
             limits=EgressLimits(cap_bytes=self.cap_bytes),
-            bucket=self.bucket,
-            allowance=self.allowance,
+            bucket=None if own else self.bucket,
+            allowance=None if own else self.allowance,
             upstream=self.upstream,
             tell=tell,
             may_pass=may_pass,

@@ -12,6 +12,7 @@ from computepool.agent.owner.ladder import Reaction
 from computepool.agent.owner.signals.gpus import descends_from
 from computepool.agent.owner.watch import OwnerWatch
 from computepool.agent.resting import RestReason
+from computepool.agent.sandbox.interface import SandboxError
 from computepool.agent.supervisor import Supervisor
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.states import NodeState
@@ -90,11 +91,19 @@ class OwnerFirst:
         if reaction is Reaction.EVICT:
             supervisor.give_back(attempt, "owner", EVICT_GRACE_SECONDS)
         elif reaction in (Reaction.SUSPEND, Reaction.CHECKPOINT):
-            supervisor.soon(rest.hold(RestReason.OWNER))
+            supervisor.soon(self._suspend(attempt))
             if reaction is Reaction.CHECKPOINT:
                 attempt.save_soon.set()
         elif RestReason.OWNER in rest.reasons:
             supervisor.soon(rest.let_go(RestReason.OWNER))
+
+    async def _suspend(self, attempt: Attempt) -> None:
+        """What cannot be made to stand still has to go: the owner does not wait for an engine."""
+        try:
+            await attempt.rest.hold(RestReason.OWNER)
+        except SandboxError as error:
+            log.warning("attempt.not_suspended", extra={"attempt_id": attempt.id, "reason": str(error)})
+            self._supervisor.give_back(attempt, "owner", EVICT_GRACE_SECONDS)
 
     def _cap_power(self, decision: Decision) -> None:
         if self._monitor is None:

@@ -1,8 +1,9 @@
 """Before a job's first command: its image, its bundle, and the checkpoint that it goes on from. Not billed."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -13,7 +14,7 @@ from computepool.agent.images import ImageMissing, ImageUnavailable
 from computepool.agent.inputs import InputFailed
 from computepool.agent.placement import WORK, checkpoint_place
 from computepool.agent.progress import Progress
-from computepool.agent.restoring import BadCheckpoint, make_checkpoint_folder, restore
+from computepool.agent.restoring import BadCheckpoint, empty_checkpoint_folder, make_checkpoint_folder, put_back
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.workshop import Workshop
 from computepool.protocol.manifest import BundleRef
@@ -91,46 +92,65 @@ async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | N
         return None
     if shop.images is None:
         raise Unstarted(EndReason.DECLINED, "this node has no engine for images")
+
+    def told(line: str) -> None:
+        attempt.progress = {"what": line}
+        progress.line(line)
+
     try:
-        digest = await shop.images.ensure(name, None, progress.line)
+        await shop.tidy_caches()
+        digest = await shop.images.ensure(name, None, told)
     except ImageMissing as error:
         raise Unstarted(EndReason.START_FAILED, str(error)) from None
     except ImageUnavailable as error:
         raise Unstarted(EndReason.INPUT, str(error)) from None
+    finally:
+        attempt.progress = None
     progress.done(f"image {name} is here")
+    await shop.tidy_caches()
     return digest
 
 
 async def _unpack_bundle(shop: Workshop, attempt: Attempt, folder: Path, bundle: BundleRef, progress: Progress) -> None:
-    archive = await _get(shop, attempt, bundle, "fetching the bundle", progress)
-    try:
-        limits = ArchiveLimits(disk_bytes=attempt.manifest.grant.disk_bytes)
-        await shop.offload(extract, archive, folder / WORK, limits=limits)
-    except ArchiveRefused as error:
-        raise Unstarted(EndReason.BUNDLE, str(error)) from None
+    async with _lent(shop, attempt, bundle, "fetching the bundle", progress) as archive:
+        try:
+            limits = ArchiveLimits(disk_bytes=attempt.manifest.grant.disk_bytes)
+            await shop.offload(extract, archive, folder / WORK, limits=limits)
+        except ArchiveRefused as error:
+            raise Unstarted(EndReason.BUNDLE, str(error)) from None
 
 
 async def _restore(shop: Workshop, attempt: Attempt, folder: Path, progress: Progress) -> None:
-    saved = attempt.manifest.saved
+    """File by file: a checkpoint may be larger than all that the node keeps."""
+    saved, place = attempt.manifest.saved, checkpoint_place(attempt.manifest)
     assert saved is not None
-    files: dict[str, Path] = {}
+    await _offload(shop, empty_checkpoint_folder, folder, place)
+    paths: dict[str, list[str]] = {}
+    sizes = {file.digest: file.size_bytes for file in saved.files}
     for file in saved.files:
-        if file.digest not in files:
-            ref = BundleRef(digest=file.digest, size_bytes=file.size_bytes)
-            what = f"fetching checkpoint {saved.number}, {file.path}"
-            files[file.digest] = await _get(shop, attempt, ref, what, progress)
-    await _offload(shop, restore, folder, checkpoint_place(attempt.manifest), saved, files)
+        paths.setdefault(file.digest, []).append(file.path)
+    for digest, targets in paths.items():
+        ref = BundleRef(digest=digest, size_bytes=sizes[digest])
+        what = f"fetching checkpoint {saved.number}, {targets[0]}"
+        async with _lent(shop, attempt, ref, what, progress) as content:
+            await _offload(shop, put_back, folder, place, targets, content)
     log.info("checkpoint.restored", extra={"attempt_id": attempt.id, "number": saved.number})
 
 
-async def _get(shop: Workshop, attempt: Attempt, ref: BundleRef, what: str, progress: Progress) -> Path:
+@contextlib.asynccontextmanager
+async def _lent(shop: Workshop, attempt: Attempt, ref: BundleRef, what: str, progress: Progress) -> AsyncIterator[Path]:
     def told(have_bytes: int) -> None:
+        attempt.progress = {"what": what, "done_bytes": have_bytes, "total_bytes": ref.size_bytes}
         progress.bytes(what, have_bytes, ref.size_bytes)
 
-    try:
-        return await shop.cache.get(ref, attempt.downloads.get(ref.digest, ()), told)
-    except InputFailed as error:
-        raise Unstarted(EndReason.INPUT, str(error)) from None
+    async with contextlib.AsyncExitStack() as lending:
+        try:
+            path = await lending.enter_async_context(shop.cache.lend(ref, attempt.downloads.get(ref.digest, ()), told))
+        except InputFailed as error:
+            raise Unstarted(EndReason.INPUT, str(error)) from None
+        finally:
+            attempt.progress = None
+        yield path
 
 
 async def _offload(shop: Workshop, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:

@@ -1,11 +1,9 @@
 """Puts a saved checkpoint back into a job's folder, before any command of the job runs."""
 
-import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
-from computepool.protocol.manifest import Saved
 from computepool.protocol.output_paths import find_path_problem
 
 
@@ -26,15 +24,19 @@ def make_checkpoint_folder(job_folder: Path, place: str) -> Path:
     return folder
 
 
-def restore(job_folder: Path, place: str, saved: Saved, files: Mapping[str, Path]) -> None:
-    """`files` are the checked contents, by digest. What the bundle brought there is replaced. Blocking."""
+def empty_checkpoint_folder(job_folder: Path, place: str) -> None:
+    """What the bundle brought there is replaced. Blocking."""
     folder = make_checkpoint_folder(job_folder, place)
     shutil.rmtree(folder)
     folder.mkdir()
-    for file in saved.files:
-        if find_path_problem(file.path) is not None:
-            raise BadCheckpoint(f"{file.path!r} cannot be a file of a checkpoint")
-        target = folder / file.path
+
+
+def put_back(job_folder: Path, place: str, paths: Sequence[str], content: Path) -> None:
+    """One checked content at its paths in the empty folder. Blocking."""
+    folder = make_checkpoint_folder(job_folder, place)
+    for path in paths:
+        if find_path_problem(path) is not None:
+            raise BadCheckpoint(f"{path!r} cannot be a file of a checkpoint")
+        target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(files[file.digest], target)
-        os.utime(target)
+        shutil.copyfile(content, target)

@@ -374,6 +374,8 @@ class Supervisor:
         now = self._shop.clock.monotonic()
         self.leases.keep()
         for attempt in self.attempts:
+            if attempt.ended is None and not attempt.rest.is_settled:
+                self.soon(attempt.rest.settle())
             if attempt.ended is None and attempt.ran_seconds(now) > attempt.manifest.max_runtime_seconds:
                 # The timer of the event loop stands still while the machine sleeps; this clock does not.
                 attempt.request_end(out_of_time(attempt))

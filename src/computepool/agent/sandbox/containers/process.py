@@ -107,8 +107,8 @@ class ContainerProcess:
     async def thaw(self) -> None:
         if self._supervision.done() or not self._frozen:
             return
-        self._frozen = False
         await self.engine.unpause(self.container)
+        self._frozen = False
 
     def _over_limit(self, reason: Reason) -> None:
         self._limit = self._limit or reason
