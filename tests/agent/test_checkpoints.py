@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from pathlib import Path
 
 import pytest
 from support.agents import running_agent
@@ -104,7 +105,7 @@ def test_eviction_does_not_wait_for_an_upload(tmp_path):
         pid = int((running.job_folders[0] / "work/pid").read_text())
         hub.fail_uploads = 1_000_000
         running.agent.pause()
-        await hub.until(lambda: not os.path.exists(f"/proc/{pid}"))
+        await hub.until(lambda: not Path(f"/proc/{pid}").exists())
         await hub.until(lambda: running.agent.status()["attempts"][0]["state"] == "finishing")
         assert attempt_id not in hub.gone
         hub.fail_uploads = 0

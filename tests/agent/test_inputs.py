@@ -12,7 +12,6 @@ from support.fake_hub import MEGABYTE, FakeHub
 
 from computepool.agent.inputs import InputCache
 from computepool.agent.ports import offload_to_threads
-from computepool.agent.transfer import HttpTransfer
 from computepool.protocol.manifest import BundleRef, Grant
 from computepool.protocol.receipt import EndReason
 

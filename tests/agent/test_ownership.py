@@ -16,7 +16,7 @@ from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.owner.readings import Idle
 from computepool.agent.owner.watch import OwnerWatch, Signals
 from computepool.agent.ports import offload_to_threads
-from computepool.agent.sandbox import BubblewrapSandbox
+from computepool.agent.sandbox import BubblewrapSandbox, ProcessSandbox
 from computepool.protocol.receipt import EndReason
 
 pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.engine("bwrap")]
@@ -204,3 +204,24 @@ def test_rules_that_the_owner_writes_hold_without_a_restart(tmp_path):
         assert hub.receipts[stranger].reason is EndReason.DECLINED
 
     story(tmp_path, tell)
+
+
+def test_owners_eviction_while_the_hub_is_away_is_told_as_such_even_after_a_restart(tmp_path):
+    async def run():
+        async with FakeHub() as hub:
+            sandbox = ProcessSandbox(tmp_path / "state", cgroups=None)
+            async with running_agent(hub, tmp_path, sandboxes=[sandbox]) as running:
+                attempt_id = hub.offer(running.node, "/bin/sleep", "60", own=True)
+                await hub.until(lambda: hub.updates[attempt_id])
+                port = hub.port
+                await hub.go_away()
+                running.agent.pause()
+                await hub.until(lambda: running.agent.supervisor.attempts[0].gone)
+            hub.port = port
+            await hub.start()
+            async with running_agent(hub, tmp_path, sandboxes=[sandbox]):
+                await hub.until(lambda: attempt_id in hub.gone)
+                assert hub.gone[attempt_id].reason == "owner"
+            await sandbox.close()
+
+    asyncio.run(run())

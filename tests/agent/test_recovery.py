@@ -55,7 +55,9 @@ def test_killed_agent_leaves_no_orphan_and_its_job_is_gone_after_the_restart(tmp
             await hub.until(lambda: node.line is None)
             again = await start_real_agent(home)
             await hub.until(lambda: attempt_id in hub.gone, 30)
-            assert node.proofs[-1].holding == ()
+            # Claimed until the hub has heard that it is gone, and why.
+            assert [one.attempt_id for one in node.proofs[-1].holding] == [attempt_id]
+            assert hub.gone[attempt_id].reason == "the agent was restarted"
             await hub.until(lambda: all(is_dead(pid) for pid in pids))
             # The same offer once more, as a hub would that does not know better: it is not run.
             command = node.commands[0]

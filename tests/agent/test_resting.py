@@ -1,6 +1,7 @@
 """Jobs that stand still: for the owner, or because nobody renews their lease any more."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from support.agents import running_agent
@@ -199,7 +200,8 @@ class StubbornProcess:
 
 def test_command_that_could_not_be_thawed_is_tried_again():
     async def tell():
-        process, rest = StubbornProcess(), Rest(SystemClock(), lambda rests: None)
+        process: Any = StubbornProcess()
+        rest = Rest(SystemClock(), lambda rests: None)
         await rest.begin(process)
         await rest.hold(RestReason.OWNER)
         process.fails = 1
@@ -218,7 +220,8 @@ def test_time_between_two_commands_counts_as_rest_and_copying_does_not():
     async def tell():
         clock = SkippingClock()
         rest = Rest(clock, lambda rests: None)
-        await rest.begin(StubbornProcess())
+        process: Any = StubbornProcess()
+        await rest.begin(process)
         await rest.hold(RestReason.COPY)
         clock.skipped += 100
         await rest.let_go(RestReason.COPY)

@@ -21,7 +21,7 @@ from computepool.agent.ownership import OpenWatch
 from computepool.agent.ports import Transfer, offload_to_threads
 from computepool.agent.sandbox import ContainerSandbox, EngineImages, Sandbox
 from computepool.agent.sandbox.containers import Engine
-from computepool.protocol.messages import CACHED_IMAGE
+from computepool.protocol.messages import cached_image
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class ImageShelf:
             return ()
         return [
             Kept(
-                f"{CACHED_IMAGE}{one.name}",
+                cached_image(one.name),
                 one.size_bytes,
                 one.last_used_at.timestamp(),
                 functools.partial(self._images.remove, one.digest),

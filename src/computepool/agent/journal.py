@@ -2,6 +2,7 @@
 
     L attempt until {…}   accepted: the signed manifest, and where it runs; written before the command starts
     E attempt {…}         how it ended; written before anybody is told
+    G attempt why         given back, and the hub has not acknowledged it yet
     F attempt             the hub has it all: forget it
     S attempt until       accepted once, and replayable until then
 
@@ -11,6 +12,7 @@ of the page cache, and an attempt that a power cut wiped out is one that the hub
 
 import contextlib
 import errno
+import json
 import os
 from dataclasses import dataclass
 from datetime import datetime
@@ -68,6 +70,8 @@ class Leftover:
     lease: Lease
     manifest: Manifest
     ended: Ended | None
+    gone: str | None = None
+    """Why it was given back."""
 
 
 @dataclass
@@ -76,6 +80,7 @@ class _Lines:
 
     lease: bytes
     ended: bytes | None = None
+    gone: bytes | None = None
 
 
 class Journal:
@@ -114,6 +119,14 @@ class Journal:
         self._append(line)
         if attempt_id in self._live:
             self._live[attempt_id].ended = line
+
+    def write_gone(self, attempt_id: str, reason: str) -> None:
+        """Whose doing it was, for an agent that is restarted before the hub has heard it."""
+        if attempt_id in self._live:
+            line = b"G %s %s\n" % (attempt_id.encode(), json.dumps(reason).encode())
+            with contextlib.suppress(OSError):
+                self._append(line)
+                self._live[attempt_id].gone = line
 
     def forget(self, attempt_id: str) -> None:
         if self._live.pop(attempt_id, None) is not None:
@@ -157,6 +170,9 @@ class Journal:
             case b"E":
                 if name in self._live:
                     self._live[name].ended = line
+            case b"G":
+                if name in self._live:
+                    self._live[name].gone = line
             case b"F":
                 self._live.pop(name, None)
             case b"S":
@@ -175,7 +191,11 @@ class Journal:
         if lines.ended is not None:
             with contextlib.suppress(ValidationError):
                 ended = Ended.model_validate_json(lines.ended.split(b" ", 2)[2])
-        return Leftover(attempt_id, lease, manifest, ended)
+        gone = None
+        if lines.gone is not None:
+            with contextlib.suppress(ValueError, IndexError):
+                gone = str(json.loads(lines.gone.split(b" ", 2)[2]))
+        return Leftover(attempt_id, lease, manifest, ended, gone)
 
     def tidy(self, now: datetime) -> None:
         """Now and then: keep the file small."""
@@ -191,7 +211,7 @@ class Journal:
             self._seen = {name: until for name, until in self._seen.items() if until > now.timestamp()}
         lines = [_seen_line(name, until) for name, until in self._seen.items() if name not in self._live]
         for attempt in self._live.values():
-            lines += [attempt.lease, attempt.ended or b""]
+            lines += [attempt.lease, attempt.ended or b"", attempt.gone or b""]
         fresh = self._path.with_suffix(".new")
         fresh.write_bytes(b"".join(lines))
         fresh.chmod(0o600)

@@ -14,6 +14,7 @@ from computepool.agent.attempt import Attempt
 from computepool.agent.clock import Clock, HubTime
 from computepool.agent.resting import RestReason
 from computepool.protocol.manifest import Manifest
+from computepool.protocol.messages import LEASE_OVER
 from computepool.protocol.timing import LEASE_SECONDS
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class Leases:
             if over or not attempt.manifest.network or attempt.has_lease(now):
                 continue
             if attempt.renewed_monotonic is not None and now - attempt.renewed_monotonic > LEASE_SECONDS:
-                self._end(attempt, "the hub was away for longer than the lease")
+                self._end(attempt, LEASE_OVER)
             elif RestReason.LEASE not in attempt.rest.reasons:
                 log.warning("attempt.frozen", extra={"attempt_id": attempt.id, "reason": "no word from the hub"})
                 self._soon(attempt.rest.hold(RestReason.LEASE))

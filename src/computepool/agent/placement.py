@@ -1,20 +1,22 @@
 """Decisions before anything runs: in which sandbox, whether there is room, with which environment. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from computepool.agent.sandbox.interface import Limits, Sandbox
 from computepool.protocol.capacity import Capacity, HouseRules, image_is_welcome
 from computepool.protocol.manifest import Grant, Manifest
 from computepool.protocol.messages import Availability
-from computepool.protocol.states import IsolationLevel
+from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
+from computepool.protocol.versions import NVIDIA_TOOLKIT, RUNC, unsafe_software
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ROUNDING_CPUS = 1e-6
 _RANK = {level: level.rank for level in IsolationLevel}
 VISIBLE_GPUS = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 """They take the ids of GPUs; with empty ones no GPU is seen."""
+DRIVERS_IDS = ("GPU-", "MIG-")
 WORK, OUTPUT, CHECKPOINT, ENVIRONMENT = "work", "output", "checkpoint", "env"
 PREFERRED = (IsolationLevel.BUBBLEWRAP, IsolationLevel.CONTAINER, IsolationLevel.GVISOR, IsolationLevel.PROCESS)
 """Of the levels that will do, the quickest to start comes first; no isolation at all comes last."""
@@ -25,10 +27,16 @@ def is_safe_id(attempt_id: str) -> bool:
     return _SAFE_ID.fullmatch(attempt_id) is not None
 
 
-def choose_sandbox(sandboxes: Sequence[Sandbox], manifest: Manifest, least: IsolationLevel) -> Sandbox | None:
+def choose_sandbox(
+    sandboxes: Sequence[Sandbox],
+    manifest: Manifest,
+    least: IsolationLevel,
+    barred: Collection[IsolationLevel] = (),
+) -> Sandbox | None:
     """The best of those that were proven here, are strong enough and can do what the job needs.
 
-    `process` is for the owner's own work only; `least` is what the host asks of strangers' work beyond the manifest.
+    `process` is for the owner's own work only; `least` is what the host asks of strangers' work beyond the manifest,
+    and `barred` are levels that strangers' work could escape from here.
     """
     rank = _RANK[manifest.isolation] if manifest.own else max(_RANK[manifest.isolation], _RANK[least])
     wants_out = manifest.network or bool(manifest.setup)
@@ -39,8 +47,18 @@ def choose_sandbox(sandboxes: Sequence[Sandbox], manifest: Manifest, least: Isol
         and (manifest.own or sandbox.level is not IsolationLevel.PROCESS)
         and (manifest.image is None or sandbox.takes_images)
         and (not wants_out or sandbox.has_egress)
+        and (manifest.own or sandbox.level not in barred)
     ]
     return min(fit, key=lambda sandbox: PREFERRED.index(sandbox.level), default=None)
+
+
+def barred_levels(capacity: Capacity) -> frozenset[IsolationLevel]:
+    """Levels from which strangers' jobs are known to escape with what this machine has. gVisor does without runc."""
+    unsafe = {one.name for one in unsafe_software(capacity.software)}
+    barred = {IsolationLevel.CONTAINER} if RUNC in unsafe else set[IsolationLevel]()
+    if NVIDIA_TOOLKIT in unsafe and capacity.gpus:
+        barred |= TAKES_IMAGES
+    return frozenset(barred)
 
 
 def why_no_sandbox(sandboxes: Sequence[Sandbox], manifest: Manifest, least: IsolationLevel) -> str:
@@ -100,7 +118,9 @@ def job_environment(manifest: Manifest, sandbox: Sandbox, folder: Path) -> dict[
 
     No sandbox hides a GPU from a plain process, and some device files serve all of them: the drivers are told by name.
     """
-    gpus = dict.fromkeys(VISIBLE_GPUS, ",".join(manifest.grant.gpus))
+    # Ids that only we understand mean nothing to a driver: there the device files choose, and their numbers name them.
+    names = [gpu if gpu.startswith(DRIVERS_IDS) else str(number) for number, gpu in enumerate(manifest.grant.gpus)]
+    gpus = dict.fromkeys(VISIBLE_GPUS, ",".join(names))
     return (
         manifest.env
         | gpus

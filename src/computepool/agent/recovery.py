@@ -31,8 +31,8 @@ async def recover(supervisor: "Supervisor", shop: Workshop) -> None:
         attempt = _attempt_of(shop, leftover)
         supervisor.adopt(attempt)
         age = (now - leftover.lease.accepted_at).total_seconds()
-        if leftover.ended is None:
-            supervisor.tell_gone(attempt, "the agent was restarted")
+        if leftover.gone is not None or leftover.ended is None:
+            supervisor.tell_gone(attempt, leftover.gone or "the agent was restarted")
         elif age > SPOOL_KEPT_SECONDS + attempt.manifest.max_runtime_seconds:
             supervisor.forget(attempt)
         elif not await shop.offload(_is_intact, attempt):

@@ -15,7 +15,7 @@ from computepool.agent.commands import Commands
 from computepool.agent.disk import is_disk_trouble
 from computepool.agent.finishing import finish
 from computepool.agent.journal import Ended, Lease
-from computepool.agent.placement import choose_sandbox, why_no_sandbox
+from computepool.agent.placement import barred_levels, choose_sandbox, why_no_sandbox
 from computepool.agent.preparing import Unstarted, prepare
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.workshop import Workshop
@@ -106,7 +106,8 @@ def _is_to_be_continued(attempt: Attempt, ended: Ended) -> bool:
 
 
 def _sandbox_for(shop: Workshop, attempt: Attempt) -> Sandbox:
-    sandbox = choose_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation)
+    barred = frozenset() if attempt.manifest.own else barred_levels(shop.capacity)
+    sandbox = choose_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation, barred)
     if sandbox is None:
         why = why_no_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation)
         raise Unstarted(EndReason.DECLINED, why)

@@ -98,7 +98,8 @@ class Supervisor:
         await self._idle.wait()
 
     def holding(self) -> tuple[Holding, ...]:
-        return tuple(attempt.holding for attempt in self._attempts.values() if not attempt.gone)
+        """Also what is gone: else the hub would miss it before it hears whose doing that was."""
+        return tuple(attempt.holding for attempt in self._attempts.values())
 
     def heartbeat(self) -> Heartbeat:
         self.leases.beat()
@@ -341,6 +342,7 @@ class Supervisor:
         attempt.uploading = attempt.saving = None
         attempt.log.close()
         attempt.over_at = self._shop.clock.monotonic()
+        self._shop.journal.write_gone(attempt.id, reason)
         gone = _gone_message(attempt.id, attempt.manifest.fence, reason)
         attempt.reports.only(gone, attempt.over_at)
         self._shop.outgoing.put(gone)

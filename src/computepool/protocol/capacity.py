@@ -55,6 +55,8 @@ class HouseRules(Wire):
     """Patterns of welcome images, such as `pytorch/*`; None for any, empty for none."""
     gpu_only: bool = False
     longest_seconds: float | None = Field(default=None, ge=0)
+    isolation: IsolationLevel | None = None
+    """The least for strangers' work; None leaves it to the pool."""
 
 
 def image_is_welcome(image: str, patterns: tuple[str, ...] | None) -> bool:

@@ -41,6 +41,15 @@ HOLDING_LIMIT = 5_000
 CACHED_LIMIT = 1_000
 """Things at hand that a node tells of: the digests of inputs, and images by name."""
 CACHED_IMAGE = "image:"
+
+
+def cached_image(name: str) -> str:
+    """How an image is told of, however its name is written: `python` means `python:latest`."""
+    bare, _, digest = name.partition("@")
+    tagged = ":" in bare.rpartition("/")[2]
+    return f"{CACHED_IMAGE}{bare}" if tagged or digest else f"{CACHED_IMAGE}{bare}:latest"
+
+
 UPLOAD_PART_BYTES = 32 * 1024 * 1024
 """What is uploaded travels in parts of this size; the last may be shorter."""
 
@@ -81,6 +90,8 @@ class Availability(Wire):
     """Why not, for people: `the keyboard was used 3 minutes ago`."""
     gpus_in_use: tuple[str, ...] = Field(default=(), max_length=MOST_GPUS)
     """The ids of GPUs that the owner uses, or keeps."""
+    gpu_only: bool = False
+    """Only what uses one of the other GPUs: the rest of the machine is the owner's."""
 
 
 class Proof(Wire):
@@ -173,6 +184,10 @@ class Finished(AttemptRef):
     type: Literal["finished"] = "finished"
     sequence: int
     receipt: Signed
+
+
+LEASE_OVER = "the hub was away for longer than the lease"
+"""Why a job with network access had to be ended."""
 
 
 class Gone(AttemptRef):

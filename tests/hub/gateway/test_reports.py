@@ -487,3 +487,30 @@ def test_stopped_attempt_ends_as_canceled(sqlite_hub):
         assert (view.state, view.verdict, view.reason) == ("canceled", "renter", "canceled")
 
     play(sqlite_hub, story)
+
+
+def test_owners_eviction_while_the_line_was_down_is_still_the_owners(hub_url):
+    """The agent claims what it gave back until the hub has heard why."""
+
+    async def story(pool):
+        agent, work = await running(pool)
+        await agent.disconnect()
+        await agent.connect()  # it still names the attempt
+        assert isinstance(await agent.gone(work, "owner"), ReportAck)
+        attempt = pool.attempt(work.id)
+        assert (attempt.verdict, attempt.reason) == ("owner", "taken_back_by_owner")
+
+    play(hub_url, story)
+
+
+def test_node_that_does_not_want_a_job_now_does_not_make_it_fail(sqlite_hub):
+    async def story(pool):
+        agent, work = await running(pool)
+        agent.beat_on()
+        for _ in range(12):
+            await agent.finish(work, exit_code=None, isolation=None, reason=EndReason.DECLINED, started_at=None)
+            await pool.settle(70)
+            work = await agent.take_offer()
+        assert (await pool.job(work.manifest.job_id)).state == "running"
+
+    play(sqlite_hub, story)

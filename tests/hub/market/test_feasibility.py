@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_node, make_traits, many_needs, many_nodes
 from support.proofs import figure
 
-from computepool.hub.market.feasibility import RULES, Gate, closed_gate, fits
+from computepool.hub.market.feasibility import RULES, Gate, closed_gate, fits, weakest_level
 from computepool.hub.market.requirements import requirements_of
 from computepool.hub.scheduling.fleet import Fleet, free_of, grant_on
 from computepool.protocol.capacity import HouseRules, image_is_welcome
@@ -54,6 +54,7 @@ def test_defaults_fit_each_other():
             {"image": "x", "gpu": ANY_GPU},
             {"owner_id": STRANGER, "isolation": (L.GVISOR,), "unsafe": UNSAFE_TOOLKIT},
         ),
+        (Gate.ISOLATION, {}, {"owner_id": STRANGER, "rules": HouseRules(isolation=L.GVISOR)}),
         (Gate.VERSION, {}, {"owner_id": STRANGER, "outdated": True}),
         (Gate.WELCOME, {}, {"owner_id": STRANGER, "rules": HouseRules(strangers=False)}),
         (Gate.WELCOME, {}, {"owner_id": STRANGER, "rules": HouseRules(renters=("user_friend",))}),
@@ -203,3 +204,27 @@ def test_node_with_what_is_wanted_at_hand_comes_first():
     fleet.put(warm)
     assert fleet.choose(make_needs(), wanted=("sha256:bundle", "image:python:3")) is warm
     assert fleet.choose(make_needs()) is cold
+
+
+@pytest.mark.parametrize(
+    ("needs", "node", "level"),
+    [
+        ({}, {}, L.PROCESS),
+        ({}, {"owner_id": STRANGER}, L.BUBBLEWRAP),
+        ({"image": "x"}, {"owner_id": STRANGER, "isolation": (L.CONTAINER, L.GVISOR)}, L.CONTAINER),
+        ({"image": "x"}, {"owner_id": STRANGER, "isolation": (L.CONTAINER, L.GVISOR), "unsafe": UNSAFE_RUNC}, L.GVISOR),
+        ({"image": "x"}, {"isolation": (L.CONTAINER, L.GVISOR), "unsafe": UNSAFE_RUNC}, L.CONTAINER),
+        ({}, {"owner_id": STRANGER, "isolation": tuple(L), "rules": HouseRules(isolation=L.CONTAINER)}, L.CONTAINER),
+    ],
+)
+def test_order_asks_for_the_weakest_level_that_will_do_there(needs, node, level):
+    assert weakest_level(make_needs(**needs), make_traits(**node)) is level
+
+
+def test_work_without_a_gpu_is_kept_out_where_the_owner_left_only_a_gpu():
+    node = make_node(owner_id=STRANGER)
+    node.availability = Availability(strangers=True, gpu_only=True, gpus_in_use=("gpu-0",))
+    fleet = Fleet()
+    fleet.put(node)
+    assert fleet.gate(make_needs(), node) is Gate.OWNER
+    assert fleet.choose(make_needs(gpu=ANY_GPU)) is node

@@ -90,6 +90,7 @@ class Decision:
             strangers=self.strangers_welcome,
             reason="" if self.strangers_welcome and not self.gpus_in_use else self.reason[:REASON_LIMIT],
             gpus_in_use=self.gpus_in_use,
+            gpu_only=self.gpu_only,
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -199,6 +199,7 @@ class Policy(Section):
             images=welcome.images,
             gpu_only=welcome.gpu_only,
             longest_seconds=welcome.longest,
+            isolation=welcome.isolation,
         )
 
     def rules(self, gpu_id: str | None = None) -> "Rules":

@@ -25,7 +25,7 @@ from computepool.hub.gateway.exam_plan import (
     tier_of_node,
 )
 from computepool.hub.market.tiers import Finding, Mark, Measured, judge, tier_of
-from computepool.hub.nodes.benchmarks import Benchmark, find_benchmark, hardware_digest, save_benchmark
+from computepool.hub.nodes.benchmarks import Benchmark, hardware_digest, save_benchmark
 from computepool.hub.nodes.challenge import Caught, check_reveal, draw_places, random_bytes
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.protocol.benchmark import (
@@ -46,6 +46,7 @@ from computepool.protocol.benchmark import (
 from computepool.protocol.capacity import Gpu
 from computepool.protocol.model import Wire
 from computepool.protocol.states import NodeState
+from computepool.protocol.timing import HEARTBEAT_SECONDS
 
 log = structlog.get_logger()
 
@@ -79,10 +80,11 @@ class Unable(Exception):
 class Examiner:
     """Of one link; ends with it."""
 
-    def __init__(self, context: Context, node: FleetNode, post: Callable[[Wire], None]) -> None:
+    def __init__(self, context: Context, node: FleetNode, post: Callable[[Wire], None], last: Benchmark | None) -> None:
         self._context = context
         self._node = node
         self._post = post
+        self._last = last
         self._waiting: tuple[str, type[Any], asyncio.Future[Any]] | None = None
 
     def heard(self, message: BenchmarkFromAgent) -> None:
@@ -102,7 +104,7 @@ class Examiner:
         """As long as the line is up."""
         if self._node.capacity.simulated:
             return  # it only pretends, and says so
-        pause = max(self._between(FIRST_SECONDS), self._until_due(await self._last()))
+        pause = max(self._between(FIRST_SECONDS), self._until_due(self._last))
         while True:
             await asyncio.sleep(pause)
             pause = self._between(LOOK_SECONDS)
@@ -243,14 +245,6 @@ class Examiner:
         finally:
             self._waiting = None
 
-    async def _last(self) -> Benchmark | None:
-        """Read once, when the line comes up: from then on it is known without the database."""
-        try:
-            return await self._context.db.read(find_benchmark, self._node.traits.node_id)
-        except Exception:
-            log.exception("benchmark.unread", node_id=self._node.traits.node_id)
-            return None
-
     def _until_due(self, row: Benchmark | None) -> float:
         """How long a result of the same hardware still holds."""
         if row is None or row.hardware != hardware_digest(self._node.capacity):
@@ -260,6 +254,8 @@ class Examiner:
 
     def _is_idle(self) -> bool:
         node = self._node
+        if self._context.clock.monotonic() - node.seen_at > 2 * HEARTBEAT_SECONDS:
+            return False  # its line may be dead already
         left = node.availability.strangers and not node.availability.gpus_in_use
         return not node.attempts and left and node.state is NodeState.ONLINE is node.reported
 

@@ -233,6 +233,7 @@ class Gateway:
             node,
             known.sign_key,
             self._scheduler.wake,
+            result.measured,
         )
         node.seen_at = self._context.clock.monotonic()
         welcome = Welcome(

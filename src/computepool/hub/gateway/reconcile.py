@@ -12,6 +12,7 @@ from computepool.hub.jobs import ending
 from computepool.hub.jobs import repository as jobs
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import Attempt
+from computepool.hub.nodes.benchmarks import Benchmark, find_benchmark
 from computepool.hub.nodes.service import change_state, effective_state
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import Capacity
@@ -37,6 +38,8 @@ class Reconciled:
     """Still running there, but somebody else's or over: to be stopped."""
     stopping: list[AttemptView] = field(default_factory=list)
     """Running there although its job was canceled while nobody could be told."""
+    measured: Benchmark | None = None
+    """Its last examination."""
 
 
 def reconcile(
@@ -85,6 +88,7 @@ def reconcile(
     result.unheard += [(view, manifests[view.attempt_id]) for view in unheard]
     result.taken_back += [(view, manifests[view.attempt_id]) for view in back]
     session.refresh(node)
+    result.measured = find_benchmark(session, node_id)
     return result
 
 

@@ -23,6 +23,7 @@ from computepool.hub.scheduling.fleet import FleetNode, Held
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.messages import (
+    LEASE_OVER,
     AttemptRef,
     CheckpointSaved,
     Finished,
@@ -147,8 +148,12 @@ class Reports:
         return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence, problem=problem)
 
     async def _gone(self, node: FleetNode, message: Gone) -> Wire:
+        held = node.attempts.get(message.attempt_id)
         if message.reason in OWNER_REASONS:
             ended = Ending(Verdict.OWNER, "taken_back_by_owner", detail=message.reason, lost=True)
+        elif message.reason == LEASE_OVER and held is not None and not held.renewed:
+            # It had to end because nobody renewed its lease, and that was us.
+            ended = Ending(Verdict.HUB, "hub_downtime", detail=message.reason, lost=True)
         else:
             ended = Ending(Verdict.HOST, "agent_restarted", detail=message.reason, lost=True)
         if await self._leases.lose(node, message.attempt_id, message.fence, ended) is None:

@@ -13,6 +13,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.gateway.examiner import Examiner
 from computepool.hub.gateway.pipe import Pipe, PipeClosed
 from computepool.hub.gateway.reports import Report, Reports
+from computepool.hub.nodes.benchmarks import Benchmark
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.presence import Presence
@@ -39,8 +40,9 @@ class AgentSession:
         node: FleetNode,
         sign_key: bytes,
         wake: Callable[[], None],
+        measured: Benchmark | None,
     ) -> None:
-        """`wake` tells the scheduler that there may be room."""
+        """`wake` tells the scheduler that there may be room; `measured` is the node's last examination."""
         self._context = context
         self._presence = presence
         self._leases = leases
@@ -49,7 +51,7 @@ class AgentSession:
         self._node = node
         self._sign_key = sign_key
         self._wake = wake
-        self._examiner = Examiner(context, node, self.post)
+        self._examiner = Examiner(context, node, self.post, measured)
         self._outgoing: asyncio.Queue[bytes] = asyncio.Queue(SEND_QUEUE_LIMIT)
         self._room = asyncio.Semaphore(IN_FLIGHT)
         self._last: dict[str, asyncio.Task[None]] = {}

@@ -7,8 +7,9 @@ from typing import Any
 
 from computepool.hub.market.requirements import Requirements, requirements_of
 from computepool.protocol.manifest import BundleRef, Grant, Manifest, Saved
-from computepool.protocol.messages import CACHED_IMAGE
+from computepool.protocol.messages import cached_image
 from computepool.protocol.spec import JobSpec
+from computepool.protocol.states import IsolationLevel
 from computepool.protocol.timing import MANIFEST_VALID_SECONDS
 
 
@@ -36,7 +37,7 @@ class JobBrief:
     def wanted(self) -> tuple[str, ...]:
         """What a node would have to fetch for it, in the words in which nodes tell what they have at hand."""
         bundle = (self.bundle.digest,) if self.bundle else ()
-        return (*bundle, f"{CACHED_IMAGE}{self.image}") if self.image else bundle
+        return (*bundle, cached_image(self.image)) if self.image else bundle
 
 
 def brief_of(
@@ -75,6 +76,7 @@ def manifest_of(
     fence: int,
     grant: Grant,
     saved: Saved | None,
+    isolation: IsolationLevel,
     now: datetime,
 ) -> Manifest:
     return Manifest(
@@ -95,7 +97,7 @@ def manifest_of(
         bundle=brief.bundle,
         outputs=brief.outputs,
         grant=grant,
-        isolation=brief.requirements.least_isolation(own),
+        isolation=isolation,
         own=own,
         max_runtime_seconds=brief.max_runtime_seconds,
         network=brief.network,

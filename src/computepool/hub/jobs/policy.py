@@ -112,7 +112,8 @@ def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
     if ending.verdict is Verdict.BUDGET:
         return Next(JobState.FAILED, tries.failures, tries.losses, message=_in_words(ending))
     losses = tries.losses if tries.progressed else tries.losses + 1
-    if losses >= LOST_LIMIT:
+    # A node that does not want it now harms nobody: others are tried, and this one again later.
+    if losses >= LOST_LIMIT and ending.reason != EndReason.DECLINED:
         return Next(JobState.FAILED, tries.failures, losses, message=_in_words(ending))
     return Next(
         JobState.QUEUED,

@@ -75,18 +75,35 @@ class Traits:
 Rule = Callable[[Requirements, Traits], bool]
 
 
-def _strong_enough(needs: Requirements, node: Traits) -> bool:
-    """Whether one of its levels is strong enough, and can do what the job needs of it."""
+def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
+    """Whether it is strong enough, and can do what the job needs of it."""
     own = node.owner_id == needs.owner_id
-    least = needs.least_isolation(own=own)
-    wants_out = needs.internet or needs.indexes
-    return any(
-        level.rank >= least.rank
-        and (needs.image is None or level in TAKES_IMAGES)
-        and (not wants_out or level in node.networked)
-        and (own or _holds(level, needs, node.unsafe))
-        for level in node.isolation
-    )
+    if level.rank < needs.least_isolation(own=own).rank:
+        return False
+    if needs.image is not None and level not in TAKES_IMAGES:
+        return False
+    if (needs.internet or needs.indexes) and level not in node.networked:
+        return False
+    return own or (_holds(level, needs, node.unsafe) and _is_allowed(level, node.rules))
+
+
+def _is_allowed(level: IsolationLevel, rules: HouseRules) -> bool:
+    return rules.isolation is None or level.rank >= rules.isolation.rank
+
+
+def _strong_enough(needs: Requirements, node: Traits) -> bool:
+    return any(_will_do(level, needs, node) for level in node.isolation)
+
+
+def weakest_level(needs: Requirements, node: Traits) -> IsolationLevel:
+    """The least that the order asks for there: a level that is too weak, or barred on that node, is below it.
+
+    Agents take the quickest that is at least as strong. None that is barred lies between two that will do, as far as
+    that choice goes: below the barred `container` it is bubblewrap, which is quicker, above it gVisor.
+    """
+    levels = [level for level in node.isolation if _will_do(level, needs, node)]
+    own = node.owner_id == needs.owner_id
+    return min(levels, key=lambda level: level.rank, default=needs.least_isolation(own=own))
 
 
 def _holds(level: IsolationLevel, needs: Requirements, unsafe: frozenset[str]) -> bool:

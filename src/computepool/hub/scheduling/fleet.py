@@ -193,7 +193,9 @@ class Fleet:
 
 def _left_to(needs: Requirements, node: FleetNode) -> bool:
     """The owner comes first, and is never held back."""
-    return node.availability.strangers or node.traits.owner_id == needs.owner_id
+    if node.traits.owner_id == needs.owner_id:
+        return True
+    return node.availability.strangers and (needs.gpu is not None or not node.availability.gpu_only)
 
 
 def _kept_from(needs: Requirements, node: FleetNode) -> tuple[str, ...]:

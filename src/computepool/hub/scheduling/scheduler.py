@@ -19,6 +19,7 @@ from computepool.hub.jobs.brief import JobBrief, manifest_of
 from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.submission import StoreJob
+from computepool.hub.market.feasibility import weakest_level
 from computepool.hub.scheduling.fleet import Fleet, FleetNode, Line, give_room_back, grant_on, held_of, take_room
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.turns import Round
@@ -235,6 +236,7 @@ class Scheduler:
             fence=fence,
             grant=grant_on(node, brief.requirements),
             saved=waiting.saved,
+            isolation=weakest_level(brief.requirements, node.traits),
             now=now,
         )
         signed = self._keyring.sign(MANIFEST, manifest.to_bytes())

@@ -68,7 +68,7 @@ def explain(fleet: Fleet, waiting: Waiting, slices: list[int], position: int, no
     removed = Counter(fleet.gate(needs, node) for node in fleet)
     free = removed.pop(None, 0)
     gates = [GateCount(gate=gate, removed=removed[gate], detail=_detail(gate, needs)) for gate in Gate if removed[gate]]
-    feasible = free + removed[Gate.STATE] + removed[Gate.BUSY]
+    feasible = free + removed[Gate.STATE] + removed[Gate.OWNER] + removed[Gate.BUSY]
     return WhySlice(
         slices=slices,
         nodes_total=len(fleet),
@@ -93,6 +93,9 @@ def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: 
         return (
             f"{_nodes(removed[Gate.BUSY])} could run it and {_is(removed[Gate.BUSY])} busy: it runs when one is free."
         )
+    if removed[Gate.OWNER]:
+        used = removed[Gate.OWNER]
+        return f"{_nodes(used)} could run it, but {_is(used)} in use by {'its owner' if used == 1 else 'their owners'}."
     if removed[Gate.STATE]:
         gone = removed[Gate.STATE]
         return f"{_nodes(gone)} could run it, but {_is(gone)} offline, paused or draining."
