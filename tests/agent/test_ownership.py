@@ -225,3 +225,14 @@ def test_owners_eviction_while_the_hub_is_away_is_told_as_such_even_after_a_rest
             await sandbox.close()
 
     asyncio.run(run())
+
+
+def test_strangers_work_ends_when_the_owners_disk_gets_full(tmp_path):
+    async def tell(hub, running, person):
+        stranger = await working(hub, running, own=False, isolation="bubblewrap")
+        await hub.until(lambda: stranger in hub.receipts, 20)
+        assert hub.receipts[stranger].reason is EndReason.NODE_DISK
+        assert "nearly full" in hub.receipts[stranger].detail
+
+    # More than any disk has.
+    story(tmp_path, tell, POLICY + '[storage]\nkeep_free = "100000TB"\n')

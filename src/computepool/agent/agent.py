@@ -9,11 +9,13 @@ import asyncio
 import contextlib
 import logging
 import random
+import shutil
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from computepool.agent.attempt import EndMode, EndRequest
 from computepool.agent.caching import CacheKeeper
 from computepool.agent.clock import Clock, HubTime
 from computepool.agent.detect.monitor import GpuMonitor
@@ -42,6 +44,7 @@ from computepool.agent.workbook import WorkBook
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.messages import LOG_LIMIT_BYTES, NodeReport, Welcome
+from computepool.protocol.receipt import EndReason
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.timing import RECONNECT_LIMIT_IDLE_SECONDS, RECONNECT_LIMIT_WITH_JOB_SECONDS
 
@@ -284,6 +287,18 @@ class Agent:
                 self._supervisor.tick()
                 if self.owner is not None:
                     self._follow(self.owner.watch.policy)
+                    await self._keep_disk_free(self.owner.watch.policy.storage.keep_free)
+
+    async def _keep_disk_free(self, keep_free_bytes: int) -> None:
+        """Jobs have their limits; together with all else that happens on the machine they may be too much."""
+        busy = [one for one in self._supervisor.attempts if one.ended is None and one.folder and not one.manifest.own]
+        if not busy:
+            return
+        newest = busy[-1]
+        free = (await self._parts.offload(shutil.disk_usage, str(newest.folder))).free
+        if free < keep_free_bytes:
+            detail = "the node's disk is nearly full: its owner keeps the rest"
+            newest.request_end(EndRequest(EndMode.FINISH, EndReason.NODE_DISK, detail, EVICT_GRACE_SECONDS))
 
     @contextlib.contextmanager
     def _going_on(self, event: str) -> Iterator[None]:

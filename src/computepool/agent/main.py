@@ -13,7 +13,7 @@ from computepool.agent.agent import Agent, Parts
 from computepool.agent.benchmark.desk import BenchmarkDesk
 from computepool.agent.clock import SystemClock
 from computepool.agent.control import serve_control
-from computepool.agent.detect import Hardware, detect
+from computepool.agent.detect import Hardware, detect, offered_disk_bytes
 from computepool.agent.home import AgentHome
 from computepool.agent.household import keep_house, make_stores
 from computepool.agent.link.connections import Connections
@@ -67,7 +67,11 @@ async def measure(home: AgentHome) -> Capacity:
 
 def _offer(hardware: Hardware, sandboxes: Sequence[Sandbox], policy_file: PolicyFile) -> Capacity:
     policy_file.refresh()
-    return hardware.capacity(sandboxes).model_copy(update={"rules": policy_file.policy.house_rules()})
+    policy = policy_file.policy
+    # Where jobs write, which may be another disk than the agent's own.
+    disks = [offered_disk_bytes(sandbox.attempts_folder, policy.storage.keep_free) for sandbox in sandboxes]
+    changes = {"rules": policy.house_rules(), "disk_bytes": min(disks, default=hardware.disk_bytes)}
+    return hardware.capacity(sandboxes).model_copy(update=changes)
 
 
 async def run_agent(

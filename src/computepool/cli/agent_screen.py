@@ -92,6 +92,7 @@ def _head(status: Status, now: datetime) -> Table:
             ("hub", Text(_said(status, "hub_url"))),
             ("line", line),
             ("policy", _policy(status, now)),
+            ("trouble", _problems(status)),
             ("version", _versions(status)),
             ("notice", Text(clean(status["notice"]), style="yellow") if status.get("notice") else None),
         )
@@ -118,6 +119,12 @@ def _policy(status: Status, now: datetime) -> Text | None:
     if until:
         text.append(f" (for {_left(until, now)} more)", style="dim")
     return text
+
+
+def _problems(status: Status) -> Text | None:
+    """What is wrong with the policy's file, and what cannot be read of the machine."""
+    found = _strings(_mapping(status.get("policy")), "problems")
+    return Text("; ".join(clean(one) for one in found), style="yellow") if found else None
 
 
 def _versions(status: Status) -> Text | None:
@@ -240,12 +247,17 @@ def _age(attempt: Status, now: datetime) -> str:
 
 
 def _progress(attempt: Status) -> str:
+    if reasons := _strings(attempt, "suspended_for"):
+        return f"stands still: {', '.join(_SUSPENDED.get(reason, clean(reason)) for reason in reasons)}"
     progress = _mapping(attempt.get("progress"))
     done, total = _number(progress.get("done_bytes")), _number(progress.get("total_bytes"))
     if done is None:
-        return ""
+        return _said(progress, "what")
     what = clean(progress.get("what") or "fetching")
     return f"{what}: {size(done)}" + (f" of {size(total)} ({done / total:.0%})" if total else "")
+
+
+_SUSPENDED = {"owner": "you are using the machine", "lease": "no word from the hub", "copy": "its checkpoint is saved"}
 
 
 def _money(status: Status) -> Table:

@@ -102,6 +102,12 @@ def show(node_name: str, as_json: bool) -> None:
     _print_node(document, as_json)
 
 
+def _for_others(one: "Node") -> str:
+    if one.availability is None or one.availability.strangers:
+        return ""
+    return f"not now: {one.availability.reason}" if one.availability.reason else "not now"
+
+
 def _benchmark(one: "Node") -> str:
     measured = one.benchmark
     tier = f", tier {measured.tier:g} ({measured.tier_basis})" if measured.tier is not None else ""
@@ -122,6 +128,8 @@ def _print_node(document: dict[str, Any], as_json: bool) -> None:
             ("id", one.id),
             ("name", one.name),
             ("state", state_text(one.state, "(simulated)" if one.capacity.simulated else "")),
+            ("for others", _for_others(one)),
+            ("notice", one.notice),
             ("share", f"{_share(one)}, {size(one.capacity.disk_bytes)} disk"),
             ("free", f"{cpus(free.cpus)}, {size(free.memory_bytes)}, {size(free.disk_bytes)} disk" if free else ""),
             ("isolation", _isolation(one)),

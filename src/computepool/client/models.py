@@ -112,6 +112,13 @@ class NodeBenchmark(Model):
     tier_basis: str | None = None
 
 
+class NodeAvailability(Model):
+    """What the owner leaves to strangers right now."""
+
+    strangers: bool = True
+    reason: str = ""
+
+
 class Node(Model):
     id: str
     name: str
@@ -125,6 +132,8 @@ class Node(Model):
     created_at: datetime | None = None
     last_seen_at: datetime | None = None
     running_attempts: int = 0
+    availability: NodeAvailability | None = None
+    notice: str = ""
     benchmark: NodeBenchmark = NodeBenchmark()
 
 

@@ -35,9 +35,9 @@ def offered_memory_bytes() -> int:
     return int(usable_memory_bytes() * MEMORY_SHARE)
 
 
-def offered_disk_bytes(folder: Path) -> int:
+def offered_disk_bytes(folder: Path, keep_free_bytes: int = DISK_FLOOR_BYTES) -> int:
     free = shutil.disk_usage(folder).free
-    return max(0, int((free - DISK_FLOOR_BYTES) * DISK_SHARE))
+    return max(0, int((free - keep_free_bytes) * DISK_SHARE))
 
 
 def is_wsl(root: Path = ROOT) -> bool:
