@@ -16,15 +16,18 @@ from typing import Any
 
 import structlog
 from simulation.mutants import MUTANTS
-from simulation.world import OWNER, Plan, World
+from simulation.world import OWNER, STRANGER, Plan, World
 from sqlalchemy import create_engine, make_url
 
 from computepool.hub.core.db import durable_sqlite_engine
 from computepool.hub.schema import migrate
+from computepool.protocol.manifest import Manifest
 
-WARM_UP = Plan(nodes=1, jobs=2, trouble_seconds=60.0, calm_seconds=600.0, hub_restarts_only=True)
+WARM_UP = Plan(nodes=2, jobs=6, trouble_seconds=60.0, calm_seconds=600.0, hub_restarts_only=True)
+CHECKPOINT_SECONDS = 20.0
+"""Troubles last for minutes here: folders are saved more often than elsewhere."""
 ERRORS: list[str] = []
-"""What the hub logged as an error: in this world there is no reason for any."""
+"""What hub or agents logged as an error: in this world there is no reason for any."""
 
 
 def main() -> int:
@@ -34,6 +37,9 @@ def main() -> int:
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
     )
     logging.disable(logging.WARNING)
+    logging.getLogger("computepool").addHandler(_Errors())
+    Manifest.model_fields["checkpoint_seconds"].default = CHECKPOINT_SECONDS
+    Manifest.model_rebuild(force=True)
     first, _, last = arguments.seeds.partition(":")
     seeds = iter(range(int(first), int(last or int(first) + 1)))
     plan = Plan(hub_restarts_only=arguments.restarts_only)
@@ -47,22 +53,24 @@ def main() -> int:
         if arguments.mutant:
             MUTANTS[arguments.mutant]()
         failed, failure = None, None
-        for seed, result in _in_children(seeds, arguments.jobs, plan, Path(folder), template):
+        for seed, result in _in_children(seeds, arguments, plan, Path(folder), template):
             fired.update(result["fired"])
-            if result["failure"] is not None and (failed is None or seed < failed):
-                failed, failure = seed, result["failure"]
-                seeds = iter(())
+            if result["failure"] is not None:
+                if arguments.keep_going:
+                    print(f"seed {seed}: {result['failure'].splitlines()[-1]}", flush=True)
+                if failed is None or seed < failed:
+                    failed, failure = seed, result["failure"]
     print(json.dumps({"failed_seed": failed, "failure": failure, "fired": fired}), flush=True)
     return 0 if failed is None else 1
 
 
 def _in_children(
-    seeds: Iterator[int], jobs: int, plan: Plan, folder: Path, template: Path
+    seeds: Iterator[int], arguments: argparse.Namespace, plan: Plan, folder: Path, template: Path
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """A child for each seed: no world can see what an earlier one left behind. Ends early at the first failure."""
     running: dict[int, tuple[int, int]] = {}
     while True:
-        while len(running) < jobs and (seed := next(seeds, None)) is not None:
+        while len(running) < arguments.jobs and (seed := next(seeds, None)) is not None:
             reader, writer = os.pipe()
             child = os.fork()
             if child == 0:
@@ -78,7 +86,7 @@ def _in_children(
         with os.fdopen(reader, "rb") as pipe:
             text = pipe.read()
         result = json.loads(text) if text else {"failure": "the simulation itself crashed", "fired": {}}
-        if result["failure"] is not None:
+        if result["failure"] is not None and not arguments.keep_going:
             seeds = iter(())
         yield seed, result
 
@@ -94,7 +102,7 @@ def run_seed(seed: int, plan: Plan, place: Path, template: Path) -> dict[str, An
         failure = _what_went_wrong(world)
     except Exception:  # whatever it is, it is what the seed is about
         failure = traceback.format_exc(limit=-6)
-    return {"failure": failure, "fired": dict(world.faults.fired)}
+    return {"failure": failure, "fired": dict(world.faults.fired + world.ledger.seen)}
 
 
 def _what_went_wrong(world: World) -> str | None:
@@ -103,12 +111,20 @@ def _what_went_wrong(world: World) -> str | None:
     if world.plan.hub_restarts_only and healthy:
         return f"a healthy job was given up during a hub's outage: {healthy}"
     if ERRORS:
-        return "the hub logged an error: " + ERRORS[0]
+        return "somebody logged an error: " + ERRORS[0]
     for error in world.loop.errors:
         exception = error.get("exception")
         if exception is not None and not isinstance(exception, asyncio.CancelledError):
             return "".join(traceback.format_exception(exception, limit=-6))
     return None
+
+
+class _Errors(logging.Handler):
+    """The agents'."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        why = "".join(traceback.format_exception(record.exc_info[1])) if record.exc_info else ""
+        ERRORS.append(f"{record.getMessage()}: {why}")
 
 
 def _note_error(_logger: object, _name: str, event: MutableMapping[str, Any]) -> str:
@@ -121,9 +137,10 @@ def _template(folder: Path) -> Path:
     engine = durable_sqlite_engine(make_url(f"sqlite:///{path}"))
     migrate(engine)
     with engine.begin() as connection:
-        connection.exec_driver_sql(
-            "INSERT INTO owners (id, kind, created_at) VALUES (?, 'user', '2026-01-01 00:00:00')", (OWNER,)
-        )
+        for owner in (OWNER, STRANGER):
+            connection.exec_driver_sql(
+                "INSERT INTO owners (id, kind, created_at) VALUES (?, 'user', '2026-01-01 00:00:00')", (owner,)
+            )
     engine.dispose()
     single = create_engine(f"sqlite:///{path}")
     with single.connect() as connection:
@@ -138,6 +155,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--mutant", choices=sorted(MUTANTS))
     parser.add_argument("--restarts-only", action="store_true")
+    parser.add_argument("--keep-going", action="store_true", help="after a failure too; one line for each")
     return parser.parse_args()
 
 

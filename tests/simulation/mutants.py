@@ -1,15 +1,25 @@
 """Bugs put in on purpose. Each must be found by the simulation, or the simulation proves nothing."""
 
+import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from computepool.hub.jobs import ending, repository
-from computepool.hub.jobs.tables import Attempt, Slice
+from computepool.agent import leases
+from computepool.agent.agent import Agent
+from computepool.agent.attempt import Attempt
+from computepool.agent.commands import Commands
+from computepool.agent.leases import Leases
+from computepool.agent.resting import Rest, RestReason
+from computepool.hub.jobs import checkpoints, ending, policy, repository
+from computepool.hub.jobs.tables import Attempt as AttemptRow
+from computepool.hub.jobs.tables import Checkpoint, Slice
 from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.protocol import timing
 from computepool.protocol.states import ATTEMPT_ENDED, JOB_FINAL, AttemptState, JobState
 
 
@@ -22,8 +32,8 @@ def rescue_overwrites_completion() -> None:
     ) -> Any:
         if not how.lost:
             return original(session, attempt_id, fence, node_id, how, now, facts)
-        row = session.get_one(Attempt, attempt_id)
-        session.execute(update(Attempt).where(Attempt.id == attempt_id).values(state="lost", finished_at=now))
+        row = session.get_one(AttemptRow, attempt_id)
+        session.execute(update(AttemptRow).where(AttemptRow.id == attempt_id).values(state="lost", finished_at=now))
         session.execute(
             update(Slice)
             .where(Slice.job_id == row.job_id, Slice.index == row.slice_index)
@@ -41,8 +51,8 @@ def fences_are_not_checked() -> None:
     ) -> None:
         finished_at = now if target in ATTEMPT_ENDED else None
         session.execute(
-            update(Attempt)
-            .where(Attempt.id == attempt_id)
+            update(AttemptRow)
+            .where(AttemptRow.id == attempt_id)
             .values(state=target, finished_at=finished_at, **(values or {}))
         )
 
@@ -80,9 +90,110 @@ def sleep_of_the_hub_is_everybodys_fault() -> None:
     LeaseKeeper._notice_absence = judge_at_once  # type: ignore[method-assign]  # the point of a mutant
 
 
+# ── leases and rest ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def leases_are_not_kept() -> None:
+    """A job with network access goes on, whoever has its slice by then."""
+    Leases.keep = lambda self: None  # type: ignore[method-assign]  # the point of a mutant
+
+
+def lease_never_ends() -> None:
+    Attempt.has_lease = lambda self, now: True  # type: ignore[method-assign]  # the point of a mutant
+
+
+def way_out_stays_open() -> None:
+    """Commands are frozen in time, but for the moment after a machine wakes up nobody watches what gets out."""
+    Commands._has_lease = lambda self: True  # type: ignore[method-assign]  # the point of a mutant
+
+
+def freezing_comes_a_minute_late() -> None:
+    def has_lease(self: Attempt, now: float) -> bool:
+        return self.renewed_monotonic is None or now - self.renewed_monotonic < timing.FREEZE_AFTER_SECONDS + 60
+
+    Attempt.has_lease = has_lease  # type: ignore[method-assign]  # the point of a mutant
+    leases.LEASE_SECONDS += 60  # type: ignore[attr-defined]  # the point of a mutant
+
+
+def late_answer_renews_anew() -> None:
+    """An answer counts from when it came, not from the heartbeat that it answers."""
+
+    def answered(self: Leases) -> float | None:
+        return self._clock.monotonic() if self._beats else None
+
+    Leases.answered = answered  # type: ignore[method-assign]  # the point of a mutant
+
+
+def rest_counts_as_running() -> None:
+    def ran_seconds(self: Attempt, now: float) -> float:
+        return 0.0 if self.started_monotonic is None else now - self.started_monotonic
+
+    Attempt.ran_seconds = ran_seconds  # type: ignore[method-assign]  # the point of a mutant
+
+
+def one_reason_to_rest_is_never_let_go() -> None:
+    original = Rest.let_go
+
+    async def let_go(self: Rest, reason: RestReason) -> None:
+        if reason is not RestReason.LEASE:
+            await original(self, reason)
+
+    Rest.let_go = let_go  # type: ignore[method-assign]  # the point of a mutant
+
+
+def draining_gives_back() -> None:
+    """What was accepted is declined after all."""
+    original = Agent.drain
+
+    def drain(self: Agent) -> None:
+        original(self)
+        self.supervisor.give_back_everything("drained")
+
+    Agent.drain = drain  # type: ignore[method-assign]  # the point of a mutant
+
+
+# ── checkpoints ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def next_attempt_starts_from_the_oldest() -> None:
+    def find_oldest(session: Session, job_id: str, slice_index: int) -> checkpoints.Newest | None:
+        of_slice = (Checkpoint.job_id == job_id, Checkpoint.slice_index == slice_index)
+        row = session.scalar(select(Checkpoint).where(*of_slice).order_by(Checkpoint.number).limit(1))
+        return checkpoints.Newest(checkpoints._saved(row), row.attempt_id) if row is not None else None
+
+    ending.find_newest = find_oldest  # type: ignore[attr-defined]  # the point of a mutant
+
+
+def leaving_to_be_continued_never_fails() -> None:
+    """Exit code 85, with or without a new checkpoint."""
+    original = policy.next_step
+
+    def next_step(how: policy.Ending, tries: policy.Tries, *, cancel_requested: bool) -> policy.Next:
+        return original(how, replace(tries, progressed=True), cancel_requested=cancel_requested)
+
+    ending.next_step = next_step  # type: ignore[attr-defined,assignment]  # the point of a mutant
+
+
+def same_checkpoint_again_is_progress() -> None:
+    """So that a job which is restored, and saves just that, is continued for ever."""
+    times = itertools.count()
+    checkpoints._content = lambda files: {"": str(next(times))}
+
+
 MUTANTS: dict[str, Callable[[], None]] = {
     "rescue_overwrites_completion": rescue_overwrites_completion,
     "fences_are_not_checked": fences_are_not_checked,
     "silence_is_never_noticed": silence_is_never_noticed,
     "sleep_of_the_hub_is_everybodys_fault": sleep_of_the_hub_is_everybodys_fault,
+    "leases_are_not_kept": leases_are_not_kept,
+    "lease_never_ends": lease_never_ends,
+    "way_out_stays_open": way_out_stays_open,
+    "freezing_comes_a_minute_late": freezing_comes_a_minute_late,
+    "late_answer_renews_anew": late_answer_renews_anew,
+    "rest_counts_as_running": rest_counts_as_running,
+    "one_reason_to_rest_is_never_let_go": one_reason_to_rest_is_never_let_go,
+    "draining_gives_back": draining_gives_back,
+    "next_attempt_starts_from_the_oldest": next_attempt_starts_from_the_oldest,
+    "leaving_to_be_continued_never_fails": leaving_to_be_continued_never_fails,
+    "same_checkpoint_again_is_progress": same_checkpoint_again_is_progress,
 }

@@ -1,27 +1,29 @@
-"""What the simulation brings itself: database hop, store, sandbox, line. All else is the product."""
+"""What the simulation brings itself: database hop, store, transfer, line; its jobs and owners are beside. All else is
+the product."""
 
 import asyncio
+import os
 import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, BinaryIO, ParamSpec, TypeVar, cast
 
 from sqlalchemy import Engine, make_url
 
-from computepool.agent.link.base import LinkClosed, LinkUnavailable
-from computepool.agent.sandbox.interface import Command, Exit
+from computepool.agent.link.base import LinkClosed
+from computepool.agent.ports import Sink, TransferFailed
 from computepool.hub.artifacts.store import Entry, ObjectMissing, SignedPut
 from computepool.hub.core.db import OutcomeUnknown, durable_sqlite_engine, in_transaction
 from computepool.hub.core.records import Event
 from computepool.hub.gateway.pipe import PipeClosed
-from computepool.protocol.states import IsolationLevel
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 HOP_SECONDS = 0.004
+SCHEME = "memory://"
 COMPILED: dict[Any, Any] = {}
 """Every world and every start of a hub runs the same statements: they are compiled once."""
 
@@ -127,136 +129,10 @@ class MemoryStore:
         return [Entry(key, len(self._objects[key])) for key in sorted(self._objects) if key.startswith(prefix)]
 
     def sign_put(self, key: str, size_bytes: int, digest: str, expires_seconds: int) -> SignedPut:
-        return SignedPut(f"memory://{key}")
+        return SignedPut(f"{SCHEME}{key}")
 
     def sign_get(self, key: str, expires_seconds: int, filename: str | None = None) -> str:
-        return f"memory://{key}"
-
-
-class Ledger:
-    """What really ran, seen from outside: which attempt was started where, and how often."""
-
-    def __init__(self) -> None:
-        self.started: Counter[str] = Counter()
-        self.completed: list[str] = []
-
-
-class SimulatedProcess:
-    """A command in virtual time: `argv = (sim, seconds, exit code, log bytes)`."""
-
-    pid = 1
-    output_fd = -1
-    complaint = ""
-
-    def __init__(self, command: Command, ledger: Ledger) -> None:
-        _, seconds, code, log_bytes = command.argv
-        self.attempt_id = command.folder.name
-        self._seconds = float(seconds)
-        self._code = int(code)
-        self.log = log_of(self.attempt_id, int(log_bytes))
-        self._ledger = ledger
-        self._stopped = asyncio.Event()
-        self.ended = asyncio.Event()
-
-    def sift(self, data: bytes) -> bytes:
-        return data
-
-    async def wait(self) -> Exit:
-        try:
-            async with asyncio.timeout(self._seconds):
-                await self._stopped.wait()
-        except TimeoutError:
-            self._ledger.completed.append(self.attempt_id)
-            self.ended.set()
-            return Exit(self._code, None, "exited", 0.1, 1024)
-        self.ended.set()
-        return Exit(143, 15, "killed", 0.1, 1024)
-
-    async def stop(self, grace_seconds: float) -> None:
-        await asyncio.sleep(min(grace_seconds, 0.2))
-        self._stopped.set()
-
-    async def freeze(self) -> None:
-        pass
-
-    async def thaw(self) -> None:
-        pass
-
-
-def log_of(attempt_id: str, size: int) -> bytes:
-    """What an attempt of this id prints, to the byte."""
-    line = f"{attempt_id} says so\n".encode()
-    return (line * (size // len(line) + 1))[:size]
-
-
-class SimulatedOutput:
-    """The command's output, in a few pieces spread over its life."""
-
-    def __init__(self, process: SimulatedProcess) -> None:
-        self._process = process
-        self._told = 0
-        self._on_data: Callable[[bytes], None] = lambda _data: None
-        self._on_end: Callable[[], None] = lambda: None
-        self._ended = False
-
-    def start(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
-        self._on_data, self._on_end = on_data, on_end
-        self._task = asyncio.create_task(self._tell())
-
-    async def _tell(self) -> None:
-        step = len(self._process.log) // 4 + 1
-        while self._told < len(self._process.log) and not self._process.ended.is_set():
-            self._say(step)
-            await asyncio.sleep(0.5)
-        await self._process.ended.wait()
-        self.close()
-
-    def _say(self, size: int) -> None:
-        piece = self._process.log[self._told : self._told + size]
-        self._told += len(piece)
-        if piece:
-            self._on_data(piece)
-
-    def pause(self) -> None:
-        pass
-
-    def resume(self) -> None:
-        pass
-
-    def close(self) -> None:
-        if not self._ended:
-            self._ended = True
-            self._say(len(self._process.log))
-            self._on_end()
-
-
-class SimulatedSandbox:
-    level = IsolationLevel.BUBBLEWRAP
-    soft_limits = False
-    takes_images = False
-    has_egress = True
-
-    def __init__(self, folder: Path, ledger: Ledger) -> None:
-        self.attempts_folder = folder
-        self._ledger = ledger
-
-    def adopt(self, folder: Path) -> None:
-        pass
-
-    def path_inside(self, folder: Path, relative: str) -> str:
-        return f"/job/{relative}"
-
-    async def start(self, command: Command) -> SimulatedProcess:
-        await asyncio.sleep(0.003)
-        process = SimulatedProcess(command, self._ledger)
-        self._ledger.started[process.attempt_id] += 1
-        return process
-
-    async def sweep(self) -> list[str]:
-        return []
-
-    async def close(self) -> None:
-        pass
+        return f"{SCHEME}{key}"
 
 
 class Wire:
@@ -343,9 +219,30 @@ class HubEnd:
         self._wire.break_now(hub_notices=True)
 
 
-class NoTransfer:
-    async def download(self, url: str, *, offset: int, sink: Any) -> None:
-        raise LinkUnavailable("nothing to download in this world")
+class SimulatedTransfer:
+    """To and from the store, while it can be reached. It breaks off now and then."""
 
-    async def upload(self, *args: Any, **kwargs: Any) -> None:
-        raise LinkUnavailable("nothing to upload in this world")
+    def __init__(self, store: MemoryStore, faults: Faults, reaches: Callable[[], bool]) -> None:
+        self._store = store
+        self._faults = faults
+        self._reaches = reaches
+
+    async def download(self, url: str, *, offset: int, sink: Sink) -> None:
+        await self._pass()
+        key = url.removeprefix(SCHEME)
+        size = self._store.size(key)
+        if size is None:
+            raise TransferFailed(f"there is no {key}", retry=False)
+        sink.begin(offset)
+        sink.write(self._store.read(key, offset, size - offset))
+
+    async def upload(
+        self, url: str, file: BinaryIO, *, offset: int, size_bytes: int, headers: Mapping[str, str]
+    ) -> None:
+        await self._pass()
+        self._store.put(url.removeprefix(SCHEME), os.pread(file.fileno(), size_bytes, offset))
+
+    async def _pass(self) -> None:
+        await asyncio.sleep(self._faults.rng.random() * 0.1)
+        if not self._reaches() or self._faults.fires("transfer_broken", 0.2):
+            raise TransferFailed("it broke off", retry=True)

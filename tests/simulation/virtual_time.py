@@ -24,7 +24,15 @@ class Process:
     name: str
     alive: bool = True
     asleep_until: float = 0.0
-    """A laptop's lid is closed until then: it runs nothing, and what was due happens on waking."""
+    """A laptop's lid is closed until then: it runs nothing."""
+    slept: float = 0.0
+    """For how long its timers have stood still, with the sleep that is not over yet."""
+
+    def sleep(self, now: float, seconds: float) -> None:
+        """Elapsed time goes on (CLOCK_BOOTTIME), its timers do not (CLOCK_MONOTONIC): they fire so much later."""
+        begin = max(now, self.asleep_until)
+        self.slept += max(0.0, now + seconds - begin)
+        self.asleep_until = max(self.asleep_until, now + seconds)
 
 
 CURRENT: ContextVar[Process | None] = ContextVar("process", default=None)
@@ -63,7 +71,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         context = copy_context() if context is None else context
-        step = _Step(context.get(CURRENT), callback, args)
+        step = _step(context.get(CURRENT), callback, args, self._virtual_now)
         step.handle = super().call_soon(self._take, step, context=context)
         return step.handle
 
@@ -71,7 +79,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         context = copy_context() if context is None else context
-        step = _Step(context.get(CURRENT), callback, args)
+        step = _step(context.get(CURRENT), callback, args, when)
         handle = step.handle = super().call_at(when, self._take, step, context=context)
         return handle
 
@@ -80,8 +88,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if process is not None:
             if not process.alive or (step.handle is not None and step.handle.cancelled()):
                 return
-            if process.asleep_until > self._virtual_now:
-                super().call_at(process.asleep_until, self._take, step, context=copy_context())
+            if process.slept > step.slept:
+                step.when += process.slept - step.slept
+                step.slept = process.slept
+            due = max(step.when, process.asleep_until)
+            if due > self._virtual_now + 1e-9:
+                super().call_at(due, self._take, step, context=copy_context())
                 return
         step.callback(*step.args)
 
@@ -93,7 +105,14 @@ class _Step:
     process: Process | None
     callback: Callable[..., object]
     args: tuple[Any, ...]
+    when: float
+    slept: float
+    """How long its process had slept when this was planned: what it sleeps after that comes on top."""
     handle: asyncio.Handle | None = None
+
+
+def _step(process: Process | None, callback: Callable[..., object], args: tuple[Any, ...], when: float) -> _Step:
+    return _Step(process, callback, args, when, process.slept if process is not None else 0.0)
 
 
 class _JumpingSelector(selectors.DefaultSelector):

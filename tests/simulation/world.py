@@ -3,25 +3,27 @@
 import asyncio
 import random
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from simulation.invariants import Watch
+from simulation.jobs import KINDS, Ledger, Outdoors, SimulatedOutput, SimulatedSandbox
+from simulation.owners import Person, SimulatedWatch
 from simulation.parts import (
     AgentEnd,
     Faults,
     HubEnd,
-    Ledger,
     MemoryStore,
-    NoTransfer,
     SimulatedDatabase,
-    SimulatedOutput,
-    SimulatedSandbox,
+    SimulatedTransfer,
     Wire,
     offload_in_place,
 )
+from simulation.troubles import Troubles
 from simulation.virtual_time import Process, VirtualClock, VirtualLoop, spawn
 from sqlalchemy.orm import Session
 from support.agents import offload_inline
@@ -29,6 +31,8 @@ from support.agents import offload_inline
 from computepool.agent.agent import Agent, Parts
 from computepool.agent.home import AgentHome, Identity, NodeRecord
 from computepool.agent.link.base import Link, LinkUnavailable
+from computepool.agent.owner.decide import Decision
+from computepool.agent.owner.watch import OwnerWatch
 from computepool.agent.ports import LinkKind
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.core.bus import Bus
@@ -47,7 +51,8 @@ from computepool.protocol.capacity import Capacity
 from computepool.protocol.spec import parse_spec
 from computepool.protocol.states import JOB_FINAL, IsolationLevel, NodeState
 
-OWNER = "user_owner"
+OWNER, STRANGER = "user_owner", "user_stranger"
+"""Whose the nodes are, and who else rents."""
 SECRET = b"a secret key for the simulation, 32+"
 GIB = 1024**3
 
@@ -58,9 +63,14 @@ class SimulatedNode:
     home: AgentHome
     identity: Identity
     clock: VirtualClock
+    person: Person | None = None
+    """Who sits at it; a machine in a cellar has nobody."""
     process: Process | None = None
+    agent: Agent | None = None
     wires: list[Wire] = field(default_factory=list)
     partitioned_until: float = 0.0
+    troubled_at: float = 0.0
+    """When something last happened to it, or will have ended, that may cost it its attempts."""
     starts: int = 0
 
 
@@ -69,7 +79,7 @@ class Plan:
     """How large a world is, and how long its troubles last. Virtual seconds."""
 
     nodes: int = 3
-    jobs: int = 8
+    jobs: int = 7
     trouble_seconds: float = 400.0
     calm_seconds: float = 2500.0
     hub_restarts_only: bool = False
@@ -94,6 +104,7 @@ class World:
         self.watch = Watch(self)
         self.acknowledged: dict[str, str] = {}
         """Idempotency key → the job id that the hub answered with."""
+        self.renters: dict[str, str] = {}
 
     # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -126,7 +137,7 @@ class World:
         self.hub = engine
         started.set()
 
-    def crash_hub(self) -> None:
+    def crash_hub(self, away_seconds: float | None = None) -> None:
         if self.hub_process is not None and self.hub_process.alive:
             self.hub_process.alive = False
             self.hub = None
@@ -134,7 +145,8 @@ class World:
                 for wire in node.wires:
                     wire.break_now(hub_notices=True)
             # In a context of its own: what the dead process asked for does not happen.
-            self.loop.call_later(self.rng.uniform(0.5, 60.0), self._restart, context=Context())
+            seconds = self.rng.uniform(0.5, 60.0) if away_seconds is None else away_seconds
+            self.loop.call_later(seconds, self._restart, context=Context())
 
     def _restart(self) -> None:
         self._starting = self.loop.create_task(self.start_hub())
@@ -145,7 +157,8 @@ class World:
         home = AgentHome(self.folder / f"agent-{index}")
         home.prepare()
         identity = home.identity()
-        node = SimulatedNode(f"node_{index}", home, identity, VirtualClock(self.loop))
+        person = Person() if index != 2 else None
+        node = SimulatedNode(f"node_{index}", home, identity, VirtualClock(self.loop), person)
         node.clock.wall_error_seconds = self.rng.uniform(-300, 300)
         assert self.hub is not None
         row = Node(
@@ -176,7 +189,8 @@ class World:
         self.start_agent(node)
 
     def _capacity(self) -> Capacity:
-        return Capacity(cpus=2, memory_bytes=8 * GIB, disk_bytes=50 * GIB, isolation=(IsolationLevel.BUBBLEWRAP,))
+        level = (IsolationLevel.BUBBLEWRAP,)
+        return Capacity(cpus=2, memory_bytes=8 * GIB, disk_bytes=50 * GIB, isolation=level, networked=level)
 
     def start_agent(self, node: SimulatedNode) -> None:
         node.starts += 1
@@ -184,7 +198,8 @@ class World:
         spawn(self.loop, node.process, self._run_agent(node))
 
     async def _run_agent(self, node: SimulatedNode) -> None:
-        agent = Agent(
+        process, person = node.process, node.person
+        node.agent = agent = Agent(
             Parts(
                 home=node.home,
                 node=node.home.node(),
@@ -197,16 +212,24 @@ class World:
                 offload=offload_inline,
                 connect=lambda kind: self._connect(node, kind),
                 sandboxes=[SimulatedSandbox(node.home.attempts, self.ledger)],
-                transfer=NoTransfer(),
+                transfer=SimulatedTransfer(self.store, self.faults, lambda: self._reaches_hub(node)),
                 open_output=SimulatedOutput,
+                outside=Outdoors(self.ledger),  # type: ignore[arg-type]  # a way out that leads nowhere
+                open_watch=None if person is None else partial(_watch, person, node.clock),
             )
         )
         await agent.run()
+        assert process is not None
+        process.alive = False  # drained
+        self.watch.drained(node.node_id)
+        self.loop.call_later(self.rng.uniform(1, 60), self.start_agent, node, context=Context())
+
+    def _reaches_hub(self, node: SimulatedNode) -> bool:
+        return self.hub is not None and not self.hub_sleeps and self.loop.time() >= node.partitioned_until
 
     async def _connect(self, node: SimulatedNode, kind: LinkKind) -> Link:
         await asyncio.sleep(0.01)
-        partitioned = self.loop.time() < node.partitioned_until
-        if self.hub is None or self.hub_sleeps or partitioned or kind is not LinkKind.WEBSOCKET:
+        if self.hub is None or not self._reaches_hub(node) or kind is not LinkKind.WEBSOCKET:
             raise LinkUnavailable("the hub cannot be reached")
         wire = Wire(self.faults)
         node.wires = [*node.wires[-3:], wire]
@@ -219,54 +242,56 @@ class World:
             node.process.alive = False
             for wire in node.wires:
                 wire.break_now(hub_notices=self.rng.random() < 0.7)
-            self.loop.call_later(self.rng.choice((1.0, 20.0, 60.0, 300.0)), self.start_agent, node)
+            self.loop.call_later(self.rng.choice((1.0, 20.0, 60.0, 300.0)), self.start_agent, node, context=Context())
 
     # ── the renter ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def principal(self) -> Principal:
-        return Principal(OWNER, Role.USER, frozenset(Scope), frozenset({OWNER}), "access")
+    def principal(self, owner: str) -> Principal:
+        return Principal(owner, Role.USER, frozenset(Scope), frozenset({owner}), "access")
 
-    async def submit(self, key: str, spec: dict[str, object]) -> None:
+    async def submit(self, key: str, owner: str, spec: dict[str, object]) -> None:
         """Until it is acknowledged. An answer may be lost after the work was done; the key makes that harmless."""
         while True:
             engine = self.hub
             if engine is not None:
-                work = asyncio.ensure_future(self._submit_once(engine, key, spec))
+                work = asyncio.ensure_future(self._submit_once(engine, key, owner, spec))
                 done, _ = await asyncio.wait([work], timeout=5.0)
                 if done and not self.faults.fires("submit_reply_lost", 0.2):
                     self.acknowledged[key] = work.result()
                     return
             await asyncio.sleep(self.rng.uniform(0.5, 10))
 
-    async def _submit_once(self, engine: Engine, key: str, spec: dict[str, object]) -> str:
+    async def _submit_once(self, engine: Engine, key: str, owner: str, spec: dict[str, object]) -> str:
         assert self.hub_process is not None
         parsed = parse_spec(spec)
-        request = submission.Request(self.principal(), key, digest_of(repr(spec).encode()))
+        request = submission.Request(self.principal(owner), key, digest_of(repr(spec).encode()))
         job, brief, once = submission.prepare(engine.context, request, parsed, None)
         work = spawn(self.loop, self.hub_process, engine.submit(job, brief, once.store))
         return str(await work)
 
-    async def cancel(self, job_id: str) -> None:
+    async def cancel(self, job_id: str, owner: str) -> None:
         engine = self.hub
         if engine is None or self.hub_process is None:
             return
-        spawn(self.loop, self.hub_process, self._cancel(engine, job_id))
+        spawn(self.loop, self.hub_process, self._cancel(engine, job_id, owner))
 
-    async def _cancel(self, engine: Engine, job_id: str) -> None:
+    async def _cancel(self, engine: Engine, job_id: str, owner: str) -> None:
         def act(session: Session) -> ending.Canceled:
-            job = queries.load_job(session, self.principal(), job_id)
-            return ending.cancel(session, job, engine.context.now(), actor=OWNER)
+            job = queries.load_job(session, self.principal(owner), job_id)
+            return ending.cancel(session, job, engine.context.now(), actor=owner)
 
         canceled = await engine.context.db.run(act)
         engine.canceled(job_id, final=canceled.state in JOB_FINAL)
         for attempt_id, fence, node_id in canceled.live:
             engine.stop_attempt(node_id, attempt_id, fence, "canceled")
 
-    async def show(self, job_id: str) -> JobView | None:
+    async def show(self, key: str) -> JobView | None:
         if self.hub is None:
             return None
         with suppress(PoolError):
-            return await self.hub.context.db.read(queries.show_job, self.principal(), job_id)
+            return await self.hub.context.db.read(
+                queries.show_job, self.principal(self.renters[key]), self.acknowledged[key]
+            )
         return None
 
     # ── a run ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,24 +303,24 @@ class World:
             await self.add_node(index)
         self.faults.enabled = True
         renters = [asyncio.create_task(self._rent(index)) for index in range(self.plan.jobs)]
-        trouble = asyncio.create_task(self._trouble())
-        looking = asyncio.create_task(self._look_for_stuck())
+        troubles = Troubles(self)
+        trouble = asyncio.create_task(troubles.run())
+        looking = asyncio.create_task(self._look())
         await asyncio.sleep(self.plan.trouble_seconds)
         trouble.cancel()
         self.faults.enabled = False
-        await self._calm_down()
+        troubles.calm_down()
         async with asyncio.timeout(self.plan.calm_seconds):
             await asyncio.gather(*renters)
         await self._settle()
-        if looking.done():
-            looking.result()  # a promise that was broken on the way
         looking.cancel()
+        self.watch.raise_if_violated()
         await self.watch.check_end()
 
-    async def _look_for_stuck(self) -> None:
+    async def _look(self) -> None:
         while True:
-            await asyncio.sleep(5)
-            self.watch.check_stuck()
+            await asyncio.sleep(1)
+            self.watch.look()
 
     async def _settle(self) -> None:
         """Time for everything to come true: until it has, or until it is clear that it never will."""
@@ -306,79 +331,43 @@ class World:
                 await asyncio.sleep(200)  # late results still come in, and must change nothing
                 return
 
-    async def _rent(self, index: int) -> None:
-        await asyncio.sleep(self.rng.uniform(0, self.plan.trouble_seconds * 0.6))
-        seconds = self.rng.choice((0.5, 5.0, 40.0, 130.0))
-        code = self.rng.choice((0, 0, 0, 1))
-        spec: dict[str, object] = {
-            "run": ["sim", str(seconds), str(code), str(self.rng.choice((0, 100, 5000)))],
-            "slices": self.rng.choice((1, 1, 3)),
-            "retries": self.rng.choice((0, 2)),
-            "resources": {"cpus": self.rng.choice((1, 2)), "memory": "1GB", "disk": "1GB"},
-        }
-        key = f"key-{index}"
-        await self.submit(key, spec)
-        if self.faults.fires("cancel", 0.15):
-            await asyncio.sleep(self.rng.uniform(0, 60))
-            await self.cancel(self.acknowledged[key])
-
-    async def _trouble(self) -> None:
-        kinds = [self._restart_hub, self._sleep_hub]
-        if not self.plan.hub_restarts_only:
-            kinds += [self._kill_agent, self._cut_line, self._partition, self._sleep, self._jump_clock]
-        while True:
-            await asyncio.sleep(self.rng.expovariate(1 / 25))
-            self.rng.choice(kinds)()
-
-    def _restart_hub(self) -> None:
-        self.faults.fired["hub_crash"] += 1
-        self.crash_hub()
-
-    def _sleep_hub(self) -> None:
-        """The laptop that the hub runs on: it hears nobody, and wakes up with clocks that went on."""
-        if self.hub is not None and self.hub_process is not None and not self.hub_sleeps:
-            self.faults.fired["hub_sleep"] += 1
-            seconds = self.rng.choice((30.0, 100.0, 160.0, 200.0))
-            self.hub_process.asleep_until = self.hub_up_since = self.loop.time() + seconds
-            for node in self.nodes:
-                for wire in node.wires:  # what is said to it is not heard; the hub finds its lines as they were
-                    wire.break_now(hub_notices=self.rng.random() < 0.5)
-
     @property
     def hub_sleeps(self) -> bool:
         return self.hub_process is not None and self.hub_process.asleep_until > self.loop.time()
 
-    def _kill_agent(self) -> None:
-        self.faults.fired["agent_crash"] += 1
-        self.crash_agent(self.rng.choice(self.nodes))
+    async def _rent(self, index: int) -> None:
+        await asyncio.sleep(self.rng.uniform(0, self.plan.trouble_seconds * 0.6))
+        owner = self.rng.choice((OWNER, STRANGER))
+        spec = make_spec(self.rng, self.faults, KINDS[index % len(KINDS)], harmless=self.plan.hub_restarts_only)
+        key = f"key-{index}"
+        self.renters[key] = owner
+        await self.submit(key, owner, spec)
+        if self.faults.fires("cancel", 0.15):
+            await asyncio.sleep(self.rng.uniform(0, 60))
+            await self.cancel(self.acknowledged[key], owner)
 
-    def _cut_line(self) -> None:
-        self.faults.fired["line_cut"] += 1
-        for wire in self.rng.choice(self.nodes).wires:
-            wire.break_now(hub_notices=self.rng.random() < 0.5)
 
-    def _partition(self) -> None:
-        """Long ones end around the moment when the lease does: there rescue and completion meet."""
-        self.faults.fired["partition"] += 1
-        node = self.rng.choice(self.nodes)
-        seconds = self.rng.choice((5.0, 50.0, self.rng.uniform(110, 160), 200.0))
-        node.partitioned_until = self.loop.time() + seconds
-        for wire in node.wires:
-            wire.break_now(hub_notices=self.rng.random() < 0.5)
+def make_spec(rng: random.Random, faults: Faults, kind: str, *, harmless: bool) -> dict[str, object]:
+    """Long ones are there to be cut off: with their line, by their owner, by a time limit that they keep."""
+    seconds = rng.choice((0.5, 5.0, 40.0, 130.0) if kind != "lazy" else (0.5, 5.0))
+    network = rng.random() < 0.5 and not harmless
+    if network:
+        seconds = rng.choice((40.0, 200.0, 250.0))
+        faults.fired["network_job"] += 1
+    spec: dict[str, object] = {
+        "run": ["sim", str(seconds), str(rng.choice((0, 0, 0, 1))), str(rng.choice((0, 100, 5000))), kind],
+        "slices": rng.choice((1, 1, 3)) if seconds < 200 else 1,
+        "retries": rng.choice((0, 2)),
+        "resources": {"cpus": rng.choice((1, 2)), "memory": "1GB", "disk": "1GB"},
+    }
+    if network:
+        spec["network"] = True
+    if seconds >= 40 and rng.random() < 0.5:
+        spec["max_runtime"] = f"{int(seconds) + 20}s"
+    return spec
 
-    def _sleep(self) -> None:
-        self.faults.fired["laptop_sleep"] += 1
-        node = self.rng.choice(self.nodes)
-        if node.process is not None:
-            node.process.asleep_until = self.loop.time() + self.rng.choice((10.0, 100.0, 140.0, 400.0))
 
-    def _jump_clock(self) -> None:
-        self.faults.fired["clock_jump"] += 1
-        self.rng.choice(self.nodes).clock.wall_error_seconds += self.rng.choice((-3600.0, 7200.0))
-
-    async def _calm_down(self) -> None:
-        """Everything that was broken is mended: from here on all that was promised must come true."""
-        for node in self.nodes:
-            node.partitioned_until = 0.0
-            if node.process is not None:
-                node.process.asleep_until = min(node.process.asleep_until, self.loop.time() + 1)
+def _watch(
+    person: Person, clock: VirtualClock, *, on_change: Callable[[Decision], None], **_unused: object
+) -> OwnerWatch:
+    return SimulatedWatch(person, clock, on_change)  # type: ignore[return-value]  # what the agent asks of it, it has
