@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import os
 import shutil
 import tarfile
 
@@ -121,6 +122,27 @@ def test_kept_environment_cannot_be_changed_by_a_job(tmp_path):
         assert AT_HAND in log
         receipt, log = await imports_tiny(scene)
         assert (receipt.exit_code, log.splitlines()[-1]) == (0, b"one")
+
+    story(tmp_path, tell)
+
+
+@pytest.fixture
+def closed_umask():
+    """As the installed service has it."""
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("closed_umask")
+def test_jobs_reach_all_they_need_whatever_the_agents_umask_is(tmp_path):
+    async def tell(scene):
+        receipt, log = await scene.job("sh", "-c", "id -un; cat /etc/hosts")
+        assert (receipt.exit_code, log.splitlines()[0]) == (0, b"job"), log
+        for _ in range(2):
+            receipt, log = await imports_tiny(scene)
+            assert (receipt.exit_code, log.splitlines()[-1]) == (0, b"one"), receipt.detail
+        assert AT_HAND in log
 
     story(tmp_path, tell)
 

@@ -199,7 +199,9 @@ def look(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 def keep(folder: Path, place: Path) -> None:
     """Take the environment out of a job's folder, and close it for every later job. Blocking. May raise OSError."""
-    place.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+    place.parent.mkdir(exist_ok=True)
+    # Whatever the umask is: jobs' users pass it.
+    place.parent.chmod(0o711)
     built = folder / ENVIRONMENT
     if built.is_symlink() or not built.is_dir():
         raise OSError("the job has replaced its environment's folder")

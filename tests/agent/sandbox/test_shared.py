@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -134,6 +135,20 @@ def test_stopped_agent_leaves_no_folder(home):
     asyncio.run(story())
     assert not folder_of(home).exists()
     assert list(home.attempts.iterdir()) == []
+
+
+def test_jobs_users_pass_the_folder_even_if_the_agent_keeps_all_else_closed(tmp_path):
+    home, above = tmp_path / "home", tmp_path / "system"
+    home.mkdir(mode=0o700)
+    before = os.umask(0o077)
+    try:
+        user = NobodyElse(home, "agent", above)
+        user.prepare()
+        assert [stat.S_IMODE(place.stat().st_mode) & 0o011 for place in (above, user.base)] == [0o011, 0o011]
+        assert stat.S_IMODE((build_etc(user.base) / "passwd").stat().st_mode) == 0o644
+        user.tidy()
+    finally:
+        os.umask(before)
 
 
 def test_results_that_somebody_still_wants_stay(home):

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import stat
 from pathlib import Path
 
 from .layout import remove_etc
@@ -71,6 +72,9 @@ class NobodyElse:
     def prepare(self) -> None:
         self._shared.enter(lambda: remove_etc(self.base, but_current=True))
         if self._away:
+            # Jobs' users pass both, whatever the agent's umask was when they were made.
+            above = self.base.parent
+            above.chmod(stat.S_IMODE(above.stat().st_mode) | 0o111)
             self.base.chmod(0o711)
 
     def take_over(self) -> None:

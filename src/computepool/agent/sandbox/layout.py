@@ -21,6 +21,8 @@ SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 UNKNOWN_FOLDERS = ("tmp", "proc", "dev", "etc", "var")
 
 ETC_PREFIX = "etc-"
+# Part of its name: one that was made in another way, by an earlier version, is another.
+ETC_FORMAT = 2
 # Copied, so that one mount shows them and nothing else of the host's /etc is ever seen.
 ETC_FILES = (
     "ld.so.cache", "localtime", "timezone", "os-release", "debian_version", "protocols", "services", "mime.types",
@@ -56,6 +58,8 @@ def build_etc(base: Path, host: Path = Path("/etc")) -> Path:
             shutil.copytree(host / name, fresh / name, symlinks=True, ignore=_not_for_jobs)
     for name, text in ETC_OWN.items():
         (fresh / name).write_text(text)
+        # Whatever the agent's umask is: jobs read it as other users.
+        (fresh / name).chmod(0o644)
     for folder, _, _ in os.walk(fresh):
         Path(folder).chmod(0o755)
     try:
@@ -85,7 +89,7 @@ def _signature(host: Path) -> str:
     for name in (*ETC_FILES, *ETC_FOLDERS):
         with contextlib.suppress(OSError):
             times.append(f"{name} {(host / name).stat().st_mtime_ns}")
-    return repr((ETC_OWN, times))
+    return repr((ETC_FORMAT, ETC_OWN, times))
 
 
 def _copy_file(source: Path, target: Path) -> None:

@@ -20,14 +20,18 @@ class SharedFolder:
         self._fd = -1
         self._ours = False
 
-    def enter(self, if_alone: Callable[[], None], *, mode: int = 0o777) -> None:
-        """Make the folder if need be, and stay. `if_alone` runs before anybody else can come in."""
+    def enter(self, if_alone: Callable[[], None], *, mode: int = 0o711) -> None:
+        """Make the folder if need be, and stay. `if_alone` runs before anybody else can come in.
+
+        It has this mode whatever the umask is; what is above it has not.
+        """
         while self._fd < 0:
-            with contextlib.suppress(FileExistsError):
-                self._folder.mkdir(parents=True, mode=mode)
-                self._ours = True
             # Missing if the last one out cleared it away in this moment.
             with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(FileExistsError):
+                    self._folder.mkdir(parents=True, mode=mode)
+                    self._ours = True
+                    self._folder.chmod(mode)
                 self._fd = self._take_lock(if_alone)
 
     def _take_lock(self, if_alone: Callable[[], None]) -> int:
