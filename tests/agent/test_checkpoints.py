@@ -189,7 +189,8 @@ def test_checkpoint_that_the_hub_does_not_accept_is_tried_again(tmp_path):
         assert hub.checkpoints[attempt_id] == []
         hub.checkpoint_problem = None
         await hub.until(lambda: hub.checkpoints[attempt_id])
-        assert hub.checkpoints[attempt_id][0].number == 1
+        # A number that was said once is not said again for something else.
+        assert hub.checkpoints[attempt_id][0].number > 1
 
     story(tmp_path, tell)
 

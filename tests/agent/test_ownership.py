@@ -235,4 +235,4 @@ def test_strangers_work_ends_when_the_owners_disk_gets_full(tmp_path):
         assert "nearly full" in hub.receipts[stranger].detail
 
     # More than any disk has.
-    story(tmp_path, tell, POLICY + '[storage]\nkeep_free = "100000TB"\n')
+    story(tmp_path, tell, POLICY + '[storage]\nkeep_free = "900TB"\n')

@@ -9,19 +9,18 @@ import asyncio
 import contextlib
 import logging
 import random
-import shutil
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from computepool.agent.attempt import EndMode, EndRequest
 from computepool.agent.caching import CacheKeeper
 from computepool.agent.clock import Clock, HubTime
 from computepool.agent.detect.monitor import GpuMonitor
 from computepool.agent.environments import Environments
 from computepool.agent.folders import JobFolders
 from computepool.agent.home import AgentHome, Identity, NodeRecord
+from computepool.agent.housekeeping import Housekeeping
 from computepool.agent.images import Images
 from computepool.agent.inputs import InputCache
 from computepool.agent.journal import Journal
@@ -32,7 +31,6 @@ from computepool.agent.link.handshake import Dismissed, HandshakeFailed, Standin
 from computepool.agent.outgoing import Outgoing
 from computepool.agent.output import PipeOutput
 from computepool.agent.outside import Outside
-from computepool.agent.owner.policy import Policy
 from computepool.agent.ownership import EVICT_GRACE_SECONDS, OpenWatch, OwnerFirst
 from computepool.agent.ports import Connect, LinkKind, Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
@@ -43,8 +41,7 @@ from computepool.agent.telemetry import Telemetry
 from computepool.agent.workbook import WorkBook
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
-from computepool.protocol.messages import LOG_LIMIT_BYTES, NodeReport, Welcome
-from computepool.protocol.receipt import EndReason
+from computepool.protocol.messages import LOG_LIMIT_BYTES, Welcome
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.timing import RECONNECT_LIMIT_IDLE_SECONDS, RECONNECT_LIMIT_WITH_JOB_SECONDS
 
@@ -123,6 +120,7 @@ class Agent:
             least_isolation=parts.least_isolation,
         )
         self._supervisor = Supervisor(self._shop, lambda: parts.home.save_node(self._shop.node))
+        self._housekeeping = Housekeeping(self._shop, self._supervisor)
         self._baton = Baton(parts.rng)
         self._failures = 0
         self._prepared: Link | None = None
@@ -154,10 +152,13 @@ class Agent:
     def pause(self, for_seconds: float | None = None) -> None:
         """Take the machine back, at once, as its owner's policy says; until `resume`, or for so long.
 
-        Raises ValueError; and OSError when it could not be written down: then it holds until the agent is restarted.
+        Raises ValueError. If it cannot be written down, it holds until the agent is restarted.
         """
         if self.owner is not None:
-            self.owner.watch.pause(for_seconds)
+            try:
+                self.owner.watch.pause(for_seconds)
+            except OSError as error:
+                log.warning("pause.not_kept", extra={"reason": str(error)})
             return
         self._forget_pause()
         if for_seconds is not None:
@@ -286,19 +287,7 @@ class Agent:
             with self._going_on("agent.tick_failed"):
                 self._supervisor.tick()
                 if self.owner is not None:
-                    self._follow(self.owner.watch.policy)
-                    await self._keep_disk_free(self.owner.watch.policy.storage.keep_free)
-
-    async def _keep_disk_free(self, keep_free_bytes: int) -> None:
-        """Jobs have their limits; together with all else that happens on the machine they may be too much."""
-        busy = [one for one in self._supervisor.attempts if one.ended is None and one.folder and not one.manifest.own]
-        if not busy:
-            return
-        newest = busy[-1]
-        free = (await self._parts.offload(shutil.disk_usage, str(newest.folder))).free
-        if free < keep_free_bytes:
-            detail = "the node's disk is nearly full: its owner keeps the rest"
-            newest.request_end(EndRequest(EndMode.FINISH, EndReason.NODE_DISK, detail, EVICT_GRACE_SECONDS))
+                    await self._housekeeping.tick(self.owner.watch.policy)
 
     @contextlib.contextmanager
     def _going_on(self, event: str) -> Iterator[None]:
@@ -307,18 +296,6 @@ class Agent:
             yield
         except Exception:
             log.exception(event)
-
-    def _follow(self, policy: Policy) -> None:
-        """What the owner wrote into the policy holds from now on, without a restart."""
-        self._shop.least_isolation = policy.welcome.isolation
-        if self._parts.outside is not None and self._parts.outside.allowance is not None:
-            self._parts.outside.allowance.limit_bytes = policy.network.monthly_data
-        rules = policy.house_rules()
-        if rules != self._shop.rules:
-            self._shop.rules = rules
-            self._shop.capacity = self._shop.capacity.model_copy(update={"rules": rules})
-            self._outgoing.put(NodeReport(rules=rules))
-            log.info("owner.rules", extra={"rules": rules.model_dump_json(exclude_defaults=True)})
 
     async def _keep_leases(self) -> None:
         """What must not outlive its lease is looked at more often: also after a sleep of the machine."""

@@ -86,7 +86,7 @@ class CacheKeeper:
             ):
                 oldest = kept.pop()
                 total -= oldest.size_bytes
-                if await oldest.remove():
+                if await _removed(oldest):
                     log.info("cache.removed", extra={"what": oldest.name or "environment", "bytes": oldest.size_bytes})
             self._tell(total, tuple(dict.fromkeys(one.name for one in kept if one.name)))
             if wanted_bytes and await self._lacks(room.keep_free_bytes + wanted_bytes):
@@ -102,3 +102,12 @@ class CacheKeeper:
         if set(names[:CACHED_LIMIT]) != set(self.names):
             self.names = names[:CACHED_LIMIT]
             self.on_change()
+
+
+async def _removed(one: Kept) -> bool:
+    try:
+        return await one.remove()
+    except Exception as error:
+        # An engine that is away, a file system that is read-only: the others can still go.
+        log.warning("cache.not_removed", extra={"what": one.name, "reason": f"{type(error).__name__}: {error}"})
+        return False

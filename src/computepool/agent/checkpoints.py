@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import shutil
+from enum import StrEnum
 from pathlib import Path
 
 from computepool.agent.attempt import Attempt
@@ -33,6 +34,14 @@ LAST_SECONDS = 900.0
 """How long a job that has left may keep its node busy with the upload of its last checkpoint."""
 
 
+class LastSave(StrEnum):
+    SAVED = "saved"
+    """All that the job saved is at the hub."""
+    REFUSED = "refused"
+    """It is too large, or cannot be read: the renter's to mend."""
+    UNSENT = "unsent"
+
+
 class Checkpoints:
     """Of one attempt."""
 
@@ -42,9 +51,10 @@ class Checkpoints:
         self._folder = folder
         self._place = checkpoint_place(attempt.manifest)
         self._staging = shop.staging / attempt.id
-        self._number = attempt.manifest.saved_before
+        self._number = self._reported = attempt.manifest.saved_before
         self._known: dict[str, Known] = {}
         self._refused: str | None = None
+        self._is_refused = False
         self._copied = False
         self._turn = asyncio.Lock()
 
@@ -60,8 +70,8 @@ class Checkpoints:
             if looks and self._is_new(looks) and self._attempt.ending is None:
                 await self._save()
 
-    async def save_last(self) -> bool:
-        """The command is gone, and left in an orderly way. Whether all that it saved is at the hub."""
+    async def save_last(self) -> LastSave:
+        """The command is gone, and left in an orderly way."""
         before, looks = self._number, dict[str, Look]()
         try:
             async with asyncio.timeout(LAST_SECONDS):
@@ -71,7 +81,9 @@ class Checkpoints:
                     await self._save()
         except TimeoutError:
             log.warning("checkpoint.given_up", extra={"attempt_id": self._attempt.id})
-        return self._number > before or not looks or not self._is_new(looks)
+        if self._number > before or not looks or not self._is_new(looks):
+            return LastSave.REFUSED if self._is_refused else LastSave.SAVED
+        return LastSave.REFUSED if self._is_refused else LastSave.UNSENT
 
     async def close(self) -> None:
         if self._copied:
@@ -88,6 +100,7 @@ class Checkpoints:
         try:
             return await self._shop.offload(look_at, self._folder, self._place)
         except (OutputsRefused, OSError) as error:
+            self._is_refused = isinstance(error, OutputsRefused)
             self._tell_refused(str(error))
             return {}
 
@@ -113,6 +126,7 @@ class Checkpoints:
                 await self._report(snapshot, copies, seconds)
             except (OutputsRefused, UploadFailed, TransferFailed, SandboxError, OSError) as error:
                 self._known.clear()
+                self._is_refused = isinstance(error, OutputsRefused)
                 self._tell_refused(str(error))
 
     async def _copy(self) -> Snapshot:
@@ -132,7 +146,8 @@ class Checkpoints:
     async def _report(self, snapshot: Snapshot, copies: dict[str, Collected], seconds: float) -> None:
         shop, attempt = self._shop, self._attempt
         files = {path: copies.get(path) or self._known[path].file for path in snapshot.looks}
-        number = self._number + 1
+        # Never one that was said before: its answer may still be on its way.
+        number = self._reported = self._reported + 1
         report = CheckpointSaved(
             attempt_id=attempt.id,
             fence=attempt.manifest.fence,
@@ -153,7 +168,7 @@ class Checkpoints:
             return
         self._number = number
         self._known = {path: Known(look, files[path]) for path, look in snapshot.looks.items()}
-        self._refused = None
+        self._refused, self._is_refused = None, False
         log.info("checkpoint.saved", extra={"attempt_id": attempt.id, "number": number, "files": len(files)})
 
     async def _ask(self, files: tuple[UploadFile, ...]) -> UploadGrant:
@@ -175,3 +190,5 @@ class Checkpoints:
         if why != self._refused:
             self._refused = why
             log.warning("checkpoint.failed", extra={"attempt_id": self._attempt.id, "reason": why})
+            if self._attempt.spool.sealed is None:
+                self._attempt.say(f"the checkpoint was not saved: {why}")

@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 
 from computepool.agent.archive import ArchiveLimits, ArchiveRefused, extract
 from computepool.agent.attempt import Attempt, EndRequest
+from computepool.agent.egress import Refused
 from computepool.agent.images import ImageMissing, ImageUnavailable
 from computepool.agent.inputs import InputFailed
 from computepool.agent.placement import WORK, checkpoint_place
@@ -92,6 +93,8 @@ async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | N
         return None
     if shop.images is None:
         raise Unstarted(EndReason.DECLINED, "this node has no engine for images")
+    if not attempt.manifest.own:
+        await _check_registry(shop, name)
 
     def told(line: str) -> None:
         attempt.progress = {"what": line}
@@ -109,6 +112,17 @@ async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | N
     progress.done(f"image {name} is here")
     await shop.tidy_caches()
     return digest
+
+
+async def _check_registry(shop: Workshop, image: str) -> None:
+    if shop.outside is None:
+        raise Unstarted(EndReason.DECLINED, "this node gives jobs no way out")
+    try:
+        await shop.outside.check_registry(image)
+    except Refused as error:
+        raise Unstarted(EndReason.START_FAILED, f"the image {image}: {error}") from None
+    except (OSError, TimeoutError) as error:
+        raise Unstarted(EndReason.INPUT, f"the registry of {image} cannot be found: {error}") from None
 
 
 async def _unpack_bundle(shop: Workshop, attempt: Attempt, folder: Path, bundle: BundleRef, progress: Progress) -> None:

@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
-from computepool.agent.checkpoints import Checkpoints
+from computepool.agent.checkpoints import Checkpoints, LastSave
 from computepool.agent.commands import Commands
 from computepool.agent.disk import is_disk_trouble
 from computepool.agent.finishing import finish
@@ -89,7 +89,8 @@ async def _until_ended(shop: Workshop, attempt: Attempt) -> Ended:
         ended = await commands.ended()
         # From here on the machine is free again: nobody waits for what is still to be uploaded.
         attempt.ended = ended
-        if commands.left_by_itself and _is_to_be_continued(attempt, ended) and not await checkpoints.save_last():
+        goes_on = commands.left_by_itself and _is_to_be_continued(attempt, ended)
+        if goes_on and await checkpoints.save_last() is LastSave.UNSENT:
             # Not the renter's doing: another attempt goes on from what the hub has.
             attempt.request_end(EndRequest(EndMode.GONE, detail="its last checkpoint could not be sent"))
         return ended

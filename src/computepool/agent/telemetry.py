@@ -47,10 +47,10 @@ class Telemetry:
         before = self._clock.monotonic()
         try:
             while True:
-                await asyncio.sleep(LOOK_SECONDS if self._works() else IDLE_LOOK_SECONDS)
                 now = self._clock.monotonic()
                 await self._look(now - before)
                 before = now
+                await asyncio.sleep(LOOK_SECONDS if self._works() else IDLE_LOOK_SECONDS)
         finally:
             if self.book is not None:
                 self.book.save(self._clock.now().astimezone())

@@ -1,5 +1,6 @@
 """What every attempt on this node shares: passed in once, so that nothing below reaches for a global."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ from computepool.agent.sandbox.interface import Sandbox
 from computepool.protocol.capacity import Capacity, HouseRules
 from computepool.protocol.messages import LOG_LIMIT_BYTES, Update
 from computepool.protocol.states import AttemptState, IsolationLevel
+
+log = logging.getLogger(__name__)
 
 ToldState = Literal["preparing", "running", "suspended", "finishing"]
 
@@ -55,8 +58,12 @@ class Workshop:
     """What the host asks for strangers' work."""
 
     async def tidy_caches(self) -> None:
+        """Now and then. What cannot be tidied harms no job."""
         if self.caches is not None:
-            await self.caches.tidy()
+            try:
+                await self.caches.tidy()
+            except Exception as error:
+                log.warning("cache.untidy", extra={"reason": f"{type(error).__name__}: {error}"})
 
     def devices_for(self, gpus: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(device for gpu in gpus for device in self.gpu_devices.get(gpu, ())))

@@ -111,8 +111,8 @@ def test_refusal_says_why_and_what_to_do_and_is_told_once():
             writer.close()
             await client.get("inside.example")
         assert [line.split(" was refused")[0] for line in lines] == [
-            "computepool: network: inside.example:80",
-            "computepool: network: inside.example:443",
+            "network: inside.example:80",
+            "network: inside.example:443",
         ]
         assert all("\n" not in line for line in lines)
 
@@ -126,7 +126,7 @@ def test_log_is_not_flooded_with_refusals():
             for port in range(1000, 1030):
                 assert await client.status(f"site.example:{port}") == 403
         assert len(lines) == 21
-        assert lines[-1] == "computepool: network: more was refused"
+        assert lines[-1] == "network: more was refused"
 
     asyncio.run(story())
 

@@ -216,11 +216,11 @@ class Egress:
 
     def _note(self, place: str, refusal: Refused) -> None:
         """One line for each thing that was refused, and an end to it."""
-        line = f"computepool: network: {place} was refused: {refusal}"
+        line = f"network: {place} was refused: {refusal}"
         if line in self._told or len(self._told) > LINES_TOLD:
             return
         self._told.add(line)
-        self._tell(line if len(self._told) <= LINES_TOLD else "computepool: network: more was refused")
+        self._tell(line if len(self._told) <= LINES_TOLD else "network: more was refused")
 
 
 async def _connect(addresses: list[str], port: int) -> Streams:

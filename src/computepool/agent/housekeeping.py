@@ -1,0 +1,48 @@
+"""Now and then: what the owner wrote into the policy is followed, and the owner's disk is kept free."""
+
+import logging
+import shutil
+
+from computepool.agent.attempt import EndMode, EndRequest
+from computepool.agent.owner.policy import Policy
+from computepool.agent.ownership import EVICT_GRACE_SECONDS
+from computepool.agent.supervisor import Supervisor
+from computepool.agent.workshop import Workshop
+from computepool.protocol.messages import NodeReport
+from computepool.protocol.receipt import EndReason
+
+log = logging.getLogger(__name__)
+
+
+class Housekeeping:
+    def __init__(self, shop: Workshop, supervisor: Supervisor) -> None:
+        self._shop = shop
+        self._supervisor = supervisor
+
+    async def tick(self, policy: Policy) -> None:
+        self._follow(policy)
+        await self._keep_disk_free(policy.storage.keep_free)
+
+    def _follow(self, policy: Policy) -> None:
+        """It holds from now on, without a restart."""
+        shop = self._shop
+        shop.least_isolation = policy.welcome.isolation
+        if shop.outside is not None and shop.outside.allowance is not None:
+            shop.outside.allowance.limit_bytes = policy.network.monthly_data
+        rules = policy.house_rules()
+        if rules != shop.rules:
+            shop.rules = rules
+            shop.capacity = shop.capacity.model_copy(update={"rules": rules})
+            shop.outgoing.put(NodeReport(rules=rules))
+            log.info("owner.rules", extra={"rules": rules.model_dump_json(exclude_defaults=True)})
+
+    async def _keep_disk_free(self, keep_free_bytes: int) -> None:
+        """Jobs have their limits; together with all else that happens on the machine they may be too much."""
+        busy = [one for one in self._supervisor.attempts if one.ended is None and one.folder and not one.manifest.own]
+        if not busy:
+            return
+        newest = busy[-1]
+        free = (await self._shop.offload(shutil.disk_usage, str(newest.folder))).free
+        if free < keep_free_bytes:
+            detail = "the node's disk is nearly full: its owner keeps the rest"
+            newest.request_end(EndRequest(EndMode.FINISH, EndReason.NODE_DISK, detail, EVICT_GRACE_SECONDS))
