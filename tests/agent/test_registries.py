@@ -1,4 +1,4 @@
-"""A stranger's image is fetched by the host's engine, from the host's own network: its registry must be a public one."""
+"""A stranger's image is fetched by the host's engine, from the host's own network: its registry must be public."""
 
 import asyncio
 from ipaddress import ip_address
