@@ -271,7 +271,7 @@ MEANINGS = {
     "env": "variables of the job; a name without a value takes the caller's",
     "secrets": "stored secrets that the job gets",
     "outputs": "globs of files to keep, below the folder where the command runs",
-    "checkpoint": "folder that is saved and restored",
+    "checkpoint": "folder that is saved and restored; or `{path: ckpt, every: 10m}`; default every 5m",
     "slices": "parallel parts, up to 10,000; default 1",
     "max_price": "the most that a slice-hour may cost, in credits",
     "max_runtime": "of one attempt: `90s`, `2h`, up to 30d; default 1h",

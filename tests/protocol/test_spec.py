@@ -733,3 +733,26 @@ def test_what_is_supported_now_is_not_refused():
     )
     assert not_supported_yet(spec) == []
     assert not_supported_yet(spec_of(isolation="process")) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "folder", "seconds"),
+    [
+        ("ckpt/", "ckpt", None),
+        ({"path": "out/ckpt"}, "out/ckpt", None),
+        ({"path": "ckpt", "every": "10m"}, "ckpt", 600),
+        ({"path": "ckpt", "every": 30}, "ckpt", 30),
+    ],
+)
+def test_a_checkpoint_is_a_folder_and_maybe_how_often(written, folder, seconds):
+    spec = spec_of(checkpoint=written)
+    assert (spec.checkpoint, spec.checkpoint_seconds) == (folder, seconds)
+    assert JobSpec.from_wire(spec.to_wire()) == spec
+
+
+@pytest.mark.parametrize(
+    "written", [{"every": "10m"}, {"path": "c", "every": "1s"}, {"path": "c", "evry": "1m"}, {"path": "/c"}, 5, ["a"]]
+)
+def test_a_checkpoint_that_makes_no_sense_is_refused(written):
+    with pytest.raises(SpecError):
+        spec_of(checkpoint=written)

@@ -27,7 +27,6 @@ from computepool.protocol.spec_fields import (
     image,
     label,
     matching,
-    named_path,
     open_section,
     output_pattern,
     relative_path,
@@ -47,6 +46,7 @@ from computepool.protocol.spec_models import (
     Where,
 )
 from computepool.protocol.spec_sections import (
+    read_checkpoint,
     read_env,
     read_inputs,
     read_publish,
@@ -103,6 +103,8 @@ class JobSpec(SpecPart):
     secrets: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     checkpoint: str | None = None
+    checkpoint_seconds: int | None = None
+    """How often it is saved while the job runs; None for the pool's own period."""
     slices: int = Field(default=1, ge=1, le=MAX_SLICES)
     max_price_micros: int | None = Field(default=None, ge=0)
     """For one slice-hour, fee included."""
@@ -134,12 +136,17 @@ class JobSpec(SpecPart):
         """
         wire = self.model_dump(
             mode="json",
-            exclude={"resources", "inputs", "max_price_micros", "max_runtime_seconds", "budget_micros", "where"},
+            exclude={
+                *("resources", "inputs", "max_price_micros", "max_runtime_seconds", "budget_micros", "where"),
+                "checkpoint_seconds",
+            },
         )
         wire["resources"] = self.resources.to_wire()
         wire["where"] = _written(self.where.model_dump(mode="json"))
         wire["inputs"] = {path: source.to_wire() for path, source in self.inputs.items()}
         wire["max_runtime"] = format_duration(self.max_runtime_seconds)
+        if self.checkpoint_seconds is not None:
+            wire["checkpoint"] = {"path": self.checkpoint, "every": format_duration(self.checkpoint_seconds)}
         if self.max_price_micros is not None:
             wire["max_price"] = format_credits(self.max_price_micros)
         if self.budget_micros is not None:
@@ -177,6 +184,7 @@ def parse_spec(data: Mapping[str, object], *, environ: Mapping[str, str] | None 
     section = _open_spec(cleaned, problems)
     resources_field = section.field("resources")
     where, secrets = read_where(problems, section.get("where")), read_secrets(section)
+    checkpoint, checkpoint_seconds = read_checkpoint(section)
     image_reader = sky_image if section.field("image") == "resources.image_id" else image
     spec = JobSpec(
         name=section.read("name", label, None),
@@ -188,7 +196,8 @@ def parse_spec(data: Mapping[str, object], *, environ: Mapping[str, str] | None 
         env=read_env(section, environ),
         secrets=secrets,
         outputs=section.read_list("outputs", output_pattern),
-        checkpoint=section.read("checkpoint", named_path, None),
+        checkpoint=checkpoint,
+        checkpoint_seconds=checkpoint_seconds,
         slices=section.read("slices", whole_number(1, MAX_SLICES), 1),
         max_price_micros=section.read("max_price", parse_credits, None),
         max_runtime_seconds=section.read("max_runtime", _runtime, DEFAULT_MAX_RUNTIME_SECONDS),

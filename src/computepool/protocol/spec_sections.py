@@ -33,7 +33,16 @@ from computepool.protocol.spec_fields import (
 )
 from computepool.protocol.spec_input import join_path
 from computepool.protocol.spec_models import MAX_REPLICAS, MIN_REPLICAS, Input, Publish, Resources, Trust, Verify, Where
-from computepool.protocol.units import MIB, BadValueError, Number, Range, parse_cpu_range, parse_size_range, short_repr
+from computepool.protocol.units import (
+    MIB,
+    BadValueError,
+    Number,
+    Range,
+    parse_cpu_range,
+    parse_duration,
+    parse_size_range,
+    short_repr,
+)
 
 MAX_ENV_ENTRIES = 1000
 MAX_INPUTS = 1000
@@ -268,6 +277,27 @@ def _url(url: object, digest: object) -> Input:
 
 
 # ── verify, publish ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+MIN_CHECKPOINT_SECONDS, MAX_CHECKPOINT_SECONDS = 10, 24 * 3600
+
+
+def read_checkpoint(section: Section) -> tuple[str | None, int | None]:
+    """A folder, or a folder and how often it is saved: `{path: ckpt, every: 10m}`."""
+    value = section.get("checkpoint")
+    if not isinstance(value, Mapping):
+        return section.read("checkpoint", named_path, None), None
+    part = open_section(section.problems, "checkpoint", value, ("path", "every"))
+    if part.get("path") is None:
+        section.problems.add("checkpoint.path", None, "it is missing", "name the folder, such as ckpt")
+    return part.read("path", named_path, None), part.read("every", _period, None)
+
+
+def _period(value: object) -> int:
+    seconds = parse_duration(value)
+    if not MIN_CHECKPOINT_SECONDS <= seconds <= MAX_CHECKPOINT_SECONDS:
+        raise BadValueError(f"{short_repr(value)} is not from 10s to 24h", "such as 5m, which is the default")
+    return seconds
 
 
 def read_verify(problems: Problems, data: object) -> Verify | None:

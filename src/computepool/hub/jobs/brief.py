@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from computepool.hub.market.requirements import Requirements, requirements_of
-from computepool.protocol.manifest import BundleRef, Grant, Manifest, Saved
+from computepool.protocol.manifest import CHECKPOINT_SECONDS, BundleRef, Grant, Manifest, Saved
 from computepool.protocol.messages import cached_image
 from computepool.protocol.spec import JobSpec
 from computepool.protocol.states import IsolationLevel
@@ -31,6 +31,7 @@ class JobBrief:
     image: str | None = None
     setup: tuple[str, ...] = ()
     checkpoint: str | None = None
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
     network: bool = False
 
     @property
@@ -60,6 +61,7 @@ def brief_of(
         image=spec.image,
         setup=("sh", "-c", spec.setup) if spec.setup else (),
         checkpoint=spec.checkpoint,
+        checkpoint_seconds=spec.checkpoint_seconds or CHECKPOINT_SECONDS,
         network=spec.network,
     )
 
@@ -105,6 +107,7 @@ def manifest_of(
         image=brief.image,
         setup=brief.setup,
         checkpoint=brief.checkpoint,
+        checkpoint_seconds=brief.checkpoint_seconds,
         saved_before=saved.number if saved else 0,
         saved=saved,
     )
