@@ -7,13 +7,22 @@ from support.engine import play
 from support.scripted_agent import add_agent, digest
 
 from computepool.hub.artifacts import repository
+from computepool.hub.artifacts.checkpoints import CheckpointIncomplete, check_list
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.tables import Artifact
 from computepool.hub.engine import CHECKPOINT_MARGIN
 from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.tables import Checkpoint
-from computepool.protocol.manifest import SavedFile
-from computepool.protocol.messages import CheckpointSaved, Refused, ReportAck, UploadFile, UploadRequest
+from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT, SavedFile
+from computepool.protocol.messages import (
+    MESSAGE_LIMIT_BYTES,
+    CheckpointSaved,
+    PollReply,
+    Refused,
+    ReportAck,
+    UploadFile,
+    UploadRequest,
+)
 from computepool.protocol.timing import LOST_LIMIT
 
 
@@ -234,6 +243,68 @@ def test_path_that_leads_elsewhere_is_refused(sqlite_hub):
         assert (await agent.answer_to(request)).refused
 
     play(sqlite_hub, story)
+
+
+def named(work, *paths, data=b"data"):
+    files = tuple(SavedFile(path=path, digest=digest(data), size_bytes=len(data)) for path in paths)
+    return report(work, 1).model_copy(update={"files": files})
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("../../etc/cron.d/x",),
+        ("/etc/passwd",),
+        ("",),
+        ("a//b",),
+        ("a/./b",),
+        ("a\\b",),
+        ("a\nb",),
+        ("ü" * 1000,),
+        ("a", "a"),
+        ("a", "a/b"),
+        ("a/b/c/d", "a/b"),
+    ],
+)
+def test_checkpoint_that_cannot_be_put_back_does_not_count(sqlite_hub, paths):
+    async def story(pool):
+        agent, work = await running(pool)
+        await upload(pool, agent, work, x=b"data")
+        assert (await agent.answer_to(named(work, *paths))).problem
+        assert pool.rows(Checkpoint) == []
+        assert (await agent.answer_to(named(work, "a/b", "a-b", "ab"))).problem is None
+
+    play(sqlite_hub, story)
+
+
+def test_largest_checkpoint_that_counts_can_be_offered(sqlite_hub):
+    """Names of nothing but quotation marks, which each layer of JSON escapes once more."""
+
+    async def story(pool):
+        agent, work = await running(pool)
+        await upload(pool, agent, work, x=b"data")
+
+        def message(length):
+            return named(work, *(f"{number:04}" + '"' * length for number in range(CHECKPOINT_FILES_LIMIT)))
+
+        assert "too long for one message" in (await agent.answer_to(message(1000))).problem
+        largest = max(length for length in range(200) if is_taken(message(length).files))
+        assert (await agent.answer_to(message(largest))).problem is None
+        await agent.gone(work, "owner")
+        offer = (await agent.take_offer()).offer
+        assert len(offer.manifest.body) > CHECKPOINT_FILES_LIMIT * largest
+        by_poll = PollReply(accepted=0, start=0, messages=(offer.to_bytes().decode(),))
+        assert len(by_poll.to_bytes()) < MESSAGE_LIMIT_BYTES // 2
+
+    play(sqlite_hub, story)
+
+
+def is_taken(files):
+    try:
+        check_list(files)
+    except CheckpointIncomplete:
+        return False
+    return True
 
 
 def test_files_that_no_checkpoint_needs_are_deleted_and_others_kept(hub_url):

@@ -11,7 +11,7 @@ from support.proofs import figure
 from support.scripted_agent import add_agent
 
 from computepool.hub.gateway.line import NodeLine
-from computepool.protocol.messages import Offer, Stop, parse_from_hub
+from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, Offer, Stop, parse_from_hub
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.signing import Signed
 
@@ -78,6 +78,17 @@ def test_offer_of_an_attempt_that_has_ended_is_void():
     line.stop("two", 1, "canceled")
     line.attach(peer.post, 0, {"one", "three"})
     assert peer.taken == [1, 3, 4]
+
+
+def test_command_that_no_agent_would_take_is_not_sent():
+    """It would end the link, and the next one, and the next."""
+    line, peer = NodeLine("stream"), Peer()
+    line.attach(peer.post, 0, ALL)
+    line.offer("large", MANIFEST.model_copy(update={"body": "x" * MESSAGE_LIMIT_BYTES}), {})
+    line.offer("small", MANIFEST, {})
+    line.attach(peer.post, 0, ALL)
+    assert peer.taken == [2]
+    assert line.unseen_offers() == {"small"}
 
 
 def test_same_attempt_is_told_to_stop_once():

@@ -9,9 +9,13 @@ from collections import deque
 from collections.abc import Callable, Container, Mapping
 from typing import Literal, cast
 
-from computepool.protocol.messages import Command, Offer, Stop
+import structlog
+
+from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, Command, Offer, Stop
 from computepool.protocol.signing import Signed
 from computepool.protocol.timing import STOP_GRACE_SECONDS
+
+log = structlog.get_logger()
 
 Post = Callable[[bytes], None]
 StopReason = Literal["canceled", "superseded", "evicted"]
@@ -75,7 +79,12 @@ class NodeLine:
         return self._offered if isinstance(command, Offer) else self._stopped
 
     def _send(self, attempt_id: str, command: Command) -> None:
+        raw = command.to_bytes()
+        if len(raw) > MESSAGE_LIMIT_BYTES:
+            # The agent would hang up on it each time that it came. Like this the lease runs out.
+            log.error("command.too_large", attempt_id=attempt_id, type=command.type, size_bytes=len(raw))
+            return
         self._unseen.append((attempt_id, command))
         self._about(command).add(attempt_id)
         if self._post is not None:
-            self._post(command.to_bytes())
+            self._post(raw)
