@@ -50,6 +50,7 @@ def cached_image(name: str) -> str:
     return f"{CACHED_IMAGE}{bare}" if tagged or digest else f"{CACHED_IMAGE}{bare}:latest"
 
 
+CHECKPOINT_NUMBER_LIMIT = 10**9
 UPLOAD_PART_BYTES = 32 * 1024 * 1024
 """What is uploaded travels in parts of this size; the last may be shorter."""
 
@@ -174,7 +175,7 @@ class CheckpointSaved(AttemptRef):
 
     type: Literal["checkpoint"] = "checkpoint"
     sequence: int
-    number: int = Field(ge=1)
+    number: int = Field(ge=1, le=CHECKPOINT_NUMBER_LIMIT)
     files: tuple[SavedFile, ...] = Field(max_length=CHECKPOINT_FILES_LIMIT)
     running_seconds: float = Field(ge=0)
     """Of this attempt, when the folder was read."""

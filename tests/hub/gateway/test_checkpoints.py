@@ -1,65 +1,22 @@
 """Checkpoints at the hub: they count when every byte is there, and the next attempt starts from the newest."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
+from support.checkpoints import report, running, save, take, upload
 from support.engine import play
-from support.scripted_agent import add_agent, digest
+from support.scripted_agent import digest
 
 from computepool.hub.artifacts import repository
-from computepool.hub.artifacts.checkpoints import CheckpointIncomplete, check_list
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.tables import Artifact
 from computepool.hub.engine import CHECKPOINT_MARGIN
 from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.tables import Checkpoint
-from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT, SavedFile
-from computepool.protocol.messages import (
-    MESSAGE_LIMIT_BYTES,
-    CheckpointSaved,
-    PollReply,
-    Refused,
-    ReportAck,
-    UploadFile,
-    UploadRequest,
-)
+from computepool.protocol.manifest import SavedFile
+from computepool.protocol.messages import Refused, ReportAck, UploadFile, UploadRequest
 from computepool.protocol.timing import LOST_LIMIT
-
-
-async def running(pool, agent=None, **fields):
-    agent = agent or await add_agent(pool)
-    await pool.submit(**fields)
-    return agent, await take(agent)
-
-
-async def take(agent):
-    work = await agent.take_offer()
-    await agent.update(work, "running")
-    return work
-
-
-async def upload(pool, agent, work, **files: bytes):
-    """The parts that were really put."""
-    asked = tuple(UploadFile(path=path, size_bytes=len(data), digest=digest(data)) for path, data in files.items())
-    request = UploadRequest(**work.ref.model_dump(), request=1, files=asked, purpose="checkpoint")
-    grant = await agent.answer_to(request)
-    assert grant.refused is None, grant.refused
-    put = []
-    for target in grant.targets:
-        for url in filter(None, target.urls):
-            pool.store.put(url.removeprefix("memory:"), files[target.path])
-            put.append(target.path)
-    return put
-
-
-def report(work, number, **files: bytes):
-    saved = tuple(SavedFile(path=path, digest=digest(data), size_bytes=len(data)) for path, data in files.items())
-    return CheckpointSaved(**work.ref.model_dump(), sequence=-number, number=number, files=saved, running_seconds=12.5)
-
-
-async def save(pool, agent, work, number, **files: bytes):
-    await upload(pool, agent, work, **files)
-    return await agent.answer_to(report(work, number, **files))
 
 
 def restored(pool, offer_work, agent):
@@ -245,68 +202,6 @@ def test_path_that_leads_elsewhere_is_refused(sqlite_hub):
     play(sqlite_hub, story)
 
 
-def named(work, *paths, data=b"data"):
-    files = tuple(SavedFile(path=path, digest=digest(data), size_bytes=len(data)) for path in paths)
-    return report(work, 1).model_copy(update={"files": files})
-
-
-@pytest.mark.parametrize(
-    "paths",
-    [
-        ("../../etc/cron.d/x",),
-        ("/etc/passwd",),
-        ("",),
-        ("a//b",),
-        ("a/./b",),
-        ("a\\b",),
-        ("a\nb",),
-        ("ü" * 1000,),
-        ("a", "a"),
-        ("a", "a/b"),
-        ("a/b/c/d", "a/b"),
-    ],
-)
-def test_checkpoint_that_cannot_be_put_back_does_not_count(sqlite_hub, paths):
-    async def story(pool):
-        agent, work = await running(pool)
-        await upload(pool, agent, work, x=b"data")
-        assert (await agent.answer_to(named(work, *paths))).problem
-        assert pool.rows(Checkpoint) == []
-        assert (await agent.answer_to(named(work, "a/b", "a-b", "ab"))).problem is None
-
-    play(sqlite_hub, story)
-
-
-def test_largest_checkpoint_that_counts_can_be_offered(sqlite_hub):
-    """Names of nothing but quotation marks, which each layer of JSON escapes once more."""
-
-    async def story(pool):
-        agent, work = await running(pool)
-        await upload(pool, agent, work, x=b"data")
-
-        def message(length):
-            return named(work, *(f"{number:04}" + '"' * length for number in range(CHECKPOINT_FILES_LIMIT)))
-
-        assert "too long for one message" in (await agent.answer_to(message(1000))).problem
-        largest = max(length for length in range(200) if is_taken(message(length).files))
-        assert (await agent.answer_to(message(largest))).problem is None
-        await agent.gone(work, "owner")
-        offer = (await agent.take_offer()).offer
-        assert len(offer.manifest.body) > CHECKPOINT_FILES_LIMIT * largest
-        by_poll = PollReply(accepted=0, start=0, messages=(offer.to_bytes().decode(),))
-        assert len(by_poll.to_bytes()) < MESSAGE_LIMIT_BYTES // 2
-
-    play(sqlite_hub, story)
-
-
-def is_taken(files):
-    try:
-        check_list(files)
-    except CheckpointIncomplete:
-        return False
-    return True
-
-
 def test_files_that_no_checkpoint_needs_are_deleted_and_others_kept(hub_url):
     async def story(pool):
         agent, work = await running(pool)
@@ -327,6 +222,7 @@ def test_files_that_no_checkpoint_needs_are_deleted_and_others_kept(hub_url):
         swept = await context.db.run(repository.abandon_unfinished, context.now() + timedelta(days=2), 100)
         assert {row.digest for row in swept} == {digest(b"1"), digest(b"2")}
         await agent.finish(work)
+        await pool.settle(1)
         assert await free() == 3
         assert kept() == set()
         assert pool.rows(Checkpoint) == []
@@ -349,3 +245,53 @@ def test_saving_what_it_was_restored_from_is_no_progress(hub_url):
         assert (job.state, job.verdict, job.exit_code) == ("failed", "renter", 85)
 
     play(hub_url, story)
+
+
+def test_file_that_is_let_go_while_it_is_saved_again_is_missed(hub_url):
+    async def story(pool):
+        agent, work = await running(pool)
+        for number in (1, 2, 3):
+            await save(pool, agent, work, number, step=b"%d" % number)
+        context = pool.engine.context
+        assert await upload(pool, agent, work, step=b"1") == []
+        with context.db.held("save") as go_on:
+            answer = asyncio.ensure_future(agent.answer_to(report(work, 4, step=b"1")))
+            await pool.settle(1)
+            assert await context.db.run(free_unused, context.now() + CHECKPOINT_MARGIN) == 1
+            go_on.set()
+        assert "upload it again" in (await answer).problem
+        assert await upload(pool, agent, work, step=b"1") == ["step"]
+        assert (await agent.answer_to(report(work, 4, step=b"1"))).problem is None
+
+    play(hub_url, story)
+
+
+def test_file_that_is_announced_again_is_kept_for_a_while(sqlite_hub):
+    async def story(pool):
+        agent, work = await running(pool)
+        for number in (1, 2, 3):
+            await save(pool, agent, work, number, step=b"%d" % number)
+        context = pool.engine.context
+        agent.beat_on()
+        await pool.settle(CHECKPOINT_MARGIN.total_seconds())
+        await upload(pool, agent, work, step=b"1")
+        assert await context.db.run(free_unused, context.now() - timedelta(minutes=1)) == 0
+
+    play(sqlite_hub, story)
+
+
+def test_files_in_use_do_not_hide_those_that_are_not(sqlite_hub):
+    async def story(pool):
+        agent, work = await running(pool)
+        await save(pool, agent, work, 1, a=b"a", b=b"b", c=b"c")
+        await pool.settle(1)
+        for number in (2, 3, 4):
+            await save(pool, agent, work, number, a=b"a", b=b"b", c=b"c", step=b"%d" % number)
+        context = pool.engine.context
+        freed = 0
+        for _ in range(5):
+            await pool.settle(1)
+            freed += await context.db.run(free_unused, context.now(), 2)
+        assert freed == 1
+
+    play(sqlite_hub, story)

@@ -42,8 +42,11 @@ class CheckpointFiles:
         self._context = context
         self._store = store
 
-    async def grant(self, job_id: str, owner_id: str, files: Sequence[UploadFile]) -> list[UploadTarget]:
-        """Where to put each file; nowhere for one that is there already. The caller has checked whose attempt it is."""
+    async def grant(self, job_id: str, owner_id: str, files: Sequence[UploadFile], copies: int) -> list[UploadTarget]:
+        """Where to put each file; nowhere for one that is there already. The caller has checked whose attempt it is.
+
+        `copies`: how many checkpoints, each as large as may be, the job has room for.
+        """
         try:
             rows = await self._context.db.run(
                 grant_files,
@@ -53,6 +56,7 @@ class CheckpointFiles:
                 self._context.now(),
                 new_id=self._context.new_id,
                 limit_bytes=self._context.settings.upload_limit_bytes,
+                copies=copies,
             )
         except PoolError as error:
             raise OutputsRefused(error.message) from None
@@ -127,6 +131,7 @@ def grant_files(
     *,
     new_id: NewId,
     limit_bytes: int,
+    copies: int,
 ) -> dict[str, Artifact]:
     """An artifact for each digest. Asking again for the same gives the same."""
     if len(files) > CHECKPOINT_FILES_LIMIT:
@@ -150,7 +155,10 @@ def grant_files(
     ]  # fmt: skip
     repository.insert_unless_there(session, new)
     repository.renew(session, [row.id for row in known.values()], now + WRITABLE)
+    repository.touch_stored(session, [row.id for row in known.values()], now)  # it is about to be used again
     session.expire_all()
+    if new and repository.measure_checkpoint_files(session, job_id) > copies * limit_bytes:
+        raise UploadTooLarge(f"The job's checkpoints have more than {copies * limit_bytes} bytes; old ones go in time.")
     granted = repository.find_checkpoint_files(session, job_id, list(wanted))
     for digest, file in wanted.items():
         if digest not in granted or not _is_announced(granted[digest], file):

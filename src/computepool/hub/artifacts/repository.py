@@ -76,6 +76,16 @@ def measure_outputs(session: Session, attempt_id: str) -> tuple[int, int]:
     return int(count), int(total)
 
 
+def measure_checkpoint_files(session: Session, job_id: str) -> int:
+    """The bytes of all that was granted to the job's checkpoints, stored or not."""
+    total = session.scalar(
+        select(func.coalesce(func.sum(Artifact.size_bytes), 0)).where(
+            Artifact.job_id == job_id, Artifact.state != ArtifactState.ABANDONED
+        )
+    )
+    return int(total or 0)
+
+
 def insert_unless_there(session: Session, rows: Sequence[dict[str, Any]]) -> None:
     """A row whose digest or path another transaction has just taken is left out."""
     if rows:
@@ -125,14 +135,67 @@ def _move(session: Session, artifact_ids: Sequence[str], **values: Any) -> set[s
     return moved
 
 
-def let_go(session: Session, artifact_ids: Sequence[str]) -> None:
-    """What was stored and nobody needs any more: the next sweep deletes it."""
-    session.execute(
-        update(Artifact)
-        .where(Artifact.id.in_(artifact_ids), Artifact.kind == ArtifactKind.CHECKPOINT)
-        .values(state=ArtifactState.ABANDONED, stored_at=None)
-        .execution_options(synchronize_session=False)
+def touch_stored(session: Session, artifact_ids: Sequence[str], now: datetime) -> set[str]:
+    """Those that are stored, from now on as if they had been stored just now: nobody lets them go at this moment."""
+    stored: set[str] = set()
+    for start in range(0, len(artifact_ids), ROWS_AT_ONCE):
+        stored.update(
+            session.scalars(
+                update(Artifact)
+                .where(
+                    Artifact.id.in_(artifact_ids[start : start + ROWS_AT_ONCE]),
+                    Artifact.state == ArtifactState.STORED,
+                )
+                .values(stored_at=now)
+                .returning(Artifact.id)
+                .execution_options(synchronize_session=False)
+            )
+        )
+    return stored
+
+
+def list_stored_checkpoint_files(session: Session, before: datetime, limit: int) -> list[tuple[str, str | None]]:
+    """(artifact, job), oldest first."""
+    rows = session.execute(
+        select(Artifact.id, Artifact.job_id)
+        .where(
+            Artifact.kind == ArtifactKind.CHECKPOINT,
+            Artifact.state == ArtifactState.STORED,
+            Artifact.stored_at < before,
+        )
+        .order_by(Artifact.stored_at)
+        .limit(limit)
     )
+    return [(row[0], row[1]) for row in rows]
+
+
+def let_go(session: Session, artifact_ids: Sequence[str], stored_before: datetime) -> int:
+    """What was stored and nobody needs any more: the next sweep deletes it. What was touched since is left alone."""
+    return _change_old(session, artifact_ids, stored_before, state=ArtifactState.ABANDONED, stored_at=None)
+
+
+def put_behind(session: Session, artifact_ids: Sequence[str], stored_before: datetime) -> None:
+    """They are still needed: the next look begins with others."""
+    _change_old(session, artifact_ids, stored_before, stored_at=stored_before)
+
+
+def _change_old(session: Session, artifact_ids: Sequence[str], stored_before: datetime, **values: Any) -> int:
+    changed = 0
+    for start in range(0, len(artifact_ids), ROWS_AT_ONCE):
+        found = session.scalars(
+            update(Artifact)
+            .where(
+                Artifact.id.in_(artifact_ids[start : start + ROWS_AT_ONCE]),
+                Artifact.kind == ArtifactKind.CHECKPOINT,
+                Artifact.state == ArtifactState.STORED,
+                Artifact.stored_at < stored_before,
+            )
+            .values(**values)
+            .returning(Artifact.id)
+            .execution_options(synchronize_session=False)
+        )
+        changed += len(found.all())
+    return changed
 
 
 def abandon_unfinished(session: Session, before: datetime, limit: int) -> list[Artifact]:

@@ -115,7 +115,8 @@ class Reports:
             return _refused(message, "job_over", "The job has ended.")
         try:
             if message.purpose == "checkpoint":
-                targets = await self._checkpoints.grant(brief.job_id, brief.owner_id, message.files)
+                copies = (checkpoints.KEPT + 1) * brief.slices  # those that are kept, and the one that is coming
+                targets = await self._checkpoints.grant(brief.job_id, brief.owner_id, message.files, copies)
             else:
                 targets = await self._outputs.grant(message.attempt_id, brief.owner_id, message.files)
         except OutputsRefused as refused:

@@ -7,8 +7,8 @@ from datetime import datetime
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from computepool.hub.artifacts.repository import let_go
-from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
+from computepool.hub.artifacts.checkpoints import CheckpointIncomplete
+from computepool.hub.artifacts.repository import let_go, list_stored_checkpoint_files, put_behind, touch_stored
 from computepool.hub.core.records import record
 from computepool.hub.jobs import repository
 from computepool.hub.jobs.errors import StaleLease
@@ -19,6 +19,10 @@ from computepool.protocol.states import ATTEMPT_LIVE, JOB_FINAL, JobState
 KEPT = 2
 """Checkpoints of a slice: the newest, and one more for whoever is being restored from it at this moment."""
 FREED_AT_ONCE = 500
+LOOKED_AT_ONCE = 2_000
+"""Files whose use is looked up in one transaction: others wait to write meanwhile."""
+NUMBERS_AHEAD = 1_000
+"""How far an attempt's numbers may run ahead: those of checkpoints that did not count are not used again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,9 @@ def save(
     running_seconds: float,
     now: datetime,
 ) -> None:
-    """Its files are stored. Told twice it is the same; one that is older than what is known changes nothing.
+    """Its files are stored. Told twice it is the same. Raises CheckpointIncomplete for one that cannot count.
 
-    Nor does one with the same content: an attempt that was restored and saved what it was given got no further.
+    One with the same content changes nothing: an attempt that was restored and saved what it was given got no further.
     """
     view = repository.find_attempt(session, attempt_id)
     if view is None or view.fence != fence or view.node_id != node_id or not view.is_current:
@@ -48,9 +52,12 @@ def save(
     if view.state not in ATTEMPT_LIVE:
         raise StaleLease(attempt_id, fence, "checkpoint")
     of_slice = (Checkpoint.job_id == view.job_id, Checkpoint.slice_index == view.slice_index)
-    newest = session.scalar(select(Checkpoint).where(*of_slice).order_by(Checkpoint.number.desc()).limit(1))
-    if newest is not None and (number <= newest.number or _content(_saved(newest).files) == _content(files)):
+    known = session.scalars(select(Checkpoint).where(*of_slice).order_by(Checkpoint.number.desc())).all()
+    if _is_told_already(known, number, files):
         return
+    needed = {file.artifact_id for file in files}
+    if touch_stored(session, sorted(needed), now) != needed:
+        raise CheckpointIncomplete("some of its files were let go meanwhile: upload it again")
     size_bytes = sum(file.size_bytes for file in files)
     session.add(
         Checkpoint(
@@ -102,24 +109,19 @@ def list_newest_of_queued(session: Session) -> dict[tuple[str, int], Saved]:
     return {(row.job_id, row.slice_index): _saved(row) for row in rows}
 
 
-def free_unused(session: Session, stored_before: datetime) -> int:
-    """Files that no checkpoint has any more, and all checkpoints of jobs that have ended. How many files it was."""
+def free_unused(session: Session, stored_before: datetime, looked_at: int = LOOKED_AT_ONCE) -> int:
+    """Files that no checkpoint has any more, and all checkpoints of jobs that have ended. How many files it was.
+
+    Only the oldest are looked at, and those that are needed go behind the others.
+    """
     final = select(Job.id).where(Job.state.in_(JOB_FINAL))
     ended = select(Checkpoint.job_id).where(Checkpoint.job_id.in_(final)).distinct().limit(FREED_AT_ONCE)
     session.execute(delete(Checkpoint).where(Checkpoint.job_id.in_(session.scalars(ended).all())))
-    files = session.execute(
-        select(Artifact.id, Artifact.job_id)
-        .where(
-            Artifact.kind == ArtifactKind.CHECKPOINT,
-            Artifact.state == ArtifactState.STORED,
-            Artifact.stored_at < stored_before,
-        )
-        .order_by(Artifact.stored_at)
-    ).all()
+    files = list_stored_checkpoint_files(session, stored_before, looked_at)
     needed = _artifacts_in_use(session, {job_id for _, job_id in files if job_id is not None})
-    unused = [artifact_id for artifact_id, _ in files if artifact_id not in needed][:FREED_AT_ONCE]
-    let_go(session, unused)
-    return len(unused)
+    put_behind(session, [artifact_id for artifact_id, _ in files if artifact_id in needed], stored_before)
+    unused = [artifact_id for artifact_id, _ in files if artifact_id not in needed]
+    return let_go(session, unused[:FREED_AT_ONCE], stored_before)
 
 
 def _artifacts_in_use(session: Session, job_ids: set[str]) -> set[str]:
@@ -130,6 +132,19 @@ def _artifacts_in_use(session: Session, job_ids: set[str]) -> set[str]:
         rows = session.scalars(select(Checkpoint.content).where(Checkpoint.job_id.in_(batch)))
         used.update(file["artifact_id"] for content in rows for file in content["files"])
     return used
+
+
+def _is_told_already(known: Sequence[Checkpoint], number: int, files: Sequence[SavedFile]) -> bool:
+    """`known`: the newest first."""
+    newest = known[0].number if known else 0
+    if number > newest + NUMBERS_AHEAD:
+        raise CheckpointIncomplete(f"number {number} is too far ahead of {newest}, the newest that counts")
+    if number > newest:
+        return bool(known) and _content(_saved(known[0]).files) == _content(files)
+    twin = next((row for row in known if row.number == number), None)
+    if twin is None or _content(_saved(twin).files) != _content(files):
+        raise CheckpointIncomplete(f"number {number} is not newer than {newest}, which counts")
+    return True
 
 
 def _content(files: Sequence[SavedFile]) -> dict[str, str]:
