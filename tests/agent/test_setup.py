@@ -168,6 +168,31 @@ def test_setup_that_writes_where_the_job_works_runs_every_time(tmp_path):
     story(tmp_path, tell)
 
 
+def test_setup_that_writes_into_the_jobs_home_runs_every_time(tmp_path):
+    async def tell(scene):
+        script = 'echo weights > ~/marker; echo model > "$COMPUTEPOOL_CHECKPOINT/model"'
+        for _ in range(2):
+            receipt, log = await scene.job(
+                "sh", "-c", 'cat ~/marker "$COMPUTEPOOL_CHECKPOINT/model"', setup=("sh", "-c", script)
+            )
+            assert receipt.exit_code == 0, log
+            assert b"will run again" in log
+            assert log.endswith(b"weights\nmodel\n")
+
+    story(tmp_path, tell)
+
+
+def test_changed_file_that_requirements_include_builds_another_environment(tmp_path):
+    async def tell(scene):
+        for version, value in (("1", b"one"), ("2", b"two"), ("1", b"one")):
+            files = {"requirements__txt": "-r base.txt\n", "base__txt": f"tiny=={version}"}
+            _, log = await imports_tiny(scene, files=files)
+            assert log.splitlines()[-1] == value
+        assert AT_HAND in log
+
+    story(tmp_path, tell)
+
+
 def test_setup_reaches_package_indexes_and_nothing_else(tmp_path):
     async def tell(scene):
         fetch = f"python3 -c \"import urllib.request as r; print(r.urlopen('http://{SITE}/').read())\""

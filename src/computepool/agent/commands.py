@@ -14,6 +14,7 @@ from computepool.agent import environments
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.disk import has_no_room_left
 from computepool.agent.egress import Egress
+from computepool.agent.environment_keys import key_of
 from computepool.agent.journal import Ended
 from computepool.agent.logs import LogIntake
 from computepool.agent.placement import ENVIRONMENT, WORK, job_environment, limits_of
@@ -64,7 +65,7 @@ class Commands:
         shop, attempt = self._shop, self._attempt
         (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
         await shop.offload(self._sandbox.adopt, self._folder)
-        key = await shop.offload(environments.key_of, attempt.manifest, self._folder, self._image_digest)
+        key = await shop.offload(key_of, attempt.manifest, self._folder, self._image_digest)
         place = shop.environments.place(self._sandbox, key)
         async with shop.environments.turn(key):
             if place is not None and await shop.offload(_use, place):
@@ -85,7 +86,7 @@ class Commands:
 
     async def _keep(self, place: Path, before: object) -> None:
         if await self._shop.offload(environments.look, self._folder) != before:
-            self._attempt.say("setup changed the working folder as well, so it will run again the next time")
+            self._attempt.say("setup changed more than its environment, so it will run again the next time")
             return
         try:
             await self._shop.offload(environments.keep, self._folder, place)

@@ -1,15 +1,13 @@
 """What `setup` builds, kept by a digest of all that it was built from, so that the next job need not build it again.
 
 An environment belongs to one renter: another's job could have put anything into it. It is kept only if `setup` wrote
-nothing else: what it changed in the job's working folder would be missing the next time.
+nothing else: what it changed elsewhere in the job's folder, its home, would be missing the next time.
 """
 
 import asyncio
 import contextlib
 import functools
-import hashlib
 import os
-import re
 import shutil
 import stat
 from collections import Counter
@@ -17,22 +15,16 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 from computepool.agent.caching import Kept
-from computepool.agent.placement import ENVIRONMENT, WORK
+from computepool.agent.placement import ENVIRONMENT
 from computepool.agent.ports import Offload
 from computepool.agent.sandbox.interface import Sandbox
-from computepool.protocol.manifest import Manifest
 from computepool.protocol.states import IsolationLevel
 
-FORMAT = "1"
-"""Part of every key: an environment that was made in another way is another."""
 FOLDER = "environments"
 GONE = ".gone"
-DEPENDENCY_FILES = re.compile(
-    r"(requirements.*\.(txt|in)|constraints.*\.txt|pyproject\.toml|setup\.(py|cfg)|.*\.lock|pylock.*\.toml|Pipfile"
-    r"|environment\.ya?ml|conda.*\.ya?ml|package(-lock)?\.json|\.npmrc|pip\.conf|uv\.toml)"
-)
-"""Files in the working folder whose content decides what is installed."""
-_WORDS = re.compile(r"[^\s'\"`;&|<>()=]+")
+CACHES = ".cache"
+INSTALLERS_CACHES = (".npm", f"{CACHES}/pip", f"{CACHES}/uv")
+"""In the job's home: no job misses what they hold. Any other cache may be what the job is to find there."""
 _MOST_ENTRIES = 2_000_000
 
 PREPARE = """\
@@ -146,52 +138,21 @@ def _throw_away(place: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def key_of(manifest: Manifest, folder: Path, image_digest: str | None) -> str:
-    """Blocking: reads the files that `setup` depends on. No command of the job has run yet."""
-    parts = [FORMAT, manifest.renter, "\0".join(manifest.setup), image_digest or _host_python()]
-    parts += [f"{name}={value}" for name, value in sorted(manifest.env.items())]
-    parts += _dependencies(manifest, folder / WORK)
-    return hashlib.sha256("\0\0".join(parts).encode(errors="surrogateescape")).hexdigest()
-
-
-def _host_python() -> str:
-    with contextlib.suppress(OSError):
-        info = Path("/usr/bin/python3").stat()
-        return f"{Path('/usr/bin/python3').resolve()} {info.st_size} {info.st_mtime_ns}"
-    return "no python"
-
-
-def _dependencies(manifest: Manifest, work: Path) -> list[str]:
-    names = {entry.name for entry in os.scandir(work) if DEPENDENCY_FILES.fullmatch(entry.name)}
-    found = []
-    for word in _WORDS.findall(" ".join(manifest.setup)):
-        name = os.path.normpath(word.removeprefix("file:"))
-        if name.startswith(("/", "..")):
-            continue
-        path = work / name
-        if path.is_dir() and manifest.bundle is not None:
-            # It installs something that was sent along: any change of it counts.
-            found.append(manifest.bundle.digest)
-        elif path.is_file() and not path.is_symlink():
-            names.add(name)
-    for name in sorted(names):
-        with contextlib.suppress(OSError):
-            found.append(f"{name} {hashlib.sha256((work / name).read_bytes()).hexdigest()}")
-    return found
-
-
 def look(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """What is in a job's working folder: enough to tell whether `setup` changed it. Blocking."""
+    """What is in a job's folder beside its environment: enough to tell whether `setup` changed it. Blocking."""
     found: dict[str, tuple[int, int, int]] = {}
-    pending = [str(folder / WORK)]
+    left_out = {f"{folder}/{name}" for name in (ENVIRONMENT, *INSTALLERS_CACHES)}
+    pending = [str(folder)]
     while pending and len(found) < _MOST_ENTRIES:
         with contextlib.suppress(OSError), os.scandir(pending.pop()) as entries:
             for entry in entries:
                 info = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(info.st_mode):
-                    if entry.name != "__pycache__":
+                    if entry.name != "__pycache__" and entry.path not in left_out:
                         pending.append(entry.path)
-                        found[entry.path] = (info.st_mode, 0, 0)
+                        # An empty one may be there for the sake of an installer.
+                        if entry.path != f"{folder}/{CACHES}":
+                            found[entry.path] = (info.st_mode, 0, 0)
                 else:
                     found[entry.path] = (info.st_mode, info.st_size, info.st_mtime_ns)
     return found
