@@ -21,11 +21,8 @@ from sqlalchemy import create_engine, make_url
 
 from computepool.hub.core.db import durable_sqlite_engine
 from computepool.hub.schema import migrate
-from computepool.protocol.manifest import Manifest
 
 WARM_UP = Plan(nodes=2, jobs=6, trouble_seconds=60.0, calm_seconds=600.0, hub_restarts_only=True)
-CHECKPOINT_SECONDS = 20.0
-"""Troubles last for minutes here: folders are saved more often than elsewhere."""
 ERRORS: list[str] = []
 """What hub or agents logged as an error: in this world there is no reason for any."""
 
@@ -38,8 +35,6 @@ def main() -> int:
     )
     logging.disable(logging.WARNING)
     logging.getLogger("computepool").addHandler(_Errors())
-    Manifest.model_fields["checkpoint_seconds"].default = CHECKPOINT_SECONDS
-    Manifest.model_rebuild(force=True)
     first, _, last = arguments.seeds.partition(":")
     seeds = iter(range(int(first), int(last or int(first) + 1)))
     plan = Plan(hub_restarts_only=arguments.restarts_only)

@@ -35,7 +35,7 @@ class Watch:
         """Attempts that were ever given up."""
         self._violations: list[str] = []
         self._running = Running(world, self._blame)
-        self.drains, self.drained = self._running.drains, self._running.drained
+        self.drains = self._running.drains
 
     def _blame(self, what: str) -> None:
         """Whoever is interrupted by this may well go on: it is not forgotten."""
@@ -121,7 +121,6 @@ class Watch:
         for attempt_id, times in world.ledger.started.items():
             if times > 1:
                 self._blame(f"{attempt_id} was started {times} times")
-        self._running.check_drained(self.lost)
         await self._check_logs()
         self._check_memory()
 

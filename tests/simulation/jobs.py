@@ -24,7 +24,8 @@ PARTS = 3
 KINDS = ("plain", "saves", "later", "saves", "lazy", "plain")
 """Without checkpoints; with; leaves to be continued, after saving; leaves so having saved nothing but its beginning."""
 STEPS = {"plain": None, "saves": SAVE_SECONDS, "later": SAVE_SECONDS, "lazy": None}
-PROGRESS = "checkpoint/progress"
+CHECKPOINT = "ckpt"
+PROGRESS = f"work/{CHECKPOINT}/progress"
 
 
 @dataclass(eq=False)

@@ -115,15 +115,6 @@ def freezing_comes_a_minute_late() -> None:
     leases.LEASE_SECONDS += 60  # type: ignore[attr-defined]  # the point of a mutant
 
 
-def late_answer_renews_anew() -> None:
-    """An answer counts from when it came, not from the heartbeat that it answers."""
-
-    def answered(self: Leases) -> float | None:
-        return self._clock.monotonic() if self._beats else None
-
-    Leases.answered = answered  # type: ignore[method-assign]  # the point of a mutant
-
-
 def rest_counts_as_running() -> None:
     def ran_seconds(self: Attempt, now: float) -> float:
         return 0.0 if self.started_monotonic is None else now - self.started_monotonic
@@ -189,7 +180,6 @@ MUTANTS: dict[str, Callable[[], None]] = {
     "lease_never_ends": lease_never_ends,
     "way_out_stays_open": way_out_stays_open,
     "freezing_comes_a_minute_late": freezing_comes_a_minute_late,
-    "late_answer_renews_anew": late_answer_renews_anew,
     "rest_counts_as_running": rest_counts_as_running,
     "one_reason_to_rest_is_never_let_go": one_reason_to_rest_is_never_let_go,
     "draining_gives_back": draining_gives_back,

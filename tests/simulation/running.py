@@ -46,13 +46,6 @@ class Row:
 COLUMNS = "id, job_id, slice_index, node_id, fence, state, verdict, exit_code, reason, resumed_from"
 
 
-@dataclass
-class Drain:
-    node: "SimulatedNode"
-    at: float
-    held: list[str]
-
-
 class Running:
     def __init__(self, world: "World", blame: Callable[[str], None]) -> None:
         self._world = world
@@ -66,8 +59,8 @@ class Running:
         self._left_and_saved: set[str] = set()
         self._starts_from: dict[str, float | None] = {}
         self._idle_85: Counter[Place] = Counter()
-        self._drains: list[Drain] = []
-        self._drained: list[str] = []
+        self._draining: dict[str, tuple[SimulatedNode, float]] = {}
+        """Attempts, the nodes that drain with them, and since when."""
         world.ledger.on_start = self._started
         world.ledger.on_run = self._check_alone
         world.ledger.on_sent = self._sent
@@ -91,7 +84,7 @@ class Running:
             self._newest[row.place] = row
         for run in self._world.ledger.runs.values():
             if run.place == row.place and run.network:
-                if run.over_at is None and run.machine.alive:
+                if run.machine.alive and self._rows[run.attempt_id].reason == "lease_expired":
                     self._world.ledger.seen["overtaken"] += 1
                 self._check_alone(run)
         number, progress = self._saved.get(row.place, [(None, None)])[-1]
@@ -104,6 +97,8 @@ class Running:
         (self._limits[row.attempt_id],) = db.execute(query, (row.attempt_id,)).fetchone()
 
     def _ended(self, db: sqlite3.Connection, row: Row) -> None:
+        if row.attempt_id in self._draining:
+            self._check_drained(row)
         if row.reason == "taken_back_by_owner" and row.attempt_id in self._left_and_saved:
             self._world.ledger.seen["evicted_with_checkpoint"] += 1
         if row.verdict == "ok" and self._newest[row.place].attempt_id != row.attempt_id:
@@ -196,21 +191,12 @@ class Running:
             and attempt.id in self._rows
             and self._rows[attempt.id].state in ATTEMPT_LIVE
         ]
-        self._drains.append(Drain(node, now, held))
+        self._draining |= dict.fromkeys(held, (node, now))
 
-    def drained(self, node_id: str) -> None:
-        """It has left. If nothing else happened to it, it must have finished all of that."""
-        mine = [drain for drain in self._drains if drain.node.node_id == node_id]
-        self._drains = [drain for drain in self._drains if drain not in mine]
-        for drain in mine:
-            if drain.node.troubled_at < drain.at:
-                self._drained += drain.held
-
-    def check_drained(self, lost: set[str]) -> None:
-        for drain in list(self._drains):
-            self.drained(drain.node.node_id)
-        for attempt_id in self._drained:
-            row = self._rows[attempt_id]
+    def _check_drained(self, row: Row) -> None:
+        """If nothing else has happened to its node since, it was finished there."""
+        node, since = self._draining.pop(row.attempt_id)
+        if node.troubled_at < since:
             self._world.ledger.seen["drained_attempt"] += 1
-            if attempt_id in lost or row.state not in ("succeeded", "failed", "canceled") or row.reason == "declined":
-                self._blame(f"{attempt_id} was lost by a node that drained: {row.state}, {row.reason}")
+            if row.state == "lost" or row.reason == "declined":
+                self._blame(f"{row.attempt_id} was lost by a node that drained: {row.reason}")

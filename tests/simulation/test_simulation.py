@@ -44,12 +44,12 @@ FAULTS = (
 LEAST_OVER_ALL = {
     "hub_crash_before_commit": 0.02,
     "hub_crash_after_commit": 0.02,
-    "drained_attempt": 0.05,
+    "drained_attempt": 0.03,
     "checkpoint_saved_at_rest": 0.02,
     "evicted_with_checkpoint": 0.05,
     "frozen_for_its_lease": 0.1,
     "not_sent": 0.05,
-    "overtaken": 0.05,
+    "overtaken": 0.1,
 }
 """What is rare, per seed: attempts that a draining node finished; a folder that was saved while its job stood still, or
 after it was told to go; jobs with network access that froze, that could send nothing, whose slice another was given."""

@@ -25,7 +25,11 @@ class Troubles:
             every = EVERY_SECONDS
             kinds += [self._kill_agent, self._cut_line, self._partition, self._sleep, self._jump_clock]
             kinds += [self._owner_comes, self._owner_comes, self._pause, self._drain]
-            kinds += [self._change_network, self._leave_hub_away]
+            kinds += [self._change_network, self._leave_hub_away, self._sleep_hub]
+            if self._rng.random() < 0.5:
+                # A hub that comes back begins all leases anew: they end only where it is left in peace.
+                of_the_hub = (self._restart_hub, self._sleep_hub, self._leave_hub_away)
+                kinds = [kind for kind in kinds if kind not in of_the_hub]
         while True:
             await asyncio.sleep(self._rng.expovariate(1 / every))
             self._rng.choice(kinds)()
@@ -80,7 +84,7 @@ class Troubles:
     def _partition(self) -> None:
         """Long ones end around the moment when the lease does: there rescue and completion meet."""
         self._fired["partition"] += 1
-        node = self._any_node()
+        node = self._node_at_risk()
         node.partitioned_until = self._now + self._rng.choice((5.0, 50.0, self._rng.uniform(110, 160), 200.0))
         self._trouble(node, until=node.partitioned_until)
         self._cut(node)
@@ -99,7 +103,7 @@ class Troubles:
 
     def _sleep(self) -> None:
         self._fired["laptop_sleep"] += 1
-        node = self._any_node()
+        node = self._node_at_risk()
         if node.process is not None:
             node.process.sleep(self._now, self._rng.choice((10.0, 100.0, 140.0, 160.0, 400.0)))
             self._trouble(node, until=node.process.asleep_until)
@@ -182,6 +186,15 @@ class Troubles:
 
     def _any_node(self) -> "SimulatedNode":
         return self._rng.choice(self._world.nodes)
+
+    def _node_at_risk(self) -> "SimulatedNode":
+        """Rather one whose jobs can reach the world, if there is any: they must not outlive their lease."""
+        at_risk = [
+            node
+            for node in self._world.nodes
+            if node.agent is not None and any(one.manifest.network for one in node.agent.supervisor.attempts)
+        ]
+        return self._rng.choice(at_risk or self._world.nodes)
 
     def _trouble(self, node: "SimulatedNode", until: float = 0.0) -> None:
         node.troubled_at = max(node.troubled_at, self._now, until)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from simulation.invariants import Watch
-from simulation.jobs import KINDS, Ledger, Outdoors, SimulatedOutput, SimulatedSandbox
+from simulation.jobs import CHECKPOINT, KINDS, Ledger, Outdoors, SimulatedOutput, SimulatedSandbox
 from simulation.owners import Person, SimulatedWatch
 from simulation.parts import (
     AgentEnd,
@@ -221,7 +221,6 @@ class World:
         await agent.run()
         assert process is not None
         process.alive = False  # drained
-        self.watch.drained(node.node_id)
         self.loop.call_later(self.rng.uniform(1, 60), self.start_agent, node, context=Context())
 
     def _reaches_hub(self, node: SimulatedNode) -> bool:
@@ -310,8 +309,12 @@ class World:
         trouble.cancel()
         self.faults.enabled = False
         troubles.calm_down()
-        async with asyncio.timeout(self.plan.calm_seconds):
-            await asyncio.gather(*renters)
+        try:
+            async with asyncio.timeout(self.plan.calm_seconds):
+                await asyncio.gather(*renters)
+        except TimeoutError:
+            self.watch.raise_if_violated()  # then it is no wonder
+            raise
         await self._settle()
         looking.cancel()
         self.watch.raise_if_violated()
@@ -360,6 +363,9 @@ def make_spec(rng: random.Random, faults: Faults, kind: str, *, harmless: bool) 
         "retries": rng.choice((0, 2)),
         "resources": {"cpus": rng.choice((1, 2)), "memory": "1GB", "disk": "1GB"},
     }
+    if kind != "plain":
+        # Troubles last for minutes here: folders are saved more often than elsewhere.
+        spec["checkpoint"] = {"path": CHECKPOINT, "every": "20s"}
     if network:
         spec["network"] = True
     if seconds >= 40 and rng.random() < 0.5:
