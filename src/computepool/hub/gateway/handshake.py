@@ -44,7 +44,7 @@ from computepool.protocol.messages import (
 )
 from computepool.protocol.model import Wire
 from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, load_public_key, verify
-from computepool.protocol.states import NodeState, Verdict
+from computepool.protocol.states import AttemptState, NodeState, Verdict
 from computepool.protocol.timing import HEARTBEAT_SECONDS, LEASE_SECONDS, OFFLINE_AFTER_SECONDS
 from computepool.protocol.versions import is_older
 
@@ -261,12 +261,12 @@ class Gateway:
     async def _settle(self, node: FleetNode, line: NodeLine, result: Reconciled) -> None:
         """What the node and the hub disagreed on. Commands go to the line, and out when it is attached."""
         for view, manifest in result.taken_back:
-            self._hold(node, manifest)
+            self._hold(node, manifest, view.state)
             self._scheduler.taken_back(view.job_id, view.slice_index)
         for view in result.held:
             if view.attempt_id not in node.attempts:  # the hub was cut off between a commit and its memory
                 manifest = await self._context.db.read(manifest_of_attempt, view.attempt_id)
-                self._hold(node, manifest)
+                self._hold(node, manifest, view.state)
         for view in result.lost:
             await self._leases.lose(
                 node, view.attempt_id, view.fence, Ending(Verdict.HOST, "forgotten_by_agent", lost=True)
@@ -277,7 +277,9 @@ class Gateway:
             signed = Signed.model_validate_json(manifest)
             order = Manifest.model_validate_json(signed.body)
             wanted = order.expires_at > self._context.now() and not view.cancel_requested
-            self._hold(node, manifest)  # else the line would take its offer for one of an attempt that has ended
+            self._hold(
+                node, manifest, view.state
+            )  # else the line would take its offer for one of an attempt that has ended
             if not (wanted and self._scheduler.offer_again(line, order, signed)):
                 await self._leases.lose(
                     node, view.attempt_id, view.fence, Ending(Verdict.HUB, "never_delivered", lost=True)
@@ -287,11 +289,11 @@ class Gateway:
         for one in result.stale:
             line.stop(one.attempt_id, one.fence, "superseded")
 
-    def _hold(self, node: FleetNode, signed: str) -> None:
+    def _hold(self, node: FleetNode, signed: str, state: AttemptState) -> None:
         body = Signed.model_validate_json(signed).body
         manifest = Manifest.model_validate_json(body)
         if manifest.attempt_id not in node.attempts:
-            take_room(node, held_of(manifest, body, self._context.clock.monotonic()))
+            take_room(node, held_of(manifest, body, self._context.clock.monotonic(), state=state))
 
     def _fleet_node(self, row: Node, proof: Proof, outdated: bool) -> FleetNode:
         traits = traits_of(row.id, row.owner_id, row.country, row.tags, proof.capacity, outdated=outdated)

@@ -83,7 +83,7 @@ class Reports:
 
     async def _update(self, node: FleetNode, held: Held, message: Update) -> Wire:
         try:
-            await self._context.db.run(
+            state = await self._context.db.run(
                 service.report,
                 message.attempt_id,
                 message.fence,
@@ -94,10 +94,7 @@ class Reports:
             )
         except StaleLease as stale:
             return _refused(message, stale.code, stale.message)
-        if message.state != "running":
-            held.running_since = None
-        elif held.running_since is None:
-            held.running_since = self._context.clock.monotonic()
+        held.note(state, self._context.clock.monotonic())
         return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
 
     async def _log(self, message: LogChunk) -> Wire:

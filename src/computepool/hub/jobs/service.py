@@ -108,15 +108,15 @@ def report(
     target: AttemptState,
     isolation: str | None,
     now: datetime,
-) -> None:
-    """The agent says how far it is. What was reported before, or skipped, is no news."""
+) -> AttemptState:
+    """The agent says how far it is. What was reported before, or skipped, is no news. Returns where it is then."""
     view = repository.find_attempt(session, attempt_id)
     if view is None or view.fence != fence or view.node_id != node_id or not view.is_current:
         raise StaleLease(attempt_id, fence, target)
     if view.state is AttemptState.LOST:
         raise StaleLease(attempt_id, fence, target)  # given up: its slice waits, and only a handshake takes it back
     if target not in ATTEMPT_NEXT[view.state]:
-        return  # a duplicate, or older than what we know
+        return view.state  # a duplicate, or older than what we know
     values: dict[str, Any] = {"isolation": isolation} if isolation else {}
     if target is AttemptState.RUNNING and view.state is not AttemptState.SUSPENDED:
         values["started_at"] = now
@@ -132,6 +132,7 @@ def report(
         topics=topics_of(view.job_id, view.owner_id),
         slice=view.slice_index,
     )
+    return target
 
 
 def _new_slice(job_id: str, index: int, fence: int | None) -> dict[str, Any]:

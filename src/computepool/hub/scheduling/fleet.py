@@ -15,7 +15,7 @@ from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Grant, Manifest
 from computepool.protocol.messages import HOLDING_LIMIT, Availability, GpuLoad
 from computepool.protocol.signing import Signed
-from computepool.protocol.states import IsolationLevel, NodeState
+from computepool.protocol.states import AttemptState, IsolationLevel, NodeState
 from computepool.protocol.timing import OVERDUE_SECONDS, STOP_GRACE_SECONDS
 from computepool.protocol.versions import unsafe_software
 
@@ -24,6 +24,12 @@ CANDIDATES = 64
 
 ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
 """On one node at once, however small they are: a node also has results that wait for their acknowledgement."""
+
+START_SECONDS = 6 * 3600.0
+"""Until an attempt runs: images and inputs may be large, and lines slow."""
+REST_SECONDS = 24 * 3600.0
+"""For which an attempt may stand still, all in all, and for which its outputs may be on their way."""
+BEFORE_RUNNING = frozenset({AttemptState.LEASED, AttemptState.PREPARING})
 
 AVAILABLE = Availability()
 REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
@@ -53,24 +59,39 @@ class Held:
     """On the hub's elapsed clock. After a start of the hub: that start, so that its own downtime costs nobody."""
     renewed: bool = True
     """False until the node renewed it since the hub started, or came to itself."""
-    running_since: float | None = None
-    """Since its node said so, and until it says something else; after a start of the hub, since that start."""
+    state: AttemptState = AttemptState.LEASED
+    since: float = field(init=False)
+    """When its node said so; after a start of the hub, that start."""
+    spent: dict[AttemptState, float] = field(default_factory=dict)
+    """Seconds in each state, before it came to this one."""
     stopped_at: float | None = None
     """When its node was told to end it."""
 
+    def __post_init__(self) -> None:
+        self.since = self.renewed_at
+
     def is_overdue(self, now: float) -> bool:
-        """Its node, which can be heard, should have ended it long ago."""
+        """Its node, which can be heard, should have ended it long ago, or got further."""
         if self.stopped_at is not None and now - self.stopped_at > STOP_GRACE_SECONDS + OVERDUE_SECONDS:
             return True
-        if self.running_since is None:
-            return False
-        return now - self.running_since > self.order.max_runtime_seconds + OVERDUE_SECONDS
+        here = now - self.since
+        total = here + self.spent.get(self.state, 0.0)
+        if self.state is AttemptState.RUNNING:
+            longest = self.order.max_runtime_seconds
+            # What stood still may be told late, each time: only one stretch is taken by the minute.
+            return here > longest + OVERDUE_SECONDS or total > longest + REST_SECONDS
+        return total > (START_SECONDS if self.state in BEFORE_RUNNING else REST_SECONDS)
+
+    def note(self, state: AttemptState, now: float) -> None:
+        """Where it is now, as its node says."""
+        if state is not self.state:
+            self.spent[self.state] = self.spent.get(self.state, 0.0) + now - self.since
+            self.state, self.since = state, now
 
     def begin_anew(self, now: float, absent_seconds: float) -> None:
         """The hub could not listen for a while. That time counts for nothing."""
         self.renewed_at, self.renewed = now, False
-        if self.running_since is not None:
-            self.running_since += absent_seconds
+        self.since += absent_seconds
         if self.stopped_at is not None:
             self.stopped_at += absent_seconds
 
@@ -79,10 +100,17 @@ class Held:
         return self.order.job_id
 
 
-def held_of(manifest: Manifest, body: str, renewed_at: float, *, renewed: bool = True) -> Held:
+def held_of(
+    manifest: Manifest,
+    body: str,
+    renewed_at: float,
+    *,
+    renewed: bool = True,
+    state: AttemptState = AttemptState.LEASED,
+) -> Held:
     """What a manifest gave to its node; `body` is the exact text that was signed."""
     order = order_of(manifest, body)
-    return Held(manifest.attempt_id, manifest.fence, manifest.grant, order, renewed_at, renewed)
+    return Held(manifest.attempt_id, manifest.fence, manifest.grant, order, renewed_at, renewed, state)
 
 
 @dataclass(slots=True)

@@ -29,8 +29,8 @@ def load_fleet(session: Session, started_at: float) -> list[FleetNode]:
         if node_id not in fleet:
             fleet[node_id] = fleet_node(session.get_one(Node, node_id), started_at)
         body = Signed.model_validate_json(manifest).body
-        held = held_of(Manifest.model_validate_json(body), body, started_at, renewed=False)
-        held.running_since = started_at if state == AttemptState.RUNNING else None
+        manifest_here = Manifest.model_validate_json(body)
+        held = held_of(manifest_here, body, started_at, renewed=False, state=AttemptState(state))
         take_room(fleet[node_id], held)
     return list(fleet.values())
 
