@@ -92,7 +92,7 @@ class Attempt:
 
     @property
     def holding(self) -> Holding:
-        return Holding(attempt_id=self.manifest.attempt_id, fence=self.manifest.fence, state=self.state)
+        return Holding(attempt_id=self.manifest.attempt_id, fence=self.manifest.fence, state=self.state, gone=self.gone)
 
     def is_named_by(self, message: AttemptRef) -> bool:
         return message.attempt_id == self.manifest.attempt_id and message.fence == self.manifest.fence

@@ -72,6 +72,8 @@ class Holding(AttemptRef):
     """An attempt that the agent still has: running, or ended with a result that was not yet acknowledged."""
 
     state: AttemptState
+    gone: bool = False
+    """It ended without a result, and the agent is about to say why: nobody need renew it, or take it back."""
 
 
 class Hello(Wire):

@@ -4,7 +4,7 @@ import pytest
 from support.engine import play
 from support.scripted_agent import add_agent
 
-from computepool.protocol.messages import Holding, Offer, ReportAck, Stop
+from computepool.protocol.messages import LEASE_OVER, Holding, Offer, ReportAck, Stop
 from computepool.protocol.states import AttemptState
 
 HELD = [True, False]
@@ -286,3 +286,51 @@ def test_lease_of_which_the_hub_lost_the_answer_is_offered_when_the_node_comes_b
         assert (node.attempts, node.free.cpu_millis) == ({}, 2000)
 
     play(hub_url, story)
+
+
+# ── what is gone ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def gone(work):
+    return Holding(attempt_id=work.id, fence=work.fence, state=work.state, gone=True)
+
+
+async def told_where_it_went(pool, work):
+    await pool.settle(1)
+    row = pool.attempt(work.id)
+    return row.state, row.verdict, row.reason
+
+
+def test_attempt_that_ended_while_the_hub_was_away_is_the_hubs_doing(hub_url):
+    async def story(pool):
+        agent, work, _ = await prepare(pool, "running")
+        await pool.restart(down_seconds=200)
+        await agent.connect(holding=(gone(work),))
+        assert isinstance(await agent.gone(work, LEASE_OVER), ReportAck)
+        assert await told_where_it_went(pool, work) == ("lost", "hub", "hub_downtime")
+
+    play(hub_url, story)
+
+
+def test_attempt_that_is_gone_is_not_taken_back(hub_url):
+    async def story(pool):
+        agent, work, _ = await prepare(pool, "lost")
+        await agent.connect(holding=(gone(work),))
+        assert await told_where_it_went(pool, work) == ("lost", "host", "lease_expired")
+        assert work.id not in [command.attempt_id for command in agent.commands if isinstance(command, Stop)]
+        assert isinstance(await agent.gone(work, LEASE_OVER), ReportAck)
+
+    play(hub_url, story)
+
+
+def test_attempt_that_is_gone_is_not_renewed(sqlite_hub):
+    async def story(pool):
+        agent, work, _ = await prepare(pool, "running")
+        await pool.settle(100)
+        await agent.connect(holding=(gone(work),))
+        agent.works.clear()
+        agent.beat_on()
+        await pool.settle(60)
+        assert await told_where_it_went(pool, work) == ("lost", "host", "lease_expired")
+
+    play(sqlite_hub, story)

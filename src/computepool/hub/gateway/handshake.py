@@ -250,7 +250,7 @@ class Gateway:
         if self._keyring.announcement is not None:
             session.post(KeyAnnouncement(announcement=self._keyring.announcement))
         await self._settle(node, line, result)
-        self._leases.renew(node, proof.holding)
+        self._leases.renew(node, [one for one in proof.holding if not one.gone])
         if self._is_current(node_id, pipe):
             node.line = line
             line.attach(session.post_raw, cursor, node.attempts)

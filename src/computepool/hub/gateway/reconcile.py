@@ -68,13 +68,13 @@ def reconcile(
     for key, view in live.items():
         if key in held:
             result.held.append(view)
-            if view.cancel_requested and held[key].state not in ATTEMPT_ENDED:
+            if view.cancel_requested and _runs_there(held[key]):
                 result.stopping.append(view)
         elif view.state is not AttemptState.LEASED:
             result.lost.append(view)
         elif view.attempt_id not in being_offered:  # else it is on its way
             unheard.append(view)
-    strange = [one for key, one in held.items() if key not in live]
+    strange = [one for key, one in held.items() if key not in live and not one.gone]
     given_up = jobs.list_lost_attempts_on(session, node_id, [one.attempt_id for one in strange])
     for one in strange:
         view_back = None
@@ -82,7 +82,7 @@ def reconcile(
             view_back = ending.take_back(session, one.attempt_id, one.fence, node_id, one.state, now)
         if view_back is not None:
             back.append(view_back)
-        elif one.state not in ATTEMPT_ENDED:  # a result that waits for its acknowledgement speaks for itself
+        elif _runs_there(one):
             result.stale.append(one)
     manifests = _manifests(session, [*unheard, *back])
     result.unheard += [(view, manifests[view.attempt_id]) for view in unheard]
@@ -90,6 +90,11 @@ def reconcile(
     session.refresh(node)
     result.measured = find_benchmark(session, node_id)
     return result
+
+
+def _runs_there(one: Holding) -> bool:
+    """A result that waits for its acknowledgement speaks for itself, and so does word of what is gone."""
+    return one.state not in ATTEMPT_ENDED and not one.gone
 
 
 def _update_node(
