@@ -6,16 +6,18 @@ from datetime import timedelta
 import pytest
 from support.checkpoints import report, running, save, take, upload
 from support.engine import play
-from support.scripted_agent import digest
+from support.scripted_agent import add_agent, digest
 
 from computepool.hub.artifacts import repository
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.tables import Artifact
 from computepool.hub.engine import CHECKPOINT_MARGIN
 from computepool.hub.jobs.checkpoints import free_unused
+from computepool.hub.jobs.policy import GO_ON_SECONDS
 from computepool.hub.jobs.tables import Checkpoint
 from computepool.protocol.manifest import SavedFile
 from computepool.protocol.messages import Refused, ReportAck, UploadFile, UploadRequest
+from computepool.protocol.receipt import EndReason
 from computepool.protocol.timing import LOST_LIMIT
 
 
@@ -166,6 +168,25 @@ def test_exit_code_85_with_a_new_checkpoint_is_continued_and_costs_no_retry(hub_
         assert (job.state, job.verdict) == ("succeeded", "ok")
 
     play(hub_url, story)
+
+
+def test_job_that_always_asks_to_be_continued_does_not_keep_the_hub_busy(sqlite_hub):
+    """Nor does it when a node is avoided, and others are there."""
+
+    async def story(pool):
+        agent, work = await running(pool)
+        await agent.finish(work, reason=EndReason.SANDBOX, exit_code=None)
+        other = await add_agent(pool, name="other")
+        work = await take(other)
+        began_at = pool.clock.now()
+        for number in range(1, 11):
+            await save(pool, other, work, number, step=b"%d" % number)
+            await other.finish(work, exit_code=85)
+            work = await take(other)
+        assert pool.slice_of(work).avoid == [agent.node_id]
+        assert (pool.clock.now() - began_at).total_seconds() >= 10 * GO_ON_SECONDS
+
+    play(sqlite_hub, story)
 
 
 def test_exit_code_85_without_a_new_checkpoint_is_a_failure(hub_url):

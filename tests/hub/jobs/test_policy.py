@@ -15,7 +15,7 @@ from computepool.hub.jobs.policy import (
     ending_of,
     next_step,
 )
-from computepool.protocol.receipt import EndReason
+from computepool.protocol.receipt import CONTINUE_LATER, EndReason
 from computepool.protocol.states import AttemptState, JobState, Verdict
 from computepool.protocol.timing import LOST_LIMIT
 
@@ -135,6 +135,24 @@ def test_slice_that_is_lost_ten_times_fails_and_says_so():
     assert step.message == "Lost 10 times (lease_expired the last time): the pool gave up."
 
 
+def test_nodes_that_decline_are_no_losses():
+    tries = FRESH
+    for _ in range(LOST_LIMIT + 2):
+        step = next_step(ending_of(EndReason.DECLINED, None, "owner"), tries, cancel_requested=False)
+        assert (step.state, step.losses, step.avoid_node) == (JobState.QUEUED, 0, True)
+        assert step.delay_seconds > 0
+        tries = Tries(step.failures, step.losses, 0)
+    step = next_step(Ending(Verdict.HOST, "lease_expired", lost=True), tries, cancel_requested=False)
+    assert (step.state, step.losses) == (JobState.QUEUED, 1)
+
+
+def test_job_that_asks_to_be_continued_waits_a_moment():
+    ended = ending_of(EndReason.EXITED, CONTINUE_LATER, "")
+    step = next_step(ended, Tries(0, 3, 0, progressed=True), cancel_requested=False)
+    assert (step.state, step.failures, step.losses) == (JobState.QUEUED, 0, 3)
+    assert step.delay_seconds > 0
+
+
 def test_backoff_doubles_to_a_minute():
     assert [backoff_seconds(n) for n in range(1, 9)] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert backoff_seconds(10_000) == BACKOFF_LONGEST_SECONDS
@@ -172,10 +190,11 @@ def test_nothing_of_a_canceled_job_is_tried_again(ended, tries):
 
 @given(st.lists(endings, min_size=1, max_size=150), st.integers(0, 100))
 def test_no_story_goes_on_forever(story, retries):
-    """At most so many attempts: the renter's retries, the pool's losses, and the one that decides."""
+    """At most so many attempts: the renter's retries, the pool's losses, and the one that decides. A node that did not
+    want it made no attempt."""
     tries, attempts = Tries(0, 0, retries), 0
     for ended in story:
-        attempts += 1
+        attempts += ended.reason != EndReason.DECLINED
         step = next_step(ended, tries, cancel_requested=False)
         if step.state is not JobState.QUEUED:
             break

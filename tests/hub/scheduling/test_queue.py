@@ -133,6 +133,16 @@ def test_slice_whose_time_has_not_come_is_passed_over():
     assert serve(queue, None, later) == [("job_1", 0)]
 
 
+def test_slice_that_avoids_a_node_waits_for_its_time_if_it_is_held_back():
+    later = NOW + timedelta(seconds=5)
+    queue = queue_of(
+        waiting_of(ME, "job_1", retry_at=later, avoid=("node_1",), held_back=True),
+        waiting_of(ME, "job_2", retry_at=later, avoid=("node_1",)),
+    )
+    assert serve(queue, None) == [("job_2", 0)]
+    assert serve(queue, None, later) == [("job_1", 0)]
+
+
 @pytest.mark.parametrize(("sets", "found"), [(LOOK_BEHIND - 1, True), (LOOK_BEHIND + 5, False)])
 def test_only_so_many_sets_of_avoided_nodes_are_tried_in_a_line(sets, found):
     queue = queue_of(*(waiting_of(ME, f"job_{n:03}", avoid=(f"node_{n}",)) for n in range(sets)))

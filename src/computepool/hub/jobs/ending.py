@@ -44,6 +44,8 @@ class Requeued:
     retry_at: datetime | None
     saved: Saved | None = None
     """What its next attempt starts from."""
+    held_back: bool = False
+    """Until then by any node: it was not the last one's doing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,8 @@ def _move_on(
     if not repository.move_slice(session, view.job_id, view.slice_index, view.fence, step.state, now, values):
         raise StaleLease(view.attempt_id, view.fence, ending.attempt_state)
     if waits:
-        requeued = Requeued(view.job_id, view.slice_index, view.fence, tuple(avoid), retry_at, saved)
+        held_back = not step.avoid_node
+        requeued = Requeued(view.job_id, view.slice_index, view.fence, tuple(avoid), retry_at, saved, held_back)
         return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, requeued=requeued)
     final = repository.take_slices_off(session, view.job_id, 1) == 0
     if final:

@@ -8,6 +8,10 @@ from computepool.protocol.timing import LOST_LIMIT
 
 BACKOFF_FIRST_SECONDS = 1.0
 BACKOFF_LONGEST_SECONDS = 60.0
+DECLINED_SECONDS = 10.0
+"""Until a node that did not want it is asked again."""
+GO_ON_SECONDS = 5.0
+"""Until one that asked to be continued is: a job that does so at once, again and again, must not keep the hub busy."""
 DETAIL_CHARACTERS = 500
 
 SAID_ALREADY = ("the job ran longer than", "the job used more memory than", "the job wrote more to disk than")
@@ -106,14 +110,16 @@ def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
     if cancel_requested:
         return Next(JobState.CANCELED, tries.failures, tries.losses)
     if wants_to_go_on(ending) and tries.progressed:
-        return Next(JobState.QUEUED, tries.failures, tries.losses)
+        return Next(JobState.QUEUED, tries.failures, tries.losses, delay_seconds=GO_ON_SECONDS)
     if ending.verdict is Verdict.RENTER:
         return _after_renters_doing(ending, tries)
     if ending.verdict is Verdict.BUDGET:
         return Next(JobState.FAILED, tries.failures, tries.losses, message=_in_words(ending))
+    if ending.reason == EndReason.DECLINED:
+        # A node that does not want it now harms nobody: others are tried, and this one again later.
+        return Next(JobState.QUEUED, tries.failures, tries.losses, delay_seconds=DECLINED_SECONDS, avoid_node=True)
     losses = tries.losses if tries.progressed else tries.losses + 1
-    # A node that does not want it now harms nobody: others are tried, and this one again later.
-    if losses >= LOST_LIMIT and ending.reason != EndReason.DECLINED:
+    if losses >= LOST_LIMIT:
         return Next(JobState.FAILED, tries.failures, losses, message=_in_words(ending))
     return Next(
         JobState.QUEUED,

@@ -38,6 +38,8 @@ class Waiting:
     retry_at: datetime | None = None
     saved: Saved | None = None
     """The checkpoint that its next attempt starts from."""
+    held_back: bool = False
+    """Until `retry_at` it gets no node at all; else only those that it avoids have to wait."""
     removed: bool = False
     ticket: Ticket = field(init=False)
     """What its owner has for it: its own age, until another slice of the owner took its turn."""
@@ -53,6 +55,9 @@ class Waiting:
 
     def is_due(self, now: datetime) -> bool:
         return self.retry_at is None or self.retry_at <= now
+
+    def may_be_placed(self, now: datetime) -> bool:
+        return self.is_due(now) or (bool(self.avoid) and not self.held_back)
 
     @property
     def rank(self) -> tuple[int, str, int]:

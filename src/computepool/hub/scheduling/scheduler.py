@@ -180,6 +180,7 @@ class Scheduler:
             avoid=requeued.avoid,
             retry_at=requeued.retry_at,
             saved=requeued.saved,
+            held_back=requeued.held_back,
         )
         self.queue.add(waiting)
         self._wake_when_due(waiting)

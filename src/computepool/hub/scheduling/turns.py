@@ -31,8 +31,7 @@ class Place:
         """To the next who may be given a node: not one who waits for the time of another try, nor one for whom the
         same was tried in vain."""
         for one in self._rest:
-            due = one.is_due(self._now)
-            if (due or one.avoid) and (one.avoid, due) not in self._in_vain:
+            if one.may_be_placed(self._now) and (one.avoid, one.is_due(self._now)) not in self._in_vain:
                 self.waiting = one
                 return
         self.waiting = None
