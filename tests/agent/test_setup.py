@@ -141,7 +141,7 @@ def test_jobs_reach_all_they_need_whatever_the_agents_umask_is(tmp_path):
         assert (receipt.exit_code, log.splitlines()[0]) == (0, b"job"), log
         for _ in range(2):
             receipt, log = await imports_tiny(scene)
-            assert (receipt.exit_code, log.splitlines()[-1]) == (0, b"one"), receipt.detail
+            assert (receipt.exit_code, log.splitlines()[-1:]) == (0, [b"one"]), receipt.detail
         assert AT_HAND in log
 
     story(tmp_path, tell)

@@ -4,6 +4,7 @@ They share the attempt's time limit, its log and its way out, and their usage is
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -67,10 +68,11 @@ class Commands:
         await shop.offload(self._sandbox.adopt, self._folder)
         key = await shop.offload(key_of, attempt.manifest, self._folder, self._image_digest)
         place = shop.environments.place(self._sandbox, key)
-        async with shop.environments.turn(key):
-            if place is not None and await shop.offload(_use, place):
+        async with contextlib.AsyncExitStack() as turn:
+            # A twin's setup may take long: a stop is not kept waiting for it.
+            await interruptible(attempt, turn.enter_async_context(shop.environments.turn(key)))
+            if place is not None and await self._is_at_hand(place):
                 attempt.say("setup: the environment is at hand, nothing to do")
-                self._show(place)
                 return True
             before = await shop.offload(environments.look, self._folder)
             self._in_setup = True
@@ -88,20 +90,33 @@ class Commands:
         if await self._shop.offload(environments.look, self._folder) != before:
             self._attempt.say("setup changed more than its environment, so it will run again the next time")
             return
+        # In use before it is there: the caches may be tidied at any moment.
+        self._show(place)
         try:
             await self._shop.offload(environments.keep, self._folder, place)
         except OSError as error:
+            self._hide()
             log.warning("environment.not_kept", extra={"attempt_id": self._attempt.id, "reason": str(error)})
             if not (self._folder / ENVIRONMENT).is_dir():
                 raise
             return
         # Where it was, the job sees it again, from where it is kept.
         (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
+
+    async def _is_at_hand(self, place: Path) -> bool:
+        """If so, it is shown, and stays for as long as the job runs."""
         self._show(place)
+        if await self._shop.offload(_use, place):
+            return True
+        self._hide()
+        return False
 
     def _show(self, place: Path) -> None:
         self._shown[ENVIRONMENT] = place
         self._shop.environments.use(place)
+
+    def _hide(self) -> None:
+        self._shop.environments.let_go(self._shown.pop(ENVIRONMENT))
 
     async def run(self) -> None:
         manifest = self._attempt.manifest
@@ -112,7 +127,7 @@ class Commands:
         for egress in self._ways_out:
             await egress.close()
         if ENVIRONMENT in self._shown:
-            self._shop.environments.let_go(self._shown.pop(ENVIRONMENT))
+            self._hide()
             await self._shop.tidy_caches()
 
     # ── one command ──

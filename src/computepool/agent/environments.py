@@ -21,7 +21,7 @@ from computepool.agent.sandbox.interface import Sandbox
 from computepool.protocol.states import IsolationLevel
 
 FOLDER = "environments"
-GONE = ".gone"
+NEW, GONE, SIZE = ".new", ".gone", ".size"
 CACHES = ".cache"
 INSTALLERS_CACHES = (".npm", f"{CACHES}/pip", f"{CACHES}/uv")
 """In the job's home: no job misses what they hold. Any other cache may be what the job is to find there."""
@@ -109,9 +109,6 @@ class Environments:
         for folder in self._folders:
             with contextlib.suppress(FileNotFoundError):
                 for place in folder.iterdir():
-                    if place.suffix == GONE:
-                        # The agent was stopped while it threw this away.
-                        shutil.rmtree(place, ignore_errors=True)
                     if place.suffix or self._in_use[place] > 0:
                         continue
                     size = 0
@@ -123,19 +120,35 @@ class Environments:
     async def _remove(self, place: Path) -> bool:
         if self._in_use[place] > 0:
             return False
-        await self._offload(_throw_away, place)
+        # Not in a thread: no job comes to use it between the look and this.
+        gone = place.with_name(f"{place.name}{GONE}")
+        with contextlib.suppress(FileNotFoundError):
+            place.rename(gone)  # noqa: ASYNC240 - one call
+        await self._offload(_throw_away, gone, _size_note(place))
         return True
+
+    async def sweep(self, sandboxes: Iterable[Sandbox]) -> None:
+        """At the start: away with what an earlier run was about to keep, or to throw away, when it was killed."""
+        self._folders |= {sandbox.attempts_folder.parent / FOLDER for sandbox in sandboxes}
+        await self._offload(_sweep, tuple(self._folders))
 
 
 def _size_note(place: Path) -> Path:
-    return place.with_name(f"{place.name}.size")
+    return place.with_name(f"{place.name}{SIZE}")
 
 
-def _throw_away(place: Path) -> None:
-    gone = place.with_name(f"{place.name}{GONE}")
-    place.rename(gone)
-    _size_note(place).unlink(missing_ok=True)
+def _throw_away(gone: Path, size_note: Path) -> None:
+    size_note.unlink(missing_ok=True)
     shutil.rmtree(gone, ignore_errors=True)
+
+
+def _sweep(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        for place in list(folder.iterdir()) if folder.is_dir() else []:
+            if place.suffix in {NEW, GONE}:
+                shutil.rmtree(place, ignore_errors=True)
+            elif place.suffix == SIZE and not place.with_suffix("").exists():
+                place.unlink(missing_ok=True)
 
 
 def look(folder: Path) -> dict[str, tuple[int, int, int]]:
@@ -166,7 +179,7 @@ def keep(folder: Path, place: Path) -> None:
     built = folder / ENVIRONMENT
     if built.is_symlink() or not built.is_dir():
         raise OSError("the job has replaced its environment's folder")
-    fresh = place.with_name(f"{place.name}.new")
+    fresh = place.with_name(f"{place.name}{NEW}")
     shutil.rmtree(fresh, ignore_errors=True)
     built.rename(fresh)
     _size_note(place).write_text(str(_close(fresh)))

@@ -6,6 +6,7 @@ Knows nothing of links: what is to be said goes into `outgoing`, and is said aga
 import asyncio
 import base64
 import logging
+import shutil
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -404,6 +405,8 @@ class Supervisor:
         await shop.folders.begin(shop.sandboxes, kept)
         shop.journal.sweep_strays()
         shop.cache.clear_partial()
+        await shop.environments.sweep(shop.sandboxes)
+        await shop.offload(shutil.rmtree, shop.staging, ignore_errors=True)
 
     async def close(self) -> None:
         """Stop looking after attempts. Nothing is told or written: this is also how an agent dies in a simulation."""
