@@ -12,6 +12,7 @@ import json
 import os
 import re
 import stat
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,10 @@ _JSON_IN_JSON = 3
 
 class OutputsRefused(Exception):
     """What is to be kept cannot be: too many files, or unreadable. The renter's to mend."""
+
+
+class Interrupted(Exception):
+    """Whoever wanted it wants it no more."""
 
 
 @dataclass(frozen=True)
@@ -101,22 +106,28 @@ def has_nothing_to_keep(folder: Path, globs: Sequence[str]) -> bool:
         return error.errno in _NO_FOLDER
 
 
-def collect(folder: Path, globs: Sequence[str]) -> Collection:
-    """Find and hash what is to be kept. Blocking. Raises OutputsRefused, or OSError for the node's own trouble."""
+def collect(
+    folder: Path, globs: Sequence[str], *, limit_bytes: int | None = None, stop: threading.Event | None = None
+) -> Collection:
+    """Find and hash what is to be kept. Blocking. Raises OutputsRefused, or OSError for the node's own trouble.
+
+    All of it together may be as large as `limit_bytes`, holes included: they take no room on the disk, but are read and
+    sent like anything else. Once `stop` is set, nobody waits for the result: it raises Interrupted.
+    """
     try:
-        return _collect(folder, globs)
+        return _collect(folder, globs, Allowance(limit_bytes), stop)
     except PermissionError as error:
         # The folder was open to the job and to us; only the job can have closed it, or one in it.
         raise OutputsRefused(f"a folder of the job was closed by the job: {error.strerror}") from None
 
 
-def _collect(folder: Path, globs: Sequence[str]) -> Collection:
+def _collect(folder: Path, globs: Sequence[str], allowance: "Allowance", stop: threading.Event | None) -> Collection:
     walk = Walk()
     matcher = GlobMatcher(globs)
     found: dict[str, Collected] = {}
     with opened(str(folder)) as root:
         for place, relative in walk.files(root, OUTPUT, None):
-            found[relative] = hashed(root, place, relative)
+            found[relative] = hashed(root, place, relative, allowance, stop)
         if globs:
             for place, relative in walk.files(root, WORK, matcher):
                 # Both may hold the same name; neither is lost.
@@ -125,7 +136,7 @@ def _collect(folder: Path, globs: Sequence[str]) -> Collection:
                     raise OutputsRefused(f"two outputs want the name {name!r}")
                 # The longer name may be too long.
                 if walk.is_well_named(name):
-                    found[name] = hashed(root, place, name)
+                    found[name] = hashed(root, place, name, allowance, stop)
     return Collection(
         tuple(found.values()), walk.left_out, walk.misnamed, tuple(walk.misnamed_shown), matcher.unmatched
     )
@@ -282,13 +293,39 @@ def _travelling_bytes(name: str) -> int:
     return len(name.encode())
 
 
-def hashed(root: int, place: str, path: str) -> Collected:
+class Allowance:
+    """How large files may be together, by the size that they show."""
+
+    def __init__(self, limit_bytes: int | None) -> None:
+        self._limit_bytes = limit_bytes
+        self._bytes = 0
+
+    def take(self, size_bytes: int) -> None:
+        self._bytes += size_bytes
+        if self._limit_bytes is not None and self._bytes > self._limit_bytes:
+            raise OutputsRefused(
+                f"the files to be kept are larger than the job's disk ({self._limit_bytes} bytes), holes in them"
+                " included: write them without holes, or ask for more disk"
+            )
+
+
+def hashed(
+    root: int,
+    place: str,
+    path: str,
+    allowance: Allowance | None = None,
+    stop: threading.Event | None = None,
+) -> Collected:
     whole, part = hashlib.sha256(), hashlib.sha256()
     size = 0
     parts: list[str] = []
     with open_file(root, place) as file:
+        if allowance is not None:
+            allowance.take(os.fstat(file.fileno()).st_size)
         # A part's size is a whole number of pieces, and short reads happen only at a file's end.
         while piece := file.read(_PIECE_BYTES):
+            if stop is not None and stop.is_set():
+                raise Interrupted
             whole.update(piece)
             part.update(piece)
             size += len(piece)

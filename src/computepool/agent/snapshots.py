@@ -3,15 +3,18 @@
 The job may be hostile: like its outputs, its folder is read through directory descriptors, and no link is followed.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from computepool.agent.outputs import Collected, OutputsRefused, Walk, hashed, open_file, opened
+from computepool.agent.outputs import Allowance, Collected, OutputsRefused, Walk, hashed, open_file, opened
 from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT
 
+_PIECE_BYTES = 1 << 20
 FILES = "files"
 """Below the folder that copies are put into."""
 
@@ -41,15 +44,20 @@ class Snapshot:
     """Those of which there is a copy; the others are as they were saved."""
 
 
-def look_at(folder: Path, place: str) -> dict[str, Look]:
-    """Every regular file below `place` in the job's folder. Blocking. Raises OutputsRefused."""
+def look_at(folder: Path, place: str, limit_bytes: int | None = None) -> dict[str, Look]:
+    """Every regular file below `place` in the job's folder, together not larger than the limit, holes included.
+
+    Blocking. Raises OutputsRefused.
+    """
     found: dict[str, Look] = {}
+    allowance = Allowance(limit_bytes)
     with opened(str(folder)) as root:
         for where, relative in Walk().files(root, place, None):
             if len(found) == CHECKPOINT_FILES_LIMIT:
                 raise OutputsRefused(f"a checkpoint has at most {CHECKPOINT_FILES_LIMIT} files: pack them")
             with open_file(root, where) as file:
                 info = os.fstat(file.fileno())
+            allowance.take(info.st_size)
             found[relative] = Look(info.st_ino, info.st_size, max(info.st_mtime_ns, info.st_ctime_ns))
     return found
 
@@ -65,8 +73,30 @@ def copy_changed(
             target = staging / FILES / path
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open_file(root, f"{place}/{path}") as source, target.open("xb") as copy:
-                shutil.copyfileobj(source, copy, 1 << 20)
+                _copy(source, copy)
     return Snapshot(looks, frozenset(changed))
+
+
+def _copy(source: BinaryIO, copy: BinaryIO) -> None:
+    """Holes stay holes: the copy takes no more room than the job was given."""
+    # Not through the file's buffer: that would not know where it is.
+    fd, at = source.fileno(), 0
+    size = os.fstat(fd).st_size
+    while at < size:
+        try:
+            at = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            break  # only a hole is left
+        end = os.lseek(fd, at, os.SEEK_HOLE)
+        copy.seek(at)
+        while at < end and (piece := os.pread(fd, min(_PIECE_BYTES, end - at), at)):
+            copy.write(piece)
+            at += len(piece)
+        if at < end:
+            break  # it has become shorter
+    copy.truncate(size)
 
 
 def hash_copies(snapshot: Snapshot, staging: Path) -> dict[str, Collected]:
