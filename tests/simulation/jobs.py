@@ -17,7 +17,7 @@ from computepool.protocol.states import IsolationLevel
 
 SAVE_SECONDS = 10.0
 """Of work, between two writes of a checkpoint."""
-KNOCK_SECONDS = 0.9
+KNOCK_SECONDS = 1.5
 """How often a job with a way out uses it."""
 PARTS = 3
 """Attempts that a job needs which leaves with exit code 85 after each part of its work."""
@@ -41,6 +41,8 @@ class Run:
     frozen_since: float | None = None
     frozen_seconds: float = 0.0
     over_at: float | None = None
+    knock: Callable[[], None] = lambda: None
+    """Lets it use its way out."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -71,6 +73,12 @@ class Ledger:
         self.on_start: Callable[[Run, tuple[str, int, float] | None], None] = lambda run, found: None
         self.on_run: Callable[[Run], None] = lambda run: None
         self.on_sent: Callable[[Run], None] = lambda run: None
+
+    def woke_up(self, machine: Machine, now: float) -> None:
+        """What its jobs were about to send is sent before anybody has looked at a lease."""
+        for run in self.runs.values():
+            if run.machine is machine and run.runs(now):
+                run.knock()
 
 
 class SimulatedProcess:
@@ -116,6 +124,7 @@ class SimulatedProcess:
         self.ended = asyncio.Event()
         if command.egress is not None:
             command.egress(self)  # type: ignore[arg-type]  # in place of a socket that listens
+        self.run.knock = self._knock
         ledger.runs[self.attempt_id] = self.run
         ledger.started[self.attempt_id] += 1
         ledger.on_start(self.run, found)
@@ -181,8 +190,7 @@ class SimulatedProcess:
         over = self._leaves_at - self._done < 1e-6
         if pace is not None and (over or self._done - self._saved >= pace - 1e-6):
             self._save()
-        if self.way_out is not None and self.way_out.send():
-            self._ledger.on_sent(self.run)
+        self._knock()
         if not over:
             self._go_on()
         elif self._kind == "lazy" or (self._kind == "later" and self._work - self._done > 1e-6):
@@ -191,6 +199,10 @@ class SimulatedProcess:
         else:
             self._ledger.completed.append(self.attempt_id)
             self._leave(Exit(self._code, None, "exited", 0.1, 1024))
+
+    def _knock(self) -> None:
+        if self.way_out is not None and self.way_out.send():
+            self._ledger.on_sent(self.run)
 
     def _leave(self, exited: Exit) -> None:
         self._stand_still()

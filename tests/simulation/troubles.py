@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from simulation.virtual_time import spawn
+from simulation.virtual_time import Process, spawn
 
 if TYPE_CHECKING:
     from simulation.world import SimulatedNode, World
@@ -85,7 +85,7 @@ class Troubles:
         """Long ones end around the moment when the lease does: there rescue and completion meet."""
         self._fired["partition"] += 1
         node = self._node_at_risk()
-        node.partitioned_until = self._now + self._rng.choice((5.0, 50.0, self._rng.uniform(110, 160), 200.0))
+        node.partitioned_until = self._now + self._rng.choice((5.0, 200.0, self._rng.uniform(110, 160), 200.0))
         self._trouble(node, until=node.partitioned_until)
         self._cut(node)
 
@@ -105,12 +105,16 @@ class Troubles:
         self._fired["laptop_sleep"] += 1
         node = self._node_at_risk()
         if node.process is not None:
-            node.process.sleep(self._now, self._rng.choice((10.0, 100.0, 140.0, 160.0, 400.0)))
+            node.process.sleep(self._now, self._rng.choice((10.0, 100.0, 140.0, 180.0, 400.0)))
             self._trouble(node, until=node.process.asleep_until)
+            self._world.loop.call_at(node.process.asleep_until, self._wake_up, node.process)
             if self._rng.random() < 0.5:  # the router has forgotten it by the time it wakes up
                 self._cut(node)
             if node.person is not None and self._rng.random() < 0.5:  # and who opens the lid sits there
                 self._world.loop.call_at(node.process.asleep_until, self._sit_down, node)
+
+    def _wake_up(self, machine: Process) -> None:
+        self._world.ledger.woke_up(machine, self._now)
 
     def _jump_clock(self) -> None:
         self._fired["clock_jump"] += 1

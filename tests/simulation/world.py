@@ -355,7 +355,7 @@ def make_spec(rng: random.Random, faults: Faults, kind: str, *, harmless: bool) 
     seconds = rng.choice((0.5, 5.0, 40.0, 130.0) if kind != "lazy" else (0.5, 5.0))
     network = rng.random() < 0.5 and not harmless
     if network:
-        seconds = rng.choice((40.0, 200.0, 250.0))
+        seconds = rng.choice((40.0, 250.0, 350.0))
         faults.fired["network_job"] += 1
     spec: dict[str, object] = {
         "run": ["sim", str(seconds), str(rng.choice((0, 0, 0, 1))), str(rng.choice((0, 100, 5000))), kind],
