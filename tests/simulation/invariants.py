@@ -1,5 +1,6 @@
 """What must hold after every commit, and what must have come true at the end."""
 
+import asyncio
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -34,12 +35,15 @@ class Watch:
         self.lost: set[str] = set()
         """Attempts that were ever given up."""
         self._violations: list[str] = []
+        self.broken: asyncio.Future[None] = world.loop.create_future()
         self._running = Running(world, self._blame)
         self.drains = self._running.drains
 
     def _blame(self, what: str) -> None:
         """Whoever is interrupted by this may well go on: it is not forgotten."""
         self._violations.append(what)
+        if not self.broken.done():
+            self.broken.set_result(None)
         raise Violated(what)
 
     def raise_if_violated(self) -> None:

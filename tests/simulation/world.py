@@ -296,6 +296,13 @@ class World:
     # ── a run ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
+        """Ends at the first broken promise: whoever was interrupted by it would try again for ever."""
+        story = asyncio.ensure_future(self._live())
+        await asyncio.wait([story, self.watch.broken], return_when=asyncio.FIRST_COMPLETED)
+        self.watch.raise_if_violated()
+        story.result()
+
+    async def _live(self) -> None:
         self.faults.enabled = False
         await self.start_hub()
         for index in range(self.plan.nodes):
