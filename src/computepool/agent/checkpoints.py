@@ -98,7 +98,7 @@ class Checkpoints:
 
     async def _look(self) -> dict[str, Look]:
         try:
-            return await self._shop.offload(look_at, self._folder, self._place)
+            return await self._shop.offload(look_at, self._folder, self._place, self._attempt.manifest.grant.disk_bytes)
         except (OutputsRefused, OSError) as error:
             self._is_refused = isinstance(error, OutputsRefused)
             self._tell_refused(str(error))
@@ -136,7 +136,9 @@ class Checkpoints:
         try:
             await rest.hold(RestReason.COPY)
             # Once more: it may have written since.
-            looks = await self._shop.offload(look_at, self._folder, self._place)
+            looks = await self._shop.offload(
+                look_at, self._folder, self._place, self._attempt.manifest.grant.disk_bytes
+            )
             return await self._shop.offload(
                 copy_changed, self._folder, self._place, looks, dict(self._known), self._staging
             )

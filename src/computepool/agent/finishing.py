@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import threading
 from pathlib import Path
 
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
@@ -93,8 +94,21 @@ async def _keep_outputs(
     return ended, collection.files
 
 
+async def _collect(shop: Workshop, attempt: Attempt, folder: Path) -> Collection:
+    """Whoever gives up waiting stops the thread too: the next job's files need it."""
+    stop = threading.Event()
+    manifest = attempt.manifest
+    work = asyncio.ensure_future(
+        shop.offload(collect, folder, manifest.outputs, limit_bytes=manifest.grant.disk_bytes, stop=stop)
+    )
+    try:
+        return await work
+    finally:
+        stop.set()
+
+
 async def _collect_and_upload(shop: Workshop, attempt: Attempt, folder: Path) -> Collection:
-    collection = await shop.offload(collect, folder, attempt.manifest.outputs)
+    collection = await _collect(shop, attempt, folder)
     if collection.files:
         shop.tell(attempt, "finishing")
 
