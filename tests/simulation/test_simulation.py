@@ -13,8 +13,8 @@ import pytest
 from support.proofs import figure, proving
 
 TESTS = Path(__file__).parent.parent
-SEEDS = figure(300, 10_000)
-CHUNK = figure(50, 1_000)
+SEEDS = figure(120, 10_000)
+CHUNK = figure(30, 1_000)
 """So many in one test, so that the workers of a run share them."""
 SHARED = () if proving() else ("--jobs", "1")
 """Beside other tests, one process at a time."""
@@ -61,13 +61,15 @@ FOUND_BY = {
     "lease_never_ends": "has network access and runs|sent something after",
     "way_out_stays_open": "sent something after",
     "rest_counts_as_running": "ended as runtime after",
-    "one_reason_to_rest_is_never_let_go": "is stuck",
     "draining_gives_back": "lost by a node that drained",
     "next_attempt_starts_from_the_oldest": "the newest is",
     "leaving_to_be_continued_never_fails": "without a checkpoint",
     "same_checkpoint_again_is_progress": "without a checkpoint",
 }
 """Bugs, and the invariant that finds each."""
+if proving():
+    # A world that is stuck takes long to be sure of it; tests/agent/test_rest_mutants.py finds the same bug at once.
+    FOUND_BY["one_reason_to_rest_is_never_let_go"] = "is stuck"
 
 
 def simulate(*arguments: str) -> dict[str, Any]:
@@ -91,10 +93,8 @@ def test_every_promise_holds_under_every_seed(first: int, of_all_chunks: Path):
         f"seed {report['failed_seed']}: {report['failure']}\n"
         f"again: PYTHONHASHSEED=0 PYTHONPATH=tests python -m simulation --seeds {report['failed_seed']}"
     )
-    for fault in FAULTS:
-        assert report["fired"].get(fault, 0) >= CHUNK * LEAST_FAULTS_PER_SEED, f"{fault} fired too rarely to prove much"
     fired = _sum_when_all_are_through(of_all_chunks, first, report["fired"])
-    for what, least in LEAST_OVER_ALL.items():
+    for what, least in {**dict.fromkeys(FAULTS, LEAST_FAULTS_PER_SEED), **LEAST_OVER_ALL}.items():
         assert fired is None or fired[what] >= SEEDS * least, f"{what} was seen too rarely to prove much"
 
 
