@@ -97,6 +97,7 @@ def test_real_job_never_runs_on_a_simulated_node_nor_a_simulated_one_on_a_real_m
     assert pool.client.job(named.id).state == "queued"
 
 
+@pytest.mark.proof(long=True)
 def test_nodes_come_back_after_a_restart_of_the_hub_and_their_jobs_end_once(pool):
     simulate(pool, 50)
     jobs = [
@@ -112,6 +113,7 @@ def test_nodes_come_back_after_a_restart_of_the_hub_and_their_jobs_end_once(pool
     pool.until(lambda: all(node.state == "online" for node in simulated(pool)), "all are back", 40)
 
 
+@pytest.mark.proof(long=True)
 def test_end_gives_jobs_back_and_the_next_start_is_the_same_nodes(pool):
     first = simulate(pool, 6)
     long = pool.submit("train", env={"SIMULATED_SECONDS": "600"}, **SIMULATED)
@@ -136,6 +138,7 @@ def test_end_gives_jobs_back_and_the_next_start_is_the_same_nodes(pool):
     assert second.stop() == 0
 
 
+@pytest.mark.proof(long=True)
 def test_removed_nodes_are_out_of_the_pool(pool):
     simulate(pool, 4).stop()
     removed = pool.cli("simulate", "--remove", "--json").expect(0).json["removed"]
@@ -145,6 +148,7 @@ def test_removed_nodes_are_out_of_the_pool(pool):
     assert sorted(node.id for node in simulated(pool) if node.state == "banned") == removed
 
 
+@pytest.mark.proof(long=True)
 def test_node_that_is_banned_while_it_runs_is_dropped_and_replaced_the_next_time(pool):
     child = simulate(pool, 3)
     banned = simulated(pool)[0]
@@ -155,6 +159,7 @@ def test_node_that_is_banned_while_it_runs_is_dropped_and_replaced_the_next_time
     assert len(simulated(pool)) == 4
 
 
+@pytest.mark.proof(long=True)
 def test_owners_pause_lose_their_line_and_switch_off_and_no_job_is_lost(pool):
     """In this process, with owners who are in more of a hurry than any real one. Not with their lines: an agent whose
     line breaks again and again waits longer each time."""
@@ -193,6 +198,7 @@ def test_owners_pause_lose_their_line_and_switch_off_and_no_job_is_lost(pool):
     assert crowd.counts().up == crowd.counts().running == 0
 
 
+@pytest.mark.proof(long=True)
 def test_two_hundred_nodes_are_up_within_a_minute_and_do_their_work(pool):
     began = time.monotonic()
     child = simulate(pool, 200)

@@ -7,7 +7,7 @@ import pytest
 
 from computepool.agent.sandbox import self_test, selftest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.proof(long=True)]
 
 
 def problems_with(bench, plant) -> set[str]:

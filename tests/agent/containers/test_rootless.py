@@ -24,6 +24,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
+@pytest.mark.proof(long=True)
 def test_limits_that_are_silently_ignored_are_found(tmp_path):
     engines.require("podman")
     if Path("/sys/fs/cgroup/cgroup.controllers").exists():

@@ -159,6 +159,7 @@ def test_bubblewrap_holds_in_a_container_with_these_options_and_not_with_one_les
 
 @pytest.mark.engine("docker")
 @pytest.mark.slow
+@pytest.mark.proof(long=True)
 def test_containers_beside_the_agents_hold_with_these_options_and_not_with_one_less(docker):
     service = SERVICES["engine"]
     shared = Path(docker.socket).parent / "state"
