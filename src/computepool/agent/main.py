@@ -19,6 +19,7 @@ from computepool.agent.household import keep_house, make_stores
 from computepool.agent.link.connections import Connections
 from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.ports import offload_to_threads
+from computepool.agent.proof import Proof
 from computepool.agent.sandbox import FoundEngine, Sandbox, available_sandboxes, find_engines, self_test
 from computepool.agent.transfer import HttpTransfer
 from computepool.agent.workbook import WorkBook
@@ -41,11 +42,19 @@ def sandboxes_of(home: AgentHome, engines: Sequence[FoundEngine] = ()) -> list[S
 
 
 async def proven_sandboxes(home: AgentHome) -> list[Sandbox]:
-    """The sandboxes whose self-test holds here, strongest first. Others are not offered to anybody."""
+    """The sandboxes whose self-test holds here, strongest first. Others are not offered to anybody.
+
+    `join` proves them and starts the agent a moment later: what was proven just now need not be proven again.
+    """
     proven = []
+    proof = Proof(home.root / "proven.json", SystemClock())
     for sandbox in sandboxes_of(home, await find_engines()):
+        if proof.is_fresh(sandbox.level):
+            proven.append(sandbox)
+            continue
         result = await self_test(sandbox)
         if result.ok:
+            proof.note(sandbox.level)
             proven.append(sandbox)
         else:
             log.warning("sandbox.unproven", extra={"level": sandbox.level.value, "why": "; ".join(result.problems)})
