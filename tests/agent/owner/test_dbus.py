@@ -2,7 +2,9 @@
 
 import contextlib
 import socket
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 from support.buses import Service, bus
@@ -18,11 +20,11 @@ SESSION = "/org/freedesktop/login1/session/_32"
 
 
 @pytest.fixture
-def desk(tmp_path):
-    """A Wayland session with a session bus of its own."""
-    fake = FakeMachine(tmp_path, environ={})
-    fake.session("2", TYPE="wayland")
-    with bus() as path:
+def desk():
+    """A Wayland session with a session bus of its own, in a folder with a short name: a socket's must be short."""
+    with tempfile.TemporaryDirectory(prefix="cp-") as folder, bus() as path:
+        fake = FakeMachine(Path(folder), environ={})
+        fake.session("2", TYPE="wayland")
         fake.environ["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={path}"
         yield fake, path
 
