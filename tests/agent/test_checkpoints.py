@@ -145,7 +145,6 @@ def test_next_attempt_finds_the_checkpoint_and_is_told_so(tmp_path):
             script,
             checkpoint="ckpt",
             saved=Saved(number=4, files=tuple(refs)),
-            saved_before=4,
             downloads=downloads,
         )
         await hub.until(lambda: attempt_id in hub.receipts)

@@ -20,9 +20,9 @@ from computepool.agent.resting import RestReason
 from computepool.agent.sandbox.interface import SandboxError
 from computepool.agent.snapshots import Known, Look, Snapshot, copy_changed, hash_copies, look_at
 from computepool.agent.uploads import UploadFailed, Uploads
-from computepool.agent.workshop import Workshop
+from computepool.agent.workshop import Workshop, ask_for_places
 from computepool.protocol.manifest import SavedFile
-from computepool.protocol.messages import CheckpointSaved, UploadFile, UploadGrant, UploadRequest
+from computepool.protocol.messages import CheckpointSaved, UploadFile, UploadGrant
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class Checkpoints:
         self._folder = folder
         self._place = checkpoint_place(attempt.manifest)
         self._staging = shop.staging / attempt.id
-        self._number = self._reported = attempt.manifest.saved_before
+        self._number = self._reported = attempt.manifest.saved.number if attempt.manifest.saved else 0
         self._known: dict[str, Known] = {}
         self._refused: str | None = None
         self._is_refused = False
@@ -88,10 +88,6 @@ class Checkpoints:
     async def close(self) -> None:
         if self._copied:
             await self._shop.offload(shutil.rmtree, self._staging, ignore_errors=True)
-
-    @property
-    def has_saved(self) -> bool:
-        return self._number > self._attempt.manifest.saved_before
 
     def _is_new(self, looks: dict[str, Look]) -> bool:
         return looks != {path: known.look for path, known in self._known.items()}
@@ -174,18 +170,7 @@ class Checkpoints:
         log.info("checkpoint.saved", extra={"attempt_id": attempt.id, "number": number, "files": len(files)})
 
     async def _ask(self, files: tuple[UploadFile, ...]) -> UploadGrant:
-        attempt, shop = self._attempt, self._shop
-        attempt.upload_requests += 1
-        request = UploadRequest(
-            attempt_id=attempt.id,
-            fence=attempt.manifest.fence,
-            request=attempt.upload_requests,
-            files=files,
-            purpose="checkpoint",
-        )
-        granted = attempt.ask(request, shop.clock.monotonic())
-        shop.outgoing.put(request)
-        return await granted
+        return await ask_for_places(self._shop, self._attempt, files, "checkpoint")
 
     def _tell_refused(self, why: str) -> None:
         """Once for each reason: the job goes on, and may mend it."""

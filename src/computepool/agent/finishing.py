@@ -12,8 +12,8 @@ from computepool.agent.journal import Ended
 from computepool.agent.link.base import carried_bytes
 from computepool.agent.outputs import Collected, Collection, OutputsRefused, collect, has_nothing_to_keep
 from computepool.agent.uploads import UploadFailed, Uploads
-from computepool.agent.workshop import Workshop
-from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, Finished, UploadFile, UploadGrant, UploadRequest
+from computepool.agent.workshop import Workshop, ask_for_places
+from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, Finished, UploadFile, UploadGrant
 from computepool.protocol.receipt import RECEIPT, EndReason, Receipt, Usage
 from computepool.protocol.states import AttemptState
 
@@ -113,13 +113,7 @@ async def _collect_and_upload(shop: Workshop, attempt: Attempt, folder: Path) ->
         shop.tell(attempt, "finishing")
 
         async def ask(files: tuple[UploadFile, ...]) -> UploadGrant:
-            attempt.upload_requests += 1
-            request = UploadRequest(
-                attempt_id=attempt.id, fence=attempt.manifest.fence, request=attempt.upload_requests, files=files
-            )
-            granted = attempt.ask(request, shop.clock.monotonic())
-            shop.outgoing.put(request)
-            return await granted
+            return await ask_for_places(shop, attempt, files, "output")
 
         await Uploads(folder, shop.transfer, ask).put_all(collection.files)
     return collection

@@ -21,7 +21,7 @@ from computepool.agent.outside import Outside
 from computepool.agent.ports import Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.protocol.capacity import Capacity, HouseRules
-from computepool.protocol.messages import LOG_LIMIT_BYTES, Update
+from computepool.protocol.messages import LOG_LIMIT_BYTES, Update, UploadFile, UploadGrant, UploadRequest
 from computepool.protocol.states import AttemptState, IsolationLevel
 
 log = logging.getLogger(__name__)
@@ -81,3 +81,20 @@ class Workshop:
         )
         attempt.reports.add(update, self.clock.monotonic())
         self.outgoing.put(update)
+
+
+async def ask_for_places(
+    shop: Workshop, attempt: Attempt, files: tuple[UploadFile, ...], purpose: Literal["output", "checkpoint"]
+) -> UploadGrant:
+    """Where the hub wants these files; waits as long as it is away."""
+    attempt.upload_requests += 1
+    request = UploadRequest(
+        attempt_id=attempt.id,
+        fence=attempt.manifest.fence,
+        request=attempt.upload_requests,
+        files=files,
+        purpose=purpose,
+    )
+    granted = attempt.ask(request, shop.clock.monotonic())
+    shop.outgoing.put(request)
+    return await granted

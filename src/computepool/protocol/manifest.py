@@ -89,8 +89,6 @@ class Manifest(Wire):
     checkpoint: str | None = None
     """The folder to save, below the job's working folder; None for the one that every job has beside it."""
     checkpoint_seconds: float = CHECKPOINT_SECONDS
-    saved_before: int = 0
-    """Checkpoints of this slice by earlier attempts: this one's numbers follow."""
     saved: Saved | None = None
 
 

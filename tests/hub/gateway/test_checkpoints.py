@@ -34,7 +34,7 @@ def restored(pool, offer_work, agent):
 def test_next_attempt_starts_from_the_newest_checkpoint(hub_url):
     async def story(pool):
         agent, work = await running(pool, retries=0)
-        assert (work.manifest.saved, work.manifest.saved_before) == (None, 0)
+        assert work.manifest.saved is None
         first = await save(pool, agent, work, 1, step=b"one", model=b"weights")
         assert isinstance(first, ReportAck)
         assert first.problem is None
@@ -42,7 +42,7 @@ def test_next_attempt_starts_from_the_newest_checkpoint(hub_url):
         await agent.gone(work, "owner")
         again = await agent.take_offer()
         assert again.manifest.attempt_number == 2
-        assert again.manifest.saved_before == 2
+        assert again.manifest.saved.number == 2
         assert restored(pool, again, agent) == {"step": b"two", "model": b"weights"}
 
     play(hub_url, story)

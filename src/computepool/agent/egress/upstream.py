@@ -10,7 +10,6 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import unquote, urlsplit
 
 ANSWER_SECONDS = 20.0
-MAX_ANSWER_BYTES = 32 * 1024
 VARIABLES = ("HTTPS_PROXY", "ALL_PROXY", "HTTP_PROXY")
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -108,6 +108,5 @@ def manifest_of(
         setup=brief.setup,
         checkpoint=brief.checkpoint,
         checkpoint_seconds=brief.checkpoint_seconds,
-        saved_before=saved.number if saved else 0,
         saved=saved,
     )
