@@ -5,11 +5,10 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from computepool.agent.sandbox.interface import Limits, Sandbox
-from computepool.protocol.capacity import Capacity, HouseRules, image_is_welcome
+from computepool.protocol.capacity import Capacity, HouseRules
 from computepool.protocol.manifest import Grant, Manifest
-from computepool.protocol.messages import Availability
-from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
-from computepool.protocol.versions import NVIDIA_TOOLKIT, RUNC, unsafe_software
+from computepool.protocol.states import IsolationLevel
+from computepool.protocol.versions import is_escapable
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ROUNDING_CPUS = 1e-6
@@ -31,12 +30,12 @@ def choose_sandbox(
     sandboxes: Sequence[Sandbox],
     manifest: Manifest,
     least: IsolationLevel,
-    barred: Collection[IsolationLevel] = (),
+    unsafe: Collection[str] = (),
 ) -> Sandbox | None:
     """The best of those that were proven here, are strong enough and can do what the job needs.
 
     `process` is for the owner's own work only; `least` is what the host asks of strangers' work beyond the manifest,
-    and `barred` are levels that strangers' work could escape from here.
+    and `unsafe` is software here that strangers' work could escape from.
     """
     rank = _RANK[manifest.isolation] if manifest.own else max(_RANK[manifest.isolation], _RANK[least])
     wants_out = manifest.network or bool(manifest.setup)
@@ -47,18 +46,9 @@ def choose_sandbox(
         and (manifest.own or sandbox.level is not IsolationLevel.PROCESS)
         and (manifest.image is None or sandbox.takes_images)
         and (not wants_out or sandbox.has_egress)
-        and (manifest.own or sandbox.level not in barred)
+        and (manifest.own or not is_escapable(sandbox.level, unsafe, uses_gpu=bool(manifest.grant.gpus)))
     ]
     return min(fit, key=lambda sandbox: PREFERRED.index(sandbox.level), default=None)
-
-
-def barred_levels(capacity: Capacity) -> frozenset[IsolationLevel]:
-    """Levels from which strangers' jobs are known to escape with what this machine has. gVisor does without runc."""
-    unsafe = {one.name for one in unsafe_software(capacity.software)}
-    barred = {IsolationLevel.CONTAINER} if RUNC in unsafe else set[IsolationLevel]()
-    if NVIDIA_TOOLKIT in unsafe and capacity.gpus:
-        barred |= TAKES_IMAGES
-    return frozenset(barred)
 
 
 def why_no_sandbox(sandboxes: Sequence[Sandbox], manifest: Manifest, least: IsolationLevel) -> str:
@@ -75,26 +65,17 @@ def checkpoint_place(manifest: Manifest) -> str:
     return CHECKPOINT if manifest.checkpoint is None else f"{WORK}/{manifest.checkpoint}".rstrip("/")
 
 
-def why_not_welcome(manifest: Manifest, rules: HouseRules, availability: Availability) -> str | None:
-    """Why the host does not want it now, or None. The hub knows all this, and may be a moment behind."""
+def why_not_welcome(manifest: Manifest, rules: HouseRules) -> str | None:
+    """Why the host does not want it, or None. The hub knows the rules, and may be a moment behind."""
     if manifest.own:
         return None
-    if not rules.strangers or manifest.renter in rules.turned_away:
-        return "the host does not take this renter's work"
-    if rules.renters and manifest.renter not in rules.renters:
-        return "the host takes the work of certain renters only"
-    if manifest.network and not rules.internet:
-        return "the host gives jobs no internet"
-    if rules.gpu_only and not manifest.grant.gpus:
-        return "the host takes work for its GPUs only"
-    if rules.longest_seconds is not None and manifest.max_runtime_seconds > rules.longest_seconds:
-        return f"the host takes jobs of at most {rules.longest_seconds:g} s"
-    if manifest.image is not None and not image_is_welcome(manifest.image, rules.images):
-        return f"the host does not run the image {manifest.image}"
-    if not availability.strangers:
-        return f"the owner is using the machine: {availability.reason}"
-    kept = set(manifest.grant.gpus) & set(availability.gpus_in_use)
-    return f"the owner is using GPU {', '.join(sorted(kept))}" if kept else None
+    return rules.why_not(
+        renter=manifest.renter,
+        internet=manifest.network,
+        gpu=bool(manifest.grant.gpus),
+        seconds=manifest.max_runtime_seconds,
+        image=manifest.image,
+    )
 
 
 def why_no_room(grant: Grant, capacity: Capacity, taken: Iterable[Grant]) -> str | None:

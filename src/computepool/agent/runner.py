@@ -15,11 +15,12 @@ from computepool.agent.commands import Commands
 from computepool.agent.disk import is_disk_trouble
 from computepool.agent.finishing import finish
 from computepool.agent.journal import Ended, Lease
-from computepool.agent.placement import barred_levels, choose_sandbox, why_no_sandbox
+from computepool.agent.placement import choose_sandbox, why_no_sandbox
 from computepool.agent.preparing import Unstarted, prepare
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.workshop import Workshop
 from computepool.protocol.receipt import CONTINUE_LATER, EndReason
+from computepool.protocol.versions import unsafe_software
 
 log = logging.getLogger(__name__)
 
@@ -107,8 +108,8 @@ def _is_to_be_continued(attempt: Attempt, ended: Ended) -> bool:
 
 
 def _sandbox_for(shop: Workshop, attempt: Attempt) -> Sandbox:
-    barred = frozenset() if attempt.manifest.own else barred_levels(shop.capacity)
-    sandbox = choose_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation, barred)
+    unsafe = () if attempt.manifest.own else tuple(one.name for one in unsafe_software(shop.capacity.software))
+    sandbox = choose_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation, unsafe)
     if sandbox is None:
         why = why_no_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation)
         raise Unstarted(EndReason.DECLINED, why)

@@ -226,7 +226,7 @@ class Supervisor:
     def _why_not(self, manifest: Manifest, taken: list[Grant]) -> str | None:
         if self.state is not NodeState.ONLINE:
             return f"the node is {self.state}"
-        problem = why_not_welcome(manifest, self._shop.rules, self.availability) or self.why_unwelcome(manifest)
+        problem = why_not_welcome(manifest, self._shop.rules) or self.why_unwelcome(manifest)
         return problem or why_no_room(manifest.grant, self._shop.capacity, taken)
 
     def _rests(self, attempt_id: str, rests: bool) -> None:

@@ -58,6 +58,22 @@ class HouseRules(Wire):
     isolation: IsolationLevel | None = None
     """The least for strangers' work; None leaves it to the pool."""
 
+    def why_not(self, *, renter: str, internet: bool, gpu: bool, seconds: float, image: str | None) -> str | None:
+        """Why such work of a stranger is not welcome, or None. The hub asks before it offers, the agent once more."""
+        if not self.strangers or renter in self.turned_away:
+            return "the host does not take this renter's work"
+        if self.renters and renter not in self.renters:
+            return "the host takes the work of certain renters only"
+        if internet and not self.internet:
+            return "the host gives jobs no internet"
+        if self.gpu_only and not gpu:
+            return "the host takes work for its GPUs only"
+        if self.longest_seconds is not None and seconds > self.longest_seconds:
+            return f"the host takes jobs of at most {self.longest_seconds:g} s"
+        if image is not None and not image_is_welcome(image, self.images):
+            return f"the host does not run the image {image}"
+        return None
+
 
 def image_is_welcome(image: str, patterns: tuple[str, ...] | None) -> bool:
     """`pytorch/*` means every image of theirs, whatever its tag; a pattern with a tag or a digest means just that."""

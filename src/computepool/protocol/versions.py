@@ -6,10 +6,11 @@ because its number is all that is known.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from computepool.protocol.capacity import Software
+from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
 
 DOCKER, PODMAN, BUBBLEWRAP = "docker", "podman", "bubblewrap"
 RUNC, CRUN, RUNSC = "runc", "crun", "runsc"
@@ -118,6 +119,13 @@ def unsafe_software(software: Iterable[Software], minimums: Iterable[Minimum] = 
         elif not minimum.accepts(version):
             found.append(UnsafeSoftware(one.name, one.version, minimum.needed_by(version), minimum.why))
     return found
+
+
+def is_escapable(level: IsolationLevel, unsafe: Collection[str], *, uses_gpu: bool) -> bool:
+    """Whether jobs are known to escape from this level where such software is unsafe. gVisor does without runc."""
+    if level is IsolationLevel.CONTAINER and RUNC in unsafe:
+        return True
+    return uses_gpu and level in TAKES_IMAGES and NVIDIA_TOOLKIT in unsafe
 
 
 def is_older(version: str, than: str) -> bool:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from computepool.hub.market.requirements import Requirements
-from computepool.protocol.capacity import SIMULATED, Gpu, HouseRules, image_is_welcome
+from computepool.protocol.capacity import SIMULATED, Gpu, HouseRules
 from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
-from computepool.protocol.versions import NVIDIA_TOOLKIT, RUNC
+from computepool.protocol.versions import is_escapable
 
 
 class Gate(StrEnum):
@@ -84,7 +84,8 @@ def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
         return False
     if (needs.internet or needs.indexes) and level not in node.networked:
         return False
-    return own or (_holds(level, needs, node.unsafe) and _is_allowed(level, node.rules))
+    escapable = is_escapable(level, node.unsafe, uses_gpu=needs.gpu is not None)
+    return own or (not escapable and _is_allowed(level, node.rules))
 
 
 def _is_allowed(level: IsolationLevel, rules: HouseRules) -> bool:
@@ -106,26 +107,18 @@ def weakest_level(needs: Requirements, node: Traits) -> IsolationLevel:
     return min(levels, key=lambda level: level.rank, default=needs.least_isolation(own=own))
 
 
-def _holds(level: IsolationLevel, needs: Requirements, unsafe: frozenset[str]) -> bool:
-    """Whether strangers' jobs cannot escape at this level, as far as is known. gVisor does without runc."""
-    if level is IsolationLevel.CONTAINER and RUNC in unsafe:
-        return False
-    return not (level in TAKES_IMAGES and needs.gpu is not None and NVIDIA_TOOLKIT in unsafe)
-
-
 def is_welcome(needs: Requirements, owner_id: str, rules: HouseRules) -> bool:
     """What the host decided about the work of strangers. The owner's own is always welcome."""
     if needs.owner_id == owner_id:
         return True
-    return (
-        rules.strangers
-        and needs.owner_id not in rules.turned_away
-        and (not rules.renters or needs.owner_id in rules.renters)
-        and (rules.internet or not needs.internet)
-        and (not rules.gpu_only or needs.gpu is not None)
-        and (rules.longest_seconds is None or needs.seconds <= rules.longest_seconds)
-        and (needs.image is None or image_is_welcome(needs.image, rules.images))
+    why_not = rules.why_not(
+        renter=needs.owner_id,
+        internet=needs.internet,
+        gpu=needs.gpu is not None,
+        seconds=needs.seconds,
+        image=needs.image,
     )
+    return why_not is None
 
 
 def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str] = ()) -> list[Gpu]:
