@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from computepool.hub.market.pricing import NOTHING, Ask, hourly_price
 from computepool.hub.market.requirements import Requirements
+from computepool.hub.market.standing import NEWCOMER, Standing
 from computepool.protocol.capacity import SIMULATED, Gpu, HouseRules
 from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
 from computepool.protocol.versions import is_escapable
@@ -30,6 +32,9 @@ class Gate(StrEnum):
     CPUS = "cpus"
     MEMORY = "memory"
     DISK = "disk"
+    RELIABILITY = "reliability"
+    PRICE = "price"
+    """It asks for more than the job's ceiling."""
     OWNER = "owner"
     """Its owner is using it."""
     STATE = "state"
@@ -53,7 +58,7 @@ class Free:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What does not change while a node works."""
+    """What does not change with the work that a node does, or seldom: then the whole is replaced."""
 
     node_id: str
     owner_id: str
@@ -70,6 +75,11 @@ class Traits:
     simulated: bool = False
     unsafe: frozenset[str] = frozenset()
     """Software of it that strangers' jobs could escape from."""
+    ask: Ask = NOTHING
+    standing: Standing = NEWCOMER
+    gpu_gflops: float | None = None
+    """Measured, of its slowest GPU; None before it was."""
+    core_gflops: float | None = None
 
 
 Rule = Callable[[Requirements, Traits], bool]
@@ -134,10 +144,24 @@ def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str
     ]
 
 
+def _is_trusted(needs: Requirements, node: Traits) -> bool:
+    return not needs.mine_only and (not needs.verified_only or node.standing.verified)
+
+
+def _is_reliable(needs: Requirements, node: Traits) -> bool:
+    return needs.min_reliability is None or node.standing.lower >= needs.min_reliability
+
+
+def _is_affordable(needs: Requirements, node: Traits) -> bool:
+    if needs.max_price_micros is None:
+        return True
+    return hourly_price(needs, node.ask, own=node.owner_id == needs.owner_id) <= needs.max_price_micros
+
+
 RULES: tuple[tuple[Gate, Rule], ...] = (
     (Gate.SIMULATED, lambda needs, node: node.simulated == (SIMULATED in needs.tags)),
     (Gate.NODE, lambda needs, node: needs.node_id is None or needs.node_id == node.node_id),
-    (Gate.TRUST, lambda needs, node: not needs.mine_only or needs.owner_id == node.owner_id),
+    (Gate.TRUST, lambda needs, node: needs.owner_id == node.owner_id or _is_trusted(needs, node)),
     (Gate.WELCOME, lambda needs, node: is_welcome(needs, node.owner_id, node.rules)),
     (Gate.VERSION, lambda needs, node: not node.outdated or needs.owner_id == node.owner_id),
     (Gate.COUNTRY, lambda needs, node: not needs.countries or node.country in needs.countries),
@@ -147,6 +171,8 @@ RULES: tuple[tuple[Gate, Rule], ...] = (
     (Gate.CPUS, lambda needs, node: needs.cpu_millis <= node.cpu_millis),
     (Gate.MEMORY, lambda needs, node: needs.memory_bytes <= node.memory_bytes),
     (Gate.DISK, lambda needs, node: needs.disk_bytes <= node.disk_bytes),
+    (Gate.RELIABILITY, lambda needs, node: needs.owner_id == node.owner_id or _is_reliable(needs, node)),
+    (Gate.PRICE, _is_affordable),
 )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from computepool.protocol.gpus import GpuRequest
-from computepool.protocol.spec import JobSpec
+from computepool.protocol.spec import JobSpec, Optimize, Trust
 from computepool.protocol.states import IsolationLevel
 
 MILLI = 1000
@@ -32,6 +32,11 @@ class Requirements:
     """`setup` wants to reach package indexes."""
     seconds: float = 0.0
     """The longest that it may run."""
+    verified_only: bool = False
+    min_reliability: float | None = None
+    max_price_micros: int | None = None
+    """For one slice and one hour; None for no ceiling."""
+    optimize: Optimize = Optimize.BALANCED
 
     @property
     def gpu_count(self) -> int:
@@ -55,7 +60,11 @@ def requirements_of(spec: JobSpec, owner_id: str) -> Requirements:
         countries=frozenset(where.country),
         tags=frozenset(where.tags),
         node_id=where.node,
-        mine_only=where.trust == "mine",
+        mine_only=where.trust is Trust.MINE,
+        verified_only=where.trust is Trust.VERIFIED,
+        min_reliability=where.min_reliability,
+        max_price_micros=spec.max_price_micros,
+        optimize=spec.optimize,
         isolation=spec.isolation,
         image=spec.image,
         internet=spec.network,

@@ -1,0 +1,21 @@
+"""What is known of a node's past, as far as matching asks for it. Reputation works it out."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    mean: float
+    """Of its reliability: what people are shown."""
+    lower: float
+    """Its 5 % lower bound: what nodes are ranked by, and what `min_reliability` asks for."""
+    has_record: bool = False
+    """False for a node that nobody can say anything about yet."""
+    verified: bool = False
+    quarantined_until: datetime | None = None
+    """It failed again and again. Until then it gets no strangers' work, then one probe."""
+
+
+NEWCOMER = Standing(mean=0.6, lower=0.249)
+"""Beta(3, 2), as every node begins."""
