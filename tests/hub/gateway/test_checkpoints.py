@@ -15,6 +15,7 @@ from computepool.hub.engine import CHECKPOINT_MARGIN
 from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.policy import GO_ON_SECONDS
 from computepool.hub.jobs.tables import Checkpoint
+from computepool.hub.scheduling.memory import load_queue
 from computepool.protocol.manifest import SavedFile
 from computepool.protocol.messages import Refused, ReportAck, UploadFile, UploadRequest
 from computepool.protocol.receipt import EndReason
@@ -168,6 +169,20 @@ def test_exit_code_85_with_a_new_checkpoint_is_continued_and_costs_no_retry(hub_
         assert (job.state, job.verdict) == ("succeeded", "ok")
 
     play(hub_url, story)
+
+
+def test_slice_that_waits_to_be_continued_is_said_to_and_still_is_after_a_restart(sqlite_hub):
+    async def story(pool):
+        agent, work = await running(pool, retries=1)
+        await save(pool, agent, work, 1, step=b"1")
+        await agent.finish(work, exit_code=85)
+        url = f"jobs/{work.manifest.job_id}/why"
+        told = (await pool.call("GET", url)).json()["summary"]
+        assert told.startswith("It asked to be continued, and goes on at ")
+        _, waiting = await pool.db.read(load_queue)
+        assert [one.continues for one in waiting] == [True]
+
+    play(sqlite_hub, story)
 
 
 def test_job_that_always_asks_to_be_continued_does_not_keep_the_hub_busy(sqlite_hub):

@@ -149,7 +149,7 @@ def test_nodes_that_decline_are_no_losses():
 def test_job_that_asks_to_be_continued_waits_a_moment():
     ended = ending_of(EndReason.EXITED, CONTINUE_LATER, "")
     step = next_step(ended, Tries(0, 3, 0, progressed=True), cancel_requested=False)
-    assert (step.state, step.failures, step.losses) == (JobState.QUEUED, 0, 3)
+    assert (step.state, step.failures, step.losses, step.continues) == (JobState.QUEUED, 0, 3, True)
     assert step.delay_seconds > 0
 
 

@@ -101,6 +101,23 @@ def test_waiting_after_a_failure_says_until_when():
     assert answer.summary == "It failed before, and is tried again at 03:04:05 UTC."
 
 
+def test_slice_that_asked_to_be_continued_is_not_said_to_have_failed():
+    later = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    answer = why(make_needs(), make_node(), retry_at=later, held_back=True, continues=True)
+    assert answer.summary == "It asked to be continued, and goes on at 03:04:05 UTC."
+
+
+def test_slices_that_go_on_and_those_that_failed_are_told_apart():
+    fleet, queue = Fleet(), Queue()
+    fleet.put(make_node())
+    later = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    waiting = [make_waiting("job_1", index, retry_at=later, continues=index == 1) for index in range(3)]
+    for one in waiting:
+        queue.add(one)
+    told = {tuple(one.slices): one.summary.split(",")[0] for one in explain_all(fleet, queue, waiting, NOW)}
+    assert told == {(0, 2): "It failed before", (1,): "It asked to be continued"}
+
+
 def test_wait_that_is_over_is_no_reason_any_more():
     node = make_node()
     node.state = NodeState.OFFLINE

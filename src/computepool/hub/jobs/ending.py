@@ -46,6 +46,8 @@ class Requeued:
     """What its next attempt starts from."""
     held_back: bool = False
     """Until then by any node: it was not the last one's doing."""
+    continues: bool = False
+    """It asked for that itself, and saved where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,16 @@ def _move_on(
         raise StaleLease(view.attempt_id, view.fence, ending.attempt_state)
     if waits:
         held_back = not step.avoid_node
-        requeued = Requeued(view.job_id, view.slice_index, view.fence, tuple(avoid), retry_at, saved, held_back)
+        requeued = Requeued(
+            view.job_id,
+            view.slice_index,
+            view.fence,
+            tuple(avoid),
+            retry_at,
+            saved,
+            held_back,
+            continues=step.continues,
+        )
         return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, requeued=requeued)
     final = repository.take_slices_off(session, view.job_id, 1) == 0
     if final:

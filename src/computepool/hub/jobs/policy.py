@@ -90,6 +90,8 @@ class Next:
     delay_seconds: float = 0.0
     avoid_node: bool = False
     message: str | None = None
+    continues: bool = False
+    """It did not fail: it asked to go on later from what it saved."""
 
 
 def ending_of(reason: EndReason, exit_code: int | None, detail: str) -> Ending:
@@ -110,7 +112,7 @@ def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
     if cancel_requested:
         return Next(JobState.CANCELED, tries.failures, tries.losses)
     if wants_to_go_on(ending) and tries.progressed:
-        return Next(JobState.QUEUED, tries.failures, tries.losses, delay_seconds=GO_ON_SECONDS)
+        return Next(JobState.QUEUED, tries.failures, tries.losses, delay_seconds=GO_ON_SECONDS, continues=True)
     if ending.verdict is Verdict.RENTER:
         return _after_renters_doing(ending, tries)
     if ending.verdict is Verdict.BUDGET:

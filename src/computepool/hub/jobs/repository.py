@@ -259,10 +259,21 @@ def list_live_attempts(session: Session) -> Sequence[Row[str, str, str]]:
     ).all()
 
 
-def list_queued_slices(session: Session) -> Sequence[Row[str, int, int, int, list[str], datetime | None]]:
+def list_queued_slices(
+    session: Session,
+) -> Sequence[Row[str, int, int, int, list[str], datetime | None, str | None, int | None]]:
     """Everything that waits, oldest job first, for the queue's memory after a start."""
     return session.execute(
-        select(Slice.job_id, Slice.index, Slice.fence, Slice.attempts, Slice.avoid, Slice.retry_at)
+        select(
+            Slice.job_id,
+            Slice.index,
+            Slice.fence,
+            Slice.attempts,
+            Slice.avoid,
+            Slice.retry_at,
+            Slice.reason,
+            Slice.exit_code,
+        )
         .where(Slice.state == JobState.QUEUED)
         .order_by(Slice.job_id, Slice.index)
         .limit(OPEN_SLICES_LIMIT)

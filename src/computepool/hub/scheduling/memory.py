@@ -14,6 +14,7 @@ from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, held_of, 
 from computepool.hub.scheduling.queue import Waiting
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Manifest
+from computepool.protocol.receipt import CONTINUE_LATER, EndReason
 from computepool.protocol.signing import Signed
 from computepool.protocol.spec import JobSpec
 from computepool.protocol.states import AttemptState, NodeState
@@ -49,8 +50,10 @@ def load_queue(session: Session) -> tuple[list[JobBrief], list[Waiting]]:
             avoid=tuple(avoid),
             retry_at=retry_at,
             saved=saved.get((job_id, index)),
+            # Only for the words about a wait of seconds: an older attempt's checkpoint is taken for its last one's.
+            continues=(job_id, index) in saved and reason == EndReason.EXITED and exit_code == CONTINUE_LATER,
         )
-        for job_id, index, fence, attempts, avoid, retry_at in jobs.list_queued_slices(session)
+        for job_id, index, fence, attempts, avoid, retry_at, reason, exit_code in jobs.list_queued_slices(session)
     ]
     return list(briefs.values()), waiting
 

@@ -40,6 +40,8 @@ class Waiting:
     """The checkpoint that its next attempt starts from."""
     held_back: bool = False
     """Until `retry_at` it gets no node at all; else only those that it avoids have to wait."""
+    continues: bool = False
+    """It waits because it asked to, not because it failed."""
     removed: bool = False
     ticket: Ticket = field(init=False)
     """What its owner has for it: its own age, until another slice of the owner took its turn."""

@@ -181,6 +181,7 @@ class Scheduler:
             retry_at=requeued.retry_at,
             saved=requeued.saved,
             held_back=requeued.held_back,
+            continues=requeued.continues,
         )
         self.queue.add(waiting)
         self._wake_when_due(waiting)

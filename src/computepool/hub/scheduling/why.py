@@ -43,9 +43,9 @@ class WhySlice(BaseModel):
 def explain_all(fleet: Fleet, queue: Queue, waiting: Sequence[Waiting], now: datetime) -> list[WhySlice]:
     """Slices of one job, those that wait for the same together. Each group is a walk through the fleet, so there are
     only so many; whoever is left is counted, and the first of them speaks for all."""
-    alike: dict[tuple[tuple[str, ...], bool], list[Waiting]] = {}
+    alike: dict[tuple[tuple[str, ...], bool, bool], list[Waiting]] = {}
     for one in waiting:
-        alike.setdefault((one.avoid, one.is_due(now)), []).append(one)
+        alike.setdefault((one.avoid, one.is_due(now), one.continues), []).append(one)
     groups = list(alike.values())
     shown, rest = groups[:GROUPS_SHOWN], groups[GROUPS_SHOWN:]
     if rest:
@@ -88,6 +88,8 @@ def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: 
         who = "The only node can never" if total == 1 else f"None of the {total} nodes can ever"
         return f"{who} run it as it is specified."
     if waiting.retry_at is not None and waiting.retry_at > now:
+        if waiting.continues:
+            return f"It asked to be continued, and goes on at {waiting.retry_at:%H:%M:%S} UTC."
         return f"It failed before, and is tried again at {waiting.retry_at:%H:%M:%S} UTC."
     if removed[Gate.BUSY]:
         return (
