@@ -35,7 +35,7 @@ def screen(cookie: bytes | None = None):
             more = ["-auth", str(authority)]
         reading, writing = os.pipe()
         server = subprocess.Popen(
-            ["Xvfb", "-displayfd", str(writing), "-screen", "0", "640x480x24", "-nolisten", "tcp", *more],
+            ["Xvfb", "-displayfd", str(writing), "-screen", "0", "640x480x24", "-nolisten", "tcp", "-noreset", *more],
             pass_fds=[writing],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -191,9 +191,12 @@ class RunningProcess:
         return ended
 
     def _usage_without_cgroup(self, rusage: resource.struct_rusage) -> Usage:
+        # Until it became another program, a child had the agent's memory, and the kernel counts that as the child's
+        # peak: only what is above it was surely the command's.
+        peak, inherited = rusage.ru_maxrss, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return Usage(
             cpu_seconds=max(rusage.ru_utime + rusage.ru_stime, self.watchdog.cpu_seconds),
-            peak_memory_bytes=max(rusage.ru_maxrss * MAXRSS_UNIT_BYTES, self.watchdog.peak_memory_bytes),
+            peak_memory_bytes=max(peak * MAXRSS_UNIT_BYTES if peak > inherited else 0, self.watchdog.peak_memory_bytes),
             oom_kills=0,
         )
 
