@@ -143,6 +143,13 @@ class Gate(Model):
     detail: str | None = None
 
 
+class Miss(Model):
+    """A node that is nearest to what was asked for, and the gates in its way."""
+
+    node_id: str
+    gates: tuple[str, ...] = ()
+
+
 class WhySlices(Model):
     """Slices that wait for the same reason."""
 
@@ -154,6 +161,7 @@ class WhySlices(Model):
     free: int = 0
     position: int = 0
     """How many would be served before."""
+    misses: tuple[Miss, ...] = ()
     suggestions: tuple[str, ...] = ()
 
 
