@@ -7,6 +7,7 @@ from support.ordinary_user import ordinary_folder, ordinary_user
 from computepool.agent.detect import GpuMonitor
 from computepool.agent.detect.amd import find_amd
 from computepool.agent.detect.loads import rocm_loads
+from computepool.agent.owner.signals.gpus import read_gpus
 
 AMDGPU_IDS = "1.0.0\n744C,\tC8,\tAMD Radeon RX 7900 XTX\n744C,\tCC,\tAMD Radeon RX 7900 XT\n15BF,\tC8,\tAMD Radeon 780M"
 ROCM_SMI = {
@@ -198,12 +199,13 @@ def test_load_is_read_from_the_kernel_and_what_our_jobs_do_not_have_is_foreign(t
     (load,) = monitor.read()
     assert (load.id, load.utilisation, load.memory_used_bytes) == (found.gpu.id, 0.37, 3 * 1024**3)
     assert (load.temperature_celsius, load.power_watts) == (52.0, 98.0)
-    assert monitor.foreign_memory(lambda pid: pid == 4321) == {found.gpu.id: 1024**3}
     (now,) = monitor.now()
     assert now.load() == load
     assert now.processes is not None
     assert [(one.pid, one.memory_bytes) for one in now.processes] == [(4321, 2 * 1024**3), (0, 1024**3)]
-    assert monitor.foreign_memory(lambda pid: False) == {found.gpu.id: 3 * 1024**3}
+    for is_ours, foreign in ((lambda pid: pid == 4321, 1), (lambda pid: False, 3)):
+        (reading,) = read_gpus(monitor.now, is_ours, lambda gpu_id: False)
+        assert reading.foreign_bytes == foreign * 1024**3
 
 
 def test_power_is_capped_through_the_kernel_and_given_back(tools, card, tmp_path):

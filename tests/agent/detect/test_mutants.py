@@ -5,10 +5,12 @@ from support.fake_gpus import ORDINARY_PATH, put_display, put_tool
 
 from computepool.agent.detect import GpuMonitor, loads, monitor, nvidia, power
 from computepool.agent.detect.found import make_gpu
-from computepool.agent.detect.loads import GpuProcess, GpuUse
+from computepool.agent.detect.loads import GpuNow, GpuProcess, GpuUse
 from computepool.agent.detect.power import PowerKnob, PowerLimits
+from computepool.agent.owner.signals.gpus import read_gpus
 from computepool.protocol import gpu_names, versions
 from computepool.protocol.capacity import Software
+from computepool.protocol.messages import GpuLoad
 
 ADDRESS = "0000:03:00.0"
 GPU = make_gpu(id=f"amd-{ADDRESS}", name="AMD Radeon RX 6800", memory_bytes=2**34, vendor="amd")
@@ -48,7 +50,9 @@ def an_owners_limit_outlives_the_agent(folder):
 
 def a_game_that_is_not_listed_is_seen(folder):
     use = GpuUse("a", (GpuProcess(1, 100),), memory_used_bytes=900, complete=False)
-    assert loads.foreign_gpu_memory([use], lambda pid: pid == 1) == {"a": 800}
+    now = loads.together(GpuLoad(id="a", memory_used_bytes=900), use)
+    (reading,) = read_gpus(lambda: [now], lambda pid: pid == 1, lambda gpu_id: True)
+    assert reading.foreign_bytes == 800
 
 
 def a_sleeping_card_is_left_asleep(folder):
@@ -62,8 +66,8 @@ def an_unmended_branch_is_unsafe(folder):
     assert versions.unsafe_software([Software(name="runc", version="1.3.1")])
 
 
-def _only_what_is_listed(uses, is_ours):
-    return {use.id: sum(one.memory_bytes for one in use.processes if not is_ours(one.pid)) for use in uses}
+def _only_what_is_listed(load, use):
+    return GpuNow(load.id, None, load.memory_used_bytes, None, None, use.processes)
 
 
 MUTANTS = [
@@ -71,7 +75,7 @@ MUTANTS = [
     (a_gpu_is_offered_once, nvidia, "each_once", tuple),
     (a_dear_tool_is_asked_seldom, monitor, "REST_AFTER_TOOL", 0),
     (an_owners_limit_outlives_the_agent, power.PowerLimits, "_save", lambda self: True),
-    (a_game_that_is_not_listed_is_seen, loads, "foreign_gpu_memory", _only_what_is_listed),
+    (a_game_that_is_not_listed_is_seen, loads, "together", _only_what_is_listed),
     (a_sleeping_card_is_left_asleep, monitor.GpuMonitor, "_sleeps", lambda self, gpu: False),
     (an_unmended_branch_is_unsafe, versions.Minimum, "accepts", lambda self, version: True),
     (an_unmended_branch_is_unsafe, versions.Minimum, "_for", lambda self, version: [versions.read_version(self.since)]),

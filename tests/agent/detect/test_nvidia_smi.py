@@ -3,9 +3,10 @@
 import pytest
 from support.fake_gpus import ORDINARY_PATH, put_display, put_files, put_tool
 
-from computepool.agent.detect.loads import foreign_gpu_memory, smi_loads, smi_uses
+from computepool.agent.detect.loads import smi_loads, smi_uses, together
 from computepool.agent.detect.nvidia import find_by_smi
 from computepool.agent.detect.others import find_others
+from computepool.agent.owner.signals.gpus import read_gpus
 
 MODERN = """
 case "$*" in
@@ -83,7 +84,9 @@ def test_load_and_processes_are_read(smi, tmp_path):
     uses = smi_uses(tmp_path)
     assert [(one.pid, one.memory_bytes) for one in uses["GPU-aaaa"].processes] == [(77, 512 * 1024**2), (78, None)]
     # Games draw, and are not in the tool's list: what our job does not have is theirs.
-    assert foreign_gpu_memory([uses["GPU-aaaa"]], lambda pid: pid == 77) == {"GPU-aaaa": 512 * 1024**2}
+    now = together(loads["GPU-aaaa"], uses["GPU-aaaa"])
+    (reading,) = read_gpus(lambda: [now], lambda pid: pid == 77, lambda gpu_id: True)
+    assert reading.foreign_bytes == 512 * 1024**2
 
 
 def test_wsl_keeps_the_tool_beside_its_library(tmp_path, monkeypatch):

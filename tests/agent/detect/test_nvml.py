@@ -246,9 +246,10 @@ def test_programs_that_are_not_ours_are_seen_with_their_memory(machine):
     environment, root = machine
     put_files(root, {"proc/999/comm": "game"})
     story = """
-uses = monitor.uses()
-print(json.dumps([[[p.pid, p.memory_bytes, p.name] for p in use.processes] for use in uses]
-                 + [monitor.foreign_memory(lambda pid: pid == 4321)]))
+from computepool.agent.owner.signals.gpus import read_gpus
+readings = read_gpus(monitor.now, lambda pid: pid == 4321, lambda gpu_id: False)
+print(json.dumps([[[p.pid, p.memory_bytes, p.name] for p in gpu.processes] for gpu in monitor.now()]
+                 + [{one.id: one.foreign_bytes for one in readings}]))
 """
     first, second, foreign = in_child(MONITOR + story, environment, root)
     mebibyte = 1024**2

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from computepool.agent.detect.amd import find_amd
 from computepool.agent.detect.apple import find_apple
 from computepool.agent.detect.found import Findings, UnusableGpu, each_once
 from computepool.agent.detect.intel import find_intel
-from computepool.agent.detect.loads import GpuNow, GpuProcess, GpuUse, foreign_gpu_memory
+from computepool.agent.detect.loads import GpuNow, GpuProcess, GpuUse
 from computepool.agent.detect.machine import (
     DISK_FLOOR_BYTES,
     cpu_model,
@@ -43,8 +44,8 @@ __all__ = [
     "Hardware",
     "UnusableGpu",
     "detect",
-    "foreign_gpu_memory",
     "is_wsl",
+    "isolation_of",
     "nvidia_gpus",
     "offered_disk_bytes",
     "read_gpu_loads",
@@ -80,13 +81,20 @@ class Hardware:
             memory_bytes=self.memory_bytes,
             disk_bytes=self.disk_bytes,
             gpus=self.gpus,
-            isolation=tuple(sandbox.level for sandbox in sandboxes),
-            soft_limits=any(sandbox.soft_limits for sandbox in sandboxes),
+            **isolation_of(sandboxes),
             platform=self.platform,
             cpu_model=self.cpu_model,
             software=self.software,
-            networked=tuple(sandbox.level for sandbox in sandboxes if sandbox.has_egress),
         )
+
+
+def isolation_of(sandboxes: Sequence[Sandbox]) -> dict[str, Any]:
+    """What a node's capacity says of its sandboxes."""
+    return {
+        "isolation": tuple(sandbox.level for sandbox in sandboxes),
+        "soft_limits": any(sandbox.soft_limits for sandbox in sandboxes),
+        "networked": tuple(sandbox.level for sandbox in sandboxes if sandbox.has_egress),
+    }
 
 
 def detect(folder: Path, *, root: Path = ROOT) -> Hardware:

@@ -1,7 +1,7 @@
 """GPUs at this moment: what each does, and which processes use it."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,7 @@ class GpuNow:
 
 
 def together(load: GpuLoad, use: GpuUse | None) -> GpuNow:
+    """Where the driver lists not all programs, one without a number has what is left of the memory."""
     processes = use.processes if use else None
     if use and not use.complete:
         listed = [process.memory_bytes for process in use.processes]
@@ -78,23 +79,6 @@ def together(load: GpuLoad, use: GpuUse | None) -> GpuNow:
         power_watts=load.power_watts,
         processes=processes,
     )
-
-
-def foreign_gpu_memory(uses: Iterable[GpuUse], is_ours: Callable[[int], bool]) -> dict[str, int]:
-    """How much memory of each GPU programs have that are not our jobs, as far as the driver tells.
-
-    Where it lists not all processes, or not their memory, everything that our jobs do not have counts as foreign.
-    """
-    foreign = {}
-    for use in uses:
-        ours = [process for process in use.processes if is_ours(process.pid)]
-        others = [process for process in use.processes if not is_ours(process.pid)]
-        told = sum(process.memory_bytes or 0 for process in others)
-        unclear = not use.complete or any(process.memory_bytes is None for process in others)
-        if unclear and use.memory_used_bytes is not None and all(one.memory_bytes is not None for one in ours):
-            told = max(told, use.memory_used_bytes - sum(one.memory_bytes or 0 for one in ours))
-        foreign[use.id] = told
-    return foreign
 
 
 # ── NVIDIA ───────────────────────────────────────────────────────────────────────────────────────────────────────────

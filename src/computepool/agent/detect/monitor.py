@@ -60,19 +60,11 @@ class GpuMonitor:
         """One for each GPU, in order; without figures where its driver tells none."""
         return self._patiently(lambda: [self._load(gpu) for gpu in self._gpus.values()], [])
 
-    def uses(self) -> list[GpuUse]:
-        """Who uses each GPU. Those whose driver does not tell are left out."""
-        return self._patiently(lambda: [use for gpu in self._gpus.values() if (use := self._use(gpu))], [])
-
     def now(self) -> list[GpuNow]:
-        """Both in one look, for who decides whether the owner needs a GPU."""
+        """With who uses each, for who decides whether the owner needs a GPU."""
         return self._patiently(
             lambda: [loads.together(self._load(gpu), self._use(gpu)) for gpu in self._gpus.values()], []
         )
-
-    def foreign_memory(self, is_ours: Callable[[int], bool]) -> dict[str, int]:
-        """Bytes by GPU that programs have which are not our jobs."""
-        return loads.foreign_gpu_memory(self.uses(), is_ours)
 
     def set_power_limit(self, gpu_id: str, watts: float | None) -> bool:
         """Cap a GPU's power, within what it allows, or (None) give the owner's own limit back. False where that is not

@@ -54,18 +54,24 @@ def _reading(gpu: GpuNow, is_ours: Callable[[int], bool], holds_work: Callable[[
     if gpu.processes is not None:
         strangers = [one for one in gpu.processes if not is_ours(one.pid)]
         ours = ours or len(strangers) < len(gpu.processes)
-        foreign = _memory(gpu, strangers, ours)
+        foreign = _memory(gpu, strangers, [one for one in gpu.processes if is_ours(one.pid)], ours)
         program = max(strangers, key=lambda one: one.memory_bytes or 0).name if strangers else ""
     elif not ours:
         foreign = gpu.memory_used_bytes
     return GpuReading(gpu.id, gpu.utilisation, gpu.temperature_celsius, foreign, program, ours)
 
 
-def _memory(gpu: GpuNow, strangers: Sequence[GpuProcess], ours: bool) -> int | None:
-    """Some drivers list programs, but not what they hold: then all memory is theirs, unless work of ours is there."""
+def _memory(gpu: GpuNow, strangers: Sequence[GpuProcess], jobs: Sequence[GpuProcess], ours: bool) -> int | None:
+    """Some drivers list programs, but not what they hold: then all that our jobs do not have is theirs, if that much
+    can be told."""
+    told = sum(one.memory_bytes or 0 for one in strangers)
     if all(one.memory_bytes is not None for one in strangers):
-        return sum(one.memory_bytes or 0 for one in strangers)
-    return None if ours else gpu.memory_used_bytes
+        return told
+    if not ours or gpu.memory_used_bytes is None:
+        return gpu.memory_used_bytes
+    if not jobs or any(one.memory_bytes is None for one in jobs):
+        return None
+    return max(told, gpu.memory_used_bytes - sum(one.memory_bytes or 0 for one in jobs))
 
 
 def descends_from(pid: int, roots: Iterable[int], proc: Path = Path("/proc")) -> bool:
