@@ -13,6 +13,7 @@ from support.fake_hub import FakeHub, Node
 
 from computepool.agent.agent import Agent, Parts
 from computepool.agent.clock import Clock, SystemClock
+from computepool.agent.detect import GpuMonitor
 from computepool.agent.home import AgentHome, NodeRecord
 from computepool.agent.link.connections import Connections
 from computepool.agent.outside import Outside
@@ -80,13 +81,15 @@ async def running_agent(
     clock: Clock | None = None,
     outside: Outside | None = None,
     open_watch: OpenWatch | None = None,
+    monitor: GpuMonitor | None = None,
+    passed: Callable[[int], None] = lambda count: None,
 ) -> AsyncIterator[Running]:
     home, node = enrolled_home(hub, folder)
     own = sandboxes is None
     used: Sequence[Sandbox] = [ProcessSandbox(home.root, cgroups=None)] if sandboxes is None else sandboxes
     rng = random.Random(seed)
     connections = Connections(home.node(), home.identity(), "test", rng)
-    transfer = HttpTransfer(hub.url)
+    transfer = HttpTransfer(hub.url, passed)
     agent = Agent(
         Parts(
             home=home,
@@ -104,6 +107,7 @@ async def running_agent(
             log_limit_bytes=log_limit_bytes,
             outside=outside,
             open_watch=open_watch,
+            monitor=monitor,
         )
     )
     task = asyncio.ensure_future(agent.run())

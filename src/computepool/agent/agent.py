@@ -17,6 +17,7 @@ from typing import Any
 from computepool.agent.caching import CacheKeeper
 from computepool.agent.clock import Clock, HubTime
 from computepool.agent.detect.monitor import GpuMonitor
+from computepool.agent.engines import QUIET_SECONDS, EngineWatch
 from computepool.agent.environments import Environments
 from computepool.agent.folders import JobFolders
 from computepool.agent.home import AgentHome, Identity, NodeRecord
@@ -86,6 +87,8 @@ class Parts:
     """The room that both have, with the images."""
     monitor: GpuMonitor | None = None
     book: WorkBook | None = None
+    engines: EngineWatch | None = None
+    """None where the sandboxes stay as they are."""
     open_watch: OpenWatch | None = None
     """None for a machine without an owner to be considered, such as a simulated one."""
 
@@ -126,6 +129,8 @@ class Agent:
         self._prepared: Link | None = None
         """A WebSocket that a probe opened while polling."""
         self._leave = asyncio.Event()
+        self._hello_again = asyncio.Event()
+        """The hub learns what a node has when a line comes up: for something new a new line is opened."""
         self._connected: LinkKind | None = None
         self._last_trouble = ""
         self._pause_end: asyncio.TimerHandle | None = None
@@ -231,6 +236,27 @@ class Agent:
         return self._parts
 
     @property
+    def capacity(self) -> Capacity:
+        """As it is now; `parts` has it as it was at the start."""
+        return self._shop.capacity
+
+    async def offer(self, sandboxes: Sequence[Sandbox], capacity: Capacity) -> None:
+        """From now on these, and no others. What runs in others runs on."""
+        kept = [attempt.folder for attempt in self._supervisor.attempts if attempt.folder is not None]
+        for sandbox in sandboxes:
+            await self._shop.folders.add(sandbox, kept)
+        self._shop.sandboxes = sandboxes
+        self._shop.capacity = capacity
+        log.info("node.isolation", extra={"levels": [level.value for level in capacity.isolation]})
+        self._hello_again.set()
+
+    def is_beginning(self) -> bool:
+        """Whether a job has begun a moment ago."""
+        now = self._parts.clock.monotonic()
+        starts = [one.started_monotonic for one in self._supervisor.attempts if one.ended is None]
+        return any(start is not None and now - start < QUIET_SECONDS for start in starts)
+
+    @property
     def trouble(self) -> str:
         return self._last_trouble
 
@@ -249,6 +275,8 @@ class Agent:
         self._supervisor.on_idle = self._leave_if_drained
         self._leave_if_drained()
         beside = [self._tick(), self._keep_leases(), _for_ever(self.telemetry.run)]
+        if self._parts.engines is not None:
+            beside.append(_for_ever(self._parts.engines.run))
         if self.owner is not None:
             beside.append(self.owner.run())
         ticking = [asyncio.ensure_future(work) for work in beside]
@@ -336,7 +364,7 @@ class Agent:
             return f"the hub said goodbye: {goodbye}"
         finally:
             self._connected = None
-        if self._prepared is not None:
+        if self._prepared is not None or self._hello_again.is_set():
             return ""
         if clock.monotonic() - began >= STABLE_SECONDS:
             self._baton.held(kind)
@@ -354,6 +382,7 @@ class Agent:
 
     async def _talk(self, kind: LinkKind, link: Link, left: "asyncio.Future[Any]") -> str:
         supervisor = self._supervisor
+        self._hello_again.clear()
         welcome = await handshake(
             link,
             node=self._shop.node,
@@ -381,16 +410,16 @@ class Agent:
             log.warning("hub.notice", extra={"notice": welcome.notice})
         log.info("link.up", extra={"kind": kind.value, "skew_seconds": round(self._hub_time.skew_seconds, 3)})
         session = Session(link, welcome, supervisor, self._outgoing, self._parts.clock)
-        if kind is LinkKind.WEBSOCKET:
-            return await session.run(left)
-        probe = asyncio.ensure_future(self._probe_websocket())
-        either = asyncio.ensure_future(asyncio.wait([probe, left], return_when=asyncio.FIRST_COMPLETED))
+        beside: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._hello_again.wait())]
+        if kind is not LinkKind.WEBSOCKET:
+            beside.append(asyncio.ensure_future(self._probe_websocket()))
+        either = asyncio.ensure_future(asyncio.wait([*beside, left], return_when=asyncio.FIRST_COMPLETED))
         try:
             return await session.run(either)
         finally:
-            either.cancel()
-            probe.cancel()
-            await asyncio.gather(either, probe, return_exceptions=True)
+            for task in (either, *beside):
+                task.cancel()
+            await asyncio.gather(either, *beside, return_exceptions=True)
 
     async def _probe_websocket(self) -> None:
         """While polling: done when a WebSocket is open again, ready to take over."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.disk import is_disk_trouble
+from computepool.agent.egress.allowance import for_strangers
 from computepool.agent.journal import Ended
 from computepool.agent.link.base import carried_bytes
 from computepool.agent.outputs import Collected, Collection, OutputsRefused, collect, has_nothing_to_keep
@@ -28,6 +29,7 @@ _KEPT_AFTER = frozenset({EndReason.EXITED, EndReason.MEMORY, EndReason.RUNTIME})
 
 async def finish(shop: Workshop, attempt: Attempt, ended: Ended) -> None:
     """Leaves a `Finished` among the attempt's reports, unless it was told meanwhile that nobody wants one."""
+    for_strangers.set(not attempt.manifest.own)
     attempt.state = AttemptState.FINISHING
     files: tuple[Collected, ...] = ()
     if ended.started_at is not None and ended.reason in _KEPT_AFTER and attempt.folder is not None:

@@ -100,6 +100,11 @@ class JobFolders:
             for _ in range(READY_AT_START):
                 self._make_ready(sandbox)
 
+    async def add(self, sandbox: Sandbox, kept: Iterable[str]) -> None:
+        """One that came later. Where others work already there is nothing to clear away."""
+        if sandbox.attempts_folder not in self._ready:
+            await self.begin([sandbox], kept)
+
     async def close(self) -> None:
         """Away with what is given back, and with what no job will take any more."""
         self._closed = True

@@ -3,16 +3,19 @@
 import contextlib
 import functools
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from computepool.agent.caching import CacheKeeper, Kept, Room, Shelf
 from computepool.agent.clock import Clock
 from computepool.agent.detect import Hardware
 from computepool.agent.detect.monitor import GpuMonitor
 from computepool.agent.egress import Allowance, Resolver, TokenBucket
+from computepool.agent.egress.allowance import count_for_strangers
 from computepool.agent.environments import Environments
 from computepool.agent.home import AgentHome
+from computepool.agent.images import ImageUnavailable
 from computepool.agent.inputs import InputCache
 from computepool.agent.outside import Outside, find_outside
 from computepool.agent.owner.opening import open_watch
@@ -20,7 +23,7 @@ from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.ownership import OpenWatch
 from computepool.agent.ports import Transfer, offload_to_threads
 from computepool.agent.sandbox import ContainerSandbox, EngineImages, Sandbox
-from computepool.agent.sandbox.containers import Engine
+from computepool.agent.sandbox.containers import Engine, EngineFacts
 from computepool.protocol.messages import cached_image
 
 log = logging.getLogger(__name__)
@@ -30,7 +33,9 @@ log = logging.getLogger(__name__)
 class Household:
     outside: Outside
     open_watch: OpenWatch
-    images: EngineImages | None = None
+    images: "NodeImages"
+    passed: Callable[[int], None]
+    """To be told of bytes that were moved for an attempt: those for strangers are counted."""
     monitor: GpuMonitor | None = None
 
 
@@ -74,7 +79,10 @@ async def keep_house(
         gpus=monitor.now if monitor is not None else tuple,
         data_used_bytes=lambda: allowance.used_bytes,
     )
-    return Household(outside, watch, _images_of(home, policy_file, clock, sandboxes), monitor)
+    passed = functools.partial(count_for_strangers, allowance)
+    images = NodeImages(home, policy_file, clock, passed)
+    images.follow(sandboxes)
+    return Household(outside, watch, images, passed, monitor)
 
 
 async def _watch_gpus(
@@ -90,27 +98,52 @@ async def _watch_gpus(
     return monitor
 
 
-def _images_of(
-    home: AgentHome, policy_file: PolicyFile, clock: Clock, sandboxes: Sequence[Sandbox]
-) -> EngineImages | None:
-    """Those of the engine that jobs with an image run in."""
-    for sandbox in sandboxes:
-        if isinstance(sandbox, ContainerSandbox):
-            floor = policy_file.policy.storage.keep_free
-            engine = Engine(sandbox.engine.path)
-            return EngineImages(engine, sandbox.facts, state=home.root / "images.json", clock=clock, floor_bytes=floor)
-    return None
+def images_file(home: AgentHome, facts: EngineFacts) -> Path:
+    """What an engine was told to pull, so that nothing of it is forgotten when jobs run in another one."""
+    return home.root / f"images-{facts.kind}{'-rootless' if facts.rootless else ''}.json"
 
 
-class ImageShelf:
-    """The images that jobs brought, as the caches see them."""
+class NodeImages:
+    """The images that jobs bring, in the engine that they run in now, if there is one. Also a shelf of the caches."""
 
-    def __init__(self, images: EngineImages) -> None:
-        self._images = images
+    def __init__(self, home: AgentHome, policy_file: PolicyFile, clock: Clock, passed: Callable[[int], None]) -> None:
+        """`passed` hears of the bytes that a pull has brought."""
+        self._home = home
+        self._policy_file = policy_file
+        self._clock = clock
+        self._passed = passed
+        self._engine: tuple[Path, EngineFacts] | None = None
+        self._images: EngineImages | None = None
+
+    def follow(self, sandboxes: Sequence[Sandbox]) -> None:
+        """Those of the engine that jobs with an image run in."""
+        containers = [sandbox for sandbox in sandboxes if isinstance(sandbox, ContainerSandbox)]
+        engine = (containers[0].engine.path, containers[0].facts) if containers else None
+        if engine == self._engine:
+            return
+        self._engine, self._images = engine, None
+        if engine is not None:
+            path, facts = engine
+            self._images = EngineImages(
+                Engine(path),
+                facts,
+                state=images_file(self._home, facts),
+                clock=self._clock,
+                floor_bytes=self._policy_file.policy.storage.keep_free,
+                passed=self._passed,
+            )
+
+    async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None]) -> str:
+        if self._images is None:
+            raise ImageUnavailable("the container engine of this node has gone")
+        return await self._images.ensure(name, digest, progress)
 
     async def kept(self) -> Sequence[Kept]:
+        images = self._images
+        if images is None:
+            return ()
         try:
-            found = await self._images.list()
+            found = await images.list()
         except Exception as error:
             # An engine that is away takes nothing and gives nothing.
             log.warning("images.unlisted", extra={"reason": str(error)})
@@ -120,7 +153,7 @@ class ImageShelf:
                 cached_image(one.name),
                 one.size_bytes,
                 one.last_used_at.timestamp(),
-                functools.partial(self._images.remove, one.digest),
+                functools.partial(images.remove, one.digest),
             )
             for one in found
             if one.is_ours
@@ -131,14 +164,12 @@ def make_stores(
     home: AgentHome,
     policy_file: PolicyFile,
     transfer: Transfer,
-    images: EngineImages | None,
+    images: NodeImages,
     sandboxes: Sequence[Sandbox],
 ) -> Stores:
     inputs = InputCache(home.cache, transfer, offload_to_threads)
     environments = Environments(offload_to_threads, sandboxes)
-    shelves: list[Shelf] = [inputs, environments]
-    if images is not None:
-        shelves.append(ImageShelf(images))
+    shelves: list[Shelf] = [inputs, environments, images]
 
     def room() -> Room:
         policy_file.refresh()

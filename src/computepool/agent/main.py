@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import random
 import secrets
@@ -13,14 +14,18 @@ from computepool.agent.agent import Agent, Parts
 from computepool.agent.benchmark.desk import BenchmarkDesk
 from computepool.agent.clock import SystemClock
 from computepool.agent.control import serve_control
-from computepool.agent.detect import Hardware, detect, offered_disk_bytes
+from computepool.agent.detect import Hardware, detect, isolation_of, offered_disk_bytes
+from computepool.agent.detect.software import look_again as detect_software_again
+from computepool.agent.engines import EngineWatch
 from computepool.agent.home import AgentHome
-from computepool.agent.household import keep_house, make_stores
+from computepool.agent.household import NodeImages, keep_house, make_stores
 from computepool.agent.link.connections import Connections
 from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.ports import offload_to_threads
 from computepool.agent.proof import Proof
-from computepool.agent.sandbox import FoundEngine, Sandbox, available_sandboxes, find_engines, self_test
+from computepool.agent.sandbox import FoundEngine, Sandbox, available_sandboxes, find_engines, look_again, self_test
+from computepool.agent.sandbox.available import container_sandbox
+from computepool.agent.sandbox.containers.sandbox import new_run
 from computepool.agent.transfer import HttpTransfer
 from computepool.agent.workbook import WorkBook
 from computepool.protocol.capacity import Capacity
@@ -36,19 +41,22 @@ def agent_version() -> str:
         return "0"
 
 
-def sandboxes_of(home: AgentHome, engines: Sequence[FoundEngine] = ()) -> list[Sandbox]:
+def sandboxes_of(home: AgentHome, engines: Sequence[FoundEngine] = (), run: str | None = None) -> list[Sandbox]:
     """Every sandbox of this machine, proven or not."""
-    return available_sandboxes(home.root, offload=offload_to_threads, hidden=(home.root.parent,), engines=engines)
+    hidden = (home.root.parent,)
+    return available_sandboxes(home.root, offload=offload_to_threads, hidden=hidden, engines=engines, run=run)
 
 
-async def proven_sandboxes(home: AgentHome) -> list[Sandbox]:
+async def proven_sandboxes(
+    home: AgentHome, engines: Sequence[FoundEngine] | None = None, run: str | None = None
+) -> list[Sandbox]:
     """The sandboxes whose self-test holds here, strongest first. Others are not offered to anybody.
 
     `join` proves them and starts the agent a moment later: what was proven just now need not be proven again.
     """
     proven = []
     proof = Proof(home.root / "proven.json", SystemClock())
-    for sandbox in sandboxes_of(home, await find_engines()):
+    for sandbox in sandboxes_of(home, await find_engines() if engines is None else engines, run):
         if proof.is_fresh(sandbox.level):
             proven.append(sandbox)
             continue
@@ -60,6 +68,15 @@ async def proven_sandboxes(home: AgentHome) -> list[Sandbox]:
             log.warning("sandbox.unproven", extra={"level": sandbox.level.value, "why": "; ".join(result.problems)})
             await sandbox.close()
     return proven
+
+
+async def watch_engines(home: AgentHome) -> EngineWatch:
+    """With the sandboxes that hold now."""
+    engines, run = await find_engines(), new_run(home.root)
+    make = functools.partial(
+        container_sandbox, state=home.root, run=run, offload=offload_to_threads, hidden=(home.root.parent,)
+    )
+    return EngineWatch(found=engines, sandboxes=await proven_sandboxes(home, engines, run), look=look_again, make=make)
 
 
 async def measure(home: AgentHome) -> Capacity:
@@ -105,7 +122,8 @@ async def run_agent(
 async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> AsyncIterator[Agent]:
     node, identity = home.node(), home.identity()
     clock, rng = SystemClock(), random.SystemRandom()
-    proven = list(sandboxes) if sandboxes is not None else await proven_sandboxes(home)
+    engines = await watch_engines(home) if sandboxes is None else None
+    proven = engines.sandboxes if engines is not None else list(sandboxes or ())
     hardware = await offload_to_threads(detect, home.root)
     policy_file = PolicyFile(home.root)
     policy_file.write_default_if_missing()
@@ -113,11 +131,14 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
     connections = Connections(node, identity, agent_version(), rng)
     transfer = HttpTransfer(node.hub_url)
     async with contextlib.AsyncExitStack() as closing:
-        for sandbox in proven:
+        if engines is not None:
+            closing.push_async_callback(engines.close)
+        for sandbox in proven if engines is None else ():
             closing.push_async_callback(sandbox.close)
         closing.push_async_callback(transfer.close)
         closing.push_async_callback(connections.close)
         house = await keep_house(home, policy_file, hardware, proven, clock, closing)
+        transfer.passed = house.passed
         stores = make_stores(home, policy_file, transfer, house.images, proven)
         agent = Agent(
             Parts(
@@ -142,11 +163,28 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
                 caches=stores.keeper,
                 monitor=house.monitor,
                 book=WorkBook(home.root / "work.json"),
+                engines=engines,
                 open_watch=house.open_watch,
             )
         )
+        if engines is not None:
+            offer_what_engines_bring(agent, engines, house.images)
         let_the_hub_measure(agent)
         yield agent
+
+
+def offer_what_engines_bring(agent: Agent, engines: EngineWatch, images: NodeImages) -> None:
+    """As they come and go."""
+
+    async def change(sandboxes: Sequence[Sandbox]) -> None:
+        software = await offload_to_threads(detect_software_again, agent.capacity.software)
+        changes = {**isolation_of(sandboxes), "software": software}
+        images.follow(sandboxes)
+        await agent.offer(sandboxes, agent.capacity.model_copy(update=changes))
+
+    engines.on_change = change
+    engines.is_beginning = agent.is_beginning
+    engines.is_idle = lambda: not agent.supervisor.is_busy
 
 
 def let_the_hub_measure(agent: Agent) -> None:

@@ -13,6 +13,7 @@ from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.checkpoints import Checkpoints, LastSave
 from computepool.agent.commands import Commands
 from computepool.agent.disk import is_disk_trouble
+from computepool.agent.egress.allowance import for_strangers
 from computepool.agent.finishing import finish
 from computepool.agent.journal import Ended, Lease
 from computepool.agent.placement import choose_sandbox, why_no_sandbox
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 async def run_attempt(shop: Workshop, attempt: Attempt) -> None:
     """From the offer to the signed receipt. Returns early where nobody wants one any more."""
+    for_strangers.set(not attempt.manifest.own)
     try:
         ended = await _until_ended(shop, attempt)
     except Unstarted as unstarted:

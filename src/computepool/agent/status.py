@@ -31,7 +31,8 @@ def status_of(agent: "Agent") -> dict[str, Any]:
         "link": None if agent.connected is None else agent.connected.value,
         "trouble": agent.trouble,
         "clock_skew_seconds": round(agent.clock_skew_seconds, 3),
-        "capacity": parts.capacity.model_dump(mode="json"),
+        "capacity": agent.capacity.model_dump(mode="json"),
+        "engines": None if parts.engines is None else parts.engines.status(),
         "usage": _usage(supervisor.attempts),
         "gpus": [load.model_dump(mode="json") for load in telemetry.loads],
         "cache": None

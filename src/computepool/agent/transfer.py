@@ -1,7 +1,7 @@
 """Downloads and uploads over HTTP, with one client for all of them, made when the first is needed."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urljoin
 
@@ -19,8 +19,10 @@ _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class HttpTransfer:
-    def __init__(self, hub_url: str) -> None:
+    def __init__(self, hub_url: str, passed: Callable[[int], None] = lambda count: None) -> None:
+        """`passed` hears of the bytes that went over the line, in either direction."""
         self._hub_url = hub_url + "/"
+        self.passed = passed
         self._client: httpx.AsyncClient | None = None
 
     def _http(self) -> "httpx.AsyncClient":
@@ -50,6 +52,7 @@ class HttpTransfer:
                 sink.begin(offset if response.status_code == 206 else 0)
                 # As they come: what arrived before the line breaks is not asked for again.
                 async for piece in response.aiter_raw():
+                    self.passed(len(piece))
                     sink.write(piece)
         except httpx.HTTPError as error:
             raise TransferFailed(f"the download broke off: {type(error).__name__} {error}", retry=True) from None
@@ -67,6 +70,7 @@ class HttpTransfer:
                     raise TransferFailed("the file became shorter", retry=False)
                 sent += len(piece)
                 yield piece
+                self.passed(len(piece))
 
         # The length first: without it the body would be sent in chunks, which stores refuse.
         sent = {"Content-Length": str(size_bytes), **headers}

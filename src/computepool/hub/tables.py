@@ -5,9 +5,13 @@ import computepool.hub.artifacts.tables
 import computepool.hub.core.idempotency
 import computepool.hub.core.keyring
 import computepool.hub.core.owners
+import computepool.hub.jobs.spending
 import computepool.hub.jobs.tables
+import computepool.hub.market.tables
 import computepool.hub.nodes.benchmarks
-import computepool.hub.nodes.tables  # noqa: F401
+import computepool.hub.nodes.tables
+import computepool.hub.reputation.tables
+import computepool.hub.scheduling.limits_store  # noqa: F401
 from computepool.hub.core.tables import Base
 
 metadata = Base.metadata

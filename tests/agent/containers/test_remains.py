@@ -1,11 +1,14 @@
 """Nothing is left: of an agent that was killed, of an engine that died, of a start that came to nothing."""
 
 import asyncio
+import functools
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +17,14 @@ from support.containers import ContainerBench, facts_of
 from support.private_engines import PrivateEngine
 from support.sandboxes import ROOMY, processes_with, read_all
 
+from computepool.agent.engines import EngineWatch
 from computepool.agent.sandbox import Command, SandboxError, available_sandboxes, find_engines
+from computepool.agent.sandbox.available import container_sandbox
 from computepool.agent.sandbox.containers import ContainerSandbox, Engine, how_to_get_containers
 from computepool.agent.sandbox.containers.engine import api_version
 from computepool.agent.sandbox.containers.find import socket_places
+from computepool.agent.sandbox.containers.sandbox import new_run
+from computepool.agent.sandbox.containers.spec import INSTANCE
 from computepool.agent.sandbox.identity import instance_of
 from computepool.agent.sandbox.running import readable
 
@@ -257,3 +264,36 @@ def test_facts_of_engines_are_read(docker: PrivateEngine):
     assert facts.kind == "docker"
     assert facts.storage.is_dir()
     assert json.loads((docker.socket.parent / "daemon.json").read_text())["data-root"] == str(facts.storage)
+
+
+@pytest.mark.engine("docker")
+def test_engine_found_by_a_running_agent_proves_itself_and_disturbs_no_job_of_before(docker: PrivateEngine, state):
+    """As after an upgrade: the same engine is taken for a new one, while a job of the old one runs."""
+
+    async def story() -> None:
+        run = new_run(state)
+        [one] = await find_engines(sockets=[docker.socket])
+        found = replace(one, facts=replace(one.facts, runtimes={}))  # one level will do
+        make = functools.partial(container_sandbox, state=state, run=run)
+
+        async def look(known):
+            return [found]
+
+        old = make(found, False)
+        folder = old.attempts_folder / "attempt_of_before"
+        (folder / "work").mkdir(parents=True)
+        old.adopt(folder)
+        job = await old.start(Command(argv=["/bin/sh", "-c", "sleep 60"], env={}, folder=folder, limits=ROOMY))
+        try:
+            watch = EngineWatch(found=(), sandboxes=(), look=look, make=make)
+            await watch.look()
+            assert [sandbox.level for sandbox in watch.sandboxes] == ["container"]
+            await watch.close()
+            running = await Engine(docker.socket).list_containers({INSTANCE: instance_of(state)})
+            assert [one["State"] for one in running] == ["running"]
+        finally:
+            await job.stop(0)
+            os.close(job.output_fd)
+            await old.close()
+
+    asyncio.run(story())

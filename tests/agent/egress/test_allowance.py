@@ -8,7 +8,7 @@ from pathlib import Path
 from support.egress import WEB, Site, echo, internet, names, proxy, server
 
 from computepool.agent.egress import Allowance, EgressLimits, TokenBucket
-from computepool.agent.egress.allowance import BLOCK_BYTES
+from computepool.agent.egress.allowance import BLOCK_BYTES, count_for_strangers, for_strangers
 
 MEGABYTE = 1 << 20
 
@@ -164,5 +164,44 @@ def test_pace_is_kept_over_all_connections_of_a_job():
             started = loop.time()
             await asyncio.gather(*(client.get(f"site.example:{port}") for _ in range(3)))
             assert loop.time() - started < took  # the control, without a bucket
+
+    asyncio.run(story())
+
+
+def test_what_has_passed_already_is_counted_beyond_the_end_and_outlives_a_crash(tmp_path):
+    async def story():
+        clock = SetClock(2026, 5, 31)
+        allowance = allowance_in(tmp_path, clock, 100)
+        allowance.note(70)
+        allowance.note(70)
+        assert (allowance.used_bytes, allowance.left_bytes) == (140, 0)
+        assert not await allowance.take(1)
+        for _ in range(5):
+            allowance.note(BLOCK_BYTES)
+            await asyncio.sleep(0.05)
+        assert allowance_in(tmp_path, clock).used_bytes >= allowance.used_bytes
+        await allowance.close()
+        assert allowance_in(tmp_path, clock).used_bytes == allowance.used_bytes == 140 + 5 * BLOCK_BYTES
+
+    asyncio.run(story())
+
+
+def test_only_what_is_moved_for_strangers_counts(tmp_path):
+    async def story():
+        allowance = allowance_in(tmp_path, SetClock(2026, 5, 31))
+
+        async def attempt(own):
+            for_strangers.set(not own)
+            count_for_strangers(allowance, 10)
+            # What it starts beside itself is moved for the same.
+            await asyncio.create_task(moved())
+
+        async def moved():
+            count_for_strangers(allowance, 1)
+
+        await asyncio.gather(*(asyncio.create_task(attempt(own)) for own in (True, False, True, False)))
+        count_for_strangers(allowance, 100)
+        assert allowance.used_bytes == 22
+        await allowance.close()
 
     asyncio.run(story())

@@ -40,6 +40,11 @@ def find_software(root: Path = ROOT) -> tuple[Software, ...]:
         )
 
 
+def look_again(known: Sequence[Software], root: Path = ROOT) -> tuple[Software, ...]:
+    """What is installed now, with what else was known: the drivers'."""
+    return (*find_software(root), *(one for one in known if one.name not in _ASKED))
+
+
 def _answer(commands: Sequence[Sequence[str]], root: Path) -> str | None:
     for command in commands:
         if (answer := run_tool(command, root=root, seconds=_SECONDS)) is not None:

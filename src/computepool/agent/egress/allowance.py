@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import os
+from contextvars import ContextVar
 from pathlib import Path
 
 from computepool.agent.clock import Clock
@@ -17,6 +18,15 @@ log = logging.getLogger(__name__)
 
 BLOCK_BYTES = 16 * 1024 * 1024
 MONTHS_KEPT = 24
+
+
+for_strangers: ContextVar[bool] = ContextVar("for_strangers", default=False)
+"""Whether what a task moves is for a stranger's attempt. The owner's own work uses nothing of the allowance."""
+
+
+def count_for_strangers(allowance: "Allowance", count: int) -> None:
+    if for_strangers.get():
+        allowance.note(count)
 
 
 class Allowance:
@@ -31,6 +41,7 @@ class Allowance:
         self._used = _load(file)
         # What the disk says; at the start the two are the same.
         self._booked = dict(self._used)
+        self._booking: asyncio.Task[None] | None = None
 
     @property
     def used_bytes(self) -> int:
@@ -53,14 +64,24 @@ class Allowance:
             await self._book(month)
         return True
 
+    def note(self, count: int) -> None:
+        """Count what has passed already and could not be held back: an image, a bundle, a result. May go over."""
+        month = self._month()
+        self._used[month] = self._used.get(month, 0) + count
+        is_booking = self._booking is not None and not self._booking.done()
+        if self._used[month] > self._booked.get(month, 0) - BLOCK_BYTES // 2 and not is_booking:
+            self._booking = asyncio.get_running_loop().create_task(self._book(month, BLOCK_BYTES // 2))
+
     async def close(self) -> None:
+        if self._booking is not None:
+            await asyncio.wait([self._booking])
         async with self._writing:
             if self._used != self._booked:
                 await self._write(dict(self._used))
 
-    async def _book(self, month: str) -> None:
+    async def _book(self, month: str, ahead: int = 0) -> None:
         async with self._writing:
-            if self._used[month] > self._booked.get(month, 0):
+            if self._used[month] + ahead > self._booked.get(month, 0):
                 await self._write(self._used | {month: self._used[month] + BLOCK_BYTES})
 
     async def _write(self, months: dict[str, int]) -> None:

@@ -5,7 +5,7 @@ Uses: the kernel, bubblewrap, control groups, container engines. Never: the hub,
 
 from .available import available_sandboxes, how_to_get_bubblewrap
 from .bubblewrap import BubblewrapSandbox
-from .containers import ContainerSandbox, EngineImages, FoundEngine, find_engines, how_to_get_containers
+from .containers import ContainerSandbox, EngineImages, FoundEngine, find_engines, how_to_get_containers, look_again
 from .interface import (
     Command,
     Exit,
@@ -41,5 +41,6 @@ __all__ = [
     "find_engines",
     "how_to_get_bubblewrap",
     "how_to_get_containers",
+    "look_again",
     "self_test",
 ]

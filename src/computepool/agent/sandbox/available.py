@@ -26,6 +26,7 @@ def available_sandboxes(
     hidden: Sequence[Path] = (),
     use_cgroups: bool = True,
     engines: Sequence[FoundEngine] = (),
+    run: str | None = None,
 ) -> list[Sandbox]:
     """`state` is the agent's own folder, which no job ever sees, like everything in `hidden`.
 
@@ -38,19 +39,10 @@ def available_sandboxes(
         cgroup_tree.remember(cgroups, state / "cgroup-parents")
     guard = Guard(instance, offload)
     found: list[Sandbox] = []
-    run = new_run(state)
-    for one, gvisor in _chosen(engines):
+    run = run or new_run(state)
+    for one, gvisor in chosen_engines(engines):
         found.append(
-            ContainerSandbox(
-                state,
-                engine=Engine(one.engine.path),
-                facts=one.facts,
-                gvisor=gvisor,
-                offload=offload,
-                read_only=read_only,
-                hidden=hidden,
-                run=run,
-            )
+            container_sandbox(one, gvisor, state, run=run, offload=offload, read_only=read_only, hidden=hidden)
         )
     bwrap = shutil.which("bwrap")
     if bwrap and how_to_get_bubblewrap() is None:
@@ -63,7 +55,30 @@ def available_sandboxes(
     return found
 
 
-def _chosen(engines: Sequence[FoundEngine]) -> list[tuple[FoundEngine, bool]]:
+def container_sandbox(
+    one: FoundEngine,
+    gvisor: bool,
+    state: Path,
+    *,
+    run: str,
+    offload: Offload = asyncio.to_thread,
+    read_only: Sequence[Path] = (),
+    hidden: Sequence[Path] = (),
+) -> ContainerSandbox:
+    """`run` as `new_run` says it, once for each run of an agent."""
+    return ContainerSandbox(
+        state,
+        engine=Engine(one.engine.path),
+        facts=one.facts,
+        gvisor=gvisor,
+        offload=offload,
+        read_only=read_only,
+        hidden=hidden,
+        run=run,
+    )
+
+
+def chosen_engines(engines: Sequence[FoundEngine]) -> list[tuple[FoundEngine, bool]]:
     """The engine for level `gvisor`, and the one for level `container`, as far as there are any."""
     gvisor = next((one for one in engines if one.facts.gvisor_runtime), None)
     # Docker without root cannot show a job its folder as its own user.

@@ -1,4 +1,4 @@
-"""Owns: what a slice needs, which node could run it (feasibility), and later what it costs. Pure functions.
+"""Owns: what a slice needs, which node could run it (feasibility), what nodes ask, and the pool's tables of rates.
 
-Uses: the job spec and capacities of the protocol. Never: reads the database, the clock or a connection.
+Uses: nodes (what hosts decided, what was measured). Never: a connection; the fleet stands above it.
 """

@@ -1,8 +1,21 @@
 """What a node asks, and what a slice would cost there. Micro-credits, gross: the platform's fee is in it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+from computepool.hub.market.rates import Factors, HostPrice
 from computepool.hub.market.requirements import MILLI, Requirements
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Where a node's prices come from. Kept with every lease, so that a price can be explained later."""
+
+    region: str
+    gpu: Factors | None
+    """None for a node without GPUs."""
+    core: Factors
+    host: HostPrice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +26,7 @@ class Ask:
     """For one GPU and one hour."""
     core_micros: int
     """For one core and one hour, where no GPU is asked for."""
+    basis: Basis | None = field(default=None, compare=False, repr=False)
 
 
 NOTHING = Ask(gpu_micros=0, core_micros=0)
@@ -25,3 +39,27 @@ def hourly_price(needs: Requirements, ask: Ask, *, own: bool) -> int:
     if needs.gpu_count:
         return needs.gpu_count * ask.gpu_micros
     return -(-needs.cpu_millis * ask.core_micros // MILLI)
+
+
+def price_made_of(needs: Requirements, ask: Ask, *, own: bool) -> dict[str, Any]:
+    """How an hour's price came about, in plain values: what `attempts.price` keeps."""
+    per = "gpu" if needs.gpu_count else "core"
+    made: dict[str, Any] = {"own": own, "per": per}
+    if own:
+        return made
+    made |= {"gpus": needs.gpu_count} if per == "gpu" else {"cpu_millis": needs.cpu_millis}
+    made["ask_micros"] = ask.gpu_micros if per == "gpu" else ask.core_micros
+    basis = ask.basis
+    factors = basis and (basis.gpu if per == "gpu" else basis.core)
+    if basis is None or factors is None:
+        return made
+    made |= {
+        "base_micros": factors.base_micros,
+        "tier_millis": factors.tier_millis,
+        "region": basis.region,
+        "region_millis": factors.region_millis,
+        "spot_millis": factors.spot_millis,
+    }
+    if basis.host is not None and basis.host.per == per:
+        made |= {"floor_micros": basis.host.floor_micros, "fixed_micros": basis.host.fixed_micros}
+    return made

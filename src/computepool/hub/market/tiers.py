@@ -5,6 +5,7 @@ squaring between products and the way to the hub, and cards slow down when they 
 tell a card from another class of card, not from its neighbour.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,11 +84,11 @@ class Finding:
     tier: Tier
 
 
-def tier_of(slug: str | None, measured: Measured | None) -> Tier:
-    """None is a CPU. Without a measurement it is what the name claims, and says so."""
+def tier_of(slug: str | None, measured: Measured | None, cards: Mapping[str, int] = TIER_MILLIS) -> Tier:
+    """None is a CPU. Without a measurement it is what the name claims, and says so. `cards` is the pool's table."""
     if slug is None:
         return Tier(CPU_TIER_MILLIS, "card" if measured is not None else "claimed")
-    named = _lookup(TIER_MILLIS, slug)
+    named = _lookup(cards, slug)
     if measured is None:
         return Tier(int(named or LEAST_GPU_TIER_MILLIS), "claimed")
     by_speed = _tier_by_speed(measured.gflops)
@@ -135,7 +136,11 @@ def _tier_by_speed(gflops: float) -> int:
     return next((millis for least, millis in SPEED_TIERS if gflops >= least), LEAST_GPU_TIER_MILLIS)
 
 
-def _lookup(table: dict[str, float] | dict[str, int], slug: str) -> float | None:
+def is_listed(slug: str, cards: Mapping[str, int] = TIER_MILLIS) -> bool:
+    return _lookup(cards, slug) is not None
+
+
+def _lookup(table: Mapping[str, float] | Mapping[str, int], slug: str) -> float | None:
     """`a100` in a table means `a100-sxm4` as well; a laptop's card is another."""
     if slug in table:
         return table[slug]

@@ -18,6 +18,8 @@ from computepool.hub.nodes.benchmark_view import BenchmarkView, benchmark_view
 from computepool.hub.nodes.benchmarks import Benchmark, list_benchmarks
 from computepool.hub.nodes.errors import NoSuchNode
 from computepool.hub.nodes.notices import notice_for
+from computepool.hub.nodes.prices import AskView, PriceChange, PriceView, price_view, set_price
+from computepool.hub.nodes.reliability_view import LookBack, ReliabilityView
 from computepool.hub.nodes.tables import JoinToken, Node
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.enrol import NAME_PATTERN, EnrolReply, EnrolRequest
@@ -63,6 +65,7 @@ class Live(BaseModel):
     seen_seconds_ago: float | None
     availability: Availability
     gpu_loads: tuple[GpuLoad, ...] = ()
+    ask: AskView | None = None
 
 
 class NodeView(BaseModel):
@@ -84,6 +87,11 @@ class NodeView(BaseModel):
     created_at: datetime
     last_seen_at: datetime | None
     benchmark: BenchmarkView
+    reliability: ReliabilityView
+    price: PriceView | None
+    """What its host set; None where it is left to the pool."""
+    ask: AskView | None
+    """What strangers pay for it now. What runs keeps the price that it was leased at."""
 
 
 class NodePage(BaseModel):
@@ -97,6 +105,8 @@ class NodeChange(BaseModel):
     name: str | None = Field(default=None, min_length=1, max_length=64, pattern=NAME_PATTERN)
     country: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
     tags: list[Tag] | None = Field(default=None, max_length=32)
+    price: PriceChange | None = None
+    """A floor or a fixed price for the leases to come; null leaves it to the pool."""
 
 
 LookLive = Callable[[str], Live | None]
@@ -105,12 +115,17 @@ Changed = Callable[[Node], Awaitable[None]]
 
 
 def router(
-    authenticate: Authenticate, context: Context, keyring: Keyring, look_live: LookLive, changed: Changed
+    authenticate: Authenticate,
+    context: Context,
+    keyring: Keyring,
+    look_live: LookLive,
+    changed: Changed,
+    look_back: LookBack,
 ) -> APIRouter:
     routes, unbroken = Routes(authenticate, tags=["nodes"]), Unbroken()
 
     async def views(nodes: Sequence[Node]) -> list[NodeView]:
-        return await _views(context, look_live, nodes)
+        return await _views(context, look_live, look_back, nodes)
 
     async def change(fn: Callable[Concatenate[Session, P], Node], *args: P.args, **kwargs: P.kwargs) -> NodeView:
         """In the database, and then in the scheduler's memory: both, even if the caller gives up in between."""
@@ -192,13 +207,21 @@ def _create_join_token(
     return JoinTokenView(token=token, uses=row.uses_left, expires_at=row.expires_at)
 
 
-async def _views(context: Context, look_live: LookLive, nodes: Sequence[Node]) -> list[NodeView]:
+async def _views(context: Context, look_live: LookLive, look_back: LookBack, nodes: Sequence[Node]) -> list[NodeView]:
     measured = await context.db.read(list_benchmarks, [node.id for node in nodes])
     now, minimum = context.now(), context.settings.agent_minimum
-    return [_view(node, look_live(node.id), measured.get(node.id), now, minimum) for node in nodes]
+    past = await context.db.read(look_back, nodes, now)
+    return [_view(node, look_live(node.id), measured.get(node.id), past[node.id], now, minimum) for node in nodes]
 
 
-def _view(node: Node, live: Live | None, measured: Benchmark | None, now: datetime, minimum: str) -> NodeView:
+def _view(
+    node: Node,
+    live: Live | None,
+    measured: Benchmark | None,
+    past: ReliabilityView,
+    now: datetime,
+    minimum: str,
+) -> NodeView:
     capacity = Capacity.model_validate(node.capacity)
     seen = node.last_seen_at
     if live is not None and live.seen_seconds_ago is not None:
@@ -215,11 +238,14 @@ def _view(node: Node, live: Live | None, measured: Benchmark | None, now: dateti
         running_attempts=live.running_attempts if live is not None else 0,
         availability=live.availability if live is not None else None,
         gpu_loads=list(live.gpu_loads) if live is not None else [],
-        notice=notice_for(node.agent_version, minimum, capacity),
+        notice=notice_for(node.agent_version, minimum, capacity, past=past.notice),
         agent_version=node.agent_version,
         created_at=node.created_at,
         last_seen_at=seen,
         benchmark=benchmark_view(measured, capacity),
+        reliability=past,
+        price=price_view(node),
+        ask=live.ask if live is not None else None,
     )
 
 
@@ -242,11 +268,16 @@ def load_node(session: Session, principal: Principal, node_id: str) -> Node:
 
 def _change(session: Session, principal: Principal, node_id: str, change: NodeChange, now: datetime) -> Node:
     node = load_node(session, principal, node_id)
-    values = change.model_dump(exclude_none=True)
+    values = change.model_dump(exclude_none=True, exclude={"price"})
     if "tags" in values:
         values["tags"] = sorted(set(values["tags"]))
     for name, value in values.items():
         setattr(node, name, value)
+    if "price" in change.model_fields_set:
+        before = price_view(node)
+        set_price(node, change.price)
+        after = price_view(node)
+        values |= {"price_before": before and before.model_dump(), "price": after and after.model_dump()}
     topics = service.topics_of(node)
     record(session, "node.changed", node_id, now, actor=principal.user_id, topics=topics, **values)
     return node

@@ -15,6 +15,8 @@ from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import Capacity
 
 UNVERIFIED = "unverified"
+TOPIC = "benchmarks"
+"""Of every examination that was stored."""
 
 
 class Benchmark(Base):
@@ -78,5 +80,5 @@ def save_benchmark(
     row.hardware, row.figures, row.measured_at = hardware, figures, now
     session.add(row)
     session.flush()
-    record(session, "node.benchmark", node_id, now, topics=topics_of(node), mark=mark, words=row.words)
+    record(session, "node.benchmark", node_id, now, topics=(*topics_of(node), TOPIC), mark=mark, words=row.words)
     return row

@@ -1,7 +1,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, String
+from sqlalchemy import BigInteger, ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from computepool.hub.core.tables import Base, Id
@@ -27,10 +27,16 @@ class Node(Base):
     capacity: Mapped[dict[str, Any]]
     agent_version: Mapped[str] = mapped_column(String(40))
     replaces: Mapped[str | None] = mapped_column(Id)
-    """The owner's earlier node whose record this one goes on with."""
+    """The owner's earlier node whose place this one took."""
+    record_id: Mapped[str | None] = mapped_column(Id)
+    """The first of the nodes that it replaced, one after the other: whose record it goes on with. None: its own."""
     created_at: Mapped[datetime]
     last_seen_at: Mapped[datetime | None]
     """When it was last seen to come or go; heartbeats in between stay in memory."""
+    price_per: Mapped[str | None] = mapped_column(String(4))
+    """`gpu` or `core`, where its host set a price: an hour of what. None leaves it to the pool."""
+    price_floor_micros: Mapped[int | None] = mapped_column(BigInteger)
+    price_fixed_micros: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class JoinToken(Base):

@@ -4,7 +4,7 @@ Uses: a Docker or podman that the owner has installed. Never: another container 
 """
 
 from .engine import Engine, EngineError, EngineFacts, EngineGone, EngineRefused
-from .find import FoundEngine, find_engines, how_to_get_containers
+from .find import FoundEngine, find_engines, how_to_get_containers, look_again
 from .images import EngineImages, ImageStore, StoredImage
 from .sandbox import ContainerSandbox
 
@@ -21,4 +21,5 @@ __all__ = [
     "StoredImage",
     "find_engines",
     "how_to_get_containers",
+    "look_again",
 ]

@@ -54,7 +54,8 @@ class EngineFacts:
     version: str
     runtimes: Mapping[str, Json]
     rootless: bool
-    remapped: bool
+    security: tuple[str, ...]
+    """What it guards containers with: with another answer it has to prove itself again."""
     cgroup_version: int
     storage: Path
 
@@ -326,13 +327,13 @@ def kind_of(version: Json) -> Kind:
 
 
 def _facts(version: Json, info: Json) -> EngineFacts:
-    options = " ".join(map(str, info.get("SecurityOptions") or []))
+    security = tuple(sorted(map(str, info.get("SecurityOptions") or [])))
     return EngineFacts(
         kind=kind_of(version),
         version=str(version.get("Version") or "unknown"),
         runtimes=dict(info.get("Runtimes") or {}),
-        rootless=bool(info.get("Rootless")) or "name=rootless" in options,
-        remapped="name=userns" in options,
+        rootless=bool(info.get("Rootless")) or any("name=rootless" in one for one in security),
+        security=security,
         cgroup_version=2 if str(info.get("CgroupVersion")) == "2" else 1,
         storage=Path(str(info.get("DockerRootDir") or "/var/lib/docker")),
     )

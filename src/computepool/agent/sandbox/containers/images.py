@@ -58,7 +58,9 @@ class EngineImages:
         floor_bytes: int = 0,
         free_bytes: Callable[[], int | None] | None = None,
         pause_seconds: float = PAUSE_SECONDS,
+        passed: Callable[[int], None] = lambda count: None,
     ) -> None:
+        """`passed` hears of the bytes that pulls bring, as far as the engine tells."""
         self._engine = engine
         self._facts = facts
         self._state = state
@@ -67,7 +69,8 @@ class EngineImages:
         self._floor_bytes = floor_bytes
         self._free_bytes = free_bytes or self._free_in_storage
         self._pause_seconds = pause_seconds
-        self._images = _load(state)
+        self._passed = passed
+        self._images = load_images(state)
         self._pulling: dict[str, asyncio.Lock] = {}
 
     def _free_in_storage(self) -> int | None:
@@ -118,7 +121,9 @@ class EngineImages:
             return await self._used(wanted.digest)
         before = {str(image["Id"]) for image in await self._engine.list_images()}
         progress(f"pulling {wanted.reference}")
-        pull = Pull(self._engine, wanted, progress, self._free_bytes, self._floor_bytes, self._clock.monotonic)
+        pull = Pull(
+            self._engine, wanted, progress, self._free_bytes, self._floor_bytes, self._clock.monotonic, self._passed
+        )
         for left in reversed(range(TRIES)):
             try:
                 await pull.run()
@@ -128,7 +133,11 @@ class EngineImages:
                     raise
                 progress(f"{error}; trying again")
                 await asyncio.sleep(self._pause_seconds)
-        return await self._remember(wanted, before)
+        digest = await self._remember(wanted, before)
+        if not pull.counted_bytes and self._images[digest].is_ours:
+            # Podman tells nothing: then rather too much than too little.
+            self._passed(self._images[digest].size_bytes)
+        return digest
 
     async def _remember(self, wanted: Name, before: set[str]) -> str:
         found = await self._engine.find_image(wanted.reference)
@@ -181,10 +190,12 @@ class EngineImages:
         from computepool.agent.home import write_atomically
 
         kept = [{**asdict(image), "last_used_at": image.last_used_at.isoformat()} for image in self._images.values()]
-        await self._offload(write_atomically, self._state, json.dumps({"images": kept}, indent=1).encode())
+        # Where they are is for whoever uninstalls the agent, in another environment than the agent's.
+        written = {"socket": str(self._engine.path), "images": kept}
+        await self._offload(write_atomically, self._state, json.dumps(written, indent=1).encode())
 
 
-def _load(state: Path) -> dict[str, StoredImage]:
+def load_images(state: Path) -> dict[str, StoredImage]:
     """Nothing if the file cannot be read: what it named then counts as the owner's, and is never removed."""
     try:
         entries = json.loads(state.read_bytes())["images"]

@@ -73,6 +73,10 @@ class Pull:
     free_bytes: Callable[[], int | None]
     floor_bytes: int
     monotonic: Callable[[], float] = time.monotonic
+    passed: Callable[[int], None] = lambda count: None
+    counted_bytes: int = 0
+    """That were told to have come, in this try and those before."""
+    _counted: dict[str, int] = field(default_factory=dict)
     _totals: dict[str, int] = field(default_factory=dict)
     _have: dict[str, int] = field(default_factory=dict)
     _said_at: float = float("-inf")
@@ -87,20 +91,23 @@ class Pull:
                 async for line in said:
                     if line.get("error"):
                         raise self.trouble(str(line["error"]))
-                    self._note(line)
+                    self.note(line)
         except EngineRefused as error:
             raise self.trouble(str(error)) from error
         except EngineGone as error:
             raise ImageUnavailable(f"{self.name.reference} could not be pulled: {error}") from error
 
-    def _note(self, line: Json) -> None:
+    def note(self, line: Json) -> None:
+        """One of the lines in which an engine tells how far it is."""
         layer, detail = str(line.get("id") or ""), line.get("progressDetail") or {}
         status = str(line.get("status") or "")
         if status == "Downloading" and detail.get("total"):
             self._totals[layer] = int(detail["total"])
             self._have[layer] = int(detail.get("current") or 0)
+            self._count(layer)
         elif status in {"Download complete", "Verifying Checksum"} and layer in self._totals:
             self._have[layer] = self._totals[layer]
+            self._count(layer)
         elif status == "Pull complete":
             self._totals.pop(layer, None)
             self._have.pop(layer, None)
@@ -110,6 +117,14 @@ class Pull:
             self._watch_room(self._still_needed())
             if self._totals:
                 self.progress(self._in_words())
+
+    def _count(self, layer: str) -> None:
+        """Once, however often a broken pull is taken up again: engines go on where they were."""
+        more = self._have[layer] - self._counted.get(layer, 0)
+        if more > 0:
+            self._counted[layer] = self._have[layer]
+            self.counted_bytes += more
+            self.passed(more)
 
     def _still_needed(self) -> int:
         return sum(total * GROWTH - self._have.get(layer, 0) for layer, total in self._totals.items())

@@ -101,7 +101,8 @@ class ContainerSandbox:
         )
         # Of this run of the agent: an old lifeline must not end what a new agent starts.
         self._agents_run = run or new_run(state)
-        self._run = f"{self._agents_run}.{self.level}"
+        # One that came back has other containers than the one that went, which may still have some running.
+        self._run = f"{self._agents_run}.{self.level}.{secrets.token_hex(2)}"
         self._lifeline = Lifeline(engine.path, f"{RUN}={self._run}", offload)
         self._numbers = itertools.count(1)
         self._removals: set[asyncio.Task[None]] = set()

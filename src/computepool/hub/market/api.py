@@ -1,0 +1,229 @@
+"""Prices and earnings for everybody, and the tables behind them for operators.
+
+Quotes and offers need the fleet: they are the scheduler's.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.context import Context
+from computepool.hub.core.errors import Invalid
+from computepool.hub.core.http import Authenticate, Caller, Routes
+from computepool.hub.core.unbroken import Unbroken
+from computepool.hub.market import repository, service
+from computepool.hub.market.book import Book
+from computepool.hub.market.earnings import LEAST_POINTS, MILLION, TYPICAL_WATTS, Earnings, Running, UseBasis
+from computepool.hub.market.rates import MILLI, gpu_rate
+from computepool.hub.market.regions import spell_millis
+from computepool.hub.market.settings import KINDS, tables_of
+from computepool.hub.market.spot import Segment
+from computepool.hub.market.tiers import is_listed
+from computepool.hub.market.views import (
+    Prices,
+    TableChange,
+    TableView,
+    prices_of,
+    spot_view,
+    version_of,
+)
+from computepool.protocol.countries import COUNTRIES, COUNTRY_SLIPS
+from computepool.protocol.gpu_names import gpu_name_matches, model_words
+from computepool.protocol.units import BadValueError, parse_credits, parse_duration
+
+MEASURED_OVER = timedelta(days=7)
+LONGEST_HISTORY = repository.POINTS_KEPT
+DAY, MONTH = 1, 30
+
+Reprice = Callable[[], Awaitable[None]]
+"""Gives every node its asks anew, after a table was changed."""
+Unlisted = Callable[[], dict[str, int]]
+"""Countries that are in no region, with how many nodes each."""
+TableName = Literal["tiers", "regions", "rates"]
+
+
+def router(authenticate: Authenticate, context: Context, book: Book, reprice: Reprice, unlisted: Unlisted) -> APIRouter:
+    routes = Routes(authenticate, tags=["market"])
+    _add_public(routes, context, book)
+    _add_tables(routes, context, book, reprice, unlisted)
+    return routes.router
+
+
+def _add_public(routes: Routes, context: Context, book: Book) -> None:
+    @routes.get("/market/prices", visible="public")
+    async def prices(
+        history: Annotated[str | None, Query(max_length=20)] = None,
+        tier: Annotated[str | None, Query(max_length=12)] = None,
+        region: Annotated[str | None, Query(max_length=40)] = None,
+        simulated: bool = False,
+    ) -> Prices:
+        """What the pool suggests now for each kind of card in each region; with `?history=24h` its past too."""
+        found = prices_of(book, context.settings.platform_fee_bps)
+        found.items = [
+            row
+            for row in found.items
+            if row.simulated == simulated and tier in (None, row.tier) and region in (None, row.region)
+        ]
+        if history is not None:
+            since = context.now() - _length(history)
+            points = await context.db.read(repository.list_points, since, tier=tier, region=region, simulated=simulated)
+            found.history = [spot_view(point) for point in points]
+        return found
+
+    @routes.get("/market/earnings", visible="public")
+    async def earnings(
+        gpu: Annotated[str | None, Query(max_length=100)] = None,
+        country: Annotated[str | None, Query(max_length=40)] = None,
+        power_watts: Annotated[int | None, Query(ge=0, le=100_000)] = None,
+        tariff: Annotated[str | None, Query(max_length=30)] = None,
+        utilisation: Annotated[float | None, Query(ge=0, le=1, allow_inf_nan=False)] = None,
+    ) -> dict[str, list[Earnings]]:
+        """What a card would earn here: one, or each of the table. `tariff` is in credits for a kilowatt-hour."""
+        code = _country(country)
+        tariff_micros = _tariff(tariff)
+        names = [_card(gpu)] if gpu is not None else list(book.tables.tiers.cards)
+        items = []
+        for name in names:
+            measured = (utilisation, "assumed", 0) if utilisation is not None else await _use(context, book, name, code)
+            watts = power_watts if power_watts is not None else _watts(name)
+            items.append(_earnings(book, name, code, context.settings.platform_fee_bps, watts, tariff_micros, measured))
+        return {"items": items}
+
+
+def _add_tables(routes: Routes, context: Context, book: Book, reprice: Reprice, unlisted: Unlisted) -> None:
+    unbroken = Unbroken()
+
+    async def view(name: str) -> TableView:
+        rows = await context.db.read(repository.list_history, name)
+        return TableView(
+            name=name,
+            version=rows[0].id if rows else 0,
+            value=rows[0].value if rows else KINDS[name]().model_dump(mode="json"),
+            history=[version_of(row) for row in rows],
+            notices=_notices(unlisted()) if name == "regions" else [],
+        )
+
+    @routes.get("/admin/market/{name}", visible="admin")
+    async def show_table(name: TableName) -> TableView:
+        """The tiers, the regions, or the rates, with every version there was."""
+        return await view(name)
+
+    @routes.put("/admin/market/{name}", visible="admin")
+    async def change_table(name: TableName, body: TableChange, caller: Caller) -> TableView:
+        """Replace one of them. It counts from the next lease on; what runs keeps its price."""
+        table = service.read_table(name, body.value)
+
+        async def both() -> None:
+            def work(session: Session) -> None:
+                service.change_table(session, name, table, context.now(), actor=caller.user_id, expected=body.version)
+
+            await context.db.run(work)
+            rows = await context.db.read(repository.load_settings)
+            book.replace_tables(tables_of({key: row.value for key, row in rows.items()}))
+            await reprice()
+
+        await unbroken.run(both())
+        return await view(name)
+
+
+def _notices(unlisted: dict[str, int]) -> list[str]:
+    return [
+        f"{number} {'node' if number == 1 else 'nodes'} in {code}, which is in no region: the factor 1.0 is used"
+        for code, number in sorted(unlisted.items())
+    ]
+
+
+# ── what was asked ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _length(text: str) -> timedelta:
+    try:
+        length = timedelta(seconds=parse_duration(text))
+    except BadValueError as error:
+        raise Invalid(f"history: {error}.", hint="Such as ?history=24h") from None
+    return min(length, LONGEST_HISTORY)
+
+
+def _country(text: str | None) -> str | None:
+    if text is None or not text.strip():
+        return None
+    code = text.strip().upper()
+    if code not in COUNTRIES:
+        meant = COUNTRY_SLIPS.get(code)
+        raise Invalid(
+            f"country: {text[:40]!r} is no country in two letters.",
+            hint=f"Is {meant} meant?" if meant else "Such as IN or DE.",
+        )
+    return code
+
+
+def _card(text: str) -> str:
+    name = "-".join(model_words(text))
+    if not name:
+        raise Invalid(f"gpu: {text[:40]!r} names no card.", hint="Such as rtx-4090.")
+    return name
+
+
+def _tariff(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_credits(text)
+    except BadValueError as error:
+        raise Invalid(f"tariff: {error}.", hint="Credits for a kilowatt-hour, such as 8.5.") from None
+
+
+def _watts(name: str) -> int | None:
+    if name in TYPICAL_WATTS:
+        return TYPICAL_WATTS[name]
+    return next((watts for card, watts in TYPICAL_WATTS.items() if gpu_name_matches(card, name)), None)
+
+
+async def _use(context: Context, book: Book, name: str, country: str | None) -> tuple[float | None, UseBasis, int]:
+    """How much of the time such cards were in use: here, else anywhere in the pool, else nobody knows."""
+    tier, since = spell_millis(book.tier(name).millis), context.now() - MEASURED_OVER
+    region, _ = book.tables.region_of(country)
+    for where, basis in ((region, "measured"), (None, "measured elsewhere")):
+        points, busy, total = await context.db.read(repository.sum_use, since, tier, where)
+        if points >= LEAST_POINTS and total:
+            return round(busy / total, 4), "measured" if basis == "measured" else "measured elsewhere", points
+    return None, "no data", 0
+
+
+def _earnings(
+    book: Book,
+    name: str,
+    country: str | None,
+    fee_bps: int,
+    watts: int | None,
+    tariff_micros: int | None,
+    measured: tuple[float | None, UseBasis, int],
+) -> Earnings:
+    tier = book.tier(name).millis
+    region, factor = book.tables.region_of(country)
+    factors = book.factors(Segment(spell_millis(tier), region), tier, factor)
+    running = Running(gpu_rate(factors), fee_bps, watts, tariff_micros)
+    use, basis, points = measured
+    millionths = None if use is None else round(use * MILLION)
+    return Earnings(
+        gpu=name,
+        listed=is_listed(name, book.tables.tiers.cards),
+        tier=tier / MILLI,
+        country=country,
+        region=region,
+        region_factor=factor / MILLI,
+        spot=factors.spot_millis / MILLI,
+        price_micros=running.price_micros,
+        fee_bps=fee_bps,
+        utilisation=use,
+        utilisation_basis=basis,
+        utilisation_points=points,
+        power_watts=watts,
+        tariff_micros=tariff_micros,
+        per_day=None if millionths is None else running.earned(millionths, DAY),
+        per_month=None if millionths is None else running.earned(millionths, MONTH),
+        full_day=running.earned(MILLION, DAY),
+    )

@@ -1,0 +1,73 @@
+"""What a host asks for a node, where they do not leave it to the pool."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from computepool.hub.nodes.tables import Node
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.units import MICROS_PER_CREDIT
+
+MOST_MICROS = 1_000_000 * MICROS_PER_CREDIT
+"""For an hour. Whoever asks for more has lost a decimal point."""
+
+Price = Annotated[int, Field(ge=0, le=MOST_MICROS, strict=True)]
+
+
+class PriceChange(BaseModel):
+    """The least that an hour costs, or exactly what it costs: one of the two. Micro-credits, fee included."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    floor_micros: Price | None = None
+    """Never below this; above it where the pool suggests more."""
+    fixed_micros: Price | None = None
+    """This, whatever the pool suggests."""
+    per: Literal["gpu", "core"] | None = None
+    """An hour of what. By default of a GPU where the node has one, else of a core."""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "PriceChange":
+        if (self.floor_micros is None) == (self.fixed_micros is None):
+            raise ValueError(
+                "give floor_micros or fixed_micros, one of them; or null as the price, to leave it to the pool"
+            )
+        return self
+
+
+class PriceView(BaseModel):
+    """What the host decided."""
+
+    per: str
+    floor_micros: int | None
+    fixed_micros: int | None
+
+
+class AskView(BaseModel):
+    """What is asked for an hour now, fee included: the price of the next lease."""
+
+    gpu_micros: int | None
+    """None for a node without GPUs."""
+    core_micros: int
+    """Where no GPU is asked for."""
+    suggested_gpu_micros: int | None
+    suggested_core_micros: int
+    tier: float | None
+    region: str
+    spot: float
+
+
+def set_price(node: Node, change: PriceChange | None) -> None:
+    """It counts from the next lease on: what runs keeps its price."""
+    if change is None:
+        node.price_per = node.price_floor_micros = node.price_fixed_micros = None
+        return
+    has_gpus = bool(Capacity.model_validate(node.capacity).gpus)
+    node.price_per = change.per or ("gpu" if has_gpus else "core")
+    node.price_floor_micros, node.price_fixed_micros = change.floor_micros, change.fixed_micros
+
+
+def price_view(node: Node) -> PriceView | None:
+    if node.price_per is None:
+        return None
+    return PriceView(per=node.price_per, floor_micros=node.price_floor_micros, fixed_micros=node.price_fixed_micros)

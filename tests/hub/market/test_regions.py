@@ -1,0 +1,141 @@
+"""Regions: who is where, and what a table of them may say."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from computepool.hub.market.regions import (
+    DEFAULT_REGIONS,
+    ELSEWHERE,
+    BadRegions,
+    Region,
+    merge,
+    read_csv,
+    read_millis,
+    spell_millis,
+)
+from computepool.hub.market.service import BadTable, read_table
+from computepool.hub.market.settings import Rates, Regions, Tables, Tiers
+
+
+@pytest.mark.parametrize(
+    ("country", "region", "factor"),
+    [
+        ("IN", "IN", 700),
+        ("DE", "EU", 950),
+        ("US", "US", 1000),
+        ("GB", "GB", 1000),
+        ("BR", ELSEWHERE, 1000),
+        (None, ELSEWHERE, 1000),
+    ],
+)
+def test_a_new_pool_has_the_regions_of_the_design(country, region, factor):
+    assert Tables().region_of(country) == (region, factor)
+
+
+def test_european_union_has_twenty_seven_members():
+    assert len(next(region for region in DEFAULT_REGIONS if region.name == "EU").countries) == 27
+
+
+def test_csv_with_and_without_a_heading():
+    for text in ("country,factor\nDE,0.9\nin,0.65\n", "DE,0.9\n\n# a note\nin,0.65"):
+        assert read_csv(text) == (
+            Region(name="DE", countries=("DE",), factor_millis=900),
+            Region(name="IN", countries=("IN",), factor_millis=650),
+        )
+
+
+def test_csv_may_name_the_region():
+    found = read_csv("DE,0.9,Alps\nAT,0.9,Alps\nCH,1.3")
+    assert [(one.name, one.countries) for one in found] == [("Alps", ("AT", "DE")), ("CH", ("CH",))]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("DE,0.9\nUK,0.9", "line 2: 'UK' is no country of ISO 3166 in two letters; is GB meant?"),
+        ("DE,zero", "line 1: 'zero' is not a number"),
+        ("DE,0.9999", "line 1: '0.9999' is not a number with at most three decimals"),
+        ("DE,-1", "line 1: -1 is not a factor from 0.05 to 20.0"),
+        ("DE,nan", "line 1: 'nan' is not a number"),
+        ("DE,1e400", "line 1"),
+        ("DE,0", "line 1: 0 is not a factor"),
+        ("DE,1000", "line 1: 1000 is not a factor"),
+        ("DE", "line 1: expected `country,factor`"),
+        ("DE,1\nDE,1", "line 2: DE is there already, in line 1"),
+        ("DE,1,EU\nFR,2,EU", "line 2: the region EU has the factor 1.0, and here 2"),
+        ("DE,1,elsewhere", "line 1: 'elsewhere' is no name"),
+        ("DE,1,<script>", "line 1"),
+        ("", "there is no country in it"),
+        ("country,factor\n", "there is no country in it"),
+    ],
+)
+def test_csv_errors_name_the_line(text, said):
+    with pytest.raises(BadRegions) as caught:
+        read_csv(text)
+    assert said in str(caught.value)
+
+
+@given(st.text(max_size=200))
+def test_csv_reader_takes_whatever_it_is_given(text):
+    try:
+        regions = read_csv(text)
+    except BadRegions:
+        return
+    Regions(items=regions)
+
+
+def test_import_takes_a_country_out_of_where_it_was():
+    merged = merge(DEFAULT_REGIONS, read_csv("DE,0.8"))
+    tables = Tables(regions=Regions(items=merged))
+    assert tables.region_of("DE") == ("DE", 800)
+    assert tables.region_of("FR") == ("EU", 950)
+    assert tables.region_of("IN") == ("IN", 700)
+
+
+@given(st.integers(0, 10**9))
+def test_thousandths_are_spelled_exactly(millis):
+    assert read_millis(spell_millis(millis)) == millis
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("regions", {"items": [{"name": "A", "countries": ["XX"], "factor_millis": 1000}]}, "no country"),
+        ("regions", {"items": [{"name": "A", "countries": ["DE"], "factor_millis": 0}]}, "greater than"),
+        ("regions", {"items": [{"name": "A", "countries": ["DE"], "factor_millis": 0.5}]}, "integer"),
+        ("regions", {"items": [{"name": "A", "countries": [], "factor_millis": 1000}]}, "at least 1"),
+        (
+            "regions",
+            {
+                "items": [
+                    {"name": "A", "countries": ["DE"], "factor_millis": 1000},
+                    {"name": "B", "countries": ["DE"], "factor_millis": 1000},
+                ]
+            },
+            "DE is in two regions, A and B",
+        ),
+        ("regions", {"itmes": []}, "Extra"),
+        ("tiers", {"cards": {"rtx-4090": -1}}, "greater than"),
+        ("tiers", {"cards": {"rtx-4090": 10**9}}, "less than"),
+        ("tiers", {"cards": {"RTX 4090": 1, "rtx-4090": 2}}, "twice"),
+        ("tiers", {"cards": {"!!": 1}}, "names no card"),
+        ("rates", {"base_micros": -5}, "greater than"),
+        ("rates", {"base_micros": 1.5}, "integer"),
+        ("rates", {"spot_least_millis": 1500}, "less than"),
+        ("rates", {"spot_most_millis": 500}, "greater than"),
+    ],
+)
+def test_absurd_tables_are_refused_with_the_field(name, value, said):
+    with pytest.raises(BadTable) as caught:
+        read_table(name, value)
+    assert said in str(caught.value.message)
+    assert caught.value.fields
+
+
+def test_tables_name_cards_as_requests_do():
+    assert Tiers(cards={"NVIDIA GeForce RTX 4090": 3100}).cards == {"rtx-4090": 3100}
+
+
+def test_a_base_rate_of_zero_makes_everything_free_and_breaks_nothing():
+    assert Tables(rates=Rates(base_micros=0)).rates.base_micros == 0
