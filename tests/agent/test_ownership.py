@@ -2,21 +2,28 @@
 
 import asyncio
 import functools
+import os
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
-from support.agents import running_agent
+from support.agents import CAPACITY, running_agent
+from support.archives import file, tar
 from support.fake_hub import FakeHub
 
 from computepool.agent.clock import SystemClock
+from computepool.agent.detect import GpuMonitor
+from computepool.agent.egress.allowance import for_strangers
+from computepool.agent.owner.ladder import Reaction
 from computepool.agent.owner.pauses import PauseBook
 from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.owner.readings import Idle
 from computepool.agent.owner.watch import OwnerWatch, Signals
 from computepool.agent.ports import offload_to_threads
 from computepool.agent.sandbox import BubblewrapSandbox, ProcessSandbox
+from computepool.protocol.capacity import Gpu
+from computepool.protocol.manifest import Grant
 from computepool.protocol.receipt import EndReason
 
 pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.engine("bwrap")]
@@ -236,3 +243,88 @@ def test_strangers_work_ends_when_the_owners_disk_gets_full(tmp_path):
 
     # More than any disk has.
     story(tmp_path, tell, POLICY + '[storage]\nkeep_free = "900TB"\n')
+
+
+class Card(GpuMonitor):
+    """Without a driver behind it."""
+
+    obeys = True
+
+    def read(self):
+        return []
+
+    def set_power_share(self, gpu_id, share):
+        return self.obeys
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_receipt_tells_how_long_the_owner_left_a_gpu_less_power(tmp_path, obeys):
+    """A driver that did not obey has taken nothing away."""
+    gpu = Gpu(id="GPU-a", name="A", slug="a", memory_bytes=1)
+    grant = Grant(cpus=0.1, memory_bytes=1 << 26, disk_bytes=1 << 30, gpus=("GPU-a",))
+    card = Card([gpu])
+    card.obeys = obeys
+    (tmp_path / "owner").mkdir()
+    watch = functools.partial(open_watch, tmp_path / "owner", Person())
+
+    async def run():
+        capacity = CAPACITY.model_copy(update={"gpus": (gpu,)})
+        async with (
+            FakeHub() as hub,
+            running_agent(hub, tmp_path, open_watch=watch, monitor=card, capacity=capacity) as running,
+        ):
+            owner, node = running.agent.owner, running.node
+            usual = owner.watch.decision
+            attempt_id = hub.offer(node, "/bin/sh", "-c", "echo go; sleep 0.5", grant=grant)
+            await hub.until(lambda: hub.logs[attempt_id])
+            owner.act(replace(usual, gpu_reactions={"GPU-a": Reaction.CAP_POWER}, power_cap=0.5))
+            await asyncio.sleep(0.2)
+            owner.act(usual)
+            await hub.until(lambda: attempt_id in hub.receipts)
+            # One that begins and ends under the cap.
+            owner.act(replace(usual, gpu_reactions={"GPU-a": Reaction.CAP_POWER}, power_cap=0.5))
+            await asyncio.sleep(0.05)
+            second = hub.offer(node, "/bin/sh", "-c", "sleep 0.1", grant=grant)
+            await hub.until(lambda: second in hub.receipts)
+            first, second = (hub.receipts[one].usage for one in (attempt_id, second))
+            if obeys:
+                assert 0.15 < first.power_capped_seconds < first.running_seconds
+                assert second.power_capped_seconds == second.running_seconds
+            else:
+                assert (first.power_capped_seconds, second.power_capped_seconds) == (0.0, 0.0)
+
+    asyncio.run(run())
+
+
+def test_transfers_for_strangers_alone_are_counted(tmp_path):
+    async def run():
+        passed = []
+
+        def note(count):
+            if for_strangers.get():
+                passed.append(count)
+
+        (tmp_path / "owner").mkdir()
+        watch = functools.partial(open_watch, tmp_path / "owner", Person())
+        sandbox = BubblewrapSandbox(tmp_path / "state", bwrap=shutil.which("bwrap") or "bwrap")
+        try:
+            async with (
+                FakeHub() as hub,
+                running_agent(hub, tmp_path, open_watch=watch, sandboxes=[sandbox], passed=note) as running,
+            ):
+                for own in (True, False):
+                    assert passed == []
+                    # Each brings a bundle of its own, and leaves an output.
+                    data = tar([file("a", os.urandom(5000))])
+                    ref, downloads = hub.bundle(data)
+                    attempt_id = hub.offer(
+                        running.node, "/bin/sh", "-c", "cp a $COMPUTEPOOL_OUTPUT/b",
+                        own=own, isolation="bubblewrap", bundle=ref, downloads=downloads,
+                    )  # fmt: skip
+                    await hub.until(lambda one=attempt_id: one in hub.receipts)
+                    assert hub.receipts[attempt_id].exit_code == 0
+                assert sum(passed) == len(data) + 5000
+        finally:
+            await sandbox.close()
+
+    asyncio.run(run())

@@ -68,6 +68,9 @@ class Attempt:
     over_at: float = 0.0
     """When its result was ready, on the elapsed-time clock: results are kept for a day."""
     started_monotonic: float | None = None
+    _capped_from: float | None = None
+    """How long it had run when the power of its GPUs was capped."""
+    _capped_seconds: float = 0.0
     renewed_monotonic: float | None = None
     """When the hub last renewed its lease, or gave it."""
     isolation: IsolationLevel | None = None
@@ -106,6 +109,19 @@ class Attempt:
         if self.started_monotonic is None:
             return 0.0
         return now - self.started_monotonic - self.rest.seconds
+
+    def cap_power(self, is_capped: bool, now: float) -> None:
+        """From now on one of its GPUs has less power than it could have, or all have theirs again."""
+        if is_capped and self._capped_from is None:
+            self._capped_from = self.ran_seconds(now)
+        elif not is_capped and self._capped_from is not None:
+            self._capped_seconds = self.power_capped_seconds(now)
+            self._capped_from = None
+
+    def power_capped_seconds(self, now: float) -> float:
+        """Of those that it ran."""
+        since = 0.0 if self._capped_from is None else self.ran_seconds(now) - self._capped_from
+        return self._capped_seconds + since
 
     def has_lease(self, now: float) -> bool:
         """Soon after, its slice may be given to another node."""

@@ -250,6 +250,8 @@ class Commands:
             setup_seconds=self._setup_seconds,
             suspended_seconds=attempt.rest.seconds,
             network_bytes=sum(egress.bytes_in + egress.bytes_out for egress in self._ways_out),
+            # Between the command's end and this moment nothing ran.
+            power_capped_seconds=min(attempt.power_capped_seconds(shop.clock.monotonic()), self._running_seconds),
             image_digest=self._image_digest,
             started_at=self._started_at,
             finished_at=self._finished_at or shop.hub_time.now(),

@@ -156,6 +156,7 @@ def _receipt(shop: Workshop, attempt: Attempt, ended: Ended, files: tuple[Collec
             setup_seconds=ended.setup_seconds,
             suspended_seconds=ended.suspended_seconds,
             network_bytes=ended.network_bytes,
+            power_capped_seconds=ended.power_capped_seconds,
         ),
         started_at=ended.started_at,
         finished_at=ended.finished_at,

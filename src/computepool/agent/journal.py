@@ -56,6 +56,7 @@ class Ended(Wire):
     setup_seconds: float = 0.0
     suspended_seconds: float = 0.0
     network_bytes: int = 0
+    power_capped_seconds: float = 0.0
     image_digest: str | None = None
     started_at: datetime | None = None
     finished_at: datetime

@@ -41,6 +41,8 @@ class OwnerFirst:
         self._supervisor = supervisor
         self._monitor = monitor
         self._capped: set[str] = set()
+        self._slowed: set[str] = set()
+        """Those of them whose driver obeyed: what runs there is not paid like the others."""
         self._held_gpus: frozenset[str] = frozenset()
         self.on_state: Callable[[NodeState], None] = lambda state: None
         self.on_availability: Callable[[], None] = lambda: None
@@ -118,10 +120,22 @@ class OwnerFirst:
     def _turn(self, gpu: str, share: float | None) -> None:
         async def turn() -> None:
             assert self._monitor is not None
-            if not await self._supervisor.offload(self._monitor.set_power_share, gpu, share):
+            done = await self._supervisor.offload(self._monitor.set_power_share, gpu, share)
+            if not done:
                 log.warning("gpu.power_not_capped", extra={"gpu": gpu, "hint": "the driver asks for root"})
+            elif share is None:
+                self._slowed.discard(gpu)
+            else:
+                self._slowed.add(gpu)
+            for attempt in self._supervisor.attempts:
+                self._note_power(attempt)
 
         self._supervisor.soon(turn())
+
+    def _note_power(self, attempt: Attempt) -> None:
+        if attempt.ended is None:
+            is_slow = not self._slowed.isdisjoint(attempt.manifest.grant.gpus)
+            attempt.cap_power(is_slow, self._supervisor.monotonic())
 
     # ── what the watch wants to know ──
 
@@ -135,6 +149,7 @@ class OwnerFirst:
         )
         if attempt.ended is None:
             self._treat(attempt, self.watch.decision)
+            self._note_power(attempt)
         self.watch.look_again()
 
     def status(self) -> dict[str, Any]:

@@ -238,6 +238,9 @@ class Supervisor:
     def offload(self) -> Offload:
         return self._shop.offload
 
+    def monotonic(self) -> float:
+        return self._shop.clock.monotonic()
+
     @property
     def pids(self) -> list[int]:
         """The first process of each job; those in containers do not descend from the agent."""

@@ -52,6 +52,8 @@ class Usage(Wire):
     suspended_seconds: float = 0.0
     network_bytes: int = 0
     """In and out, through the agent's proxy."""
+    power_capped_seconds: float = 0.0
+    """Of the running seconds, those in which the owner's policy had capped the power of one of its GPUs."""
 
 
 class Receipt(Wire):
