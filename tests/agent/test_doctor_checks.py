@@ -14,7 +14,7 @@ from support.fake_hub import FakeHub
 from computepool.agent.clock import SystemClock
 from computepool.agent.detect import Hardware
 from computepool.agent.doctor import Check, examine, sandboxes_to_examine
-from computepool.agent.doctor.engines import Place, check_engines
+from computepool.agent.doctor.engines import Place, check_engines, check_view
 from computepool.agent.doctor.folder import check_agent, check_permissions, check_policy
 from computepool.agent.doctor.isolation import check_bubblewrap, why_no_user_namespaces
 from computepool.agent.doctor.machine import check_gpus_inside
@@ -334,3 +334,21 @@ def docker():
 
     with docker_engine() as engine:
         yield engine
+
+
+def test_what_the_running_agent_sees_is_told_and_where_this_shell_sees_something_else():
+    seen = [
+        {"kind": "docker", "version": "27.1", "socket": "/run/docker.sock", "levels": ["container"], "problem": ""},
+        {"kind": "podman", "version": "5.0", "socket": "/run/p.sock", "levels": [], "problem": "it leaks"},
+    ]
+    checks = {check.message: check for check in check_view(seen, [Path("/run/docker.sock"), Path("/home/me/d.sock")])}
+    assert [(check.name, check.level) for check in checks.values()] == [
+        ("the agent's docker", "ok"),
+        ("the agent's podman", "warn"),
+        ("the agent's engines", "warn"),
+    ]
+    ours, theirs, missed = checks
+    assert ours == "27.1 at /run/docker.sock, good for container"
+    assert theirs == "5.0 at /run/p.sock is not used: it leaks; this shell does not see it"
+    assert missed == "this shell sees an engine at /home/me/d.sock; the running agent does not"
+    assert "DOCKER_HOST" in checks[missed].hint

@@ -73,7 +73,7 @@ def install(manager: str | None, scope: str | None, dry_run: bool, only_text: bo
 @manager_option
 @scope_option
 @dry_run_option
-@click.option("--purge", is_flag=True, help="Remove the agent's folder too, with the node's keys and its cache.")
+@click.option("--purge", is_flag=True, help="Remove the agent's folder too, with keys, cache and pulled images.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @home_option
 def uninstall(manager: str | None, scope: str | None, dry_run: bool, purge: bool, yes: bool) -> None:
@@ -213,6 +213,8 @@ def _describe_removal(found: "ServiceManager | None", home: "AgentHome", purge: 
         click.echo(f"would remove {found.path}")
         _describe_steps(found.steps_after_removal())
     click.echo(f"would remove {home.root if purge else 'the log, the socket and the locks in ' + str(home.root)}")
+    if purge:
+        click.echo("would remove the images that jobs brought, and none that were here before")
 
 
 def _describe_steps(steps: Any) -> None:

@@ -14,6 +14,7 @@ from computepool.agent.clock import SystemClock
 from computepool.agent.images import ImageMissing, ImageUnavailable
 from computepool.agent.sandbox.containers import Engine, EngineImages
 from computepool.agent.sandbox.containers.pull import Pull, read_name
+from computepool.agent.service.pulled import remove_pulled_images
 
 BUSYBOX = Path("/bin/busybox")
 
@@ -241,3 +242,73 @@ def test_names_are_read_as_engines_read_them():
     for wrong, digest in [(f"python@{pinned}", "sha256:" + "b" * 64), ("python@sha256:12", None), ("a b", None)]:
         with pytest.raises(ImageMissing):
             read_name(wrong, digest)
+
+
+def test_uninstalling_removes_what_jobs_brought_and_nothing_of_the_owners(shared_kernel, registry, tmp_path, unique):
+    owners = registry.add("kept", "1", {"file": unique + b"owner"})
+    ours = registry.add("brought", "1", {"file": unique})
+    state = tmp_path / "images-any.json"
+
+    async def before() -> None:
+        engine = shared_kernel.engine()
+        query = {"fromImage": f"{registry.address}/kept", "tag": "1"}
+        await engine.ask("POST", "/images/create", query=query)
+        store = EngineImages(engine, shared_kernel.facts, state=state, clock=SystemClock())
+        await store.ensure(registry.name("kept", "1"), None, print)
+        await store.ensure(registry.name("brought", "1"), None, print)
+
+    async def left() -> list[bool]:
+        engine = shared_kernel.engine()
+        names = (f"{registry.address}/kept@{owners}", f"{registry.address}/brought@{ours}")
+        return [await engine.find_image(name) is not None for name in names]
+
+    asyncio.run(before())
+    assert asyncio.run(left()) == [True, True]
+    told: list[str] = []
+    remove_pulled_images(tmp_path, told.append, sockets=())
+    assert asyncio.run(left()) == [True, False]
+    assert told == [f"removed the image {registry.name('brought', '1')}, which jobs had brought"]
+
+
+def test_uninstalling_says_what_stays_in_an_engine_that_does_not_answer(tmp_path):
+    image = {
+        "digest": f"sha256:{'0' * 64}", "name": "team/model:1", "reference": "team/model:1", "size_bytes": 1,
+        "last_used_at": "2026-01-02T03:04:05+00:00", "is_ours": True,
+    }  # fmt: skip
+    written = {
+        "socket": str(tmp_path / "gone.sock"),
+        "images": [image, {**image, "digest": "sha256:1", "is_ours": False}],
+    }
+    (tmp_path / "images-docker.json").write_text(json.dumps(written))
+    (tmp_path / "images-podman.json").write_text("damaged")
+    told: list[str] = []
+    remove_pulled_images(tmp_path, told.append, sockets=())
+    assert len(told) == 1
+    assert told[0].startswith("the image team/model:1 stay")
+    assert "docker image rm" in told[0]
+
+
+def test_bytes_of_a_pull_are_counted_once_however_often_it_is_taken_up():
+    passed: list[int] = []
+    pull = Pull(Engine(Path("/nowhere")), read_name("a/b:1", None), print, lambda: None, 0, passed=passed.append)
+    for line in (
+        {"id": "x", "status": "Downloading", "progressDetail": {"current": 40, "total": 100}},
+        {"id": "y", "status": "Already exists"},
+        {"id": "x", "status": "Downloading", "progressDetail": {"current": 10, "total": 100}},
+        {"id": "x", "status": "Downloading", "progressDetail": {"current": 70, "total": 100}},
+        {"id": "x", "status": "Download complete"},
+        {"id": "x", "status": "Pull complete"},
+    ):
+        pull.note(line)
+    assert (sum(passed), pull.counted_bytes) == (100, 100)
+
+
+def test_a_pulls_bytes_are_told(shared_kernel, registry, tmp_path, unique):
+    registry.add("counted", "1", {"big": unique + os.urandom(2_000_000)})
+    passed: list[int] = []
+    ensure(shared_kernel, tmp_path, registry.name("counted", "1"), passed=passed.append)
+    # What a small layer has in the end is not always told.
+    assert 0 < sum(passed) <= 3_000_000
+    before = sum(passed)
+    ensure(shared_kernel, tmp_path, registry.name("counted", "1"), passed=passed.append)
+    assert sum(passed) == before

@@ -138,6 +138,11 @@ def test_a_proxys_password_goes_into_no_service_file():
     assert network_settings(shell) == (PROXY, ["http_proxy"])
 
 
+def test_service_looks_for_the_engine_where_the_shell_that_installed_it_did():
+    shell = {"DOCKER_HOST": "unix:///run/mine/docker.sock", "CONTAINER_HOST": "ssh://elsewhere", "PATH": "/bin"}
+    assert network_settings(shell) == ({"DOCKER_HOST": "unix:///run/mine/docker.sock"}, [])
+
+
 # ── launchd ──
 
 

@@ -1,15 +1,18 @@
 """Looks at everything an agent needs, and says what to do where something is missing. Changes nothing."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 from computepool.agent.clock import Clock
+from computepool.agent.control import AgentNotRunning, ask_agent
 from computepool.agent.detect import detect
 from computepool.agent.home import AgentHome
 from computepool.agent.ports import offload_to_threads
 from computepool.agent.sandbox import Sandbox, available_sandboxes
 from computepool.agent.sandbox.containers import find_engines
 
-from .engines import check_engines
+from .engines import check_engines, check_view
 from .folder import check_agent, check_enrolment, check_permissions, check_policy
 from .isolation import check_bubblewrap, check_limits, check_sandboxes
 from .machine import check_gpus_inside, check_machine, check_system, existing
@@ -19,9 +22,20 @@ from .network import check_network
 __all__ = ["Check", "Level", "examine", "sandboxes_to_examine", "warn"]
 
 
+def engines_of_agent(home: AgentHome) -> list[dict[str, Any]] | None:
+    """As a running agent sees them, which has an environment of its own; None if none says so. Blocking."""
+    try:
+        return ask_agent(home.socket_path, "status").get("engines")
+    except AgentNotRunning:
+        return None
+
+
 async def sandboxes_to_examine(home: AgentHome) -> list[Sandbox]:
-    """Every sandbox that an agent of this home could have, proven or not. Close them. A running agent is left alone."""
-    engines = await find_engines()
+    """Every sandbox that an agent of this home could have, proven or not. Close them. A running agent is left alone,
+    and its engines are those that are looked at."""
+    seen = await offload_to_threads(engines_of_agent, home)
+    sockets = None if seen is None else [Path(str(one["socket"])) for one in seen]
+    engines = await find_engines(sockets=sockets)
     return available_sandboxes(home.root, offload=offload_to_threads, hidden=(home.root.parent,), engines=engines)
 
 
@@ -38,6 +52,9 @@ async def examine(home: AgentHome, sandboxes: Sequence[Sandbox], clock: Clock) -
     add("the machine", [*check_machine(home, hardware), *check_system()])
     proven, checks = await check_sandboxes(sandboxes)
     add("isolation", [*checks, check_bubblewrap(proven), check_limits(sandboxes)])
+    seen = await offload_to_threads(engines_of_agent, home)
+    if seen is not None:
+        add("isolation", check_view(seen, [one.engine.path for one in await find_engines()]))
     add("isolation", await check_engines(hardware))
     add("isolation", await check_gpus_inside(proven, hardware))
     if home.is_enrolled():

@@ -38,6 +38,27 @@ def places(environment: Mapping[str, str] = os.environ) -> list[Place]:
     return [Place("podman" if "podman" in str(path) else "docker", path) for path in socket_places(environment)]
 
 
+def check_view(seen: Sequence[Mapping[str, Any]], here: Iterable[Path]) -> Iterator[Check]:
+    """What the running agent sees against what this shell does: a service has no variables of a shell."""
+    theirs = {Path(str(one["socket"])): one for one in seen}
+    own = set(here)
+    for path, one in theirs.items():
+        levels = ", ".join(one["levels"])
+        name = f"the agent's {one['kind']}"
+        also = "" if path in own else "; this shell does not see it"
+        if levels:
+            yield Check(name, True, f"{one['version']} at {path}, good for {levels}{also}")
+        else:
+            why = one.get("problem") or "another engine serves these levels"
+            yield warn(name, f"{one['version']} at {path} is not used: {why}{also}")
+    for path in sorted(own - theirs.keys()):
+        hint = (
+            "the agent looks every minute. If it is another user's, or DOCKER_HOST is set in this shell alone, "
+            "`computepool agent uninstall` and `computepool agent install` from here take the setting over"
+        )
+        yield warn("the agent's engines", f"this shell sees an engine at {path}; the running agent does not", hint)
+
+
 async def check_engines(hardware: Hardware, where: Sequence[Place] | None = None) -> list[Check]:
     """No engine at all is no failure: bubblewrap does without."""
     checks: list[Check] = []

@@ -20,6 +20,7 @@ from computepool.agent.sandbox.layout import ETC_PREFIX
 from computepool.agent.sandbox.shared import LOCK
 
 from .model import ServiceError, ServiceManager, Step
+from .pulled import remove_pulled_images
 
 RECORD = "service.json"
 STEP_SECONDS = 90.0
@@ -123,10 +124,14 @@ def remove_run_files(home: AgentHome, tell: Tell) -> None:
 
 
 def purge(home: AgentHome, tell: Tell) -> None:
-    """The agent's whole folder, keys included: this machine is then no node any more. Raises AlreadyRunning."""
+    """The agent's whole folder, keys included, and the images that jobs brought: this machine is then no node any more.
+
+    Raises AlreadyRunning.
+    """
     if not home.root.is_dir():
         return
     with home.lock():
+        remove_pulled_images(home.root, tell)
         for place in (SYSTEM_FOLDER / instance_of(home.root), home.root):
             if place.is_dir():
                 shutil.rmtree(place)

@@ -43,11 +43,13 @@ class Service:
 
 
 NETWORK_VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+ENGINE_VARIABLES = ("DOCKER_HOST", "CONTAINER_HOST")
+"""Where this machine's container engine is, if it is not where they usually are."""
 
 
 def network_settings(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The proxies and certificates of a shell, for a service that will not have it; and the names of those that hold a
-    password, which belongs into no service file."""
+    """The proxies, certificates and engines of a shell, for a service that will not have it; and the names of those
+    that hold a password, which belongs into no service file."""
     found, secret = {}, []
     for name in (*NETWORK_VARIABLES, *(name.lower() for name in NETWORK_VARIABLES if "PROXY" in name)):
         value = environment.get(name, "")
@@ -55,7 +57,8 @@ def network_settings(environment: Mapping[str, str]) -> tuple[dict[str, str], li
             secret.append(name)
         elif value:
             found[name] = value
-    return found, secret
+    engines = {name: environment.get(name, "") for name in ENGINE_VARIABLES}
+    return found | {name: value for name, value in engines.items() if value.startswith("unix://")}, secret
 
 
 def name_for(home: Path, default_home: Path) -> str:
