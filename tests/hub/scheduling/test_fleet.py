@@ -106,7 +106,7 @@ def test_cores_and_memory_are_packed_until_nothing_is_left():
 
 
 def test_gpu_is_given_whole_and_never_twice():
-    node = make_node(gpus=(gpu(0), gpu(1), gpu(2, "rtx-3060", 12)))
+    node = make_node(gpus=(gpu(0), gpu(1, "rtx-3060", 12), gpu(2, "rtx-3060", 12)))
     one, pair = make_needs(gpu=GpuRequest(name="rtx-4090")), make_needs(gpu=GpuRequest(count=2))
     occupy(node, "first", one)
     assert node.attempts["first"].grant.gpus == ("gpu-0",)

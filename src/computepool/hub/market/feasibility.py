@@ -144,6 +144,18 @@ def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str
     ]
 
 
+def alike_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str] = ()) -> list[Gpu]:
+    """As many as it asks for, all of one model and size, of those that will do: the first kind that there are enough
+    of. Empty if there is none."""
+    kinds: dict[tuple[str, int], list[Gpu]] = {}
+    for gpu in matching_gpus(needs, gpus, kept):
+        kind = kinds.setdefault((gpu.slug, gpu.memory_bytes), [])
+        kind.append(gpu)
+        if len(kind) == needs.gpu_count:
+            return kind
+    return []
+
+
 def _is_trusted(needs: Requirements, node: Traits) -> bool:
     return not needs.mine_only and (not needs.verified_only or node.standing.verified)
 
@@ -167,7 +179,7 @@ RULES: tuple[tuple[Gate, Rule], ...] = (
     (Gate.COUNTRY, lambda needs, node: not needs.countries or node.country in needs.countries),
     (Gate.TAGS, lambda needs, node: needs.tags <= node.tags),
     (Gate.ISOLATION, _strong_enough),
-    (Gate.GPU, lambda needs, node: len(matching_gpus(needs, node.gpus)) >= needs.gpu_count),
+    (Gate.GPU, lambda needs, node: needs.gpu is None or bool(alike_gpus(needs, node.gpus))),
     (Gate.CPUS, lambda needs, node: needs.cpu_millis <= node.cpu_millis),
     (Gate.MEMORY, lambda needs, node: needs.memory_bytes <= node.memory_bytes),
     (Gate.DISK, lambda needs, node: needs.disk_bytes <= node.disk_bytes),
@@ -184,11 +196,16 @@ def closed_gate(needs: Requirements, node: Traits) -> Gate | None:
     return None
 
 
+def passes(needs: Requirements, node: Traits, gates: Collection[Gate]) -> bool:
+    """Whether these gates are open, whatever the others say."""
+    return all(rule(needs, node) for gate, rule in RULES if gate in gates)
+
+
 def fits(needs: Requirements, free: Free, kept: Collection[str] = ()) -> bool:
     """Whether there is room now, on a node whose gates are open. `kept` are GPUs that the owner keeps."""
     return (
         needs.cpu_millis <= free.cpu_millis
         and needs.memory_bytes <= free.memory_bytes
         and needs.disk_bytes <= free.disk_bytes
-        and (needs.gpu is None or len(matching_gpus(needs, free.gpus, kept)) >= needs.gpu_count)
+        and (needs.gpu is None or bool(alike_gpus(needs, free.gpus, kept)))
     )

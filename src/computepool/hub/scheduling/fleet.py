@@ -1,146 +1,117 @@
-"""The nodes as the scheduler sees them: what each has, what is left of it, and whether it can be reached.
+"""The nodes as the scheduler sees them, and the choice of one for a slice.
 
 A projection: it changes only after the commit that justifies it, and is rebuilt from the truth on start. Room is taken
 a moment earlier, by a reservation that is given back if the commit fails.
+
+Nodes tell of their changes by themselves (`FleetNode.__setattr__`); those that did are put on the right shelves before
+the next choice.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
-from computepool.hub.jobs.receipts import Order, order_of
-from computepool.hub.market.feasibility import Free, Gate, Traits, closed_gate, fits, matching_gpus
-from computepool.hub.market.requirements import MILLI, Requirements
-from computepool.protocol.capacity import Capacity
-from computepool.protocol.manifest import Grant, Manifest
-from computepool.protocol.messages import HOLDING_LIMIT, Availability, GpuLoad
-from computepool.protocol.signing import Signed
-from computepool.protocol.states import AttemptState, IsolationLevel, NodeState
-from computepool.protocol.timing import OVERDUE_SECONDS, STOP_GRACE_SECONDS
-from computepool.protocol.versions import unsafe_software
+from computepool.hub.market.feasibility import Gate, closed_gate
+from computepool.hub.market.requirements import Requirements
+from computepool.hub.scheduling.fleet_node import (
+    ATTEMPTS_LIMIT,
+    AVAILABLE,
+    REACHABLE,
+    FleetNode,
+    Held,
+    Line,
+    free_of,
+    give_room_back,
+    grant_on,
+    has_room,
+    held_of,
+    left_to,
+    take_room,
+    traits_of,
+)
+from computepool.hub.scheduling.scoring import rank_of
+from computepool.hub.scheduling.search import best_on
+from computepool.hub.scheduling.shelves import Shelves
+from computepool.hub.scheduling.survey import Survey, survey_of
+from computepool.hub.scheduling.views import at_best, now_for_owner, now_for_strangers
 
-CANDIDATES = 64
-"""Nodes that would do, of which the best is taken."""
+__all__ = [
+    "ATTEMPTS_LIMIT",
+    "AVAILABLE",
+    "REACHABLE",
+    "Fleet",
+    "FleetNode",
+    "Held",
+    "Line",
+    "free_of",
+    "give_room_back",
+    "grant_on",
+    "has_room",
+    "held_of",
+    "take_room",
+    "traits_of",
+]
 
-ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
-"""On one node at once, however small they are: a node also has results that wait for their acknowledgement."""
-
-START_SECONDS = 6 * 3600.0
-"""Until an attempt runs: images and inputs may be large, and lines slow."""
-REST_SECONDS = 24 * 3600.0
-"""For which an attempt may stand still, all in all, and for which its outputs may be on their way."""
-BEFORE_RUNNING = frozenset({AttemptState.LEASED, AttemptState.PREPARING})
-
-AVAILABLE = Availability()
-REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
-
-
-class Line(Protocol):
-    """How a node is told things while it is connected. The gateway has one for each."""
-
-    def offer(self, attempt_id: str, manifest: Signed, downloads: Mapping[str, tuple[str, ...]]) -> None: ...
-
-    def stop(self, attempt_id: str, fence: int, reason: str) -> None: ...
-
-    def seen(self, cursor: int) -> None:
-        """The agent has every command up to this number."""
-        ...
-
-
-@dataclass(slots=True)
-class Held:
-    """An attempt on a node, and the room that it takes."""
-
-    attempt_id: str
-    fence: int
-    grant: Grant
-    order: Order
-    renewed_at: float
-    """On the hub's elapsed clock. After a start of the hub: that start, so that its own downtime costs nobody."""
-    renewed: bool = True
-    """False until the node renewed it since the hub started, or came to itself."""
-    state: AttemptState = AttemptState.LEASED
-    since: float = field(init=False)
-    """When its node said so; after a start of the hub, that start."""
-    spent: dict[AttemptState, float] = field(default_factory=dict)
-    """Seconds in each state, before it came to this one."""
-    stopped_at: float | None = None
-    """When its node was told to end it."""
-
-    def __post_init__(self) -> None:
-        self.since = self.renewed_at
-
-    def is_overdue(self, now: float) -> bool:
-        """Its node, which can be heard, should have ended it long ago, or got further."""
-        if self.stopped_at is not None and now - self.stopped_at > STOP_GRACE_SECONDS + OVERDUE_SECONDS:
-            return True
-        here = now - self.since
-        total = here + self.spent.get(self.state, 0.0)
-        if self.state is AttemptState.RUNNING:
-            longest = self.order.max_runtime_seconds
-            # What stood still may be told late, each time: only one stretch is taken by the minute.
-            return here > longest + OVERDUE_SECONDS or total > longest + REST_SECONDS
-        return total > (START_SECONDS if self.state in BEFORE_RUNNING else REST_SECONDS)
-
-    def note(self, state: AttemptState, now: float) -> None:
-        """Where it is now, as its node says."""
-        if state is not self.state:
-            self.spent[self.state] = self.spent.get(self.state, 0.0) + now - self.since
-            self.state, self.since = state, now
-
-    def begin_anew(self, now: float, absent_seconds: float) -> None:
-        """The hub could not listen for a while. That time counts for nothing."""
-        self.renewed_at, self.renewed = now, False
-        self.since += absent_seconds
-        if self.stopped_at is not None:
-            self.stopped_at += absent_seconds
-
-    @property
-    def job_id(self) -> str:
-        return self.order.job_id
-
-
-def held_of(
-    manifest: Manifest,
-    body: str,
-    renewed_at: float,
-    *,
-    renewed: bool = True,
-    state: AttemptState = AttemptState.LEASED,
-) -> Held:
-    """What a manifest gave to its node; `body` is the exact text that was signed."""
-    order = order_of(manifest, body)
-    return Held(manifest.attempt_id, manifest.fence, manifest.grant, order, renewed_at, renewed, state)
+FEW_OWN = 32
+"""An owner of so many nodes, or fewer, needs no shelves for them: they are looked at one by one."""
+NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
-class FleetNode:
-    traits: Traits
-    name: str
-    state: NodeState
-    """As it is written down. What is known already, and not yet written, is in the next two."""
-    capacity: Capacity
-    free: Free
-    drain_requested: bool = False
-    reported: NodeState | None = None
-    """What the agent last said of itself; None if it said nothing since the hub's start."""
-    line: Line | None = None
-    seen_at: float = 0.0
-    availability: Availability = AVAILABLE
-    """What its owner leaves to strangers right now."""
-    loads: tuple[GpuLoad, ...] = ()
-    cached: frozenset[str] = frozenset()
-    """What it would not have to fetch: digests, and `image:` with a name."""
-    attempts: dict[str, Held] = field(default_factory=dict)
+class _Known:
+    """What the indexes say of a node."""
 
-    @property
-    def takes_work(self) -> bool:
-        return self.line is not None and self.state is self.reported is NodeState.ONLINE and not self.drain_requested
+    owner_id: str
+    cached: frozenset[str]
+    tags: frozenset[str]
+
+
+class _Owned:
+    """The nodes of one owner, as they are for that owner."""
+
+    def __init__(self, owner_id: str, asked_tags: set[str]) -> None:
+        self.nodes: dict[str, FleetNode] = {}
+        self._owner_id = owner_id
+        self._asked_tags = asked_tags
+        self._now: Shelves | None = None
+        self._ever: Shelves | None = None
+
+    def place(self, node: FleetNode) -> None:
+        self.nodes[node.traits.node_id] = node
+        if self._now is not None and self._ever is not None:
+            self._now.place(node)
+            self._ever.place(node)
+
+    def remove(self, node_id: str) -> None:
+        del self.nodes[node_id]
+        if self._now is not None and self._ever is not None:
+            self._now.remove(node_id)
+            self._ever.remove(node_id)
+
+    def shelves(self) -> tuple[Shelves, Shelves] | None:
+        """What there is now, and what there could be; None for a few nodes."""
+        if self._now is None or self._ever is None:
+            if len(self.nodes) <= FEW_OWN:
+                return None
+            self._now = Shelves(now_for_owner, self._asked_tags, self._owner_id)
+            self._ever = Shelves(at_best, self._asked_tags, self._owner_id)
+            for node in self.nodes.values():
+                self.place(node)
+        return self._now, self._ever
 
 
 class Fleet:
     def __init__(self) -> None:
         self._nodes: dict[str, FleetNode] = {}
+        self._changed: dict[str, FleetNode] = {}
+        self._known: dict[str, _Known] = {}
+        self._asked_tags: set[str] = set()
+        self._now = Shelves(now_for_strangers, self._asked_tags)
+        self._ever = Shelves(at_best, self._asked_tags)
+        self._owned: dict[str, _Owned] = {}
+        self._holders: dict[str, set[str]] = {}
+        """By what nodes have at hand, and by their tags: who has it."""
+        self._tagged: dict[str, set[str]] = {}
 
     def __iter__(self) -> Iterator[FleetNode]:
         return iter(self._nodes.values())
@@ -152,10 +123,23 @@ class Fleet:
         return self._nodes.get(node_id)
 
     def put(self, node: FleetNode) -> None:
-        self._nodes[node.traits.node_id] = node
+        node_id = node.traits.node_id
+        if self._nodes.get(node_id) is not node:
+            self.remove(node_id)
+            self._nodes[node_id] = node
+            node.changed = self._changed
+        node.mark()
 
     def remove(self, node_id: str) -> FleetNode | None:
-        return self._nodes.pop(node_id, None)
+        node = self._nodes.pop(node_id, None)
+        if node is None:
+            return None
+        node.changed = None
+        self._changed.pop(node_id, None)
+        self._now.remove(node_id)
+        self._ever.remove(node_id)
+        self._forget(node_id)
+        return node
 
     def choose(
         self,
@@ -164,48 +148,29 @@ class Fleet:
         *,
         avoided_too: bool = False,
         wanted: Collection[str] = (),
+        explore: bool = False,
+        not_owners: AbstractSet[str] = NOBODY,
+        barred: frozenset[str] = NOBODY,
     ) -> FleetNode | None:
-        """The best node with room for it now. Own nodes first, for they are free; then those that have at hand what is
-        `wanted`; then the fullest, to keep room whole.
+        """The best node with room for it now, as `scoring` has it. Own nodes come first, for they are free.
 
-        A node in `avoid` is taken only when the caller says so and no other could ever run it.
+        A node in `avoid` is taken only when the caller says so and no other could ever run it. `explore` prefers nodes
+        that have no record yet, where one of them will do. Nodes of `not_owners`, and those
+        that are `barred`, are never taken.
         """
+        self._look_at_changes()
+        for tag in needs.tags - self._asked_tags:
+            self._tell_apart_by(tag)
         avoided = frozenset(avoid)
-        best = self._best_with_room(needs, avoided, wanted)
-        if best is not None or not avoided or not avoided_too or self._anybody_else_could(needs, avoided):
+        things = tuple(wanted)
+        best = self._best_with_room(needs, avoided | barred, things, explore, not_owners)
+        if best is not None or not avoided or not avoided_too or self._anybody_else_could(needs, avoided, not_owners):
             return best
-        return self._best_with_room(needs, frozenset(), wanted)
+        return self._best_with_room(needs, barred, things, explore, not_owners)
 
-    def _best_with_room(
-        self, needs: Requirements, avoided: frozenset[str], wanted: Collection[str]
-    ) -> FleetNode | None:
-        """The best of the first few that would do: in a large fleet, looking at all of them costs more than it wins."""
-        # One tight pass leaves few nodes to look at closely; every attribute is read in place, for speed.
-        cpu_millis = needs.cpu_millis
-        roomy = [
-            node
-            for node in self._nodes.values()
-            if node.line is not None and node.state is NodeState.ONLINE and node.free.cpu_millis >= cpu_millis
-        ]
-        roomy.sort(key=lambda node: node.traits.owner_id != needs.owner_id)
-        found: list[FleetNode] = []
-        for node in roomy:
-            if (
-                node.takes_work
-                and node.traits.node_id not in avoided
-                and has_room(node, needs)
-                and closed_gate(needs, node.traits) is None
-            ):
-                found.append(node)
-                if len(found) == CANDIDATES:
-                    break
-        return min(found, key=lambda node: _rank(node, needs, wanted), default=None)
-
-    def _anybody_else_could(self, needs: Requirements, avoided: frozenset[str]) -> bool:
-        return any(
-            node.takes_work and node.traits.node_id not in avoided and closed_gate(needs, node.traits) is None
-            for node in self._nodes.values()
-        )
+    def survey(self, needs: Requirements, wanted: Collection[str] = ()) -> Survey:
+        """How every node looks to it. A walk through the whole fleet: for people who ask, not for scheduling."""
+        return survey_of([(node, self.gate(needs, node)) for node in self], needs, tuple(wanted))
 
     def gate(self, needs: Requirements, node: FleetNode) -> Gate | None:
         """Why this node is not running it now, or None if it could."""
@@ -214,102 +179,151 @@ class Fleet:
             return gate
         if not node.takes_work:
             return Gate.STATE
-        if not _left_to(needs, node):
+        if not left_to(needs, node):
             return Gate.OWNER
         return None if has_room(node, needs) else Gate.BUSY
 
+    # ── choosing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-def _left_to(needs: Requirements, node: FleetNode) -> bool:
-    """The owner comes first, and is never held back."""
-    if node.traits.owner_id == needs.owner_id:
-        return True
-    return node.availability.strangers and (needs.gpu is not None or not node.availability.gpu_only)
+    def _best_with_room(
+        self,
+        needs: Requirements,
+        avoided: frozenset[str],
+        wanted: Sequence[str],
+        explore: bool,
+        not_owners: AbstractSet[str],
+    ) -> FleetNode | None:
+        suits = self._judge(needs, avoided, not_owners)
+        if needs.node_id is not None:
+            node = self._nodes.get(needs.node_id)
+            return node if node is not None and suits(node) else None
+        own = self._best_own(needs, suits, wanted)
+        if own is not None or needs.mine_only:
+            return own
+        if explore:
+            newcomer = best_on(self._now, needs, suits, wanted, self._holders, newcomers=True)
+            if newcomer is not None:
+                return newcomer
+        return best_on(self._now, needs, suits, wanted, self._holders)
+
+    def _best_own(
+        self, needs: Requirements, suits: Callable[[FleetNode], bool], wanted: Sequence[str]
+    ) -> FleetNode | None:
+        owned = self._owned.get(needs.owner_id)
+        if owned is None:
+            return None
+        shelves = owned.shelves()
+        if shelves is not None:
+            return best_on(shelves[0], needs, suits, wanted, self._holders)
+        return min(
+            (node for node in owned.nodes.values() if suits(node)),
+            key=lambda node: rank_of(node.traits, node.free.cpu_millis, node.cached, needs, wanted),
+            default=None,
+        )
+
+    def _judge(
+        self, needs: Requirements, avoided: frozenset[str], not_owners: AbstractSet[str]
+    ) -> Callable[[FleetNode], bool]:
+        cpu_millis, memory_bytes, disk_bytes = needs.cpu_millis, needs.memory_bytes, needs.disk_bytes
+
+        def suits(node: FleetNode) -> bool:
+            free, traits = node.free, node.traits
+            return (
+                # What is quickly said comes first: a shelf holds nodes of about the same room, not of just the same.
+                free.cpu_millis >= cpu_millis
+                and free.memory_bytes >= memory_bytes
+                and free.disk_bytes >= disk_bytes
+                and traits.node_id not in avoided
+                and traits.owner_id not in not_owners
+                and node.takes_work
+                and has_room(node, needs)
+                and closed_gate(needs, traits) is None
+            )
+
+        return suits
+
+    def _anybody_else_could(self, needs: Requirements, avoided: frozenset[str], not_owners: AbstractSet[str]) -> bool:
+        """Were it free, and left by its owner."""
+
+        def could(node: FleetNode) -> bool:
+            traits = node.traits
+            return (
+                traits.node_id not in avoided
+                and traits.owner_id not in not_owners
+                and node.takes_work
+                and closed_gate(needs, traits) is None
+            )
+
+        if needs.node_id is not None:
+            node = self._nodes.get(needs.node_id)
+            return node is not None and could(node)
+        owned = self._owned.get(needs.owner_id)
+        if owned is not None:
+            shelves = owned.shelves()
+            if shelves is None:
+                if any(map(could, owned.nodes.values())):
+                    return True
+            elif shelves[1].any_of(shelves[1].matching(needs), could):
+                return True
+        return not needs.mine_only and self._ever.any_of(self._ever.matching(needs), could)
+
+    # ── keeping the shelves ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _look_at_changes(self) -> None:
+        changed = self._changed
+        while changed:
+            node_id, node = changed.popitem()
+            known = self._known.get(node_id)
+            traits = node.traits
+            if (
+                known is None
+                or known.cached is not node.cached
+                or known.tags is not traits.tags
+                or known.owner_id != traits.owner_id
+            ):
+                self._forget(node_id)
+                self._learn(node)
+            self._now.place(node)
+            self._ever.place(node)
+            self._owned[traits.owner_id].place(node)
+
+    def _learn(self, node: FleetNode) -> None:
+        node_id, traits = node.traits.node_id, node.traits
+        self._known[node_id] = _Known(traits.owner_id, node.cached, traits.tags)
+        for thing in node.cached:
+            self._holders.setdefault(thing, set()).add(node_id)
+        for tag in traits.tags:
+            self._tagged.setdefault(tag, set()).add(node_id)
+        owned = self._owned.get(traits.owner_id)
+        if owned is None:
+            owned = self._owned[traits.owner_id] = _Owned(traits.owner_id, self._asked_tags)
+
+    def _forget(self, node_id: str) -> None:
+        known = self._known.pop(node_id, None)
+        if known is None:
+            return
+        for thing in known.cached:
+            _discard(self._holders, thing, node_id)
+        for tag in known.tags:
+            _discard(self._tagged, tag, node_id)
+        owned = self._owned[known.owner_id]
+        owned.remove(node_id)
+        if not owned.nodes:
+            del self._owned[known.owner_id]
+
+    def _tell_apart_by(self, tag: str) -> None:
+        """Somebody asks for it for the first time. A tag that nobody has needs no shelves of its own."""
+        holders = self._tagged.get(tag)
+        if holders is None:
+            return
+        self._asked_tags.add(tag)
+        for node_id in holders:
+            self._nodes[node_id].mark()
+        self._look_at_changes()
 
 
-def _kept_from(needs: Requirements, node: FleetNode) -> tuple[str, ...]:
-    return () if node.traits.owner_id == needs.owner_id else node.availability.gpus_in_use
-
-
-def has_room(node: FleetNode, needs: Requirements) -> bool:
-    return (
-        _left_to(needs, node)
-        and fits(needs, node.free, _kept_from(needs, node))
-        and len(node.attempts) < ATTEMPTS_LIMIT
-    )
-
-
-def _rank(node: FleetNode, needs: Requirements, wanted: Collection[str]) -> tuple[bool, int, int, str]:
-    cold = sum(one not in node.cached for one in wanted)
-    return (node.traits.owner_id != needs.owner_id, cold, node.free.cpu_millis, node.traits.node_id)
-
-
-def grant_on(node: FleetNode, needs: Requirements) -> Grant:
-    gpus = matching_gpus(needs, node.free.gpus, _kept_from(needs, node))[: needs.gpu_count]
-    return Grant(
-        cpus=needs.cpu_millis / MILLI,
-        memory_bytes=needs.memory_bytes,
-        disk_bytes=needs.disk_bytes,
-        gpus=tuple(gpu.id for gpu in gpus),
-    )
-
-
-def take_room(node: FleetNode, held: Held) -> None:
-    node.attempts[held.attempt_id] = held
-    _change_room(node, held.grant, -1)
-
-
-def give_room_back(node: FleetNode, attempt_id: str) -> Held | None:
-    held = node.attempts.pop(attempt_id, None)
-    if held is not None:
-        _change_room(node, held.grant, +1)
-    return held
-
-
-def _change_room(node: FleetNode, grant: Grant, sign: int) -> None:
-    node.free.cpu_millis += sign * round(grant.cpus * MILLI)
-    node.free.memory_bytes += sign * grant.memory_bytes
-    node.free.disk_bytes += sign * grant.disk_bytes
-    if sign < 0:
-        node.free.gpus = [gpu for gpu in node.free.gpus if gpu.id not in grant.gpus]
-    else:
-        free = {gpu.id for gpu in node.free.gpus} | set(grant.gpus)
-        node.free.gpus = [gpu for gpu in node.traits.gpus if gpu.id in free]
-
-
-def traits_of(
-    node_id: str,
-    owner_id: str,
-    country: str | None,
-    tags: Iterable[str],
-    capacity: Capacity,
-    *,
-    outdated: bool = False,
-) -> Traits:
-    return Traits(
-        node_id=node_id,
-        owner_id=owner_id,
-        country=country,
-        tags=frozenset(tags),
-        isolation=tuple(IsolationLevel(level) for level in capacity.isolation),
-        cpu_millis=round(capacity.cpus * MILLI),
-        memory_bytes=capacity.memory_bytes,
-        disk_bytes=capacity.disk_bytes,
-        gpus=capacity.gpus,
-        networked=capacity.networked,
-        rules=capacity.rules,
-        outdated=outdated,
-        unsafe=frozenset(one.name for one in unsafe_software(capacity.software)),
-        simulated=capacity.simulated,
-    )
-
-
-def free_of(traits: Traits, attempts: Iterable[Held] = ()) -> Free:
-    """All of it, less what attempts hold."""
-    held = list(attempts)
-    taken_gpus = {gpu for one in held for gpu in one.grant.gpus}
-    return Free(
-        cpu_millis=traits.cpu_millis - sum(round(one.grant.cpus * MILLI) for one in held),
-        memory_bytes=traits.memory_bytes - sum(one.grant.memory_bytes for one in held),
-        disk_bytes=traits.disk_bytes - sum(one.grant.disk_bytes for one in held),
-        gpus=[gpu for gpu in traits.gpus if gpu.id not in taken_gpus],
-    )
+def _discard(index: dict[str, set[str]], thing: str, node_id: str) -> None:
+    holders = index[thing]
+    holders.discard(node_id)
+    if not holders:
+        del index[thing]

@@ -1,0 +1,236 @@
+"""Which shelves will do for a request: what shelves have in common with others, and the questions about it.
+
+The gates of `feasibility` are asked, never repeated: each once for each make of nodes, not for each node. An answer may
+be too kind (the last gigabyte of a bucket is not known here), never too strict.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import NamedTuple
+
+from computepool.hub.market.feasibility import Gate, Traits, alike_gpus, passes
+from computepool.hub.market.requirements import MILLI, Requirements
+from computepool.hub.scheduling.facets import Facet, step
+from computepool.protocol.capacity import SIMULATED, Gpu
+
+NOBODY = ""
+"""The owner of an example: no renter has this name, so that its gates are those of a stranger's node."""
+QUARTER_GIB_BITS, GIB_BITS = 28, 30
+LOWER_STEPS = 40
+PRICE_DETAIL = 2
+
+MAKE_GATES = frozenset({Gate.SIMULATED, Gate.TRUST, Gate.VERSION, Gate.ISOLATION})
+RULES_GATES = frozenset({Gate.WELCOME})
+
+# What is named here has a facet or a bucket of its own. All else that a node has, or that a slice asks for, is part of
+# its make, or of the questions: also what somebody adds one day.
+_OWN_FACETS_OF_TRAITS = frozenset(
+    {"node_id", "owner_id", "country", "tags", "cpu_millis", "memory_bytes", "disk_bytes", "gpus", "rules"}
+    | {"ask", "standing", "gpu_gflops", "core_gflops"}
+)
+_OWN_FACETS_OF_NEEDS = frozenset(
+    {"owner_id", "cpu_millis", "memory_bytes", "disk_bytes", "gpu", "countries", "tags", "node_id", "image", "seconds"}
+    | {"min_reliability", "max_price_micros", "optimize"}
+)
+_rest_of_traits = attrgetter(*(one.name for one in fields(Traits) if one.name not in _OWN_FACETS_OF_TRAITS))
+_rest_of_needs = attrgetter(*(one.name for one in fields(Requirements) if one.name not in _OWN_FACETS_OF_NEEDS))
+
+
+class Static(NamedTuple):
+    """What nodes on one shelf have in common, besides their room."""
+
+    make: Hashable
+    rules: Hashable
+    country: str | None
+    tags: frozenset[str]
+    has_record: bool
+
+
+class ShelfKey(NamedTuple):
+    static: int
+    cards: int
+    cpu: int
+    memory: int
+    disk: int
+
+
+@dataclass(slots=True)
+class Limits:
+    """The best that stood on a shelf, in steps. Too good once it has left, never too bad; -1 before anybody came."""
+
+    lower: int = -1
+    gpu_price: int = -1
+    core_price: int = -1
+
+
+def lower_step(lower: float) -> int:
+    return int(max(0.0, min(lower, 1.0)) * LOWER_STEPS)
+
+
+def price_step(micros: int) -> int:
+    return step(max(micros, 0), PRICE_DETAIL)
+
+
+def cpu_step(millis: int) -> int:
+    """Whole cores, up to eight: what people ask for lies on an edge, and edges need no second look."""
+    return step(max(millis, 0) // MILLI, 2)
+
+
+def memory_step(size_bytes: int) -> int:
+    return step(max(size_bytes, 0) >> QUARTER_GIB_BITS, 1)
+
+
+def disk_step(size_bytes: int) -> int:
+    return step(max(size_bytes, 0) >> GIB_BITS, 0) // 2
+
+
+class Catalogue:
+    def __init__(self, asked_tags: set[str], owner_id: str | None) -> None:
+        self._asked_tags = asked_tags
+        self._owner_id = owner_id
+        self._statics: dict[Static, int] = {}
+        self._static_list: list[Static] = []
+        self._examples: dict[Hashable, Traits] = {}
+        self._cards: dict[tuple[tuple[str, int, bool], ...], int] = {(): 0}
+        self._card_examples: list[tuple[Gpu, ...]] = [()]
+        self._make, self._rules, self._country, self._record = Facet(), Facet(), Facet(), Facet()
+        self._tags, self._gpus, self._cpu, self._memory, self._disk = Facet(), Facet(), Facet(), Facet(), Facet()
+        self._lower, self._gpu_price, self._core_price = Facet(), Facet(), Facet()
+
+    def static_of(self, traits: Traits) -> int:
+        make = (_rest_of_traits(traits), traits.rules.isolation, traits.standing.verified)
+        tags = traits.tags & self._asked_tags if traits.tags else traits.tags
+        static = Static(make, traits.rules, traits.country, tags, traits.standing.has_record)
+        number = self._statics.get(static)
+        if number is None:
+            number = self._statics[static] = len(self._static_list)
+            self._static_list.append(static)
+            example = replace(traits, owner_id=NOBODY if self._owner_id is None else self._owner_id)
+            self._examples.setdefault(make, example)
+            self._examples.setdefault(traits.rules, example)
+        return number
+
+    def cards_of(self, gpus: Sequence[Gpu]) -> int:
+        """0 for none."""
+        if not gpus:
+            return 0
+        kinds = tuple(sorted((gpu.slug, gpu.memory_bytes, gpu.integrated) for gpu in gpus))
+        number = self._cards.get(kinds)
+        if number is None:
+            number = self._cards[kinds] = len(self._card_examples)
+            self._card_examples.append(tuple(gpus))
+        return number
+
+    def add(self, key: ShelfKey, bit: int) -> None:
+        for facet, value in self._values(key):
+            facet.add(value, bit)
+
+    def drop(self, key: ShelfKey, limits: Limits, bit: int) -> None:
+        for facet, value in self._values(key):
+            facet.drop(value, bit)
+        if limits.lower >= 0:
+            self._lower.drop(limits.lower, bit)
+            self._gpu_price.drop(limits.gpu_price, bit)
+            self._core_price.drop(limits.core_price, bit)
+
+    def note(self, limits: Limits, traits: Traits, bit: int) -> None:
+        """A node with these traits is on that shelf, too."""
+        here = _limits_of(traits)
+        better = Limits(
+            max(limits.lower, here.lower),
+            min(limits.gpu_price, here.gpu_price),
+            min(limits.core_price, here.core_price),
+        )
+        self._set(limits, better, bit)
+
+    def note_all(self, limits: Limits, traits: Sequence[Traits], bit: int) -> None:
+        """These are all that are on that shelf; at least one."""
+        each = [_limits_of(one) for one in traits]
+        best = Limits(
+            max(one.lower for one in each),
+            min(one.gpu_price for one in each),
+            min(one.core_price for one in each),
+        )
+        self._set(limits, best, bit)
+
+    def _set(self, limits: Limits, now: Limits, bit: int) -> None:
+        known = limits.lower >= 0
+        if now.lower != limits.lower:
+            self._lower.move(limits.lower if known else None, now.lower, bit)
+        if now.gpu_price != limits.gpu_price:
+            self._gpu_price.move(limits.gpu_price if known else None, now.gpu_price, bit)
+        if now.core_price != limits.core_price:
+            self._core_price.move(limits.core_price if known else None, now.core_price, bit)
+        limits.lower, limits.gpu_price, limits.core_price = now.lower, now.gpu_price, now.core_price
+
+    def matching(self, needs: Requirements, shelves: int, *, newcomers: bool = False) -> int:
+        """Of these shelves, those on which there may be a node for it."""
+        for part in self._sizes(needs):
+            shelves &= part
+        if not shelves:
+            return 0
+        shelves &= self._of_make(needs)
+        for tag in needs.tags:
+            shelves &= self._tags.having(tag)
+        if needs.countries:
+            shelves &= self._country.accepting(needs.countries, needs.countries.__contains__)
+        if needs.gpu is not None:
+            shelves &= self._gpus.accepting(
+                needs.gpu, lambda cards: bool(alike_gpus(needs, self._card_examples[cards]))
+            )
+        if shelves and self._owner_id is None:
+            shelves = self._within_limits(needs, shelves & self._welcoming(needs))
+        return shelves & self._record.having(False) if newcomers else shelves
+
+    def _sizes(self, needs: Requirements) -> tuple[int, int, int]:
+        cpu, memory, disk = cpu_step(needs.cpu_millis), memory_step(needs.memory_bytes), disk_step(needs.disk_bytes)
+        return (
+            self._cpu.accepting(cpu, cpu.__le__),
+            self._memory.accepting(memory, memory.__le__),
+            self._disk.accepting(disk, disk.__le__),
+        )
+
+    def _of_make(self, needs: Requirements) -> int:
+        asked = (_rest_of_needs(needs), needs.image is None, needs.gpu is None, SIMULATED in needs.tags)
+        return self._make.accepting(asked, lambda make: passes(needs, self._examples[make], MAKE_GATES))
+
+    def _welcoming(self, needs: Requirements) -> int:
+        asked = (_rest_of_needs(needs), needs.image, needs.gpu is None, needs.owner_id, needs.seconds)
+        return self._rules.accepting(asked, lambda rules: passes(needs, self._examples[rules], RULES_GATES))
+
+    def _within_limits(self, needs: Requirements, shelves: int) -> int:
+        if needs.min_reliability is not None:
+            least = lower_step(needs.min_reliability)
+            shelves &= self._lower.accepting(least, least.__le__)
+        if needs.max_price_micros is not None:
+            facet = self._gpu_price if needs.gpu is not None else self._core_price
+            most = price_step(unit_ceiling(needs, needs.max_price_micros))
+            shelves &= facet.accepting(most, most.__ge__)
+        return shelves
+
+    def _values(self, key: ShelfKey) -> list[tuple[Facet, Hashable]]:
+        static = self._static_list[key.static]
+        return [
+            (self._make, static.make),
+            (self._rules, static.rules),
+            (self._country, static.country),
+            (self._record, static.has_record),
+            (self._gpus, key.cards),
+            (self._cpu, key.cpu),
+            (self._memory, key.memory),
+            (self._disk, key.disk),
+            *((self._tags, tag) for tag in static.tags),
+        ]
+
+
+def _limits_of(traits: Traits) -> Limits:
+    ask = traits.ask
+    return Limits(lower_step(traits.standing.lower), price_step(ask.gpu_micros), price_step(ask.core_micros))
+
+
+def unit_ceiling(needs: Requirements, max_price_micros: int) -> int:
+    """The most that a GPU, or a core, may ask for an hour, for the slice to stay within its ceiling."""
+    if needs.gpu is not None:
+        return max_price_micros // needs.gpu_count
+    return max_price_micros * MILLI // max(needs.cpu_millis, 1)

@@ -1,0 +1,250 @@
+"""A node as the scheduler sees it: what it has, what is left of it, what it holds, and whether it can be reached."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from computepool.hub.jobs.receipts import Order, order_of
+from computepool.hub.market.feasibility import Free, Traits, alike_gpus, fits
+from computepool.hub.market.requirements import MILLI, Requirements
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.manifest import Grant, Manifest
+from computepool.protocol.messages import HOLDING_LIMIT, Availability, GpuLoad
+from computepool.protocol.signing import Signed
+from computepool.protocol.states import AttemptState, IsolationLevel, NodeState
+from computepool.protocol.timing import OVERDUE_SECONDS, STOP_GRACE_SECONDS
+from computepool.protocol.versions import unsafe_software
+
+ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
+"""On one node at once, however small they are: a node also has results that wait for their acknowledgement."""
+
+START_SECONDS = 6 * 3600.0
+"""Until an attempt runs: images and inputs may be large, and lines slow."""
+REST_SECONDS = 24 * 3600.0
+"""For which an attempt may stand still, all in all, and for which its outputs may be on their way."""
+BEFORE_RUNNING = frozenset({AttemptState.LEASED, AttemptState.PREPARING})
+
+AVAILABLE = Availability()
+MATTERS = frozenset({"traits", "state", "free", "drain_requested", "reported", "line", "availability", "cached"})
+"""What matching looks at. Whoever writes one of these has told the fleet; only room within `free` is told apart."""
+_UNSET = object()
+REACHABLE = frozenset({NodeState.ONLINE, NodeState.PAUSED, NodeState.DRAINING})
+
+
+class Line(Protocol):
+    """How a node is told things while it is connected. The gateway has one for each."""
+
+    def offer(self, attempt_id: str, manifest: Signed, downloads: Mapping[str, tuple[str, ...]]) -> None: ...
+
+    def stop(self, attempt_id: str, fence: int, reason: str) -> None: ...
+
+    def seen(self, cursor: int) -> None:
+        """The agent has every command up to this number."""
+        ...
+
+
+@dataclass(slots=True)
+class Held:
+    """An attempt on a node, and the room that it takes."""
+
+    attempt_id: str
+    fence: int
+    grant: Grant
+    order: Order
+    renewed_at: float
+    """On the hub's elapsed clock. After a start of the hub: that start, so that its own downtime costs nobody."""
+    renewed: bool = True
+    """False until the node renewed it since the hub started, or came to itself."""
+    state: AttemptState = AttemptState.LEASED
+    since: float = field(init=False)
+    """When its node said so; after a start of the hub, that start."""
+    spent: dict[AttemptState, float] = field(default_factory=dict)
+    """Seconds in each state, before it came to this one."""
+    stopped_at: float | None = None
+    """When its node was told to end it."""
+
+    def __post_init__(self) -> None:
+        self.since = self.renewed_at
+
+    def is_overdue(self, now: float) -> bool:
+        """Its node, which can be heard, should have ended it long ago, or got further."""
+        if self.stopped_at is not None and now - self.stopped_at > STOP_GRACE_SECONDS + OVERDUE_SECONDS:
+            return True
+        here = now - self.since
+        total = here + self.spent.get(self.state, 0.0)
+        if self.state is AttemptState.RUNNING:
+            longest = self.order.max_runtime_seconds
+            # What stood still may be told late, each time: only one stretch is taken by the minute.
+            return here > longest + OVERDUE_SECONDS or total > longest + REST_SECONDS
+        return total > (START_SECONDS if self.state in BEFORE_RUNNING else REST_SECONDS)
+
+    def note(self, state: AttemptState, now: float) -> None:
+        """Where it is now, as its node says."""
+        if state is not self.state:
+            self.spent[self.state] = self.spent.get(self.state, 0.0) + now - self.since
+            self.state, self.since = state, now
+
+    def begin_anew(self, now: float, absent_seconds: float) -> None:
+        """The hub could not listen for a while. That time counts for nothing."""
+        self.renewed_at, self.renewed = now, False
+        self.since += absent_seconds
+        if self.stopped_at is not None:
+            self.stopped_at += absent_seconds
+
+    @property
+    def job_id(self) -> str:
+        return self.order.job_id
+
+
+def held_of(
+    manifest: Manifest,
+    body: str,
+    renewed_at: float,
+    *,
+    renewed: bool = True,
+    state: AttemptState = AttemptState.LEASED,
+) -> Held:
+    """What a manifest gave to its node; `body` is the exact text that was signed."""
+    order = order_of(manifest, body)
+    return Held(manifest.attempt_id, manifest.fence, manifest.grant, order, renewed_at, renewed, state)
+
+
+@dataclass(slots=True)
+class FleetNode:
+    traits: Traits
+    name: str
+    state: NodeState
+    """As it is written down. What is known already, and not yet written, is in the next two."""
+    capacity: Capacity
+    free: Free
+    drain_requested: bool = False
+    reported: NodeState | None = None
+    """What the agent last said of itself; None if it said nothing since the hub's start."""
+    line: Line | None = None
+    seen_at: float = 0.0
+    availability: Availability = AVAILABLE
+    """What its owner leaves to strangers right now."""
+    loads: tuple[GpuLoad, ...] = ()
+    cached: frozenset[str] = frozenset()
+    """What it would not have to fetch: digests, and `image:` with a name."""
+    attempts: dict[str, Held] = field(default_factory=dict)
+    changed: "dict[str, FleetNode] | None" = field(default=None, init=False, repr=False, compare=False)
+    """Where its fleet looks for nodes that are not what they were; None while it is in no fleet."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in MATTERS:
+            object.__setattr__(self, name, value)
+        elif getattr(self, name, _UNSET) is not value:
+            object.__setattr__(self, name, value)
+            self.mark()
+
+    def mark(self) -> None:
+        """It is looked at anew before the next choice."""
+        changed = getattr(self, "changed", None)
+        if changed is not None:
+            changed[self.traits.node_id] = self
+
+    @property
+    def takes_work(self) -> bool:
+        return self.line is not None and self.state is self.reported is NodeState.ONLINE and not self.drain_requested
+
+
+def left_to(needs: Requirements, node: FleetNode) -> bool:
+    """The owner comes first, and is never held back."""
+    if node.traits.owner_id == needs.owner_id:
+        return True
+    return node.availability.strangers and (needs.gpu is not None or not node.availability.gpu_only)
+
+
+def kept_from(needs: Requirements, node: FleetNode) -> tuple[str, ...]:
+    return () if node.traits.owner_id == needs.owner_id else node.availability.gpus_in_use
+
+
+def has_room(node: FleetNode, needs: Requirements) -> bool:
+    return (
+        left_to(needs, node) and fits(needs, node.free, kept_from(needs, node)) and len(node.attempts) < ATTEMPTS_LIMIT
+    )
+
+
+def grant_on(node: FleetNode, needs: Requirements) -> Grant:
+    gpus = alike_gpus(needs, node.free.gpus, kept_from(needs, node)) if needs.gpu is not None else []
+    return Grant(
+        cpus=needs.cpu_millis / MILLI,
+        memory_bytes=needs.memory_bytes,
+        disk_bytes=needs.disk_bytes,
+        gpus=tuple(gpu.id for gpu in gpus),
+    )
+
+
+def take_room(node: FleetNode, held: Held) -> None:
+    node.attempts[held.attempt_id] = held
+    _change_room(node, held.grant, -1)
+
+
+def give_room_back(node: FleetNode, attempt_id: str) -> Held | None:
+    held = node.attempts.pop(attempt_id, None)
+    if held is not None:
+        _change_room(node, held.grant, +1)
+    return held
+
+
+def _change_room(node: FleetNode, grant: Grant, sign: int) -> None:
+    node.free.cpu_millis += sign * round(grant.cpus * MILLI)
+    node.free.memory_bytes += sign * grant.memory_bytes
+    node.free.disk_bytes += sign * grant.disk_bytes
+    if sign < 0:
+        node.free.gpus = [gpu for gpu in node.free.gpus if gpu.id not in grant.gpus]
+    else:
+        free = {gpu.id for gpu in node.free.gpus} | set(grant.gpus)
+        node.free.gpus = [gpu for gpu in node.traits.gpus if gpu.id in free]
+    node.mark()
+
+
+def traits_of(
+    node_id: str,
+    owner_id: str,
+    country: str | None,
+    tags: Iterable[str],
+    capacity: Capacity,
+    *,
+    outdated: bool = False,
+    known: Traits | None = None,
+) -> Traits:
+    """What a node says it has. `known` is what it was until now: its price, standing and speed are not its to say."""
+    traits = Traits(
+        node_id=node_id,
+        owner_id=owner_id,
+        country=country,
+        tags=frozenset(tags),
+        isolation=tuple(IsolationLevel(level) for level in capacity.isolation),
+        cpu_millis=round(capacity.cpus * MILLI),
+        memory_bytes=capacity.memory_bytes,
+        disk_bytes=capacity.disk_bytes,
+        gpus=capacity.gpus,
+        networked=capacity.networked,
+        rules=capacity.rules,
+        outdated=outdated,
+        unsafe=frozenset(one.name for one in unsafe_software(capacity.software)),
+        simulated=capacity.simulated,
+    )
+    if known is None:
+        return traits
+    return replace(
+        traits,
+        ask=known.ask,
+        standing=known.standing,
+        gpu_gflops=known.gpu_gflops,
+        core_gflops=known.core_gflops,
+    )
+
+
+def free_of(traits: Traits, attempts: Iterable[Held] = ()) -> Free:
+    """All of it, less what attempts hold."""
+    held = list(attempts)
+    taken_gpus = {gpu for one in held for gpu in one.grant.gpus}
+    return Free(
+        cpu_millis=traits.cpu_millis - sum(round(one.grant.cpus * MILLI) for one in held),
+        memory_bytes=traits.memory_bytes - sum(one.grant.memory_bytes for one in held),
+        disk_bytes=traits.disk_bytes - sum(one.grant.disk_bytes for one in held),
+        gpus=[gpu for gpu in traits.gpus if gpu.id not in taken_gpus],
+    )
