@@ -5,12 +5,15 @@ import contextlib
 import json
 from pathlib import Path
 
+import pytest
 from support.agents import running_agent
 from support.fake_hub import FakeHub
 from support.fake_sandbox import FakeSandbox
 
+from computepool.agent import engines
 from computepool.agent.detect import isolation_of
 from computepool.agent.engines import FORGIVE_LOOKS, EngineWatch
+from computepool.agent.housekeeping import is_beginning
 from computepool.agent.sandbox import FoundEngine, SelfTest, look_again
 from computepool.agent.sandbox.containers import Engine, EngineFacts
 from computepool.protocol.states import AttemptState, IsolationLevel
@@ -183,7 +186,7 @@ def test_hub_learns_of_a_new_level_while_a_job_runs_on(tmp_path):
             agent, node = running.agent, running.node
             attempt_id = hub.offer(node, "/bin/sh", "-c", "echo one; sleep 0.5; echo two")
             await hub.until(lambda: hub.logs[attempt_id])
-            assert agent.is_beginning()
+            assert is_beginning(agent.supervisor)
             sandboxes = [FakeContainers(tmp_path / "containers", level=CONTAINER), *running.sandboxes]
             await agent.offer(sandboxes, agent.capacity.model_copy(update=isolation_of(sandboxes)))
             await hub.until(lambda: len(node.proofs) == 2)
@@ -198,6 +201,45 @@ def test_hub_learns_of_a_new_level_while_a_job_runs_on(tmp_path):
             assert len(node.proofs) == 2
 
     asyncio.run(story())
+
+
+# ── bugs put in on purpose ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _offer_unproven(self, key, choice):
+    self._offered[key] = self._make(*choice)
+    await self.on_change(self.sandboxes)
+
+
+async def _keep(self, keys):
+    del keys
+
+
+async def _close_at_once(self, keys):
+    for key in keys:
+        await self._offered.pop(key).close()
+    if keys:
+        await self.on_change(self.sandboxes)
+
+
+MUTANTS = [
+    (test_engine_that_does_not_hold_is_not_offered_and_tried_again_when_it_changes, "_try", _offer_unproven),
+    (test_engine_that_has_gone_is_taken_away_and_comes_back_with_a_proof, "_withdraw", _keep),
+    (test_engine_that_has_gone_is_taken_away_and_comes_back_with_a_proof, "_withdraw", _close_at_once),
+]
+
+
+@pytest.mark.parametrize(("story", "name", "bug"), MUTANTS)
+def test_planted_bug_is_found(tmp_path, monkeypatch, story, name, bug):
+    monkeypatch.setattr(EngineWatch, name, bug)
+    with pytest.raises(AssertionError):
+        story(tmp_path)
+
+
+def test_engine_that_only_its_place_tells_apart_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "key_of", lambda one, gvisor: (gvisor, one.engine.path))
+    with pytest.raises(AssertionError):
+        test_engine_that_was_upgraded_or_started_anew_proves_itself_again(tmp_path)
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from typing import Any
 from computepool.agent.caching import CacheKeeper
 from computepool.agent.clock import Clock, HubTime
 from computepool.agent.detect.monitor import GpuMonitor
-from computepool.agent.engines import QUIET_SECONDS, EngineWatch
+from computepool.agent.engines import EngineWatch
 from computepool.agent.environments import Environments
 from computepool.agent.folders import JobFolders
 from computepool.agent.home import AgentHome, Identity, NodeRecord
@@ -242,19 +242,8 @@ class Agent:
 
     async def offer(self, sandboxes: Sequence[Sandbox], capacity: Capacity) -> None:
         """From now on these, and no others. What runs in others runs on."""
-        kept = [attempt.folder for attempt in self._supervisor.attempts if attempt.folder is not None]
-        for sandbox in sandboxes:
-            await self._shop.folders.add(sandbox, kept)
-        self._shop.sandboxes = sandboxes
-        self._shop.capacity = capacity
-        log.info("node.isolation", extra={"levels": [level.value for level in capacity.isolation]})
+        await self._housekeeping.offer(sandboxes, capacity)
         self._hello_again.set()
-
-    def is_beginning(self) -> bool:
-        """Whether a job has begun a moment ago."""
-        now = self._parts.clock.monotonic()
-        starts = [one.started_monotonic for one in self._supervisor.attempts if one.ended is None]
-        return any(start is not None and now - start < QUIET_SECONDS for start in starts)
 
     @property
     def trouble(self) -> str:

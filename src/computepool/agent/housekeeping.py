@@ -1,17 +1,29 @@
-"""Now and then: what the owner wrote into the policy is followed, and the owner's disk is kept free."""
+"""Now and then: what the owner wrote into the policy is followed, the owner's disk is kept free, and what the machine
+has gained or lost is taken up."""
 
 import logging
 import shutil
+from collections.abc import Sequence
 
 from computepool.agent.attempt import EndMode, EndRequest
+from computepool.agent.engines import QUIET_SECONDS
 from computepool.agent.owner.policy import Policy
 from computepool.agent.ownership import EVICT_GRACE_SECONDS
+from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.supervisor import Supervisor
 from computepool.agent.workshop import Workshop
+from computepool.protocol.capacity import Capacity
 from computepool.protocol.messages import NodeReport
 from computepool.protocol.receipt import EndReason
 
 log = logging.getLogger(__name__)
+
+
+def is_beginning(supervisor: Supervisor) -> bool:
+    """Whether a job has begun a moment ago."""
+    now = supervisor.monotonic()
+    starts = [attempt.started_monotonic for attempt in supervisor.attempts if attempt.ended is None]
+    return any(start is not None and now - start < QUIET_SECONDS for start in starts)
 
 
 class Housekeeping:
@@ -22,6 +34,15 @@ class Housekeeping:
     async def tick(self, policy: Policy) -> None:
         self._follow(policy)
         await self._keep_disk_free(policy.storage.keep_free)
+
+    async def offer(self, sandboxes: Sequence[Sandbox], capacity: Capacity) -> None:
+        """From now on these, and no others. What runs in others runs on."""
+        kept = [attempt.folder for attempt in self._supervisor.attempts if attempt.folder is not None]
+        for sandbox in sandboxes:
+            await self._shop.folders.add(sandbox, kept)
+        self._shop.sandboxes = sandboxes
+        self._shop.capacity = capacity
+        log.info("node.isolation", extra={"levels": [level.value for level in capacity.isolation]})
 
     def _follow(self, policy: Policy) -> None:
         """It holds from now on, without a restart."""

@@ -19,6 +19,7 @@ from computepool.agent.detect.software import look_again as detect_software_agai
 from computepool.agent.engines import EngineWatch
 from computepool.agent.home import AgentHome
 from computepool.agent.household import NodeImages, keep_house, make_stores
+from computepool.agent.housekeeping import is_beginning
 from computepool.agent.link.connections import Connections
 from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.ports import offload_to_threads
@@ -183,7 +184,7 @@ def offer_what_engines_bring(agent: Agent, engines: EngineWatch, images: NodeIma
         await agent.offer(sandboxes, agent.capacity.model_copy(update=changes))
 
     engines.on_change = change
-    engines.is_beginning = agent.is_beginning
+    engines.is_beginning = functools.partial(is_beginning, agent.supervisor)
     engines.is_idle = lambda: not agent.supervisor.is_busy
 
 

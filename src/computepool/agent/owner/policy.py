@@ -96,7 +96,9 @@ class GpuRules(Conditions):
 
 class Network(Section):
     monthly_data: MaybeSize = Field(
-        default=None, description="The most that strangers' work may transfer in a calendar month."
+        default=None,
+        description="The most that strangers' work may transfer in a calendar month, with what is moved for it: "
+        "images, bundles, checkpoints and results.",
     )
     rate: MaybeSize = Field(default=None, description="The most that it may transfer in one second.")
 
