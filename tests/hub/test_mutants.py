@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 from support.engine import ALICE, BOB, play
+from support.planted import each_check, each_mutant
 from support.scripted_agent import add_agent
 
 from computepool.hub.core.idempotency import claim
@@ -264,9 +265,9 @@ def reports_revive_what_was_given_up(patch):
 
 
 def rescue_does_not_look(patch):
-    def careless(session, attempt_id, fence, node_id, how, now, facts=None):
+    def careless(session, attempt_id, fence, node_id, how, now, facts=None, **named):
         if not how.lost:
-            return REAL_END_ATTEMPT(session, attempt_id, fence, node_id, how, now, facts)
+            return REAL_END_ATTEMPT(session, attempt_id, fence, node_id, how, now, facts, **named)
         row = session.get_one(Attempt, attempt_id)
         session.execute(update(Attempt).where(Attempt.id == attempt_id).values(state="lost", finished_at=now))
         place = (Slice.job_id == row.job_id, Slice.index == row.slice_index)
@@ -353,16 +354,12 @@ MUTANTS: dict[Any, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("check", MUTANTS, ids=lambda check: check.__name__)
+@each_check(MUTANTS)
 def test_check_holds(sqlite_hub, check):
     play(sqlite_hub, check)
 
 
-@pytest.mark.parametrize(
-    ("check", "mutant"),
-    [(check, mutant) for check, mutants in MUTANTS.items() for mutant in mutants],
-    ids=lambda each: each.__name__,
-)
+@each_mutant(MUTANTS)
 def test_mutant_is_found(sqlite_hub, monkeypatch, check, mutant):
     mutant(monkeypatch)
     with pytest.raises((AssertionError, TimeoutError)):

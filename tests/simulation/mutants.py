@@ -28,10 +28,17 @@ def rescue_overwrites_completion() -> None:
     original = ending.end_attempt
 
     def careless(
-        session: Session, attempt_id: str, fence: int, node_id: str, how: Any, now: datetime, facts: Any = None
+        session: Session,
+        attempt_id: str,
+        fence: int,
+        node_id: str,
+        how: Any,
+        now: datetime,
+        facts: Any = None,
+        **named: Any,
     ) -> Any:
         if not how.lost:
-            return original(session, attempt_id, fence, node_id, how, now, facts)
+            return original(session, attempt_id, fence, node_id, how, now, facts, **named)
         row = session.get_one(AttemptRow, attempt_id)
         session.execute(update(AttemptRow).where(AttemptRow.id == attempt_id).values(state="lost", finished_at=now))
         session.execute(

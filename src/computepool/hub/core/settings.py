@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -111,6 +112,11 @@ class Settings(BaseSettings):
         ),
     ] = AGENT_MINIMUM
 
+    reliability_half_life_days: Annotated[
+        float,
+        Field(ge=1, le=3650, description="After so many days what a node did counts half. From the change on."),
+    ] = 30.0
+
     @field_validator("home")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
@@ -148,6 +154,10 @@ class Settings(BaseSettings):
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise ValueError("expected an address such as https://pool.example.org")
         return value.rstrip("/")
+
+    @property
+    def reliability_half_life(self) -> timedelta:
+        return timedelta(days=self.reliability_half_life_days)
 
     @property
     def effective_database_url(self) -> str:

@@ -6,6 +6,7 @@ agent that does not know these messages stays unverified. What it proves, and wh
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import structlog
@@ -27,6 +28,7 @@ from computepool.hub.gateway.exam_plan import (
 from computepool.hub.market.tiers import Finding, Mark, Measured, judge, tier_of
 from computepool.hub.nodes.benchmarks import Benchmark, hardware_digest, save_benchmark
 from computepool.hub.nodes.challenge import Caught, check_reveal, draw_places, random_bytes
+from computepool.hub.reputation.service import note_examined
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.protocol.benchmark import (
     CPU,
@@ -138,6 +140,9 @@ class Examiner:
             figures={"devices": [one.as_json() for one in devices], "line": line},
             now=self._context.now(),
         )
+        half_life = self._context.settings.reliability_half_life
+        standing = await self._context.db.run(note_examined, node_id, self._context.now(), half_life)
+        self._node.traits = replace(self._node.traits, standing=standing)
         log.info("benchmark.done", node_id=node_id, mark=mark, words=words)
         return saved
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -12,9 +12,13 @@ from computepool.hub.jobs import ending
 from computepool.hub.jobs import repository as jobs
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import Attempt
+from computepool.hub.market.standing import NEWCOMER, Standing
 from computepool.hub.nodes.benchmarks import Benchmark, find_benchmark
 from computepool.hub.nodes.service import change_state, effective_state
 from computepool.hub.nodes.tables import Node
+from computepool.hub.reputation.reliability import HALF_LIFE
+from computepool.hub.reputation.service import note_connected
+from computepool.hub.scheduling.fleet import REACHABLE
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.messages import Holding
 from computepool.protocol.states import ATTEMPT_ENDED, AttemptState, NodeState
@@ -37,9 +41,10 @@ class Reconciled:
     stale: list[Holding] = field(default_factory=list)
     """Still running there, but somebody else's or over: to be stopped."""
     stopping: list[AttemptView] = field(default_factory=list)
-    """Running there although its job was canceled while nobody could be told."""
+    """Running there although its job was canceled, or it has to make room: perhaps nobody could be told."""
     measured: Benchmark | None = None
     """Its last examination."""
+    standing: Standing = NEWCOMER
 
 
 def reconcile(
@@ -51,6 +56,7 @@ def reconcile(
     holding: Sequence[Holding],
     being_offered: Set[str],
     now: datetime,
+    half_life: timedelta = HALF_LIFE,
 ) -> Reconciled:
     """Raises NodeMoved for a node that was banned meanwhile.
 
@@ -59,6 +65,7 @@ def reconcile(
     """
     node = session.get_one(Node, node_id)
     state = effective_state(reported, drain_requested=node.drain_requested)
+    was_there = node.state in REACHABLE
     _update_node(session, node, state, capacity, agent_version, now)
     result = Reconciled(node, state)
     unheard: list[AttemptView] = []
@@ -68,7 +75,7 @@ def reconcile(
     for key, view in live.items():
         if key in held:
             result.held.append(view)
-            if view.cancel_requested and _runs_there(held[key]):
+            if (view.cancel_requested or view.asked_to_leave) and _runs_there(held[key]):
                 result.stopping.append(view)
         elif view.state is not AttemptState.LEASED:
             result.lost.append(view)
@@ -79,7 +86,7 @@ def reconcile(
     for one in strange:
         view_back = None
         if one.attempt_id in given_up:
-            view_back = ending.take_back(session, one.attempt_id, one.fence, node_id, one.state, now)
+            view_back = ending.take_back(session, one.attempt_id, one.fence, node_id, one.state, now, half_life)
         if view_back is not None:
             back.append(view_back)
         elif _runs_there(one):
@@ -89,6 +96,7 @@ def reconcile(
     result.taken_back += [(view, manifests[view.attempt_id]) for view in back]
     session.refresh(node)
     result.measured = find_benchmark(session, node_id)
+    result.standing = note_connected(session, node, result.measured, now, was_there=was_there, half_life=half_life)
     return result
 
 

@@ -170,6 +170,7 @@ class Reports:
                 ended,
                 self._context.now(),
                 facts,
+                half_life=self._context.settings.reliability_half_life,
             )
         except StaleLease as stale:
             return _refused(message, stale.code, stale.message)

@@ -22,11 +22,20 @@ class Order:
     """Of the exact bytes that were signed."""
     isolation: IsolationLevel
     max_runtime_seconds: float
+    own: bool = False
+    """The node belongs to whom the job belongs to."""
 
 
 def order_of(manifest: Manifest, body: str) -> Order:
     digest = "sha256:" + hashlib.sha256(body.encode()).hexdigest()
-    return Order(manifest.job_id, manifest.spec_digest, digest, manifest.isolation, manifest.max_runtime_seconds)
+    return Order(
+        manifest.job_id,
+        manifest.spec_digest,
+        digest,
+        manifest.isolation,
+        manifest.max_runtime_seconds,
+        manifest.own,
+    )
 
 
 def find_order(session: Session, attempt_id: str, node_id: str, fence: int) -> tuple[Order, bool] | None:

@@ -161,6 +161,8 @@ def _is_trusted(needs: Requirements, node: Traits) -> bool:
 
 
 def _is_reliable(needs: Requirements, node: Traits) -> bool:
+    if node.standing.quarantined_until is not None:
+        return False
     return needs.min_reliability is None or node.standing.lower >= needs.min_reliability
 
 

@@ -4,6 +4,7 @@ Invalid
 └── BadProof               whoever enrols does not hold the key
 Conflict
 ├── KeyTaken               the key belongs to a node already
+├── ReplacedAlready        another node goes on with its record
 └── NodeMoved              the node is in a state that does not allow it
 NotFound
 └── NoSuchNode
@@ -36,6 +37,16 @@ class KeyTaken(Conflict):
         super().__init__(
             "This machine's key belongs to a node already.",
             hint="Start it with `computepool agent start`, or remove the agent folder in its home to join anew.",
+        )
+
+
+class ReplacedAlready(Conflict):
+    code = "replaced_already"
+
+    def __init__(self, node_id: str) -> None:
+        super().__init__(
+            f"Another node has taken the place of {node_id} already.",
+            hint="Replace that one, or join this machine as a node of its own, without --replace.",
         )
 
 

@@ -8,13 +8,17 @@ from computepool.protocol.versions import is_older, unsafe_software
 NOTICE_LIMIT = 300
 
 
-def notice_for(version: str, minimum: str, capacity: Capacity, hub_version: str = __version__) -> str:
-    """In one line, the most important first; empty if there is nothing to say."""
+def notice_for(
+    version: str, minimum: str, capacity: Capacity, hub_version: str = __version__, *, past: str = ""
+) -> str:
+    """In one line, the most important first; empty if there is nothing to say. `past`: what its record says."""
     if is_older(version, minimum):
         return f"This agent is {version}; the hub gives strangers' work to {minimum} and newer. Upgrade it."
     unsafe = unsafe_software(capacity.software)
     if unsafe and any(level in TAKES_IMAGES for level in capacity.isolation):
         return f"No strangers' work in containers here until this is mended: {unsafe[0]}."[:NOTICE_LIMIT]
+    if past:
+        return past[:NOTICE_LIMIT]
     if is_older(version, hub_version):
         return f"This agent is {version}, the hub {hub_version}: an upgrade is due."
     return ""

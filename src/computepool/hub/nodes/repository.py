@@ -56,5 +56,10 @@ def list_fleet(session: Session) -> Sequence[Node]:
     return session.scalars(select(Node).where(Node.state != NodeState.BANNED).limit(FLEET_LIMIT)).all()
 
 
+def find_replacement(session: Session, node_id: str) -> Node | None:
+    """The node that took this one's place."""
+    return session.scalar(select(Node).where(Node.replaces == node_id).limit(1))
+
+
 def find_node_by_key(session: Session, sign_key: str) -> Node | None:
     return session.scalar(select(Node).where(Node.sign_key == sign_key))

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.records import HUB_ACTOR, record
 from computepool.hub.nodes import repository
-from computepool.hub.nodes.errors import BadJoinToken, BadProof, KeyTaken, NoSuchNode
+from computepool.hub.nodes.errors import BadJoinToken, BadProof, KeyTaken, NoSuchNode, ReplacedAlready
 from computepool.hub.nodes.tables import JoinToken, Node
 from computepool.protocol.enrol import ENROL_PROOF, EnrolRequest, enrol_proof_body
 from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, load_public_key, verify
@@ -73,10 +73,14 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
         raise BadJoinToken
     if known is not None:
         raise KeyTaken
+    record_id = None
     if request.replace is not None:
         earlier = session.get(Node, request.replace)
         if earlier is None or earlier.owner_id != token.owner_id:
             raise NoSuchNode(request.replace)
+        if repository.find_replacement(session, earlier.id) is not None:
+            raise ReplacedAlready(earlier.id)  # one good record would otherwise be many machines'
+        record_id = earlier.record_id or earlier.id
         change_state(session, earlier, NodeState.BANNED, now, actor=token.owner_id)
     node = Node(
         id=node_id,
@@ -91,6 +95,7 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
         capacity=request.capacity.model_dump(mode="json"),
         agent_version=request.agent_version,
         replaces=request.replace,
+        record_id=record_id,
         created_at=now,
         last_seen_at=None,
     )

@@ -160,9 +160,18 @@ def kept_from(needs: Requirements, node: FleetNode) -> tuple[str, ...]:
     return () if node.traits.owner_id == needs.owner_id else node.availability.gpus_in_use
 
 
+def has_slot(node: FleetNode) -> bool:
+    """For one more stranger's slice, where the node's past says how many of them it gets at once."""
+    slots = node.traits.standing.slots
+    return slots is None or sum(not held.order.own for held in node.attempts.values()) < slots
+
+
 def has_room(node: FleetNode, needs: Requirements) -> bool:
     return (
-        left_to(needs, node) and fits(needs, node.free, kept_from(needs, node)) and len(node.attempts) < ATTEMPTS_LIMIT
+        left_to(needs, node)
+        and fits(needs, node.free, kept_from(needs, node))
+        and len(node.attempts) < ATTEMPTS_LIMIT
+        and (node.traits.owner_id == needs.owner_id or has_slot(node))
     )
 
 

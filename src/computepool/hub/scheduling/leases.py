@@ -110,7 +110,13 @@ class LeaseKeeper:
         log.info("attempt.lost", attempt_id=attempt_id, node_id=node_id, reason=ended.reason)
         try:
             result = await self._context.db.run(
-                ending.end_attempt, attempt_id, fence, node_id, ended, self._context.now()
+                ending.end_attempt,
+                attempt_id,
+                fence,
+                node_id,
+                ended,
+                self._context.now(),
+                half_life=self._context.settings.reliability_half_life,
             )
         except StaleLease:
             held = node.attempts.get(attempt_id)

@@ -16,6 +16,7 @@ from computepool.hub.core.records import HUB_ACTOR
 from computepool.hub.nodes import service as nodes
 from computepool.hub.nodes.errors import NodeMoved
 from computepool.hub.nodes.tables import Node
+from computepool.hub.reputation import service as reputation
 from computepool.hub.scheduling.fleet import REACHABLE, FleetNode
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.states import NodeState
@@ -68,5 +69,6 @@ class Presence:
 def _move_node(session: Session, node_id: str, target: NodeState, now: datetime, actor: str) -> bool:
     with contextlib.suppress(NodeMoved):  # banned meanwhile: stays so
         nodes.change_state(session, session.get_one(Node, node_id), target, now, actor=actor)
+        reputation.note_presence(session, node_id, now, there=target in REACHABLE)
         return True
     return False

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from computepool.hub.scheduling.fleet_node import ATTEMPTS_LIMIT, FleetNode
+from computepool.hub.scheduling.fleet_node import ATTEMPTS_LIMIT, FleetNode, has_slot
 from computepool.protocol.capacity import Gpu
 
 
@@ -24,7 +24,7 @@ def now_for_strangers(node: FleetNode) -> Room | None:
     availability, free = node.availability, node.free
     if free.cpu_millis < 1 or not node.takes_work or not availability.strangers or len(node.attempts) >= ATTEMPTS_LIMIT:
         return None
-    if node.traits.standing.quarantined_until is not None:
+    if node.traits.standing.quarantined_until is not None or not has_slot(node):
         return None
     used = availability.gpus_in_use
     gpus = [gpu for gpu in free.gpus if gpu.id not in used] if used else free.gpus

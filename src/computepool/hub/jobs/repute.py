@@ -1,0 +1,36 @@
+"""What the end of an attempt says of its node: nothing, if the node's owner is whom the job belongs to."""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from computepool.hub.jobs import repository
+from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.repository import AttemptView
+from computepool.hub.market.standing import Standing
+from computepool.hub.reputation import service as reputation
+
+
+def count_end(
+    session: Session, view: AttemptView, ending: Ending, now: datetime, half_life: timedelta, *, saved: bool
+) -> Standing | None:
+    """After the attempt has moved: it is not among those that run there any more."""
+    if view.own:
+        return None
+    return reputation.count_end(
+        session,
+        view.node_id,
+        view.attempt_id,
+        ending.verdict,
+        ending.reason,
+        now,
+        saved=saved,
+        crowd=lambda: 1 + repository.count_strangers_attempts_on(session, view.node_id),
+        half_life=half_life,
+    )
+
+
+def undo_end(session: Session, view: AttemptView, now: datetime, half_life: timedelta) -> None:
+    """It is there again: as if it had never been lost."""
+    if not view.own:
+        reputation.undo_end(session, view.node_id, view.attempt_id, now, half_life)
