@@ -14,6 +14,8 @@ RECONNECT_LIMIT_IDLE_SECONDS = 60.0
 POLL_IDLE_SECONDS = (10.0, 60.0)
 MANIFEST_VALID_SECONDS = 300.0
 STOP_GRACE_SECONDS = 10.0
+EVICT_GRACE_SECONDS = 30.0
+"""For a job that has to make room for another: to save its checkpoint and leave by itself."""
 OVERDUE_SECONDS = 60.0
 """An agent ends attempts by itself, in time and when told. One that has not by so much later is given up by the hub."""
 SPOOL_KEPT_SECONDS = 24 * 3600.0

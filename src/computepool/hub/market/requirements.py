@@ -39,6 +39,8 @@ class Requirements:
     optimize: Optimize = Optimize.BALANCED
 
     @property
+    preemptible: bool = False
+    """It may lose its slot to others, and costs less."""
     def gpu_count(self) -> int:
         return self.gpu.count if self.gpu else 0
 
@@ -67,6 +69,7 @@ def requirements_of(spec: JobSpec, owner_id: str) -> Requirements:
         optimize=spec.optimize,
         isolation=spec.isolation,
         image=spec.image,
+        preemptible=spec.preemptible,
         internet=spec.network,
         indexes=spec.setup is not None,
         seconds=spec.max_runtime_seconds,

@@ -1,0 +1,104 @@
+"""Which node a slice whose turn it is may have: within its renter's limits, and not where room is kept for others; and
+what is done about it when there is none.
+"""
+
+import zlib
+from datetime import datetime
+
+from computepool.hub.market.requirements import Requirements
+from computepool.hub.scheduling.fleet import Fleet, FleetNode
+from computepool.hub.scheduling.limits import LimitBook, within
+from computepool.hub.scheduling.occupancy import Occupancy
+from computepool.hub.scheduling.preemption import CLAIMS_PER_LINE, Claim, Claims, find_claim
+from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.hub.scheduling.reservations import Reservations
+from computepool.protocol.timing import EVICT_GRACE_SECONDS, OVERDUE_SECONDS
+
+EXPLORING_PERCENT = 7
+"""Of the slices that may go to nodes without a record, so that these can earn one."""
+EXPLORING_LONGEST_SECONDS = 3600.0
+"""What is tried on an unknown node is short: an hour lost is all that it costs."""
+
+
+class Admission:
+    def __init__(self, fleet: Fleet, queue: Queue, occupancy: Occupancy, limits: LimitBook) -> None:
+        self.fleet = fleet
+        self.queue = queue
+        self.occupancy = occupancy
+        self.limits = limits
+        self.reservations = Reservations()
+        self.claims = Claims()
+
+    def begin_round(self, tick: float) -> None:
+        self.reservations.tidy(self.fleet, lambda needs: self.queue.line(needs) is not None, tick)
+
+    def find(self, waiting: Waiting, now: datetime, tick: float) -> FleetNode | None:
+        """The node that it gets, if there is one. `now` is the wall clock's, `tick` the elapsed one's."""
+        needs = waiting.brief.requirements
+        return self.fleet.choose(
+            self._allowed(needs, now),
+            waiting.avoid,
+            avoided_too=waiting.is_due(now),
+            wanted=waiting.brief.wanted,
+            explore=explores(waiting),
+            barred=self.reservations.barred_to(needs, self.fleet, tick),
+        )
+
+    def placed(self, waiting: Waiting) -> None:
+        self.reservations.placed(waiting.brief.requirements)
+
+    def ended(self, attempt_id: str, tick: float) -> None:
+        """Its room is free."""
+        self.occupancy.end(attempt_id, tick)
+        self.claims.ended(attempt_id)
+
+    def make_room(self, waiting: Waiting, now: datetime, tick: float) -> Claim | None:
+        """There is no node for it. Somebody may have to leave for it; or room is kept until it is enough."""
+        needs = waiting.brief.requirements
+        if not waiting.is_due(now) or self._allowed(needs, now) is not needs:
+            return None
+        claim = self._claim(waiting, tick)
+        if claim is None and not self.claims.count(needs):
+            self.reservations.reserve(self.fleet, needs, waiting.avoid, tick - waiting.waits_since, tick)
+        return claim
+
+    def why_limited(self, waiting: Waiting, now: datetime) -> str | None:
+        """In words, if it is a limit that keeps it from a node that it could have."""
+        needs = waiting.brief.requirements
+        allowed = self._allowed(needs, now)
+        if allowed is needs or self.fleet.choose(allowed, waiting.avoid, avoided_too=True) is not None:
+            return None
+        if self.fleet.choose(needs, waiting.avoid, avoided_too=True) is None:
+            return None
+        words = self.limits.allowance(needs, self.occupancy.share(needs.owner_id), now).words
+        return f"{words}: it waits until that leaves room for it."
+
+    def _allowed(self, needs: Requirements, now: datetime) -> Requirements:
+        return within(needs, self.limits.allowance(needs, self.occupancy.share(needs.owner_id), now))
+
+    def _claim(self, waiting: Waiting, tick: float) -> Claim | None:
+        needs, line = waiting.brief.requirements, self.queue.line(waiting.brief.requirements)
+        if not self.occupancy.has_preemptible or line is None:
+            return None
+        if self.claims.count(needs) >= min(CLAIMS_PER_LINE, len(line)):
+            return None
+        barred = self.reservations.barred_to(needs, self.fleet, tick) | frozenset(waiting.avoid)
+        claim = find_claim(self.fleet, self.occupancy.preemptible(), self.claims, waiting.brief, barred)
+        if claim is not None:
+            self.claims.add(claim)
+            if len(claim.attempt_ids) > 1:
+                # They leave one by one: nobody else may take the room of the first.
+                self.reservations.keep(needs, claim.node_id, tick + EVICT_GRACE_SECONDS + OVERDUE_SECONDS)
+        return claim
+
+
+def explores(waiting: Waiting) -> bool:
+    """Whether this attempt is one of those that go to a node without a record: decided by its name, so that it stays
+    so however often it is asked. Only what is short, and does not ask for more trust than any node has."""
+    needs = waiting.brief.requirements
+    if needs.seconds > EXPLORING_LONGEST_SECONDS or needs.internet or needs.gpu_count > 1:
+        return False
+    if needs.mine_only or needs.verified_only or needs.min_reliability is not None or needs.node_id is not None:
+        return False
+    name = f"{waiting.brief.job_id}/{waiting.slice_index}/{waiting.attempts}"
+    return zlib.crc32(name.encode()) % 100 < EXPLORING_PERCENT

@@ -1,0 +1,143 @@
+"""How much of the pool one renter may have: slices at once, and credits per hour, day and month.
+
+Limits are about other people's nodes; one's own are one's own business. A slice beyond a limit waits. Money is counted
+ahead: what runs counts as if it ran for as long as it may, so that a limit is kept and not only noticed. An hour is
+what everything that runs costs in one; days and months are those of UTC.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, date, datetime, timedelta
+
+from computepool.hub.market.requirements import Requirements
+from computepool.hub.scheduling.occupancy import SECONDS_PER_HOUR, Share
+from computepool.protocol.units import format_credits
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """None is no limit."""
+
+    slices: int | None = None
+    hourly_micros: int | None = None
+    daily_micros: int | None = None
+    monthly_micros: int | None = None
+
+    @property
+    def is_none(self) -> bool:
+        return all(getattr(self, one.name) is None for one in fields(self))
+
+    def over(self, defaults: "Limits") -> "Limits":
+        """Its own where it has some."""
+        own = {one.name: value for one in fields(self) if (value := getattr(self, one.name)) is not None}
+        return replace(defaults, **own)
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """On other people's nodes, by what has ended."""
+
+    owner_id: str
+    day: date
+    micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a renter may still begin."""
+
+    hourly_micros: int | None
+    """The most that one more slice may cost in an hour; None for anything, less than 0 for none at all."""
+    words: str = ""
+    """Which limit says so."""
+
+
+class LimitBook:
+    def __init__(self, defaults: Limits = NO_LIMITS) -> None:
+        self._defaults = defaults
+        self._own: dict[str, Limits] = {}
+        self._spent: dict[str, dict[date, int]] = {}
+
+    def set(self, owner_id: str, limits: Limits) -> None:
+        if limits.is_none:
+            self._own.pop(owner_id, None)
+        else:
+            self._own[owner_id] = limits
+
+    @property
+    def is_empty(self) -> bool:
+        """Nobody has a limit."""
+        return self._defaults.is_none and not self._own
+
+    def of(self, owner_id: str) -> Limits:
+        own = self._own.get(owner_id)
+        return self._defaults if own is None else own.over(self._defaults)
+
+    def spend(self, spent: Iterable[Spent]) -> None:
+        for one in spent:
+            days = self._spent.setdefault(one.owner_id, {})
+            days[one.day] = days.get(one.day, 0) + one.micros
+
+    def spent(self, owner_id: str, since: date) -> int:
+        return sum(micros for day, micros in self._spent.get(owner_id, {}).items() if day >= since)
+
+    def forget_before(self, first: date) -> None:
+        for owner_id, days in list(self._spent.items()):
+            kept = {day: micros for day, micros in days.items() if day >= first}
+            if kept:
+                self._spent[owner_id] = kept
+            else:
+                del self._spent[owner_id]
+
+    def allowance(self, needs: Requirements, share: Share, now: datetime) -> Allowance:
+        """For one more slice of this renter, that may run for `needs.seconds`."""
+        limits = self.of(needs.owner_id)
+        if limits.is_none:
+            return _ANYTHING
+        if limits.slices is not None and share.slices >= limits.slices:
+            return Allowance(-1, f"You may run {_slices(limits.slices)} at once on other people's nodes")
+        today, seconds = now.astimezone(UTC).date(), max(1, int(needs.seconds))
+        found = []
+        if limits.hourly_micros is not None:
+            left = limits.hourly_micros - share.hourly_micros
+            found.append(Allowance(left, _credits(limits.hourly_micros, "an hour")))
+        for limit, since, word in (
+            (limits.daily_micros, today, "a day"),
+            (limits.monthly_micros, today.replace(day=1), "a month"),
+        ):
+            if limit is not None:
+                left = limit - share.most_micros - self.spent(needs.owner_id, since)
+                found.append(Allowance(left * SECONDS_PER_HOUR // seconds, _credits(limit, word)))
+        return min(found, key=lambda one: one.hourly_micros or 0, default=_ANYTHING)
+
+
+_ANYTHING = Allowance(None)
+
+
+def within(needs: Requirements, allowance: Allowance) -> Requirements:
+    """What may be looked for: nodes that are cheap enough, or only one's own."""
+    if allowance.hourly_micros is None:
+        return needs
+    if allowance.hourly_micros < 0:
+        return replace(needs, mine_only=True)
+    if needs.max_price_micros is not None and needs.max_price_micros <= allowance.hourly_micros:
+        return needs
+    return replace(needs, max_price_micros=allowance.hourly_micros)
+
+
+def seconds_to_midnight(now: datetime) -> float:
+    """Until the next day begins, and perhaps the next month."""
+    day = now.astimezone(UTC)
+    tomorrow = day.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return (tomorrow - day).total_seconds()
+
+
+def _slices(count: int) -> str:
+    return "1 slice" if count == 1 else f"{count} slices"
+
+
+def _credits(micros: int, word: str) -> str:
+    return f"You may spend {format_credits(micros)} credits {word}"

@@ -1,0 +1,151 @@
+"""Room that is kept for large slices, which would otherwise wait behind small ones for ever.
+
+A large slice that has waited for some time and fits nowhere reserves the node that will have room for it soonest, by
+how long what runs there may still run. Others use that node only if they will surely be over by then; its owner always
+does. A renter has one reservation, the pool a few, and each ends with its reason: the slice was placed or canceled, the
+node went away, or the room did not come when it should have.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from computepool.hub.market.requirements import Requirements
+from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held
+from computepool.hub.scheduling.room import could_hold, would_fit
+from computepool.protocol.states import AttemptState
+
+RESERVE_AFTER_SECONDS = 60.0
+"""For which a large slice waits before room is kept for it."""
+MOST_RESERVATIONS = 8
+SCAN_EVERY_SECONDS = 5.0
+"""A look for a node goes through the whole fleet."""
+MARGIN_SECONDS = 60.0
+"""From the end of what may run to the moment at which its room is free: its node has to tell."""
+LARGE_SHARE = 0.5
+"""Of a node's cores or memory: more than that is large there. Two GPUs are always."""
+
+IsWaiting = Callable[[Requirements], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    needs: Requirements
+    """Of all slices that need the same: whichever of them comes first."""
+    node_id: str
+    free_at: float
+    """When there will be room at the latest, on the hub's elapsed clock."""
+
+
+class Reservations:
+    def __init__(self) -> None:
+        self._by_owner: dict[str, Reservation] = {}
+        self._scanned_at: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._by_owner)
+
+    def __iter__(self) -> Iterator[Reservation]:
+        return iter(self._by_owner.values())
+
+    def of(self, owner_id: str) -> Reservation | None:
+        return self._by_owner.get(owner_id)
+
+    def next_end(self) -> float | None:
+        """When the first of them is over at the latest."""
+        return min((one.free_at for one in self._by_owner.values()), default=None)
+
+    def tidy(self, fleet: Fleet, is_waiting: IsWaiting, now: float) -> None:
+        """Drop those that have no reason any more."""
+        for owner_id, one in list(self._by_owner.items()):
+            node = fleet.get(one.node_id)
+            if node is None or not is_waiting(one.needs) or now > one.free_at or not could_hold(fleet, node, one.needs):
+                del self._by_owner[owner_id]
+
+    def placed(self, needs: Requirements) -> None:
+        """One of those that it was for has room, there or elsewhere."""
+        one = self._by_owner.get(needs.owner_id)
+        if one is not None and one.needs == needs:
+            del self._by_owner[needs.owner_id]
+
+    def barred_to(self, needs: Requirements, fleet: Fleet, now: float) -> frozenset[str]:
+        """Nodes that are kept for others, and that a slice with these needs might still occupy when they come."""
+        if not self._by_owner:
+            return frozenset()
+        return frozenset(
+            one.node_id
+            for one in self._by_owner.values()
+            if one.needs != needs
+            and now + needs.seconds + MARGIN_SECONDS > one.free_at
+            and not _is_own(fleet, one.node_id, needs.owner_id)
+        )
+
+    def keep(self, needs: Requirements, node_id: str, free_at: float) -> None:
+        """A node that is being cleared for it anyway."""
+        taken = any(one.node_id == node_id for one in self._by_owner.values())
+        if not taken and needs.owner_id not in self._by_owner and len(self._by_owner) < MOST_RESERVATIONS:
+            self._by_owner[needs.owner_id] = Reservation(needs, node_id, free_at)
+
+    def reserve(
+        self, fleet: Fleet, needs: Requirements, avoid: Collection[str], waited_seconds: float, now: float
+    ) -> Reservation | None:
+        """For a slice that fits nowhere now. None if it need not, or may not, or no node could ever hold it."""
+        if waited_seconds < RESERVE_AFTER_SECONDS or needs.owner_id in self._by_owner:
+            return None
+        if len(self._by_owner) >= MOST_RESERVATIONS:
+            return None
+        if self._scanned_at is not None and now - self._scanned_at < SCAN_EVERY_SECONDS:
+            return None
+        self._scanned_at = now
+        taken = {*avoid, *(one.node_id for one in self._by_owner.values())}
+        found = soonest(fleet, needs, taken, now)
+        if found is not None:
+            self._by_owner[needs.owner_id] = found
+        return found
+
+
+def soonest(fleet: Fleet, needs: Requirements, taken: Collection[str], now: float) -> Reservation | None:
+    """The node that will have room first, of those on which the slice is large."""
+    found = [
+        Reservation(needs, node.traits.node_id, free_at)
+        for node in fleet
+        if node.traits.cpu_millis >= needs.cpu_millis
+        and len(node.traits.gpus) >= needs.gpu_count
+        and node.traits.node_id not in taken
+        and is_large(node, needs)
+        and could_hold(fleet, node, needs)
+        and (free_at := free_at_of(node, needs, now)) is not None
+    ]
+    return min(found, key=lambda one: (one.free_at, one.node_id), default=None)
+
+
+def is_large(node: FleetNode, needs: Requirements) -> bool:
+    return (
+        needs.gpu_count > 1
+        or needs.cpu_millis > LARGE_SHARE * node.traits.cpu_millis
+        or needs.memory_bytes > LARGE_SHARE * node.traits.memory_bytes
+    )
+
+
+def free_at_of(node: FleetNode, needs: Requirements, now: float) -> float | None:
+    """When there will be room at the latest, if nothing more is begun there; None if its owner keeps what it needs."""
+    gone: set[str] = set()
+    if would_fit(node, needs, gone):
+        return now + MARGIN_SECONDS
+    for held in sorted(node.attempts.values(), key=lambda one: over_at(one, now)):
+        gone.add(held.attempt_id)
+        if would_fit(node, needs, gone):
+            return over_at(held, now)
+    return None
+
+
+def over_at(held: Held, now: float) -> float:
+    """When an attempt is over at the latest, as far as its own limit says."""
+    ran = held.spent.get(AttemptState.RUNNING, 0.0)
+    if held.state is AttemptState.RUNNING:
+        ran += now - held.since
+    return now + max(0.0, held.order.max_runtime_seconds - ran) + MARGIN_SECONDS
+
+
+def _is_own(fleet: Fleet, node_id: str, owner_id: str) -> bool:
+    node = fleet.get(node_id)
+    return node is not None and node.traits.owner_id == owner_id
