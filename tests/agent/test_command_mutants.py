@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.lone_supervisor import LoneSupervisor
+from support.planted import each_check, each_mutant
 from support.switching import play_switching
 
 from computepool.agent import supervisor
@@ -154,16 +155,12 @@ MUTANTS: dict[Any, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("check", MUTANTS, ids=lambda check: check.__name__)
+@each_check(MUTANTS)
 def test_check_holds(tmp_path, check):
     check(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("check", "mutant"),
-    [(check, mutant) for check, mutants in MUTANTS.items() for mutant in mutants],
-    ids=lambda each: each.__name__,
-)
+@each_mutant(MUTANTS)
 def test_mutant_is_found(tmp_path, monkeypatch, check, mutant):
     mutant(monkeypatch)
     with pytest.raises(AssertionError):

@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.fake_hub import raw_public
 from support.lone_supervisor import LoneSupervisor
+from support.planted import each_check, each_mutant
 
 from computepool.agent import logs, supervisor
 from computepool.agent.clock import SystemClock
@@ -167,16 +168,12 @@ MUTANTS: dict[Any, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("check", MUTANTS, ids=lambda check: check.__name__)
+@each_check(MUTANTS)
 def test_check_holds(tmp_path, check):
     asyncio.run(check(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("check", "mutant"),
-    [(check, mutant) for check, mutants in MUTANTS.items() for mutant in mutants],
-    ids=lambda each: each.__name__,
-)
+@each_mutant(MUTANTS)
 def test_mutant_is_found(tmp_path, monkeypatch, check, mutant):
     mutant(monkeypatch)
     with pytest.raises(AssertionError):

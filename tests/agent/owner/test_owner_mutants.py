@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.owner_cases import AWAY, Machine, gpu
+from support.planted import each_check, each_mutant
 from support.watching import in_virtual_time
 
 from computepool.agent.owner import causes, decide, watch
@@ -250,16 +251,12 @@ MUTANTS: dict[Any, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("check", MUTANTS, ids=lambda check: check.__name__)
+@each_check(MUTANTS)
 def test_promise_holds(tmp_path, check):
     check(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("check", "mutant"),
-    [(check, mutant) for check, mutants in MUTANTS.items() for mutant in mutants],
-    ids=lambda part: part.__name__,
-)
+@each_mutant(MUTANTS)
 def test_planted_bug_is_found(tmp_path, monkeypatch, check, mutant):
     mutant(monkeypatch)
     with pytest.raises(AssertionError):

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from support import engines
+from support import disk_limits, engines
 from support.ordinary_user import run_as_ordinary_user
 from support.sandboxes import ROOMY, processes_with, read_all
 
@@ -75,34 +75,15 @@ def test_fork_bomb_of_a_plain_process_is_bounded(plain):
 
 
 def test_big_file_is_stopped_at_the_disk_limit(every):
-    limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
-    assert every.shell("head -c 3000000 /dev/zero > a", limits=limits)[0].code == 0
-    folder = every.folder()
-    ended, _ = every.shell("exec head -c 9000000 /dev/zero > a", limits=limits, folder=folder)
-    assert ended.reason == "disk"
-    assert (folder / "work" / "a").stat().st_size <= 4 * MEGABYTE
-
-
-MANY_FILES = "i=0; while [ $i -lt 12 ]; do head -c 1000000 /dev/zero > f$i; %s i=$((i+1)); done; sleep %s"
+    disk_limits.big_file_is_stopped(every)
 
 
 def test_many_files_are_stopped_at_the_disk_limit(every):
-    limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
-    ended, _ = every.shell(MANY_FILES % ("rm f$i;", 1.5), limits=limits)
-    assert (ended.code, ended.reason) == (0, "exited")  # the control: never much at once
-    began = time.monotonic()
-    ended, _ = every.shell(MANY_FILES % ("", 20), limits=limits)
-    assert ended.reason == "disk"
-    assert time.monotonic() - began < 6
+    disk_limits.many_files_are_stopped(every, within_seconds=6)
 
 
 def test_deleted_files_that_are_still_open_count(every):
-    limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
-    script = (
-        'for i in 3 4 5 6 7 8; do eval "exec $i> f$i"; rm f$i; eval "head -c 1000000 /dev/zero >&$i"; done; sleep 20'
-    )
-    ended, output = every.shell(script, limits=limits)
-    assert ended.reason == "disk", (ended, output)
+    disk_limits.deleted_files_that_are_still_open_count(every)
 
 
 # Not by Python's own mmap, which keeps the file open.

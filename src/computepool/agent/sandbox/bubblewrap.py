@@ -20,7 +20,7 @@ from .cores import Cores
 from .environment import job_environment
 from .guard import Guard
 from .identity import NobodyElse, OwnUser, instance_of
-from .interface import EGRESS_PORT, Command, FolderUnreachable, Offload, Process, SandboxError
+from .interface import EGRESS_PORT, Command, Offload, Process, SandboxError
 from .launch import Launch
 from .layout import (
     ISOLATION,
@@ -132,11 +132,7 @@ class BubblewrapSandbox:
     async def start(self, command: Command) -> Process:
         if command.image is not None:
             raise SandboxError("bubblewrap runs no images; a node with Docker or podman does")
-        for folder in (command.folder, *command.shown.values()):
-            if not self._identity.reaches(folder):
-                raise FolderUnreachable(
-                    f"the user that jobs run as cannot reach {folder}; make attempts' folders in {self.attempts_folder}"
-                )
+        self._identity.must_reach((command.folder, *command.shown.values()))
         try:
             return await self._start(command)
         except OSError as error:

@@ -10,8 +10,10 @@ import hashlib
 import itertools
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
+from .interface import FolderUnreachable
 from .layout import remove_etc
 from .shared import SharedFolder
 
@@ -51,9 +53,8 @@ class OwnUser:
         del folder
         return None
 
-    def reaches(self, folder: Path) -> bool:
-        del folder
-        return True
+    def must_reach(self, folders: Iterable[Path]) -> None:
+        """They are this user's."""
 
 
 class NobodyElse:
@@ -115,7 +116,16 @@ class NobodyElse:
             uid = folder.stat().st_uid
         return uid
 
-    def reaches(self, folder: Path) -> bool:
+    def must_reach(self, folders: Iterable[Path]) -> None:
+        """Raises FolderUnreachable where the job's user could not."""
+        for folder in folders:
+            if not self._reaches(folder):
+                raise FolderUnreachable(
+                    f"the user that jobs run as cannot reach {folder}; make attempts' folders in "
+                    f"{self.base / 'attempts'}"
+                )
+
+    def _reaches(self, folder: Path) -> bool:
         parent = folder.parent
         if parent not in self._reachable:
             self._reachable[parent] = everybody_reaches(parent)

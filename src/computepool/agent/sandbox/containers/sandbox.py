@@ -14,7 +14,7 @@ from pathlib import Path
 
 from computepool.agent.sandbox.environment import job_environment
 from computepool.agent.sandbox.identity import NobodyElse, OwnUser, instance_of
-from computepool.agent.sandbox.interface import EGRESS_PORT, Command, FolderUnreachable, Offload, Process, SandboxError
+from computepool.agent.sandbox.interface import EGRESS_PORT, Command, Offload, Process, SandboxError
 from computepool.agent.sandbox.layout import ETC_OWN, ETC_PREFIX, JOB_FOLDER, JOB_UID, build_etc, problem_with_command
 from computepool.agent.sandbox.lookup import NOT_EXECUTABLE, NOT_FOUND, Problem, in_words, names_of
 from computepool.agent.sandbox.netns import listen_in
@@ -127,11 +127,7 @@ class ContainerSandbox:
     async def start(self, command: Command) -> Process:
         if command.egress is not None and not self.has_egress:
             raise SandboxError(f"a job at level {self.level} cannot have the network here")
-        for folder in (command.folder, *command.shown.values()):
-            if not self._identity.reaches(folder):
-                raise FolderUnreachable(
-                    f"the user that jobs run as cannot reach {folder}; make attempts' folders in {self.attempts_folder}"
-                )
+        self._identity.must_reach((command.folder, *command.shown.values()))
         try:
             return await self._start(command)
         except OSError as error:
