@@ -11,7 +11,9 @@ from support.fake_hub import FakeHub
 from support.fake_sandbox import FakeSandbox
 
 from computepool.agent import engines
+from computepool.agent.control import serve_control
 from computepool.agent.detect import isolation_of
+from computepool.agent.doctor import engines_of_agent, sandboxes_to_examine
 from computepool.agent.engines import FORGIVE_LOOKS, EngineWatch
 from computepool.agent.housekeeping import is_beginning
 from computepool.agent.sandbox import FoundEngine, SelfTest, look_again
@@ -45,10 +47,10 @@ class Machine:
         """Of the next looks, before it is `engines` again."""
         self.made, self.tests, self.told = [], [], []
         self.holds = True
-        first = [FakeContainers(folder, level=level) for level in proven]
+        self.first = [FakeContainers(folder, level=level) for level in proven]
         self.watch = EngineWatch(
             found=engines,
-            sandboxes=[*first, FakeSandbox(folder)],
+            sandboxes=[*self.first, FakeSandbox(folder)],
             look=self._look,
             make=self._make,
             prove=self._prove,
@@ -129,7 +131,7 @@ def test_engine_that_has_gone_is_taken_away_and_comes_back_with_a_proof(tmp_path
         machine = Machine(tmp_path, docker(), proven=[CONTAINER])
         busy = True
         machine.watch.is_idle = lambda: not busy
-        old = machine.watch.sandboxes[0]
+        (old,) = machine.first
         machine.engines = []
         await machine.watch.look()
         assert machine.told == [[BUBBLEWRAP]]
@@ -199,6 +201,26 @@ def test_hub_learns_of_a_new_level_while_a_job_runs_on(tmp_path):
             assert agent.status()["capacity"]["isolation"] == ["container", "process"]
             # Once is enough.
             assert len(node.proofs) == 2
+
+    asyncio.run(story())
+
+
+def test_doctor_asks_the_running_agent_which_engines_it_sees(tmp_path):
+    async def story():
+        machine = Machine(tmp_path / "containers", docker(), proven=[CONTAINER])
+        async with FakeHub() as hub, running_agent(hub, tmp_path, engines=machine.watch) as running:
+            home = running.home
+            assert await asyncio.to_thread(engines_of_agent, home) is None
+            async with serve_control(running.agent, home.socket_path):
+                seen = await asyncio.to_thread(engines_of_agent, home)
+                assert [(one["socket"], one["levels"]) for one in seen or ()] == [
+                    ("/nowhere/docker.sock", ["container"])
+                ]
+                # Another engine of this shell's is not the agent's: only the agent's are tested.
+                sandboxes = await sandboxes_to_examine(home)
+                assert not [sandbox for sandbox in sandboxes if sandbox.takes_images]
+                for sandbox in sandboxes:
+                    await sandbox.close()
 
     asyncio.run(story())
 

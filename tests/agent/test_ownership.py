@@ -274,6 +274,7 @@ def test_receipt_tells_how_long_the_owner_left_a_gpu_less_power(tmp_path, obeys)
             running_agent(hub, tmp_path, open_watch=watch, monitor=card, capacity=capacity) as running,
         ):
             owner, node = running.agent.owner, running.node
+            assert owner is not None
             usual = owner.watch.decision
             attempt_id = hub.offer(node, "/bin/sh", "-c", "echo go; sleep 0.5", grant=grant)
             await hub.until(lambda: hub.logs[attempt_id])
@@ -284,9 +285,9 @@ def test_receipt_tells_how_long_the_owner_left_a_gpu_less_power(tmp_path, obeys)
             # One that begins and ends under the cap.
             owner.act(replace(usual, gpu_reactions={"GPU-a": Reaction.CAP_POWER}, power_cap=0.5))
             await asyncio.sleep(0.05)
-            second = hub.offer(node, "/bin/sh", "-c", "sleep 0.1", grant=grant)
-            await hub.until(lambda: second in hub.receipts)
-            first, second = (hub.receipts[one].usage for one in (attempt_id, second))
+            second_id = hub.offer(node, "/bin/sh", "-c", "sleep 0.1", grant=grant)
+            await hub.until(lambda: second_id in hub.receipts)
+            first, second = (hub.receipts[one].usage for one in (attempt_id, second_id))
             if obeys:
                 assert 0.15 < first.power_capped_seconds < first.running_seconds
                 assert second.power_capped_seconds == second.running_seconds

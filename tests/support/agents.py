@@ -14,6 +14,7 @@ from support.fake_hub import FakeHub, Node
 from computepool.agent.agent import Agent, Parts
 from computepool.agent.clock import Clock, SystemClock
 from computepool.agent.detect import GpuMonitor
+from computepool.agent.engines import EngineWatch
 from computepool.agent.home import AgentHome, NodeRecord
 from computepool.agent.link.connections import Connections
 from computepool.agent.outside import Outside
@@ -82,6 +83,7 @@ async def running_agent(
     outside: Outside | None = None,
     open_watch: OpenWatch | None = None,
     monitor: GpuMonitor | None = None,
+    engines: EngineWatch | None = None,
     passed: Callable[[int], None] = lambda count: None,
 ) -> AsyncIterator[Running]:
     home, node = enrolled_home(hub, folder)
@@ -108,6 +110,7 @@ async def running_agent(
             outside=outside,
             open_watch=open_watch,
             monitor=monitor,
+            engines=engines,
         )
     )
     task = asyncio.ensure_future(agent.run())

@@ -7,6 +7,7 @@ from computepool.agent.detect import GpuMonitor, loads, monitor, nvidia, power
 from computepool.agent.detect.found import make_gpu
 from computepool.agent.detect.loads import GpuNow, GpuProcess, GpuUse
 from computepool.agent.detect.power import PowerKnob, PowerLimits
+from computepool.agent.owner.readings import Unknown
 from computepool.agent.owner.signals.gpus import read_gpus
 from computepool.protocol import gpu_names, versions
 from computepool.protocol.capacity import Software
@@ -51,8 +52,9 @@ def an_owners_limit_outlives_the_agent(folder):
 def a_game_that_is_not_listed_is_seen(folder):
     use = GpuUse("a", (GpuProcess(1, 100),), memory_used_bytes=900, complete=False)
     now = loads.together(GpuLoad(id="a", memory_used_bytes=900), use)
-    (reading,) = read_gpus(lambda: [now], lambda pid: pid == 1, lambda gpu_id: True)
-    assert reading.foreign_bytes == 800
+    readings = read_gpus(lambda: [now], lambda pid: pid == 1, lambda gpu_id: True)
+    assert not isinstance(readings, Unknown)
+    assert [reading.foreign_bytes for reading in readings] == [800]
 
 
 def a_sleeping_card_is_left_asleep(folder):

@@ -19,7 +19,7 @@ from .machine import check_gpus_inside, check_machine, check_system, existing
 from .model import Check, Level, warn
 from .network import check_network
 
-__all__ = ["Check", "Level", "examine", "sandboxes_to_examine", "warn"]
+__all__ = ["Check", "Level", "engines_of_agent", "examine", "sandboxes_to_examine", "warn"]
 
 
 def engines_of_agent(home: AgentHome) -> list[dict[str, Any]] | None:
