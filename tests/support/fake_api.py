@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
+from support.fake_market import FakeMarket
 from support.prompt_server import PromptServer
 
 TOKEN = "cp_fake_token"
@@ -141,11 +142,14 @@ class FakeHub:
         self.parts: dict[str, dict[int, bytes]] = {}
         self.sizes: dict[str, int] = {}
         self.nodes: list[dict[str, Any]] = [node()]
+        self.events: list[dict[str, Any]] = []
+        """What moved the reliability of a node."""
         self.nodes_online = 1
         self.tokens: list[dict[str, Any]] = []
         self.my_token_id: str | None = None
         self.why: dict[str, Any] = {}
         self.hub_keys: list[dict[str, str]] = []
+        self.market = FakeMarket()
         self.play: Play = prints(b"42\n")
         """What a job does when it is submitted."""
         self.part_bytes = 1024 * 1024
@@ -238,6 +242,11 @@ class FakeHub:
             Route(f"{api}/nodes/join-tokens", self._join_token, methods=["POST"]),
             Route(f"{api}/nodes/{{id}}", self._node, methods=["GET", "PATCH"]),
             Route(f"{api}/nodes/{{id}}/{{change}}", self._change_node, methods=["POST"]),
+            Route(f"{api}/nodes/{{id}}/reliability", self._reliability),
+            Route(f"{api}/nodes/{{id}}/reliability/{{event}}/contest", self._settle_event, methods=["POST"]),
+            Route(f"{api}/admin/contests", self._contests),
+            Route(f"{api}/admin/contests/{{event}}/resolve", self._settle_event, methods=["POST"]),
+            Route(f"{api}/admin/nodes/{{id}}/{{mark}}", self._mark_node, methods=["POST"]),
             Route(f"{api}/artifacts", self._artifact, methods=["POST"]),
             Route(f"{api}/artifacts/{{id}}/complete", self._complete, methods=["POST"]),
             Route("/store/{digest}/{part:int}", self._part, methods=["GET", "PUT"]),
@@ -250,6 +259,7 @@ class FakeHub:
             Route(f"{api}/jobs/{{id}}/why", self._why),
             Route(f"{api}/jobs/{{id}}/receipts", self._receipts),
             WebSocketRoute(f"{api}/jobs/{{id}}/stream", self._stream),
+            *self.market.routes(api),
         ]
         return _Gate(self, Starlette(routes=routes))
 
@@ -317,6 +327,28 @@ class FakeHub:
         states = {"drain": "draining", "resume": "online", "ban": "banned"}
         found["state"] = states[request.path_params["change"]]
         return JSONResponse(found)
+
+    # ── reputation ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _reliability(self, _: Request) -> Response:
+        return JSONResponse({"items": self.events, "next": None})
+
+    async def _contests(self, _: Request) -> Response:
+        return _page([{**one, "node_name": "alpha", "owner_id": ME} for one in self.events if one["contested_at"]])
+
+    async def _settle_event(self, request: Request) -> Response:
+        found = next(one for one in self.events if str(one["id"]) == request.path_params["event"])
+        body = await request.json()
+        if "reason" in body:
+            found |= {"contested_at": CREATED, "contest_reason": body["reason"]}
+        else:
+            found |= {"resolution": body["resolution"], "resolution_note": body["note"]}
+        return JSONResponse(found)
+
+    async def _mark_node(self, request: Request) -> Response:
+        verified = request.path_params["mark"] == "verify"
+        missing = [] if verified else ["the operator has not checked its owner"]
+        return JSONResponse({"verified": verified, "missing_for_verified": missing})
 
     # ── artifacts ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -167,6 +167,13 @@ def instant(at: datetime | None) -> str:
     return "" if at is None else at.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
+def credits(micros: int) -> str:
+    """About how much, for reading: `28.5`, `0.004`; exact amounts are in the JSON."""
+    amount = micros / 1_000_000
+    text = f"{amount:,.2f}" if abs(amount) >= 0.1 or not micros else f"{amount:.3g}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
 def cpus(number: float) -> str:
     return f"{number:g} core" + ("" if number == 1 else "s")
 

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Invalid
@@ -18,12 +17,13 @@ from computepool.hub.market import repository, service
 from computepool.hub.market.book import Book
 from computepool.hub.market.earnings import LEAST_POINTS, MILLION, TYPICAL_WATTS, Earnings, Running, UseBasis
 from computepool.hub.market.rates import MILLI, gpu_rate
-from computepool.hub.market.regions import spell_millis
-from computepool.hub.market.settings import KINDS, tables_of
+from computepool.hub.market.regions import merge, read_csv, spell_millis
+from computepool.hub.market.settings import KINDS, Regions, Table, tables_of
 from computepool.hub.market.spot import Segment
 from computepool.hub.market.tiers import is_listed
 from computepool.hub.market.views import (
     Prices,
+    RegionsFile,
     TableChange,
     TableView,
     prices_of,
@@ -106,6 +106,13 @@ def _add_tables(routes: Routes, context: Context, book: Book, reprice: Reprice, 
             notices=_notices(unlisted()) if name == "regions" else [],
         )
 
+    async def change(name: str, table: Table, actor: str, expected: int | None) -> None:
+        """In the database, and then in memory: both, even if the caller gives up in between."""
+        await context.db.run(service.change_table, name, table, context.now(), actor=actor, expected=expected)
+        rows = await context.db.read(repository.load_settings)
+        book.replace_tables(tables_of({key: row.value for key, row in rows.items()}))
+        await reprice()
+
     @routes.get("/admin/market/{name}", visible="admin")
     async def show_table(name: TableName) -> TableView:
         """The tiers, the regions, or the rates, with every version there was."""
@@ -115,18 +122,22 @@ def _add_tables(routes: Routes, context: Context, book: Book, reprice: Reprice, 
     async def change_table(name: TableName, body: TableChange, caller: Caller) -> TableView:
         """Replace one of them. It counts from the next lease on; what runs keeps its price."""
         table = service.read_table(name, body.value)
-
-        async def both() -> None:
-            def work(session: Session) -> None:
-                service.change_table(session, name, table, context.now(), actor=caller.user_id, expected=body.version)
-
-            await context.db.run(work)
-            rows = await context.db.read(repository.load_settings)
-            book.replace_tables(tables_of({key: row.value for key, row in rows.items()}))
-            await reprice()
-
-        await unbroken.run(both())
+        await unbroken.run(change(name, table, caller.user_id, body.version))
         return await view(name)
+
+    @routes.post("/admin/market/regions/import", visible="admin")
+    async def import_regions(body: RegionsFile, caller: Caller) -> TableView:
+        """Read regions from CSV, such as an index of purchasing power that somebody published."""
+        before = await view("regions")
+        try:
+            found = read_csv(body.csv)
+            if not body.replace:
+                found = merge(service.read_regions(before.value).items, found)
+            table = Regions(items=found)
+        except ValueError as error:
+            raise service.BadTable(f"{error}.", hint="Expected lines such as `DE,0.95` or `DE,0.95,EU`.") from None
+        await unbroken.run(change("regions", table, caller.user_id, before.version))
+        return await view("regions")
 
 
 def _notices(unlisted: dict[str, int]) -> list[str]:

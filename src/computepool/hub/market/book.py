@@ -20,7 +20,7 @@ from computepool.hub.market.regions import spell_millis
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.market.settings import Tables
 from computepool.hub.market.spot import CPU, PRIOR_UNITS, Segment, Spot, Use
-from computepool.hub.market.tiers import LEAST_GPU_TIER_MILLIS, Measured, Tier, tier_of
+from computepool.hub.market.tiers import LEAST_GPU_TIER_MILLIS, SPEED_TIERS, Measured, Tier, is_listed, tier_of
 from computepool.hub.nodes.benchmarks import Benchmark, hardware_digest
 from computepool.protocol.benchmark import CPU as CPU_DEVICE
 from computepool.protocol.capacity import Capacity, Gpu
@@ -140,9 +140,9 @@ class Book:
         if needs.gpu is None:
             factors = Factors(tables.rates.base_micros, tables.tiers.cpu_millis, region, spot)
             return divide_up(needs.cpu_millis * core_rate(factors), MILLI)
-        tier = max((*tables.tiers.cards.values(), LEAST_GPU_TIER_MILLIS))
-        if needs.gpu.name is not None:
-            tier = self.tier(needs.gpu.name).millis
+        tier = max(*tables.tiers.cards.values(), *(millis for _, millis in SPEED_TIERS), LEAST_GPU_TIER_MILLIS)
+        if needs.gpu.name is not None and is_listed(needs.gpu.name, tables.tiers.cards):
+            tier = self.tier(needs.gpu.name).millis  # measured, it is worth that or less; a card of no list may be any
         return needs.gpu_count * gpu_rate(Factors(tables.rates.base_micros, tier, region, spot))
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -78,6 +78,15 @@ class TableChange(BaseModel):
     """The one that was looked at: a change by somebody else meanwhile is then an error, not lost."""
 
 
+class RegionsFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    csv: str = Field(max_length=100_000)
+    """Lines of `country,factor` or `country,factor,region`."""
+    replace: bool = False
+    """Forget the regions that there are; else what the file does not name stays."""
+
+
 def prices_of(book: Book, fee_bps: int) -> Prices:
     """Every tier of the table and every other that is there, in every region that has something of it, or is named."""
     tables = book.tables

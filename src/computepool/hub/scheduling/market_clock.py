@@ -95,8 +95,9 @@ class MarketClock:
                     or place.gpu in segments
                     or node.traits.node_id in node_ids
                 ):
-                    moved = True
-                    node.traits = book.appraise(node.traits, node.capacity)
+                    appraised = book.appraise(node.traits, node.capacity)
+                    if appraised != node.traits:
+                        node.traits, moved = appraised, True
         if moved:
             self._scheduler.wake()  # what was too dear for somebody may not be any more
 

@@ -246,7 +246,7 @@ def parse_filter(text: str) -> tuple[list[Accepts], frozenset[str]]:
         tests.append(test)
         names.add(name)
         at = found.end()
-        while at < len(text) and text[at] in " \t,":
+        while at < len(text) and text[at].isspace():
             at += 1
     if len(tests) > FILTER_LIMIT:
         raise BadFilter("filter", f"More than {FILTER_LIMIT} parts.", "Ask for less at once.")

@@ -1,0 +1,425 @@
+"""Prices on a running hub: who sets them, when they count, and who sees what."""
+
+import asyncio
+import json
+from datetime import timedelta
+
+import pytest
+from support.engine import ADMIN, ALICE, BOB, play
+from support.fleets import gpu
+from support.scripted_agent import add_agent
+
+from computepool.hub.core.tables import AuditRow
+from computepool.hub.jobs.tables import Attempt, Job
+from computepool.hub.market.repository import prune_points
+from computepool.hub.market.spot import Segment, Spot
+from computepool.hub.market.tables import MarketSetting, SpotPoint
+
+CREDIT = 1_000_000
+CARD = {"resources": {"gpu": "rtx-4090"}}
+WANTS_SIMULATED = {"where": {"tags": ["simulated"]}}
+
+
+async def answer(pool, method: str, path: str, body: object = None, *, user: str | None = ALICE, status: int = 200):
+    got = await pool.call(method, path, body, user=user)
+    assert got.status_code == status, got.text
+    return got.json()
+
+
+def node_of(pool, agent):
+    node = pool.engine.scheduler.fleet.get(agent.node_id)
+    assert node is not None
+    return node
+
+
+# ── hosts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_host_sets_a_floor_or_a_fixed_price_and_takes_it_back(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool, gpus=(gpu(0),), country="US")
+        path = f"nodes/{agent.node_id}"
+        shown = await answer(pool, "GET", path)
+        assert shown["price"] is None
+        assert shown["ask"]["gpu_micros"] == shown["ask"]["suggested_gpu_micros"] == 30 * CREDIT
+        shown = await answer(pool, "PATCH", path, {"price": {"floor_micros": 45 * CREDIT}})
+        assert shown["price"] == {"per": "gpu", "floor_micros": 45 * CREDIT, "fixed_micros": None}
+        assert shown["ask"]["gpu_micros"] == 45 * CREDIT
+        assert shown["ask"]["suggested_gpu_micros"] == 30 * CREDIT
+        shown = await answer(pool, "PATCH", path, {"price": {"fixed_micros": 0}})
+        assert shown["ask"]["gpu_micros"] == 0
+        shown = await answer(pool, "PATCH", path, {"name": "other"})
+        assert shown["price"]["fixed_micros"] == 0
+        await pool.restart()
+        await agent.connect()
+        assert node_of(pool, agent).traits.ask.gpu_micros == 0
+        shown = await answer(pool, "PATCH", path, {"price": None})
+        assert shown["price"] is None
+        assert node_of(pool, agent).traits.ask.gpu_micros == 30 * CREDIT
+
+    play(hub_url, story)
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [
+        ({"floor_micros": -1}, "greater than or equal to 0"),
+        ({"fixed_micros": 10**13}, "less than or equal to"),
+        ({"floor_micros": 1, "fixed_micros": 1}, "one of them"),
+        ({}, "one of them"),
+        ({"floor_micros": 1.5}, "integer"),
+        ({"floor_micros": "1"}, "integer"),
+        ({"flor_micros": 1}, "Extra"),
+        ({"floor_micros": 1, "per": "node"}, "gpu"),
+        (7, "object"),
+    ],
+)
+def test_senseless_prices_are_refused_in_words(sqlite_hub, price, said):
+    async def story(pool):
+        agent = await add_agent(pool, gpus=(gpu(0),))
+        refused = await answer(pool, "PATCH", f"nodes/{agent.node_id}", {"price": price}, status=422)
+        assert said in json.dumps(refused)
+
+    play(sqlite_hub, story)
+
+
+def test_a_node_without_gpus_has_its_price_for_a_core(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, country="US")
+        shown = await answer(pool, "PATCH", f"nodes/{agent.node_id}", {"price": {"floor_micros": 2 * CREDIT}})
+        assert shown["price"]["per"] == "core"
+        assert shown["ask"]["core_micros"] == 2 * CREDIT
+        assert shown["ask"]["gpu_micros"] is None
+
+    play(sqlite_hub, story)
+
+
+def test_only_the_owner_sets_a_price(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB)
+        await answer(pool, "PATCH", f"nodes/{agent.node_id}", {"price": {"fixed_micros": 0}}, status=404)
+
+    play(sqlite_hub, story)
+
+
+# ── leases ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_price_is_locked_by_the_lease_whatever_the_host_asks_later(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="IN")
+        job_id = await pool.submit(**CARD)
+        await agent.take_offer()
+        await answer(pool, "PATCH", f"nodes/{agent.node_id}", {"price": {"fixed_micros": 999 * CREDIT}}, user=BOB)
+        job = await answer(pool, "GET", f"jobs/{job_id}")
+        attempt = job["slices"][0]["attempts"][0]
+        assert attempt["price_micros"] == 21 * CREDIT
+        assert attempt["price"]["region"] == "IN"
+        assert attempt["price"]["tier_millis"] == 3000
+        assert pool.rows(Attempt)[0].price_micros == 21 * CREDIT
+        assert node_of(pool, agent).traits.ask.gpu_micros == 999 * CREDIT
+
+    play(hub_url, story)
+
+
+def test_ones_own_node_is_free(sqlite_hub):
+    async def story(pool):
+        await add_agent(pool, gpus=(gpu(0),), country="US")
+        job_id = await pool.submit(max_price=0, **CARD)
+        attempt = (await pool.job(job_id)).slices[0].attempts[0]
+        assert (attempt.price_micros, attempt.price) == (0, {"own": True, "per": "gpu"})
+
+    play(sqlite_hub, story)
+
+
+def test_a_job_waits_where_everything_is_above_its_ceiling_and_runs_when_the_host_comes_down(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        job_id = await pool.submit(max_price=25, **CARD)
+        assert (await pool.job(job_id)).state == "queued"
+        why = await answer(pool, "GET", f"jobs/{job_id}/why")
+        assert "price" in json.dumps(why)
+        await answer(pool, "PATCH", f"nodes/{agent.node_id}", {"price": {"fixed_micros": 25 * CREDIT}}, user=BOB)
+        assert (await agent.take_offer()).manifest.job_id == job_id
+
+    play(sqlite_hub, story)
+
+
+def test_a_silent_job_gets_a_ceiling_of_a_quarter_more_than_was_quoted(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        first = await pool.submit(**CARD)
+        assert (await pool.job(first)).ceiling_micros == 38 * CREDIT  # 30 · 1.25 = 37.5, rounded up to two digits
+        second = await pool.submit(**CARD)  # nothing is free to quote from: the most that the pool would suggest
+        assert (await pool.job(second)).ceiling_micros == 75 * CREDIT
+        third = await pool.submit(max_price=31, **CARD)
+        assert (await pool.job(third)).ceiling_micros == 31 * CREDIT
+        mine = await pool.submit(where={"trust": "mine"}, **CARD)
+        assert (await pool.job(mine)).ceiling_micros is None
+        await pool.restart()
+        briefs = pool.engine.scheduler.briefs
+        assert [briefs[one].requirements.max_price_micros for one in (first, second, third, mine)] == [
+            38 * CREDIT,
+            75 * CREDIT,
+            31 * CREDIT,
+            None,
+        ]
+        assert agent
+
+    play(hub_url, story)
+
+
+def test_jobs_alike_share_a_line_though_spot_moved_a_little(sqlite_hub):
+    async def story(pool):
+        await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        segment = Segment("3.0", "US")
+        ceilings = set()
+        for millis in (1000, 1010):
+            pool.engine.book.spots[segment] = Spot(millis / 1000, 0.6, millis)
+            pool.engine.book._asks.clear()
+            await pool.engine.market.reprice()
+            quoted = await answer(pool, "POST", "market/quote", {"run": "true", **CARD})
+            ceilings.add(quoted["ceiling_micros"])
+        assert ceilings == {38 * CREDIT}
+
+    play(sqlite_hub, story)
+
+
+def test_a_price_that_a_host_made_up_is_paid_only_by_who_says_so(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        await answer(pool, "PATCH", f"nodes/{agent.node_id}", {"price": {"fixed_micros": 10**12}}, user=BOB)
+        silent = await pool.submit(**CARD)
+        assert (await pool.job(silent)).state == "queued"
+        willing = await pool.submit(max_price=1_000_000, **CARD)
+        assert (await pool.job(willing)).state == "running"
+
+    play(sqlite_hub, story)
+
+
+# ── quotes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_quote_says_the_price_the_most_and_the_nodes(sqlite_hub):
+    async def story(pool):
+        dear = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        cheap = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="IN")
+        await add_agent(pool, owner=BOB, country="US")
+        await add_agent(pool, owner=BOB, simulated=True)
+        spec = {"run": "true", "slices": 4, "max_runtime": "30m", **CARD}
+        quoted = await answer(pool, "POST", "market/quote", spec)
+        assert quoted["price_micros"] == 21 * CREDIT
+        assert quoted["ceiling_micros"] == 27 * CREDIT  # 26.25, rounded up
+        assert quoted["ceiling_basis"] == "quote"
+        assert quoted["now_micros"] == 42 * CREDIT
+        assert quoted["at_most_micros"] == 54 * CREDIT
+        assert (quoted["nodes_total"], quoted["feasible"], quoted["free_now"]) == (4, 1, 1)
+        assert {one["gate"]: one["removed"] for one in quoted["gates"]} == {"simulated": 1, "gpu": 1, "price": 1}
+        assert [one["node_id"] for one in quoted["nodes"]] == [cheap.node_id]
+        assert BOB not in json.dumps(quoted)
+        more = await answer(pool, "POST", "market/quote", {**spec, "max_price": 40})
+        assert [one["node_id"] for one in more["nodes"]] == [cheap.node_id, dear.node_id]
+        assert (more["ceiling_basis"], more["at_most_micros"]) == ("spec", 80 * CREDIT)
+
+    play(sqlite_hub, story)
+
+
+def test_quote_on_ones_own_node_is_free_and_tells_the_price_elsewhere(sqlite_hub):
+    async def story(pool):
+        await add_agent(pool, gpus=(gpu(0),), country="US")
+        await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        quoted = await answer(pool, "POST", "market/quote", {"run": "true", **CARD})
+        assert (quoted["own"], quoted["price_micros"]) == (True, 0)
+        assert quoted["elsewhere_micros"] == 30 * CREDIT
+        assert quoted["ceiling_micros"] == 38 * CREDIT
+
+    play(sqlite_hub, story)
+
+
+def test_quote_without_a_node_says_so_and_stores_nothing(sqlite_hub):
+    async def story(pool):
+        quoted = await answer(pool, "POST", "market/quote", {"run": "true", **CARD})
+        assert quoted["price_micros"] is None
+        assert (quoted["ceiling_basis"], quoted["ceiling_micros"]) == ("list", 75 * CREDIT)
+        assert pool.rows(Job) == []
+        await answer(pool, "POST", "market/quote", {"rum": "true"}, status=422)
+        await answer(pool, "POST", "market/quote", {"run": "true"}, user=None, status=401)
+
+    play(sqlite_hub, story)
+
+
+# ── offers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_offers_are_public_and_tell_nothing_of_owners(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, name="bobs-secret-lair", gpus=(gpu(0), gpu(1)), country="DE", cpus=8)
+        await add_agent(pool, owner=BOB, gpus=(gpu(0),), simulated=True)
+        page = await answer(pool, "GET", "market/offers", user=None)
+        assert [one["node_id"] for one in page["items"]] == [agent.node_id]
+        assert (page["total"], page["next"], page["simulated"]) == (1, None, 1)
+        offer = page["items"][0]
+        assert offer["price_micros"] == 28_500_000
+        assert (offer["gpus"], offer["gpus_free"], offer["region"]) == (["rtx-4090", "rtx-4090"], 2, "EU")
+        assert BOB not in json.dumps(page)
+        assert "lair" not in json.dumps(page)
+
+    play(sqlite_hub, story)
+
+
+def test_nodes_that_take_no_strangers_are_not_offered(sqlite_hub):
+    async def story(pool):
+        from computepool.protocol.states import IsolationLevel
+
+        await add_agent(pool, isolation=(IsolationLevel.PROCESS,))
+        await add_agent(pool, connect=False)
+        assert (await answer(pool, "GET", "market/offers", user=None))["items"] == []
+
+    play(sqlite_hub, story)
+
+
+# ── the pool's tables ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_admin_edits_the_tables_and_every_version_is_kept(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        shown = await answer(pool, "GET", "admin/market/tiers", user=ADMIN)
+        assert (shown["version"], shown["history"]) == (0, [])
+        value = shown["value"] | {"cards": {**shown["value"]["cards"], "rtx-4090": 3500}}
+        changed = await answer(pool, "PUT", "admin/market/tiers", {"value": value, "version": 0}, user=ADMIN)
+        assert changed["value"]["cards"]["rtx-4090"] == 3500
+        assert changed["history"][0]["changed_by"] == ADMIN
+        assert node_of(pool, agent).traits.ask.gpu_micros == 35 * CREDIT
+        stale = await pool.call("PUT", "admin/market/tiers", {"value": value, "version": 0}, user=ADMIN)
+        assert stale.status_code == 409
+        audit = next(row for row in pool.rows(AuditRow) if row.action == "market.table_changed")
+        assert (audit.actor, audit.subject) == (ADMIN, "market/tiers")
+        assert audit.details["old"]["cards"]["rtx-4090"] == 3000
+        assert audit.details["new"]["cards"]["rtx-4090"] == 3500
+        again = await answer(pool, "PUT", "admin/market/tiers", {"value": value}, user=ADMIN)
+        assert again["version"] == changed["version"]  # nothing changed, so nothing is noted
+        await pool.restart()
+        assert node_of(pool, agent).traits.ask.gpu_micros == 35 * CREDIT
+        assert len(pool.rows(MarketSetting)) == 1
+
+    play(hub_url, story)
+
+
+def test_tables_are_for_admins_alone(sqlite_hub):
+    async def story(pool):
+        for method, body in (("GET", None), ("PUT", {"value": {}})):
+            await answer(pool, method, "admin/market/regions", body, status=403)
+            await answer(pool, method, "admin/market/regions", body, user=None, status=401)
+        await answer(pool, "GET", "admin/market/nonsense", user=ADMIN, status=422)
+        bad = await answer(pool, "PUT", "admin/market/rates", {"value": {"base_micros": -1}}, user=ADMIN, status=422)
+        assert bad["error"]["fields"][0]["field"] == "base_micros"
+
+    play(sqlite_hub, story)
+
+
+def test_admin_hears_of_countries_without_a_region(sqlite_hub):
+    async def story(pool):
+        await add_agent(pool, country="BR")
+        await asyncio.sleep(61)
+        shown = await answer(pool, "GET", "admin/market/regions", user=ADMIN)
+        assert shown["notices"] == ["1 node in BR, which is in no region: the factor 1.0 is used"]
+
+    play(sqlite_hub, story)
+
+
+# ── spot ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_spot_follows_use_is_drawn_and_outlives_a_restart(hub_url):
+    async def story(pool):
+        agents = [
+            await add_agent(pool, owner=BOB, cpus=8, gpus=tuple(gpu(index) for index in range(20)), country="US")
+            for _ in range(2)
+        ]
+        for agent in agents:
+            agent.beat_on()
+            await pool.submit(resources={"gpu": "rtx-4090:20"})
+        await asyncio.sleep(3 * 3600)
+        book, segment = pool.engine.book, Segment("3.0", "US")
+        before = book.spot_millis(segment)
+        assert before > 1500
+        assert node_of(pool, agents[0]).traits.ask.gpu_micros == 30 * before * 1000
+        shown = await answer(pool, "GET", "market/prices?history=24h&tier=3.0&region=US", user=None)
+        assert shown["items"][0]["spot"] == before / 1000
+        assert shown["items"][0]["utilisation"] == 1.0
+        spots = [point["spot"] for point in shown["history"]]
+        assert len(spots) >= 15
+        assert spots == sorted(spots)
+        assert len(pool.rows(SpotPoint, tier="3.0", hourly=True)) in (3, 4)
+        await pool.restart()
+        assert pool.engine.book.spot_millis(segment) == pytest.approx(before, abs=70)
+        for agent in agents:
+            agent.stop_beating()
+
+    play(hub_url, story)
+
+
+def test_old_points_are_thinned_and_then_forgotten(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        agent.beat_on()
+        await asyncio.sleep(2 * 3600)
+        agent.stop_beating()
+        assert len(pool.rows(SpotPoint, tier="3.0", hourly=False)) > 5
+        now = pool.clock.now()
+        assert await pool.db.run(prune_points, now + timedelta(days=1), 1000) == 0
+        assert await pool.db.run(prune_points, now + timedelta(days=3), 2) == 2  # never more than it was asked for
+        await pool.db.run(prune_points, now + timedelta(days=3), 1000)
+        assert pool.rows(SpotPoint, hourly=False) == []
+        assert pool.rows(SpotPoint, tier="3.0", hourly=True)
+        await pool.db.run(prune_points, now + timedelta(days=91), 1000)
+        assert pool.rows(SpotPoint) == []
+
+    play(sqlite_hub, story)
+
+
+# ── earnings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_earnings_say_that_there_is_no_data_where_there_is_none(sqlite_hub):
+    async def story(pool):
+        shown = await answer(pool, "GET", "market/earnings?gpu=RTX%204090&country=in&tariff=8", user=None)
+        card = shown["items"][0]
+        assert (card["gpu"], card["price_micros"], card["fee_bps"]) == ("rtx-4090", 21 * CREDIT, 2000)
+        assert (card["utilisation"], card["utilisation_basis"]) == (None, "no data")
+        assert card["per_day"] is None
+        assert card["full_day"]["gross_micros"] == 24 * 21 * CREDIT
+        every = await answer(pool, "GET", "market/earnings", user=None)
+        assert len(every["items"]) == 10
+        for wrong in ("country=Mars", "tariff=-1", "tariff=much", "power_watts=-1", "utilisation=2", "gpu=!!"):
+            await answer(pool, "GET", f"market/earnings?{wrong}", user=None, status=422)
+
+    play(sqlite_hub, story)
+
+
+def test_earnings_use_what_was_measured_in_this_pool(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0), gpu(1)), country="US")
+        agent.beat_on()
+        await pool.submit(**CARD)
+        await asyncio.sleep(2 * 3600)
+        agent.stop_beating()
+        shown = await answer(pool, "GET", "market/earnings?gpu=rtx-4090&country=US&tariff=8&power_watts=400")
+        card = shown["items"][0]
+        assert card["utilisation"] == pytest.approx(0.5, abs=0.1)
+        assert card["utilisation_basis"] == "measured"
+        day = card["per_day"]
+        assert day["net_micros"] == day["gross_micros"] - day["fee_micros"] - day["power_micros"]
+        elsewhere = await answer(pool, "GET", "market/earnings?gpu=rtx-4090&country=IN")
+        assert elsewhere["items"][0]["utilisation_basis"] == "measured elsewhere"
+
+    play(sqlite_hub, story)
+
+
+def test_fee_is_the_operators_setting(sqlite_hub):
+    async def story(pool):
+        card = (await answer(pool, "GET", "market/earnings?gpu=rtx-4090&utilisation=1"))["items"][0]
+        assert card["per_day"]["fee_micros"] * 10 == card["per_day"]["gross_micros"]
+
+    play(sqlite_hub, story, settings={"platform_fee_bps": 1000})
