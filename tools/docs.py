@@ -254,7 +254,6 @@ def _support(key: str, missing: Mapping[str, str]) -> str:
 
 PARTLY = {
     "optimize": "only `balanced`",
-    "where.trust": "`mine` and `any`; `verified` not yet",
 }
 """Keys of which one value or another is refused."""
 
@@ -283,7 +282,7 @@ MEANINGS = {
     "where.country": "any of these countries, as two letters",
     "where.trust": "whose nodes: `mine`, `verified`, `any`; default `any`",
     "where.tags": "nodes that have all of these tags",
-    "where.min_reliability": "nodes that are at least so reliable",
+    "where.min_reliability": "nodes that are at least so reliable, from 0 to 1, by the 5 % lower bound",
     "where.node": "this node alone",
     "isolation": "the least that is accepted: `process`, `bubblewrap`, `container`, `gvisor`",
     "inputs": "files from stored artifacts or URLs",

@@ -66,10 +66,8 @@ def test_every_spec_is_one_that_works_today(block: Block) -> None:
 
 def test_partly_supported_keys_are_described_as_they_are() -> None:
     assert set(PARTLY) <= {field for field, _, _ in NOT_YET} <= set(MEANINGS)
-    for works in ({"isolation": "process"}, {"isolation": "gvisor"}, {"where": {"trust": "mine"}}):
+    for works in ({"isolation": "process"}, {"isolation": "gvisor"}, {"where": {"trust": "verified"}}):
         assert not not_supported_yet(parse_spec({"run": "true", **works}))
-    for refused in ({"where": {"trust": "verified"}}, {"optimize": "speed"}):
-        assert not_supported_yet(parse_spec({"run": "true", **refused}))
 
 
 # ── commands ─────────────────────────────────────────────────────────────────────────────────────────────────────────

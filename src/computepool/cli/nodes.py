@@ -6,14 +6,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from computepool.cli.errors import USAGE, CliError, clean, tell
+from computepool.cli.node_price import NODE_HELP, price, price_text
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.reputation import (
+    EVENTS_SHOWN,
+    audited_text,
+    contest,
+    presence_text,
+    print_events,
+    reliability_text,
+    verified_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from computepool.client.models import Node
-
-NODE_HELP = "NODE is an id, the beginning of one, or a name."
 
 
 @click.command(epilog="Example: computepool nodes --json")
@@ -92,14 +100,21 @@ def node() -> None:
     """Show or change one machine."""
 
 
+node.add_command(contest)
+node.add_command(price)
+
+
 @node.command(epilog="Example: computepool node show alpha", help=f"Show a machine. {NODE_HELP}")
 @click.argument("node_name", metavar="NODE")
 @json_option
 @pool_options
 def show(node_name: str, as_json: bool) -> None:
     with open_pool() as pool:
-        document = pool.node_document(pool.find_node(node_name))
+        node_id = pool.find_node(node_name)
+        document = pool.node_document(node_id)
+        events = [] if as_json or "reliability" not in document else pool.node_events(node_id, EVENTS_SHOWN)
     _print_node(document, as_json)
+    print_events(events)
 
 
 def _for_others(one: "Node") -> str:
@@ -134,8 +149,13 @@ def _print_node(document: dict[str, Any], as_json: bool) -> None:
             ("free", f"{cpus(free.cpus)}, {size(free.memory_bytes)}, {size(free.disk_bytes)} disk" if free else ""),
             ("isolation", _isolation(one)),
             ("benchmark", _benchmark(one)),
+            ("reliability", reliability_text(one.reliability)),
+            ("there", presence_text(one.reliability)),
+            ("verified", verified_text(one.reliability)),
+            ("audited", audited_text(one.reliability)),
             ("platform", one.capacity.platform),
             ("country", one.country),
+            ("price", price_text(one)),
             ("tags", ", ".join(one.tags)),
             ("running", one.running_attempts),
             ("agent", one.agent_version),

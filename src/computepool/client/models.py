@@ -27,6 +27,8 @@ class Attempt(Model):
     isolation: str | None = None
     exit_code: int | None = None
     resumed_from: int | None = None
+    price_micros: int | None = None
+    """For an hour, fee included, locked when it was leased."""
     leased_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -64,6 +66,8 @@ class Job(Model):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     cancel_requested_at: datetime | None = None
+    ceiling_micros: int | None = None
+    """The most that a slice-hour may cost."""
     slice_count: int = 1
     counts: dict[str, int] = Field(default_factory=dict)
     spec: dict[str, Any] = Field(default_factory=dict)
@@ -112,6 +116,52 @@ class NodeBenchmark(Model):
     tier_basis: str | None = None
 
 
+class NodePrice(Model):
+    """What the host set, in micro-credits for an hour of a GPU or a core."""
+
+    per: str = "gpu"
+    floor_micros: int | None = None
+    fixed_micros: int | None = None
+
+
+class NodeAsk(Model):
+    """What strangers pay for an hour now."""
+
+    gpu_micros: int | None = None
+    core_micros: int = 0
+    suggested_gpu_micros: int | None = None
+    suggested_core_micros: int = 0
+    tier: float | None = None
+    region: str = ""
+    spot: float = 1.0
+
+
+class NodeAudited(Model):
+    """Results that were computed again by others."""
+
+    ok: int = 0
+    wrong: int = 0
+
+
+class NodeReliability(Model):
+    """What is known of a node's past."""
+
+    mean: float
+    lower: float
+    """At the 5 % bound: what nodes are ranked by."""
+    has_record: bool = False
+    ok_attempts: int = 0
+    failures_in_a_row: int = 0
+    quarantined_until: datetime | None = None
+    probed: bool = False
+    slots: int | None = None
+    tenure_days: float = 0.0
+    uptime_30d: float = 0.0
+    audited: NodeAudited = NodeAudited()
+    verified: bool = False
+    missing_for_verified: tuple[str, ...] = ()
+
+
 class NodeAvailability(Model):
     """What the owner leaves to strangers right now."""
 
@@ -135,6 +185,9 @@ class Node(Model):
     availability: NodeAvailability | None = None
     notice: str = ""
     benchmark: NodeBenchmark = NodeBenchmark()
+    reliability: NodeReliability | None = None
+    price: NodePrice | None = None
+    ask: NodeAsk | None = None
 
 
 class Gate(Model):

@@ -271,6 +271,10 @@ class Pool:
     def node_document(self, node_id: str) -> dict[str, Any]:
         return dict(self._http.get(f"/nodes/{node_id}"))
 
+    def node_events(self, node_id: str, limit: int = 50) -> list[dict[str, Any]]:
+        """What moved its reliability, newest first."""
+        return list(self._http.get(f"/nodes/{node_id}/reliability", params={"limit": limit})["items"])
+
     def change_node(self, node_id: str, changes: Mapping[str, object]) -> dict[str, Any]:
         return dict(self._http.request("PATCH", f"/nodes/{node_id}", json=dict(changes)).json())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from computepool.protocol.spec_errors import FieldProblem
-from computepool.protocol.spec_models import Optimize, Trust
+from computepool.protocol.spec_models import Optimize
 from computepool.protocol.units import short_repr
 
 if TYPE_CHECKING:
@@ -33,16 +33,6 @@ NOT_YET: tuple[Row, ...] = (
         "optimize",
         lambda spec: spec.optimize is not Optimize.BALANCED,
         "leave it out, or write balanced",
-    ),
-    (
-        "where.trust",
-        lambda spec: spec.where.trust is Trust.VERIFIED,
-        "write mine for your own nodes, or any",
-    ),
-    (
-        "where.min_reliability",
-        lambda spec: spec.where.min_reliability is not None,
-        "leave it out, or name machines with `where.tags` or `where.node`",
     ),
 )
 

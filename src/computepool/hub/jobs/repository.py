@@ -75,6 +75,8 @@ class AttemptView:
     retries_allowed: int
     cancel_requested: bool
     owner_id: str
+    own: bool
+    """The node belongs to whom the job belongs to."""
 
     @property
     def is_current(self) -> bool:
@@ -190,6 +192,7 @@ _VIEW = (
         Job.retries_allowed,
         Job.cancel_requested_at,
         Job.owner_id,
+        Attempt.own,
     )
     .join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index))
     .join(Job, Job.id == Attempt.job_id)
@@ -213,6 +216,12 @@ def list_live_attempts_on(session: Session, node_id: str) -> list[AttemptView]:
     return [_view_of(row) for row in session.execute(query)]
 
 
+def count_strangers_attempts_on(session: Session, node_id: str) -> int:
+    """Of those that hold a lease."""
+    live = (Attempt.node_id == node_id, Attempt.state.in_(ATTEMPT_LIVE), Attempt.own.is_(False))
+    return session.scalar(select(func.count()).where(*live)) or 0
+
+
 def list_lost_attempts_on(session: Session, node_id: str, attempt_ids: Sequence[str]) -> set[str]:
     """Which of these the hub gave up on that node."""
     if not attempt_ids:
@@ -223,7 +232,7 @@ def list_lost_attempts_on(session: Session, node_id: str, attempt_ids: Sequence[
 
 def _view_of(row: Row[*tuple[Any, ...]]) -> AttemptView:
     (attempt_id, state, fence, node_id, job_id, index, slice_state, slice_fence, *rest) = tuple(row)
-    failures, losses, avoid, retries_allowed, cancel_requested_at, owner_id = rest
+    failures, losses, avoid, retries_allowed, cancel_requested_at, owner_id, own = rest
     return AttemptView(
         attempt_id,
         AttemptState(state),
@@ -239,6 +248,7 @@ def _view_of(row: Row[*tuple[Any, ...]]) -> AttemptView:
         retries_allowed,
         cancel_requested_at is not None,
         owner_id,
+        own,
     )
 
 
