@@ -12,7 +12,8 @@ BROKE = {"reason": EndReason.SANDBOX, "exit_code": None}
 
 async def with_history(pool, *, good=3, bad=1):
     agent = await add_agent(pool)
-    for changes in [{}] * good + [BROKE] * bad:
+    ends: list[dict[str, object]] = [{}] * good + [BROKE] * bad
+    for changes in ends:
         await pool.submit(user=BOB)
         await agent.run_next(**changes)
     await pool.settle(0.1)

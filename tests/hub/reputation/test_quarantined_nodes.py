@@ -141,6 +141,18 @@ def test_a_quarantine_outlives_the_hub_and_ends_in_time(hub_url):
     play(hub_url, story)
 
 
+def test_why_says_so(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        await quarantined(pool, agent)
+        job_id = await pool.submit(user=BOB)
+        (group,) = (await pool.call("GET", f"jobs/{job_id}/why", user=BOB)).json()["waiting"]
+        assert "in quarantine after failing again and again" in group["summary"]
+        assert [(one["gate"], one["removed"]) for one in group["gates"]] == [("reliability", 1)]
+
+    play(sqlite_hub, story)
+
+
 def test_another_node_does_the_work_meanwhile(sqlite_hub):
     async def story(pool):
         bad, good = await add_agent(pool, name="bad"), None

@@ -23,7 +23,7 @@ def test_days_before_the_window_are_forgotten():
 
 
 def test_a_node_that_was_there_half_the_time():
-    days = {}
+    days: dict[str, float] = {}
     for day in range(40):
         start = NOON + timedelta(days=day)
         days = add_stretch(days, start, start + timedelta(hours=12))
@@ -46,7 +46,8 @@ def test_a_clock_that_goes_back_takes_nothing_away():
 @given(st.lists(st.tuples(st.floats(0, 30), st.floats(0, 30)), max_size=40), st.floats(0, 50), st.booleans())
 def test_it_is_a_share_and_near_what_it_really_was(stretches, rest_hours, is_there):
     """Against a plain sum over the window, to within the day that is only partly in it."""
-    at, days, truth = NOON, {}, []
+    days: dict[str, float] = {}
+    at, truth = NOON, []
     for there, away in stretches:
         begin, end = at, at + timedelta(hours=there)
         days = add_stretch(days, begin, end)

@@ -50,7 +50,7 @@ def after(trouble: Trouble, verdict: Verdict, at: datetime) -> Trouble:
 def length(level: int) -> timedelta:
     """Of the quarantine of that level, from 1: twice as long each time."""
     doublings = min(max(level, 1) - 1, 20)
-    return min(FIRST * 2**doublings, LONGEST)
+    return min(FIRST * (1 << doublings), LONGEST)
 
 
 def closed_until(trouble: Trouble, now: datetime) -> datetime | None:
