@@ -77,6 +77,14 @@ def test_folder_is_packed_and_sent_along(hub, pool, tmp_path):
     assert hub.jobs[job.id].document["bundle"].startswith("artifact_")
 
 
+def test_file_is_uploaded_as_an_input_of_a_job(hub, pool, tmp_path):
+    (tmp_path / "data").write_bytes(DATA)
+    stored = pool.upload(tmp_path / "data", kind="input")
+    job = pool.submit({"run": "true", "inputs": {"kept": "artifact_1"}}, inputs={"a": tmp_path / "data", "b": stored})
+    inputs = hub.jobs[job.id].document["spec"]["inputs"]
+    assert inputs == {"kept": "artifact_1", "a": stored.id, "b": stored.id}
+
+
 # ── down ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

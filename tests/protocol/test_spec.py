@@ -330,6 +330,11 @@ REFUSED = [
     ("inputs", {"/data/a": ARTIFACT}, "inputs./data/a", "the nearest valid path is data/a"),
     ("inputs", {"a": ARTIFACT, "./a": ARTIFACT}, "inputs../a", "a is given twice"),
     ("inputs", {"a": 3}, "inputs.a", "neither a stored artifact nor a URL"),
+    ("inputs", {"a/b": ARTIFACT, "a": ARTIFACT}, "inputs.a/b", "a is an input too, a file: nothing can lie below it"),
+    ("inputs", {"../a": ARTIFACT}, "inputs.../a", "leaves the job's folder"),
+    ("inputs", {"a/" + "b" * 256: ARTIFACT}, "", "longer than 255 bytes"),
+    ("inputs", {"é" * 600: ARTIFACT}, "", "longer than 1024 bytes"),
+    ("inputs", {"a": "https://x.org:8443/a#sha256=" + SHA}, "inputs.a", "nodes fetch from 443 only"),
     ("notify", ["e mail"], "notify[0]", "write [email]"),
     ("team", "a b", "team", "is not the name of a team"),
     ("network", "yes", "network", "write true, without quotes"),
@@ -674,7 +679,6 @@ NOT_YET_EXAMPLES: dict[str, dict[str, object]] = {
     "publish": {"publish": {"model": "a/b"}},
     "notify": {"notify": ["email"]},
     "team": {"team": "lab"},
-    "inputs": {"inputs": {"a": ARTIFACT}},
     "optimize": {"optimize": "cost"},
 }
 

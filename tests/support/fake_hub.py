@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from computepool.protocol.enrol import EnrolReply, EnrolRequest
@@ -204,6 +205,8 @@ class FakeHub:
         self.block_websockets = False
         self.lose_poll_replies = 0
         self.break_downloads = 0
+        self.cut_off: dict[bytes, int] = {}
+        """Contents that stop after so many bytes, without the line being closed."""
         self.fail_uploads = 0
         self.upload_refusal: str | None = None
         self.corrupt_downloads = False
@@ -377,6 +380,8 @@ class FakeHub:
         start = int(asked.removeprefix("bytes=").rstrip("-") or 0)
         if self.corrupt_downloads:
             data = bytes(len(data))
+        if data in self.cut_off:
+            return _Stalled(data[start : self.cut_off[data]], len(data) - start, 206 if start else 200)
         if self.break_downloads > 0:
             self.break_downloads -= 1
             # The length says more than what comes: the line breaks in the middle.
@@ -571,3 +576,13 @@ class _Broken(Response):
     def __init__(self, body: bytes, claimed: int, status: int) -> None:
         super().__init__(body, status_code=status)
         self.headers["Content-Length"] = str(claimed)
+
+
+class _Stalled(_Broken):
+    """Delivers the first bytes, and then nothing, until the other side has had enough."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass

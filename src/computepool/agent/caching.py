@@ -87,7 +87,7 @@ class CacheKeeper:
                 oldest = kept.pop()
                 total -= oldest.size_bytes
                 if await _removed(oldest):
-                    log.info("cache.removed", extra={"what": oldest.name or "environment", "bytes": oldest.size_bytes})
+                    log.info("cache.removed", extra={"what": oldest.name or "(unnamed)", "bytes": oldest.size_bytes})
             self._tell(total, tuple(dict.fromkeys(one.name for one in kept if one.name)))
             if wanted_bytes and await self._lacks(room.keep_free_bytes + wanted_bytes):
                 raise NoRoom(

@@ -192,7 +192,7 @@ class Commands:
         shop, attempt = self._shop, self._attempt
         if self._started_at is None:
             self._started_at, attempt.started_monotonic = shop.hub_time.now(), shop.clock.monotonic()
-            shop.tell(attempt, "running", self._sandbox.level)
+            shop.tell(attempt, "running", self._sandbox.level, self._image_digest)
         await attempt.rest.begin(process)
         intake = LogIntake(
             shop.open_output(process), attempt.spool, attempt.log, shop.clock, lambda error: _disk_full(attempt, error)

@@ -54,7 +54,9 @@ def key_of(manifest: Manifest, folder: Path, image_digest: str | None) -> str:
         found.add_all(manifest.setup, folder / WORK)
     parts += [f"{name} {digest}" for name, digest in sorted(found.digests.items())]
     if found.in_doubt:
-        parts.append(manifest.bundle.digest if manifest.bundle is not None else manifest.attempt_id)
+        parts += [f"{one.path} {one.digest}" for one in manifest.inputs]
+        if manifest.bundle is not None or not manifest.inputs:
+            parts.append(manifest.bundle.digest if manifest.bundle is not None else manifest.attempt_id)
     return hashlib.sha256("\0\0".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 

@@ -6,6 +6,7 @@ Everything passes the agent's own proxy, which refuses the network around the ma
 import logging
 import os
 import re
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -46,6 +47,8 @@ class Outside:
     mirrors: Mapping[str, str] = field(default_factory=dict)
     private_indexes: bool = False
     cap_bytes: int | None = None
+    tls: ssl.SSLContext | None = None
+    """Whom the agent trusts when it fetches by itself; None for those whom browsers trust."""
 
     def open(self, *, internet: bool, own: bool, tell: Callable[[str], None], may_pass: Callable[[], bool]) -> Egress:
         """For one attempt's `setup`, or for its command. `may_pass` is asked before anything goes in or out.

@@ -71,7 +71,7 @@ def why_not_welcome(manifest: Manifest, rules: HouseRules) -> str | None:
         return None
     return rules.why_not(
         renter=manifest.renter,
-        internet=manifest.network,
+        internet=manifest.network or any(one.url is not None for one in manifest.inputs),
         gpu=bool(manifest.grant.gpus),
         seconds=manifest.max_runtime_seconds,
         image=manifest.image,

@@ -1,4 +1,4 @@
-"""Before a job's first command: its image, its bundle, and the checkpoint that it goes on from. Not billed."""
+"""Before a job's first command: its image, bundle and inputs, and the checkpoint that it goes on from. Not billed."""
 
 import asyncio
 import contextlib
@@ -11,14 +11,16 @@ from typing import ParamSpec, TypeVar
 from computepool.agent.archive import ArchiveLimits, ArchiveRefused, extract
 from computepool.agent.attempt import Attempt, EndRequest
 from computepool.agent.egress import Refused
-from computepool.agent.images import ImageMissing, ImageUnavailable
-from computepool.agent.inputs import InputFailed
+from computepool.agent.images import ImageMissing, Images, ImageUnavailable
+from computepool.agent.inputs import InputFailed, Source
 from computepool.agent.placement import WORK, checkpoint_place
+from computepool.agent.placing import InTheWay, place_input
 from computepool.agent.progress import Progress
 from computepool.agent.restoring import BadCheckpoint, empty_checkpoint_folder, make_checkpoint_folder, put_back
 from computepool.agent.sandbox.interface import Sandbox
+from computepool.agent.web import FromWeb
 from computepool.agent.workshop import Workshop
-from computepool.protocol.manifest import BundleRef
+from computepool.protocol.manifest import BundleRef, InputRef
 from computepool.protocol.receipt import EndReason
 
 log = logging.getLogger(__name__)
@@ -49,7 +51,8 @@ def raise_if_ending(attempt: Attempt) -> None:
 async def prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Path) -> Prepared:
     """A stop interrupts it. Raises Unstarted."""
     manifest = attempt.manifest
-    if manifest.bundle is None and manifest.image is None and manifest.saved is None and manifest.checkpoint is None:
+    nothing = (manifest.bundle, manifest.image, manifest.saved, manifest.checkpoint) == (None, None, None, None)
+    if nothing and not manifest.inputs:
         return Prepared()
     shop.tell(attempt, "preparing")
     return await interruptible(attempt, _prepare(shop, attempt, sandbox, folder))
@@ -77,8 +80,11 @@ async def interruptible(attempt: Attempt, work: Awaitable[T]) -> T:
 async def _prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Path) -> Prepared:
     progress = Progress(shop.clock, attempt.say)
     image_digest = await _pull(shop, attempt, progress)
+    unpacked_bytes = 0
     if attempt.manifest.bundle is not None:
-        await _unpack_bundle(shop, attempt, folder, attempt.manifest.bundle, progress)
+        unpacked_bytes = await _unpack_bundle(shop, attempt, folder, attempt.manifest.bundle, progress)
+    if attempt.manifest.inputs:
+        await _place_inputs(shop, attempt, folder, unpacked_bytes, progress)
     if attempt.manifest.saved is not None:
         await _restore(shop, attempt, folder, progress)
     elif attempt.manifest.checkpoint is not None:
@@ -102,7 +108,7 @@ async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | N
 
     try:
         await shop.tidy_caches()
-        digest = await shop.images.ensure(name, None, told)
+        digest = await _pull_pinned(shop.images, attempt, name, told)
     except ImageMissing as error:
         raise Unstarted(EndReason.START_FAILED, str(error)) from None
     except ImageUnavailable as error:
@@ -112,6 +118,18 @@ async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | N
     progress.done(f"image {name} is here")
     await shop.tidy_caches()
     return digest
+
+
+async def _pull_pinned(images: Images, attempt: Attempt, name: str, told: Callable[[str], None]) -> str:
+    """What the name meant to the job's first attempt, wherever that is still to be had."""
+    pinned = attempt.manifest.image_digest
+    try:
+        return await images.ensure(name, pinned, told)
+    except ImageMissing:
+        if pinned is None:
+            raise
+    attempt.say(f"{name} was {pinned} in an earlier attempt; that is gone, and what the name means now is used")
+    return await images.ensure(name, None, told)
 
 
 async def _check_registry(shop: Workshop, image: str) -> None:
@@ -125,13 +143,44 @@ async def _check_registry(shop: Workshop, image: str) -> None:
         raise Unstarted(EndReason.INPUT, f"the registry of {image} cannot be found: {error}") from None
 
 
-async def _unpack_bundle(shop: Workshop, attempt: Attempt, folder: Path, bundle: BundleRef, progress: Progress) -> None:
-    async with _lent(shop, attempt, bundle, "fetching the bundle", progress) as archive:
+async def _unpack_bundle(shop: Workshop, attempt: Attempt, folder: Path, bundle: BundleRef, progress: Progress) -> int:
+    """Returns how many bytes that made."""
+    async with _lent(shop, attempt, _stored(shop, attempt, bundle), "fetching the bundle", progress) as archive:
         try:
             limits = ArchiveLimits(disk_bytes=attempt.manifest.grant.disk_bytes)
-            await shop.offload(extract, archive, folder / WORK, limits=limits)
+            return (await shop.offload(extract, archive, folder / WORK, limits=limits)).bytes
         except ArchiveRefused as error:
             raise Unstarted(EndReason.BUNDLE, str(error)) from None
+
+
+async def _place_inputs(shop: Workshop, attempt: Attempt, folder: Path, used_bytes: int, progress: Progress) -> None:
+    """File by file, and each content once, however many paths it has."""
+    disk_bytes = attempt.manifest.grant.disk_bytes
+    by_digest: dict[str, list[InputRef]] = {}
+    for one in attempt.manifest.inputs:
+        by_digest.setdefault(one.digest, []).append(one)
+    for same in by_digest.values():
+        paths = [one.path for one in same]
+        one = next((one for one in same if one.url is None), same[0])
+        wanted = _input(shop, attempt, one, max(0, disk_bytes - used_bytes))
+        async with _lent(shop, attempt, wanted, f"fetching input {paths[0]}", progress) as content:
+            used_bytes += content.stat().st_size * len(paths)
+            if used_bytes > disk_bytes:
+                detail = f"bundle and inputs need {used_bytes} bytes, and the job's disk has {disk_bytes}"
+                raise Unstarted(EndReason.BAD_INPUT, f"{detail}: ask for more with resources.disk")
+            try:
+                await shop.offload(place_input, folder / WORK, paths, content)
+            except InTheWay as error:
+                raise Unstarted(EndReason.BAD_INPUT, str(error)) from None
+
+
+def _input(shop: Workshop, attempt: Attempt, one: InputRef, room_bytes: int) -> "Wanted":
+    if one.url is None:
+        return _stored(shop, attempt, BundleRef(digest=one.digest, size_bytes=one.size_bytes or 0))
+    if shop.outside is None:
+        raise Unstarted(EndReason.DECLINED, "this node gives jobs no way out")
+    source = FromWeb(shop.outside, one.url, own=attempt.manifest.own, limit_bytes=room_bytes)
+    return Wanted(one.digest, None, source, room_bytes)
 
 
 async def _restore(shop: Workshop, attempt: Attempt, folder: Path, progress: Progress) -> None:
@@ -146,22 +195,41 @@ async def _restore(shop: Workshop, attempt: Attempt, folder: Path, progress: Pro
     for digest, targets in paths.items():
         ref = BundleRef(digest=digest, size_bytes=sizes[digest])
         what = f"fetching checkpoint {saved.number}, {targets[0]}"
-        async with _lent(shop, attempt, ref, what, progress) as content:
+        async with _lent(shop, attempt, _stored(shop, attempt, ref), what, progress) as content:
             await _offload(shop, put_back, folder, place, targets, content)
     log.info("checkpoint.restored", extra={"attempt_id": attempt.id, "number": saved.number})
 
 
-@contextlib.asynccontextmanager
-async def _lent(shop: Workshop, attempt: Attempt, ref: BundleRef, what: str, progress: Progress) -> AsyncIterator[Path]:
-    def told(have_bytes: int) -> None:
-        attempt.progress = {"what": what, "done_bytes": have_bytes, "total_bytes": ref.size_bytes}
-        progress.bytes(what, have_bytes, ref.size_bytes)
+@dataclass(frozen=True)
+class Wanted:
+    """Something to fetch: how large it is where that is known, and else the most that it may be."""
 
+    digest: str
+    size_bytes: int | None
+    source: Source
+    limit_bytes: int | None = None
+
+
+def _stored(shop: Workshop, attempt: Attempt, ref: BundleRef) -> Wanted:
+    """What the hub keeps."""
+    source = shop.cache.from_hub(ref, attempt.downloads.get(ref.digest, ()))
+    return Wanted(ref.digest, ref.size_bytes, source)
+
+
+@contextlib.asynccontextmanager
+async def _lent(shop: Workshop, attempt: Attempt, wanted: Wanted, what: str, progress: Progress) -> AsyncIterator[Path]:
+    def told(have_bytes: int) -> None:
+        attempt.progress = {"what": what, "done_bytes": have_bytes, "total_bytes": wanted.size_bytes}
+        progress.bytes(what, have_bytes, wanted.size_bytes)
+
+    lent = shop.cache.lend(
+        wanted.digest, wanted.size_bytes, wanted.source, limit_bytes=wanted.limit_bytes, progress=told
+    )
     async with contextlib.AsyncExitStack() as lending:
         try:
-            path = await lending.enter_async_context(shop.cache.lend(ref, attempt.downloads.get(ref.digest, ()), told))
+            path = await lending.enter_async_context(lent)
         except InputFailed as error:
-            raise Unstarted(EndReason.INPUT, str(error)) from None
+            raise Unstarted(error.reason, str(error)) from None
         finally:
             attempt.progress = None
         yield path

@@ -16,8 +16,9 @@ class Progress:
         self._due = clock.monotonic() + FIRST_SECONDS
         self._said = False
 
-    def bytes(self, what: str, have: int, total: int) -> None:
-        self.line(f"{what}: {about_bytes(have)} of {about_bytes(total)}")
+    def bytes(self, what: str, have: int, total: int | None) -> None:
+        """`total` is None where nobody knows how much will come."""
+        self.line(f"{what}: {about_bytes(have)}" + (f" of {about_bytes(total)}" if total is not None else ""))
 
     def line(self, text: str) -> None:
         if self._clock.monotonic() >= self._due:

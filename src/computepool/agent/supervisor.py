@@ -407,7 +407,7 @@ class Supervisor:
         kept = [attempt.folder for attempt in self.attempts if attempt.folder is not None]
         await shop.folders.begin(shop.sandboxes, kept)
         shop.journal.sweep_strays()
-        shop.cache.clear_partial()
+        shop.cache.clear_strays()
         await shop.environments.sweep(shop.sandboxes)
         await shop.offload(shutil.rmtree, shop.staging, ignore_errors=True)
 

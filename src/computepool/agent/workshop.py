@@ -68,7 +68,13 @@ class Workshop:
     def devices_for(self, gpus: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(device for gpu in gpus for device in self.gpu_devices.get(gpu, ())))
 
-    def tell(self, attempt: Attempt, state: ToldState, isolation: IsolationLevel | None = None) -> None:
+    def tell(
+        self,
+        attempt: Attempt,
+        state: ToldState,
+        isolation: IsolationLevel | None = None,
+        image_digest: str | None = None,
+    ) -> None:
         """Report a state. Each costs the hub a transaction, so only those that mean something are told."""
         attempt.state = AttemptState(state)
         update = Update(
@@ -77,6 +83,7 @@ class Workshop:
             sequence=attempt.reports.next_sequence(),
             state=state,
             isolation=isolation,
+            image_digest=image_digest,
             at=self.hub_time.now(),
         )
         attempt.reports.add(update, self.clock.monotonic())

@@ -5,11 +5,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
 from computepool.cli.errors import CliError
+from computepool.cli.inputs import LocalFiles, not_packed
 
 if TYPE_CHECKING:
     import yaml
@@ -61,6 +62,7 @@ class Options:
     node: str | None = None
     tags: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class Request:
     """Packed and sent along."""
     files: tuple[tuple[Path, str], ...] = field(default=())
     """Or only these, each with its name in the bundle."""
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    """Uploaded first, each for its path in the job's folder."""
 
     @property
     def command(self) -> str:
@@ -79,7 +83,7 @@ class Request:
         from computepool.client.bundle import pack, pack_files
 
         if self.folder is not None:
-            return pack(self.folder, target)
+            return pack(self.folder, target, extra_excludes=not_packed(tuple(self.spec.inputs), self.folder))
         return pack_files(self.files, target) if self.files else None
 
 
@@ -106,12 +110,13 @@ def build_request(typed: Typed, options: Options, environ: Mapping[str, str] = o
     from computepool.protocol.spec import parse_spec
 
     files: tuple[tuple[Path, str], ...] = ()
+    local = LocalFiles()
     folder = options.workdir
     if folder is not None and not folder.is_dir():
         raise CliError(f"The workdir {folder} is not a folder.", "Name a folder, such as --workdir .", 2)
     if typed.form == "spec":
         path = Path(typed.target)
-        spec = parse_spec(_read_spec(path), environ=environ)
+        spec = parse_spec(local.take_from(_read_spec(path), path.parent), environ=environ)
         wire = spec.to_wire()
         if folder is None and spec.workdir is not None:
             folder = path.parent / spec.workdir
@@ -124,7 +129,13 @@ def build_request(typed: Typed, options: Options, environ: Mapping[str, str] = o
         wire = {"run": [typed.target, *typed.arguments]}
     if folder is not None and typed.form != "spec":
         wire["workdir"] = "."
-    return Request(parse_spec(_overlay(wire, options, environ)), folder, files)
+    if options.inputs:
+        wire["inputs"] = {**cast("dict[str, object]", wire.get("inputs", {})), **local.take_typed(options.inputs)}
+    request = parse_spec(_overlay(wire, options, environ))
+    for _, name in files:
+        if name in request.inputs:
+            raise CliError(f"{name} is the script, and an input too.", "Give the input another path.", 2)
+    return Request(request, folder, files, local.of(request))
 
 
 def _read_spec(path: Path) -> Any:

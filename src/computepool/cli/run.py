@@ -73,6 +73,13 @@ class RunCommand(click.Command):
 @click.option("--env", multiple=True, metavar="K[=V]", help="Variable for the job; without a value, yours.")
 @click.option("--secret", "secrets", multiple=True, metavar="NAME", help=f"Stored secret to give to the job. {NOT_YET}")
 @click.option("--output", "outputs", multiple=True, metavar="GLOB", help="Files to keep, such as 'out/**'.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="PATH=SOURCE",
+    help="A file for the job: SOURCE is a file here, artifact_… or https://…#sha256:…",
+)
 @click.option("--name", metavar="NAME", help="What the job is called.")
 @click.option("--network", is_flag=True, help="Let the job reach the internet; never the network around its node.")
 @click.option(
@@ -132,12 +139,13 @@ def submit(pool: "Pool", request: Request) -> "Job":
 
     with tempfile.TemporaryDirectory(prefix="computepool-") as folder:
         bundle = request.pack(Path(folder) / "bundle.tar.gz")
-        if bundle is None:
+        if bundle is None and not request.inputs:
             return pool.submit(request.spec)
-        for notice in bundle.notices:
+        for notice in bundle.notices if bundle is not None else ():
             tell(f"note: {clean(notice)}", dim=True)
-        with progress_bar("sending files", bundle.size_bytes) as progress:
-            return pool.submit(request.spec, bundle=bundle, progress=progress)
+        sizes = [file.stat().st_size for file in request.inputs.values()]
+        with progress_bar("sending files", max([bundle.size_bytes if bundle is not None else 0, *sizes])) as progress:
+            return pool.submit(request.spec, bundle=bundle, inputs=request.inputs, progress=progress)
 
 
 def _print_detached(pool: "Pool", job: "Job", as_json: bool) -> None:
@@ -228,6 +236,7 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool) 
     price = "free" if not strangers else "free on your own nodes"
     parts = [
         count(spec.slices, "slice") if spec.slices > 1 else "",
+        count(len(spec.inputs), "input") if spec.inputs else "",
         " · ".join(needs),
         where,
         f"at most {format_duration(spec.max_runtime_seconds)}",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from computepool.client.config import find_target
 from computepool.client.downloads import Downloader, Fetched, newest_outputs
@@ -73,16 +73,22 @@ class Pool:
         spec: "Mapping[str, object] | JobSpec",
         *,
         bundle: "Path | Bundle | Artifact | str | None" = None,
+        inputs: Mapping[str, Path | Artifact] | None = None,
         idempotency_key: str | None = None,
         progress: Progress | None = None,
     ) -> Job:
         """A new job. A lost answer is asked for again with the same key, so it never becomes two.
 
         `bundle`: a folder or an archive to send along, what `pack` made of one, or a stored artifact (or its id).
+        `inputs`: files of this machine, or stored artifacts, by their path in the job's folder; those of the spec stay.
         """
         from computepool.protocol.spec import JobSpec, parse_spec
 
         parsed = spec if isinstance(spec, JobSpec) else parse_spec(spec)
+        if inputs:
+            wire = parsed.to_wire()
+            given = {path: self._input_id(source, progress) for path, source in inputs.items()}
+            parsed = parse_spec({**wire, "inputs": {**cast("dict[str, object]", wire.get("inputs", {})), **given}})
         artifact = self._bundle_id(bundle, progress)
         answer = self._http.post(
             "/jobs",
@@ -201,8 +207,20 @@ class Pool:
 
     # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def upload(self, path: Path | str, *, progress: Progress | None = None) -> Artifact:
-        return upload(self._http, Path(path), progress=progress)
+    def upload(
+        self,
+        path: Path | str,
+        *,
+        kind: Literal["bundle", "input"] = "bundle",
+        progress: Progress | None = None,
+    ) -> Artifact:
+        """A stored file: an archive to send along with jobs, or an input of theirs."""
+        return upload(self._http, Path(path), kind=kind, progress=progress)
+
+    def _input_id(self, source: Path | Artifact, progress: Progress | None) -> str:
+        if isinstance(source, Artifact):
+            return source.id
+        return self.upload(source, kind="input", progress=progress).id
 
     def _bundle_id(self, bundle: "Path | Bundle | Artifact | str | None", progress: Progress | None) -> str | None:
         if bundle is None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from computepool.client.errors import TransferError
 from computepool.client.http import RESUME_HINT, Http
@@ -47,6 +47,7 @@ def upload(
     http: Http,
     path: Path,
     *,
+    kind: Literal["bundle", "input"] = "bundle",
     digest: str | None = None,
     size_bytes: int | None = None,
     progress: Progress | None = None,
@@ -54,7 +55,7 @@ def upload(
     """The stored artifact. `digest` and `size_bytes` save reading the file once more when they are known."""
     if digest is None or size_bytes is None:
         digest, size_bytes = digest_of(path)
-    announcement: dict[str, object] = {"digest": digest, "size_bytes": size_bytes}
+    announcement: dict[str, object] = {"digest": digest, "size_bytes": size_bytes, "kind": kind}
     if part_digests := part_digests_of(path, size_bytes):
         announcement["part_digests"] = part_digests
     for _ in range(ROUNDS):

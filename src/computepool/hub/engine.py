@@ -188,6 +188,10 @@ class Engine:
         places = self.checkpoints.downloads(brief.job_id, saved) if saved is not None else {}
         if brief.bundle is not None and brief.bundle_id is not None:
             places[brief.bundle.digest] = tuple(sign_downloads(self.store, brief.bundle_id, brief.bundle.size_bytes))
+        for one in brief.inputs:
+            artifact_id = brief.input_ids.get(one.digest)
+            if artifact_id is not None and one.size_bytes is not None:
+                places[one.digest] = tuple(sign_downloads(self.store, artifact_id, one.size_bytes))
         return places
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

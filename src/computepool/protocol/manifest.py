@@ -24,6 +24,17 @@ class BundleRef(Wire):
     size_bytes: int
 
 
+class InputRef(Wire):
+    """A file that lies at its path below the working folder before any command of the job runs."""
+
+    path: str = Field(max_length=1024)
+    digest: str = Field(max_length=80)
+    size_bytes: int | None = Field(default=None, ge=0)
+    """None where only the URL's server knows: then the job's disk is the limit."""
+    url: str | None = None
+    """Where the node gets it by itself; None for what the hub keeps."""
+
+
 class Grant(Wire):
     """What the attempt may use, and what its sandbox enforces."""
 
@@ -72,6 +83,7 @@ class Manifest(Wire):
     argv: tuple[str, ...]
     env: dict[str, str]
     bundle: BundleRef | None = None
+    inputs: tuple[InputRef, ...] = ()
     outputs: tuple[str, ...] = ()
     grant: Grant
     isolation: IsolationLevel
@@ -84,6 +96,8 @@ class Manifest(Wire):
     """Whose job it is. What one renter's `setup` built is never used for another's job."""
     image: str | None = None
     """As the spec names it; None for the node's default sandbox."""
+    image_digest: str | None = None
+    """What that name meant when the job's first attempt ran; None before that."""
     setup: tuple[str, ...] = ()
     """Runs before `argv`, and may reach package indexes."""
     checkpoint: str | None = None

@@ -147,6 +147,8 @@ class Update(AttemptRef):
     state: Literal["preparing", "running", "suspended", "finishing"]
     isolation: IsolationLevel | None = None
     at: datetime | None = None
+    image_digest: str | None = Field(default=None, max_length=200)
+    """What the image's name meant: told when it runs."""
 
 
 class LogChunk(AttemptRef):

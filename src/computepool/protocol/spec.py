@@ -34,7 +34,7 @@ from computepool.protocol.spec_fields import (
     sky_image,
     whole_number,
 )
-from computepool.protocol.spec_input import MAX_SPEC_BYTES, clean_input, too_large
+from computepool.protocol.spec_input import MAX_SPEC_BYTES, clean_input, join_path, too_large
 from computepool.protocol.spec_models import (
     Input,
     Optimize,
@@ -255,9 +255,18 @@ def _check_across_fields(spec: JobSpec, problems: Problems) -> None:
         )
     for name in sorted(set(spec.secrets) & set(spec.env)):
         problems.add(f"env.{name}", name, f"{name} is also a secret", "keep one of the two")
+    for path in spec.inputs:
+        if spec.checkpoint is not None and _overlap(path, spec.checkpoint):
+            message = f"{path} lies in the way of the checkpoint folder {spec.checkpoint}, which is replaced as a whole"
+            problems.add(join_path("inputs", path), path, message, "give one of the two another path")
     if spec.verify is not None and not spec.deterministic:
         hint = "add deterministic: true, if two runs give the same outputs, or leave verify out"
         problems.add("verify", {"replicas": spec.verify.replicas}, "verify needs deterministic: true", hint)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether one path lies in the other."""
+    return f"{one}/".startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
 def _runtime(value: object) -> int:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from computepool.protocol.gpus import parse_gpu
+from computepool.protocol.output_paths import find_path_problem
 from computepool.protocol.spec_aliases import (
     ELSEWHERE,
     LIFTED_FROM_RESOURCES,
@@ -47,10 +48,12 @@ from computepool.protocol.units import (
 MAX_ENV_ENTRIES = 1000
 MAX_INPUTS = 1000
 MAX_ARGV_ITEMS = 10_000
+NAME_LIMIT_BYTES = 255
+"""Of one name in a path, on every file system that nodes have."""
 MIN_SIZE_BYTES = MIB
 
 _INPUT_HINT = "write a stored artifact (artifact_…) or {url: https://…, sha256: …}"
-_LOCAL_FILE_HINT = "local files travel with `workdir`; " + _INPUT_HINT
+_LOCAL_FILE_HINT = "local files travel with `workdir`, or are uploaded by `computepool run`; " + _INPUT_HINT
 _DIGEST = re.compile(r"(?:sha256[:=])?([0-9a-fA-F]{64})")
 
 
@@ -222,14 +225,34 @@ def read_inputs(section: Section) -> dict[str, Input]:
         return {}
     inputs: dict[str, Input] = {}
     for where, path, source in entries:
-        target = section.attempt(where, path, named_path, None)
+        target = section.attempt(where, path, _input_path, None)
         read = section.attempt(where, source, _source, None)
         if target is None or read is None:
             continue
         if target in inputs:
             section.problems.add(where, path, f"{target} is given twice", "keep one of the two")
         inputs[target] = read
+    _check_overlaps(section, field, inputs)
     return inputs
+
+
+def _check_overlaps(section: Section, field: str, inputs: Mapping[str, Input]) -> None:
+    for path in inputs:
+        parts = path.split("/")
+        above = next((p for end in range(1, len(parts)) if (p := "/".join(parts[:end])) in inputs), None)
+        if above is not None:
+            message = f"{above} is an input too, a file: nothing can lie below it"
+            section.problems.add(join_path(field, path), path, message, "give one of the two another path")
+
+
+def _input_path(value: object) -> str:
+    path = named_path(value)
+    problem = find_path_problem(path)
+    if problem is not None:
+        raise BadValueError(f"{short_repr(path)} {problem}", "choose another name")
+    if any(len(name.encode()) > NAME_LIMIT_BYTES for name in path.split("/")):
+        raise BadValueError(f"a name in {short_repr(path)} is longer than {NAME_LIMIT_BYTES} bytes", "shorten it")
+    return path
 
 
 def _file_item(where: str, item: object) -> tuple[str, object, object]:
@@ -269,6 +292,8 @@ def _url(url: object, digest: object) -> Input:
         raise BadValueError(
             f"{short_repr(url)} is not an https URL", "write https://host/path, without user and password"
         )
+    if not re.match(r"https://(\[[^]]*\]|[^/?:]*)(:443)?([/?]|$)", url):
+        raise BadValueError(f"{short_repr(url)} names a port, and nodes fetch from 443 only", "leave the port out")
     match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if match is None:
         hint = "write {url: …, sha256: …} with the 64 hex digits that `sha256sum FILE` prints"

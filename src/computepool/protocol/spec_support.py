@@ -28,7 +28,6 @@ NOT_YET: tuple[Row, ...] = (
     ("publish", lambda spec: spec.publish, "leave it out, and fetch the outputs with `computepool get`"),
     ("notify", lambda spec: spec.notify, "leave it out, and follow the job with `computepool logs -f`"),
     ("team", lambda spec: spec.team, "leave it out: the job is your own"),
-    ("inputs", lambda spec: spec.inputs, "leave it out, and send the files in `workdir`"),
     (
         "optimize",
         lambda spec: spec.optimize is not Optimize.BALANCED,

@@ -86,6 +86,8 @@ class Egress:
         self._upstream = upstream
         self._tell = tell
         self._told: set[str] = set()
+        self.refusal: Refused | None = None
+        """The last thing that was refused."""
         self._around = around or Around(clock)
         self._meter = Meter(cap_bytes=limits.cap_bytes, bucket=bucket, allowance=allowance, may_pass=may_pass)
         self._relay = Relay(self._meter, limits.idle_seconds, asyncio.get_running_loop().time)
@@ -216,6 +218,7 @@ class Egress:
 
     def _note(self, place: str, refusal: Refused) -> None:
         """One line for each thing that was refused, and an end to it."""
+        self.refusal = refusal
         line = f"network: {place} was refused: {refusal}"
         if line in self._told or len(self._told) > LINES_TOLD:
             return

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from computepool.hub.artifacts.checkpoints import CheckpointFiles, CheckpointIncomplete
 from computepool.hub.artifacts.logs import LogGap, LogLimit, LogStore
 from computepool.hub.artifacts.outputs import Outputs, OutputsRefused
+from computepool.hub.artifacts.store import is_digest
 from computepool.hub.core.context import Context
 from computepool.hub.jobs import checkpoints, ending, service
 from computepool.hub.jobs.ending import Applied
@@ -82,6 +83,8 @@ class Reports:
         return [await self._update(node, held, message)]
 
     async def _update(self, node: FleetNode, held: Held, message: Update) -> Wire:
+        told = message.image_digest
+        image_digest = told if told is not None and is_digest(told) else None
         try:
             state = await self._context.db.run(
                 service.report,
@@ -91,9 +94,12 @@ class Reports:
                 AttemptState(message.state),
                 message.isolation,
                 self._context.now(),
+                image_digest,
             )
         except StaleLease as stale:
             return _refused(message, stale.code, stale.message)
+        if state is AttemptState.RUNNING and image_digest is not None:
+            self._scheduler.image_pinned(held.job_id, image_digest)
         held.note(state, self._context.clock.monotonic())
         return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
 

@@ -121,7 +121,9 @@ def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: U
     db = context.db
 
     async def create(request: submission.Request, raw: bytes, bundle: dict[str, Any] | None) -> JobView:
-        return await _submit(context, dispatch, request, submission.read_spec(raw), bundle)
+        spec = submission.read_spec(raw)
+        inputs = await db.read(submission.find_inputs, spec, request.principal.user_id) if spec.inputs else None
+        return await _submit(context, dispatch, request, spec, bundle, inputs)
 
     @routes.post("/jobs", visible="own", scope=Scope.JOBS_WRITE, status_code=201, body_limit_bytes=BUNDLE_LIMIT_BYTES)
     async def submit_job(
@@ -143,9 +145,10 @@ async def _submit(
     request: submission.Request,
     spec: JobSpec,
     bundle: dict[str, Any] | None,
+    inputs: dict[str, Any] | None,
     retry_of: str | None = None,
 ) -> JobView:
-    job, brief, once = submission.prepare(context, request, spec, bundle, retry_of)
+    job, brief, once = submission.prepare(context, request, spec, bundle, inputs, retry_of)
     job_id = await dispatch.submit(job, brief, once.store)
     if once.stored is not None:
         return view_of_new(*once.stored, once.now)
@@ -174,7 +177,7 @@ def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
         if old.state not in JOB_FINAL:
             raise JobNotFinal(job_id, old.state)
         request = submission.Request(caller, key, digest_of(f"retry {job_id}".encode()))
-        return await _submit(context, dispatch, request, parse_spec(old.spec), old.bundle, retry_of=job_id)
+        return await _submit(context, dispatch, request, parse_spec(old.spec), old.bundle, old.inputs, job_id)
 
 
 def _add_show(routes: Routes, context: Context, dispatch: Dispatch) -> None:

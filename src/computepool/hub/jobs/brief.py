@@ -1,14 +1,14 @@
 """What the scheduler keeps in memory of an open job: enough to place its slices and to write their manifests."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from computepool.hub.market.requirements import Requirements, requirements_of
-from computepool.protocol.manifest import CHECKPOINT_SECONDS, BundleRef, Grant, Manifest, Saved
+from computepool.protocol.manifest import CHECKPOINT_SECONDS, BundleRef, Grant, InputRef, Manifest, Saved
 from computepool.protocol.messages import cached_image
-from computepool.protocol.spec import JobSpec
+from computepool.protocol.spec import Input, JobSpec
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.timing import MANIFEST_VALID_SECONDS
 
@@ -33,17 +33,33 @@ class JobBrief:
     checkpoint: str | None = None
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     network: bool = False
+    inputs: tuple[InputRef, ...] = ()
+    input_ids: Mapping[str, str] = field(default_factory=dict)
+    """By digest, the artifacts among the inputs."""
+    image_digest: str | None = None
+    """What the image's name meant when the first attempt ran."""
 
     @property
     def wanted(self) -> tuple[str, ...]:
         """What a node would have to fetch for it, in the words in which nodes tell what they have at hand."""
-        bundle = (self.bundle.digest,) if self.bundle else ()
-        return (*bundle, cached_image(self.image)) if self.image else bundle
+        digests = [self.bundle.digest] if self.bundle else []
+        digests += [one.digest for one in self.inputs]
+        return tuple(dict.fromkeys([*digests, cached_image(self.image)] if self.image else digests))
 
 
 def brief_of(
-    job_id: str, owner_id: str, name: str, spec: JobSpec, spec_digest: str, bundle: Mapping[str, Any] | None
+    job_id: str,
+    owner_id: str,
+    name: str,
+    spec: JobSpec,
+    spec_digest: str,
+    bundle: Mapping[str, Any] | None,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    image_digest: str | None = None,
 ) -> JobBrief:
+    """`inputs` are the artifacts among the spec's inputs, by path."""
+    stored = inputs or {}
     return JobBrief(
         job_id=job_id,
         owner_id=owner_id,
@@ -63,7 +79,16 @@ def brief_of(
         checkpoint=spec.checkpoint,
         checkpoint_seconds=spec.checkpoint_seconds or CHECKPOINT_SECONDS,
         network=spec.network,
+        inputs=tuple(_input_ref(path, source, stored.get(path)) for path, source in spec.inputs.items()),
+        input_ids={one["digest"]: one["id"] for one in stored.values()},
+        image_digest=image_digest,
     )
+
+
+def _input_ref(path: str, source: Input, stored: Mapping[str, Any] | None) -> InputRef:
+    if stored is None:
+        return InputRef(path=path, digest=f"sha256:{source.sha256}", url=source.url)
+    return InputRef(path=path, digest=stored["digest"], size_bytes=stored["size_bytes"])
 
 
 def manifest_of(
@@ -97,6 +122,7 @@ def manifest_of(
         argv=brief.argv,
         env=brief.env,
         bundle=brief.bundle,
+        inputs=brief.inputs,
         outputs=brief.outputs,
         grant=grant,
         isolation=isolation,
@@ -105,6 +131,7 @@ def manifest_of(
         network=brief.network,
         renter=brief.owner_id,
         image=brief.image,
+        image_digest=brief.image_digest,
         setup=brief.setup,
         checkpoint=brief.checkpoint,
         checkpoint_seconds=brief.checkpoint_seconds,

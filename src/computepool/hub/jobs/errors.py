@@ -7,7 +7,8 @@ Conflict
 Invalid
 ├── BadSpec                each wrong field, with what would be right
 ├── NotSupportedYet        understood, but this pool cannot do it
-└── BadBundle              the bundle is not there, or not the caller's
+├── BadBundle              the bundle is not there, or not the caller's
+└── BadInputs              inputs are not there, not the caller's, or too large
 """
 
 from collections.abc import Sequence
@@ -59,3 +60,12 @@ class NotSupportedYet(Invalid):
 
 class BadBundle(Invalid):
     code = "bad_bundle"
+
+
+class BadInputs(Invalid):
+    code = "bad_inputs"
+
+    def __init__(self, fields: Sequence[FieldError]) -> None:
+        first = fields[0]
+        more = f" (and {len(fields) - 1} more)" if len(fields) > 1 else ""
+        super().__init__(f"{first.field}: {first.message}{more}", hint=first.hint, fields=fields)

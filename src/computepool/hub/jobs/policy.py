@@ -26,13 +26,15 @@ VERDICT_OF_REASON: dict[EndReason, Verdict] = {
     EndReason.OUTPUTS: Verdict.RENTER,
     EndReason.BUNDLE: Verdict.RENTER,
     EndReason.START_FAILED: Verdict.RENTER,
+    EndReason.BAD_INPUT: Verdict.RENTER,
+    EndReason.UNREACHABLE: Verdict.HUB,
     EndReason.SANDBOX: Verdict.HOST,
     EndReason.INPUT: Verdict.HOST,
     EndReason.NODE_DISK: Verdict.HOST,
     EndReason.DECLINED: Verdict.OWNER,
 }
 
-NEVER_BETTER_NEXT_TIME = frozenset({EndReason.CANCELED, EndReason.BUNDLE, EndReason.START_FAILED})
+NEVER_BETTER_NEXT_TIME = frozenset({EndReason.CANCELED, EndReason.BUNDLE, EndReason.BAD_INPUT, EndReason.START_FAILED})
 """Ends that another try with the same spec cannot change."""
 
 WORST_FIRST = (
@@ -128,7 +130,7 @@ def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
         tries.failures,
         losses,
         delay_seconds=backoff_seconds(max(1, losses)),
-        avoid_node=ending.verdict in (Verdict.HOST, Verdict.OWNER),
+        avoid_node=ending.verdict in (Verdict.HOST, Verdict.OWNER) or ending.reason == EndReason.UNREACHABLE,
     )
 
 
@@ -164,6 +166,8 @@ def _after_renters_doing(ending: Ending, tries: Tries) -> Next:
 def _in_words(ending: Ending) -> str:
     if ending.verdict is Verdict.BUDGET:
         return "The money for it ran out."
+    if ending.reason == EndReason.UNREACHABLE:
+        return f"An input could not be fetched, {LOST_LIMIT} times. {_what_it_adds(ending.detail)}"[:DETAIL_CHARACTERS]
     if ending.verdict is not Verdict.RENTER:
         return f"Lost {LOST_LIMIT} times ({ending.reason} the last time): the pool gave up."
     words: dict[str, str] = {
@@ -173,6 +177,7 @@ def _in_words(ending: Ending) -> str:
         EndReason.RUNTIME: "The command ran longer than `max_runtime` allows.",
         EndReason.START_FAILED: "The command could not be started.",
         EndReason.BUNDLE: "The bundle was refused.",
+        EndReason.BAD_INPUT: "An input cannot be used.",
         EndReason.OUTPUTS: "The outputs could not be kept.",
     }
     text = words.get(ending.reason, f"Ended: {ending.reason}.")

@@ -54,6 +54,11 @@ _START_JOB = (
     .where(_JOBS.c.id == bindparam("for_id"), _JOBS.c.started_at.is_(None))
     .values(started_at=bindparam("now"))
 )
+_PIN_IMAGE = (
+    _JOBS.update()
+    .where(_JOBS.c.id == bindparam("for_id"), _JOBS.c.image_digest.is_(None))
+    .values(image_digest=bindparam("digest"))
+)
 _ADD_JOB, _ADD_SLICES, _ADD_ATTEMPTS = _JOBS.insert(), _SLICES.insert(), _ATTEMPTS.insert()
 
 
@@ -133,6 +138,11 @@ def move_job(
 def start_job(session: Session, job_id: str, now: datetime) -> None:
     """Its first command runs; later ones change nothing."""
     _write(session, _START_JOB, {"for_id": job_id, "now": now})
+
+
+def pin_image(session: Session, job_id: str, digest: str) -> None:
+    """What the image's name meant to the first attempt that ran; later ones change nothing."""
+    _write(session, _PIN_IMAGE, {"for_id": job_id, "digest": digest})
 
 
 def add_job(session: Session, job: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> None:
@@ -297,6 +307,8 @@ class OpenJob(NamedTuple):
     spec: dict[str, Any]
     spec_digest: str
     bundle: dict[str, Any] | None
+    inputs: dict[str, Any] | None
+    image_digest: str | None
 
 
 def list_open_jobs(session: Session) -> list[OpenJob]:

@@ -45,6 +45,7 @@ class NewJob:
     retries_allowed: int
     slices: int
     retry_of: str | None = None
+    inputs: dict[str, Any] | None = None
 
 
 def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime) -> None:
@@ -63,6 +64,7 @@ def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime
             "spec": job.spec,
             "spec_digest": job.spec_digest,
             "bundle": job.bundle,
+            "inputs": job.inputs,
             "priority": job.priority,
             "retries_allowed": job.retries_allowed,
             "retry_of": job.retry_of,
@@ -108,6 +110,7 @@ def report(
     target: AttemptState,
     isolation: str | None,
     now: datetime,
+    image_digest: str | None = None,
 ) -> AttemptState:
     """The agent says how far it is. What was reported before, or skipped, is no news. Returns where it is then."""
     view = repository.find_attempt(session, attempt_id)
@@ -123,6 +126,8 @@ def report(
     repository.move_attempt(session, attempt_id, fence, target, now, values)
     if target is AttemptState.RUNNING:
         repository.start_job(session, view.job_id, now)
+        if image_digest is not None:
+            repository.pin_image(session, view.job_id, image_digest)
     record(
         session,
         f"attempt.{target}",

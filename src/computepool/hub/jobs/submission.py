@@ -6,22 +6,28 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
-from computepool.hub.artifacts.tables import Artifact
+from computepool.hub.artifacts.parts import PART_BYTES, count_parts
+from computepool.hub.artifacts.service import SHARED_KINDS
+from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Principal
 from computepool.hub.core.idempotency import claim
 from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, brief_of
-from computepool.hub.jobs.errors import BadBundle, BadSpec, NotSupportedYet
+from computepool.hub.jobs.errors import BadBundle, BadInputs, BadSpec, NotSupportedYet
 from computepool.hub.jobs.repository import OpenJob
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.protocol.errors import FieldError
 from computepool.protocol.spec import JobSpec, SpecError, not_supported_yet, parse_spec
+from computepool.protocol.spec_input import join_path
+from computepool.protocol.units import about_bytes
 
 SUBMIT_ROUTE = "POST jobs"
+INPUT_PARTS_LIMIT = 4_000
+"""Each part of an input is a signed URL in the offer to a node, and an offer is one message."""
 StoreJob = Callable[[Session, NewJob, list[Lease]], str | None]
 """Stores the job, or returns the id of the one that the same request made before."""
 
@@ -79,8 +85,61 @@ def find_bundle(session: Session, artifact_id: str, owner_id: str) -> dict[str, 
     return {"id": row.id, "digest": row.digest, "size_bytes": row.size_bytes}
 
 
+def find_inputs(session: Session, spec: JobSpec, owner_id: str) -> dict[str, Any] | None:
+    """The stored artifacts that a spec names as inputs, by path; None if it names none. Raises BadInputs."""
+    wanted = {path: source.artifact_id for path, source in spec.inputs.items() if source.artifact_id is not None}
+    if not wanted:
+        return None
+    rows = session.execute(
+        select(Artifact.id, Artifact.digest, Artifact.size_bytes, Artifact.state, Artifact.kind).where(
+            Artifact.id.in_(set(wanted.values())),
+            Artifact.owner_id == owner_id,
+            Artifact.state != ArtifactState.ABANDONED,
+        )
+    )
+    known = {row.id: row for row in rows}
+    problems, found = [], {}
+    for path, artifact_id in wanted.items():
+        row = known.get(artifact_id)
+        problem = _input_problem(artifact_id, row)
+        if problem is not None:
+            problems.append(
+                FieldError(field=join_path("inputs", path), message=problem[0], value=artifact_id, hint=problem[1])
+            )
+        elif row is not None:
+            found[path] = {"id": row.id, "digest": row.digest, "size_bytes": row.size_bytes}
+    if problems:
+        raise BadInputs(problems)
+    _check_sizes([each["size_bytes"] for each in found.values()], int(spec.resources.disk.minimum or 0))
+    return found
+
+
+def _input_problem(artifact_id: str, row: Row[*tuple[Any, ...]] | None) -> tuple[str, str] | None:
+    """What is wrong, and what to do."""
+    if row is None or row.kind not in SHARED_KINDS:
+        return f"There is no artifact {artifact_id} of yours.", "Upload it: computepool run --input PATH=FILE."
+    if row.state != ArtifactState.STORED:
+        return f"The upload of {artifact_id} is not complete.", "Finish it, then submit the job."
+    return None
+
+
+def _check_sizes(sizes: list[int], disk_bytes: int) -> None:
+    if sum(sizes) > disk_bytes:
+        message = f"The inputs have {about_bytes(sum(sizes))}, and the job's disk only {about_bytes(disk_bytes)}."
+        hint = "Ask for more, with room for what the job writes: resources: {disk: …}."
+        raise BadInputs([FieldError(field="resources.disk", message=message, hint=hint)])
+    if sum(map(count_parts, sizes)) > INPUT_PARTS_LIMIT:
+        message = f"The inputs are too large: at most {about_bytes(INPUT_PARTS_LIMIT * PART_BYTES)} in all."
+        raise BadInputs([FieldError(field="inputs", message=message, hint="Let each slice have its own part of them.")])
+
+
 def prepare(
-    context: Context, request: Request, spec: JobSpec, bundle: dict[str, Any] | None, retry_of: str | None = None
+    context: Context,
+    request: Request,
+    spec: JobSpec,
+    bundle: dict[str, Any] | None,
+    inputs: dict[str, Any] | None = None,
+    retry_of: str | None = None,
 ) -> "tuple[NewJob, JobBrief, StoreOnce]":
     """What the scheduler needs to place and store it."""
     owner_id = request.principal.user_id
@@ -97,8 +156,9 @@ def prepare(
         retries_allowed=spec.retries,
         slices=spec.slices,
         retry_of=retry_of,
+        inputs=inputs,
     )
-    brief = brief_of(job_id, owner_id, job.name, spec, digest, bundle)
+    brief = brief_of(job_id, owner_id, job.name, spec, digest, bundle, inputs)
     return job, brief, StoreOnce(request, context.now())
 
 
@@ -127,7 +187,9 @@ def brief_of_row(job: OpenJob, known: dict[str, JobSpec]) -> JobBrief:
     spec = known.get(job.spec_digest)
     if spec is None:
         spec = known[job.spec_digest] = parse_spec(job.spec)
-    return brief_of(job.id, job.owner_id, job.name, spec, job.spec_digest, job.bundle)
+    return brief_of(
+        job.id, job.owner_id, job.name, spec, job.spec_digest, job.bundle, job.inputs, image_digest=job.image_digest
+    )
 
 
 def _short_name(spec: JobSpec) -> str:

@@ -40,6 +40,10 @@ class Job(Base):
     spec_digest: Mapped[str] = mapped_column(String(80))
     bundle: Mapped[dict[str, Any] | None]
     """`{id, digest, size_bytes}` of the archive that is unpacked where the command runs."""
+    inputs: Mapped[dict[str, Any] | None]
+    """By path, `{id, digest, size_bytes}` of the stored artifacts among the spec's inputs."""
+    image_digest: Mapped[str | None] = mapped_column(String(80))
+    """What the image's name meant when the first attempt ran: the others run the same."""
     priority: Mapped[int]
     retry_of: Mapped[str | None] = mapped_column(Id)
     retries_allowed: Mapped[int]

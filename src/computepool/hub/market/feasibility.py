@@ -123,7 +123,7 @@ def is_welcome(needs: Requirements, owner_id: str, rules: HouseRules) -> bool:
         return True
     why_not = rules.why_not(
         renter=needs.owner_id,
-        internet=needs.internet,
+        internet=needs.internet or needs.fetches,
         gpu=needs.gpu is not None,
         seconds=needs.seconds,
         image=needs.image,

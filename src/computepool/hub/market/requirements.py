@@ -28,6 +28,8 @@ class Requirements:
     """The least that the spec asks for; None leaves it to the pool: anything at home, bubblewrap elsewhere."""
     image: str | None = None
     internet: bool = False
+    fetches: bool = False
+    """The node gets inputs for it from the internet, by itself."""
     indexes: bool = False
     """`setup` wants to reach package indexes."""
     seconds: float = 0.0
@@ -37,10 +39,10 @@ class Requirements:
     max_price_micros: int | None = None
     """For one slice and one hour; None for no ceiling."""
     optimize: Optimize = Optimize.BALANCED
-
-    @property
     preemptible: bool = False
     """It may lose its slot to others, and costs less."""
+
+    @property
     def gpu_count(self) -> int:
         return self.gpu.count if self.gpu else 0
 
@@ -67,10 +69,11 @@ def requirements_of(spec: JobSpec, owner_id: str) -> Requirements:
         min_reliability=where.min_reliability,
         max_price_micros=spec.max_price_micros,
         optimize=spec.optimize,
+        preemptible=spec.preemptible,
         isolation=spec.isolation,
         image=spec.image,
-        preemptible=spec.preemptible,
         internet=spec.network,
+        fetches=any(source.url is not None for source in spec.inputs.values()),
         indexes=spec.setup is not None,
         seconds=spec.max_runtime_seconds,
     )

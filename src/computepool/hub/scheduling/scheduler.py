@@ -6,7 +6,7 @@ loop and decides in memory; the database then confirms, under its guards, or the
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -108,6 +108,12 @@ class Scheduler:
             return False
         line.offer(manifest.attempt_id, signed, self._downloads(brief, manifest.saved))
         return True
+
+    def image_pinned(self, job_id: str, digest: str) -> None:
+        """The job's first attempt with its image runs: what is leased from now on runs the same one."""
+        brief = self.briefs.get(job_id)
+        if brief is not None and brief.image is not None and brief.image_digest is None:
+            self.briefs[job_id] = replace(brief, image_digest=digest)
 
     def taken_back(self, job_id: str, slice_index: int) -> None:
         """A lost attempt goes on: its slice does not wait any more."""
@@ -222,7 +228,8 @@ class Scheduler:
         return placements
 
     def _place(self, waiting: Waiting, node: FleetNode, now: datetime) -> Placement:
-        brief, context = waiting.brief, self._context
+        # Its newest form: what waits has the one of its submit.
+        brief, context = self.briefs.get(waiting.brief.job_id, waiting.brief), self._context
         number = waiting.attempts + 1
         fence = context.fence_epoch * EPOCH_STEP + number
         attempt_id = context.new_id("attempt")
