@@ -112,6 +112,70 @@ def _seconds(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+# ── reputation ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reliability_weights() -> str:
+    from computepool.hub.reputation.reliability import weight_of
+    from computepool.protocol.states import Verdict
+
+    rows = []
+    for verdict, words in WHOSE_DOING.items():
+        plain, saved = (weight_of(Verdict(verdict), "", saved=saved) for saved in (False, True))
+        rows.append((f"`{verdict}`", words, f"{plain:+g}" if plain else "0", f"{saved:+g}" if saved else "0"))
+    return table(("verdict", "whose doing it was", "counts", "with a checkpoint"), rows)
+
+
+WHOSE_DOING = {
+    "ok": "it ended well",
+    "renter": "the job's own: its exit code, its limits, a cancel",
+    "host": "the machine's: it vanished, its sandbox broke, its receipt does not match",
+    "owner": "the machine's owner took it back",
+    "preempted": "another job took the slot",
+    "hub": "the hub's",
+    "budget": "the money for it ran out",
+}
+
+
+def reliability_numbers() -> str:
+    """By the very functions that matching uses."""
+    from datetime import UTC, datetime
+
+    from computepool.hub.reputation.record import Happening, after, fresh, standing_of
+    from computepool.hub.reputation.reliability import HALF_LIFE, weight_of
+    from computepool.protocol.states import Verdict
+
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    ok, vanish = ([(verdict, weight_of(verdict, "", saved=False))] for verdict in (Verdict.OK, Verdict.HOST))
+    histories = (
+        ("a new node", [], 0),
+        ("ten clean attempts", ok * 10, 0),
+        ("fifty clean attempts", ok * 50, 0),
+        ("fifty clean attempts, and one on which it vanished", ok * 50 + vanish, 0),
+        ("the same, a half-life later", ok * 50 + vanish, 1),
+        ("three failures and nothing else", vanish * 3, 0),
+    )
+    rows = []
+    for words, ends, half_lives in histories:
+        record = fresh(now)
+        for verdict, weight in ends:
+            record = after(record, Happening(verdict, weight, now), HALF_LIFE)
+        standing = standing_of(record, now + half_lives * HALF_LIFE, HALF_LIFE)
+        rows.append((words, f"{standing.mean:.2f}", f"{standing.lower:.2f}"))
+    return table(("history", "mean", "5 % lower bound"), rows)
+
+
+def quarantines() -> str:
+    from computepool.hub.reputation.quarantine import LONGEST, length
+
+    rows, level = [], 1
+    while not rows or length(level - 1) < LONGEST:
+        minutes = round(length(level).total_seconds() / 60)
+        rows.append((str(level), f"{minutes} minutes" if minutes < 60 else f"{minutes / 60:.3g} hours"))
+        level += 1
+    return table(("quarantine", "how long"), rows)
+
+
 # ── the command line ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -252,9 +316,7 @@ def _support(key: str, missing: Mapping[str, str]) -> str:
     return PARTLY.get(key) or f"not yet; {missing[key]}"
 
 
-PARTLY = {
-    "optimize": "only `balanced`",
-}
+PARTLY: dict[str, str] = {}
 """Keys of which one value or another is refused."""
 
 MEANINGS = {
@@ -272,13 +334,13 @@ MEANINGS = {
     "outputs": "globs of files to keep, below the folder where the command runs",
     "checkpoint": "folder that is saved and restored; or `{path: ckpt, every: 10m}`; default every 5m",
     "slices": "parallel parts, up to 10,000; default 1",
-    "max_price": "the most that a slice-hour may cost, in credits",
+    "max_price": "the most that a slice-hour may cost, in credits, fee included; default: a quarter more than was quoted",
     "max_runtime": "of one attempt: `90s`, `2h`, up to 30d; default 1h",
     "budget": "credits for the whole job",
     "priority": "from -100 to 100, among your own jobs; higher goes first; default 0",
-    "preemptible": "may be interrupted",
+    "preemptible": "costs less, and may lose its slot to other jobs, with a grace to save its checkpoint",
     "retries": "tries after an end that was the job's own doing; default 0",
-    "optimize": "`cost`, `speed` or `balanced`",
+    "optimize": "what to save: `cost`, `speed` (time) or `balanced`; default `balanced`",
     "where.country": "any of these countries, as two letters",
     "where.trust": "whose nodes: `mine`, `verified`, `any`; default `any`",
     "where.tags": "nodes that have all of these tags",
@@ -329,6 +391,9 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "routes": route_table,
     "settings": setting_table,
     "spec": spec_table,
+    "reliability-weights": reliability_weights,
+    "reliability-numbers": reliability_numbers,
+    "quarantines": quarantines,
     "owner-policy": policy_table,
     "owner-unknowns": policy_unknowns,
 }

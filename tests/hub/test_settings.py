@@ -26,6 +26,8 @@ WRONG = [
     ("COMPUTEPOOL_SECRET_KEY", "short", "at least 32 characters"),
     ("COMPUTEPOOL_REGISTRATION", "maybe", "'open' or 'closed'"),
     ("COMPUTEPOOL_AGENT_MINIMUM", "newest", "match pattern"),
+    ("COMPUTEPOOL_RELIABILITY_HALF_LIFE_DAYS", "0", "greater than or equal to 1"),
+    ("COMPUTEPOOL_RELIABILITY_HALF_LIFE_DAYS", "inf", "less than or equal to 3650"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "lots", "valid integer"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "0", "greater than or equal to 1"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "1.5", "valid integer"),
