@@ -22,7 +22,8 @@ from sqlalchemy import create_engine, make_url
 from computepool.hub.core.db import durable_sqlite_engine
 from computepool.hub.schema import migrate
 
-WARM_UP = Plan(nodes=2, jobs=6, trouble_seconds=60.0, calm_seconds=600.0, hub_restarts_only=True)
+WARM_UPS = 2
+"""Worlds that run first, and count for nothing: what nearly all need is then imported and compiled, once."""
 ERRORS: list[str] = []
 """What hub or agents logged as an error: in this world there is no reason for any."""
 
@@ -42,7 +43,8 @@ def main() -> int:
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=base) as folder:
         template = _template(Path(folder))
-        run_seed(0, WARM_UP, Path(folder, "warm-up"), template)  # what every world needs is imported and compiled once
+        for seed in range(WARM_UPS):
+            run_seed(seed, Plan(), Path(folder, f"warm-up-{seed}"), template)
         ERRORS.clear()
         gc.freeze()
         if arguments.mutant:

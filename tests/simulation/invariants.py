@@ -5,7 +5,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from simulation.jobs import log_of
-from simulation.running import COLUMNS, Row, Running
+from simulation.running import AWAKE_SECONDS, COLUMNS, Row, Running
 
 from computepool.hub.market.requirements import MILLI
 from computepool.protocol.states import ATTEMPT_LIVE, JOB_FINAL
@@ -51,10 +51,14 @@ class Watch:
             raise Violated(self._violations[0])
 
     def look(self) -> None:
-        """Every second."""
+        """Every few seconds."""
         self.raise_if_violated()
         self._running.look()
         self.check_stuck()
+
+    def woke_up(self) -> None:
+        """A machine: once its agent has had the time to look at its leases, nothing of it may run that must not."""
+        self._world.loop.call_later(AWAKE_SECONDS + 0.01, self._running.look)
 
     def check_commit(self) -> None:
         self.raise_if_violated()

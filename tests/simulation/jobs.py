@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ SAVE_SECONDS = 10.0
 """Of work, between two writes of a checkpoint."""
 KNOCK_SECONDS = 1.5
 """How often a job with a way out uses it."""
+HURRIED_SECONDS = 3.0
+"""Of work that are left of a command when the troubles are over: what is still to come true does not wait for it."""
 PARTS = 3
 """Attempts that a job needs which leaves with exit code 85 after each part of its work."""
 KINDS = ("plain", "saves", "later", "saves", "lazy", "plain")
@@ -43,6 +46,9 @@ class Run:
     over_at: float | None = None
     knock: Callable[[], None] = lambda: None
     """Lets it use its way out."""
+    hurry: Callable[[], None] = lambda: None
+    left: Callable[[], float] = lambda: 0.0
+    """Seconds of work, if nothing comes in between."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -70,6 +76,7 @@ class Ledger:
         """By digest of a checkpoint's file: of which job and slice it is, and how much work is in it."""
         self.seen: Counter[str] = Counter()
         """What happened beside the faults: a run in which it did not proves nothing about it."""
+        self.hurried = False
         self.on_start: Callable[[Run, tuple[str, int, float] | None], None] = lambda run, found: None
         self.on_run: Callable[[Run], None] = lambda run: None
         self.on_sent: Callable[[Run], None] = lambda run: None
@@ -79,6 +86,13 @@ class Ledger:
         for run in self.runs.values():
             if run.machine is machine and run.runs(now):
                 run.knock()
+
+    def hurry_up(self) -> None:
+        """From now on all work is nearly done."""
+        self.hurried = True
+        for run in list(self.runs.values()):
+            if run.over_at is None and run.frozen_since is None:
+                run.hurry()
 
 
 class SimulatedProcess:
@@ -120,11 +134,12 @@ class SimulatedProcess:
         self._step_began = 0.0
         self._slept = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self._context = copy_context()  # of its machine
         self._exit: asyncio.Future[Exit] = self._loop.create_future()
         self.ended = asyncio.Event()
         if command.egress is not None:
             command.egress(self)  # type: ignore[arg-type]  # in place of a socket that listens
-        self.run.knock = self._knock
+        self.run.knock, self.run.hurry, self.run.left = self._knock, self._hurry, self._left
         ledger.runs[self.attempt_id] = self.run
         ledger.started[self.attempt_id] += 1
         ledger.on_start(self.run, found)
@@ -163,7 +178,17 @@ class SimulatedProcess:
 
     # ── its work ──
 
+    def _left(self) -> float:
+        return self._leaves_at - self._done
+
+    def _hurry(self) -> None:
+        if self._timer is not None:
+            self._stand_still()
+            self._context.run(self._go_on)
+
     def _go_on(self) -> None:
+        if self._ledger.hurried:
+            self._done = max(self._done, self._leaves_at - HURRIED_SECONDS)
         step = self._leaves_at - self._done
         pace = STEPS[self._kind]
         if pace is not None:

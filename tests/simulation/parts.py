@@ -4,13 +4,15 @@ the product."""
 import asyncio
 import os
 import random
+import sqlite3
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context
 from pathlib import Path
-from typing import Any, BinaryIO, ParamSpec, TypeVar, cast
+from typing import Any, BinaryIO, ParamSpec, TypeVar
 
-from sqlalchemy import Engine, make_url
+from sqlalchemy import Engine, NullPool, make_url
+from sqlalchemy.orm import Session
 
 from computepool.agent.link.base import LinkClosed
 from computepool.agent.ports import Sink, TransferFailed
@@ -24,8 +26,6 @@ T = TypeVar("T")
 
 HOP_SECONDS = 0.004
 SCHEME = "memory://"
-COMPILED: dict[Any, Any] = {}
-"""Every world and every start of a hub runs the same statements: they are compiled once."""
 
 
 async def offload_in_place(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -48,6 +48,25 @@ class Faults:
         return False
 
 
+class OneEngine:
+    """For all worlds and every start of a hub: SQLAlchemy compiles each statement once for an engine."""
+
+    def __init__(self) -> None:
+        self._path = Path()
+        self._engine = durable_sqlite_engine(make_url("sqlite://"), creator=self._open, poolclass=NullPool)
+
+    def of(self, path: Path) -> Engine:
+        """What is connected from now on is this file."""
+        self._path = path
+        return self._engine
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, check_same_thread=False)
+
+
+ENGINE = OneEngine()
+
+
 class SimulatedDatabase:
     """The hub's transactions on a real SQLite file, one at a time, with time passing before and after the commit.
 
@@ -55,10 +74,11 @@ class SimulatedDatabase:
     """
 
     def __init__(self, path: Path, faults: Faults, crash: Callable[[], None], after_commit: Callable[[], None]) -> None:
-        engine = durable_sqlite_engine(make_url(f"sqlite:///{path}"))
-        self.engine = cast(Engine, engine.execution_options(compiled_cache=COMPILED))
+        self.engine = ENGINE.of(path)
         self.on_commit: Callable[[list[Event]], None] = lambda _events: None
         self.on_doubt: Callable[[OutcomeUnknown], None] = lambda _doubt: None
+        self._writer = self.engine.connect()
+        self._reader = self.engine.connect().execution_options(only_looks=True)
         self._faults = faults
         self._crash = crash
         self._after_commit = after_commit
@@ -68,9 +88,9 @@ class SimulatedDatabase:
         if self._faults.fires("hub_crash_before_commit", 0.002):
             self._crash()
             await _never()
-        with self.engine.connect() as connection, connection.begin():
-            result, records = in_transaction(connection, lambda session: fn(session, *args, **kwargs))
-            records.write(connection)
+        with self._writer.begin():
+            result, records = in_transaction(self._writer, lambda session: fn(session, *args, **kwargs))
+            records.write(self._writer)
         self._after_commit()
         if self._faults.fires("hub_crash_after_commit", 0.002):
             self._crash()
@@ -82,13 +102,15 @@ class SimulatedDatabase:
 
     async def read(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         await self._hop()
-        with self.engine.connect().execution_options(only_looks=True) as connection:
-            result, _ = in_transaction(connection, lambda session: fn(session, *args, **kwargs))
+        with Session(self._reader, expire_on_commit=False) as session:
+            result = fn(session, *args, **kwargs)
+        self._reader.rollback()
         await self._hop()
         return result
 
     def close(self) -> None:
-        self.engine.dispose()
+        self._writer.close()
+        self._reader.close()
 
     async def _hop(self) -> None:
         await asyncio.sleep(self._faults.rng.random() * HOP_SECONDS)

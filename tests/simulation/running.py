@@ -85,7 +85,8 @@ class Running:
         for run in self._world.ledger.runs.values():
             if run.place == row.place and run.network:
                 if run.machine.alive and self._rows[run.attempt_id].reason == "lease_expired":
-                    self._world.ledger.seen["overtaken"] += 1
+                    awake = run.machine.asleep_until <= self._world.loop.time()
+                    self._world.ledger.seen["overtaken" if awake else "overtaken_asleep"] += 1
                 self._check_alone(run)
         number, progress = self._saved.get(row.place, [(None, None)])[-1]
         if row.resumed_from != number:

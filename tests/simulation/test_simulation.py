@@ -50,15 +50,20 @@ LEAST_OVER_ALL = {
     "frozen_for_its_lease": 0.1,
     "not_sent": 0.05,
     "overtaken": 0.1,
+    "overtaken_asleep": 0.05,
+    "cut_off": 0.2,
 }
 """What is rare, per seed: attempts that a draining node finished; a folder that was saved while its job stood still, or
-after it was told to go; jobs with network access that froze, that could send nothing, whose slice another was given."""
+after it was told to go; jobs with network access that froze, that could send nothing, whose slice another was given
+while their machine was awake, or asleep; machines that were cut off with such a job for longer than its lease."""
 
 FOUND_BY = {
     "rescue_overwrites_completion": "",
     "fences_are_not_checked": "",
     "silence_is_never_noticed": "",
+    "leases_are_not_kept": "has network access and runs",
     "lease_never_ends": "has network access and runs|sent something after",
+    "freezing_comes_a_minute_late": "has network access and runs|sent something after",
     "way_out_stays_open": "sent something after",
     "rest_counts_as_running": "ended as runtime after",
     "draining_gives_back": "lost by a node that drained",
@@ -71,7 +76,9 @@ QUICK_TO_FIND = (
     "rescue_overwrites_completion",
     "fences_are_not_checked",
     "silence_is_never_noticed",
+    "leases_are_not_kept",
     "lease_never_ends",
+    "freezing_comes_a_minute_late",
     "draining_gives_back",
     "next_attempt_starts_from_the_oldest",
 )

@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING
 
 from simulation.virtual_time import Process, spawn
 
+from computepool.hub.scheduling.leases import SWEEP_EVERY_SECONDS
+from computepool.protocol.timing import REQUEUE_AFTER_SECONDS
+
 if TYPE_CHECKING:
     from simulation.world import SimulatedNode, World
 
 EVERY_SECONDS = 18.0
 """On average, while troubles last."""
+LEASE_OVER = REQUEUE_AFTER_SECONDS + 2 * SWEEP_EVERY_SECONDS
+"""After so long without a word a slice has been given to another, if there is one."""
 
 
 class Troubles:
@@ -30,6 +35,7 @@ class Troubles:
                 # A hub that comes back begins all leases anew: they end only where it is left in peace.
                 of_the_hub = (self._restart_hub, self._sleep_hub, self._leave_hub_away)
                 kinds = [kind for kind in kinds if kind not in of_the_hub]
+                self._cutting = asyncio.create_task(self._cut_somebody_off())
         while True:
             await asyncio.sleep(self._rng.expovariate(1 / every))
             self._rng.choice(kinds)()
@@ -39,6 +45,7 @@ class Troubles:
 
         Who sleeps wakes up by itself, and who sits at a machine leaves.
         """
+        self._world.ledger.hurry_up()
         for node in self._world.nodes:
             node.partitioned_until = 0.0
             if node.person is not None:
@@ -85,7 +92,33 @@ class Troubles:
         """Long ones end around the moment when the lease does: there rescue and completion meet."""
         self._fired["partition"] += 1
         node = self._node_at_risk()
-        node.partitioned_until = self._now + self._rng.choice((5.0, 200.0, self._rng.uniform(110, 160), 200.0))
+        self._separate(node, self._rng.choice((5.0, 200.0, self._rng.uniform(110, 160), 200.0)))
+
+    async def _cut_somebody_off(self) -> None:
+        await asyncio.sleep(self._rng.uniform(0, 100))
+        while self._now + LEASE_OVER < self._world.plan.trouble_seconds:
+            if self._cut_off():
+                return
+            await asyncio.sleep(5)
+
+    def _cut_off(self) -> bool:
+        """A machine that stays awake, with a job that can reach the world and would go on for longer than its lease.
+
+        It is left in peace meanwhile: else the job would be gone before its slice is another's.
+        """
+        working = [run.machine for run in self._world.ledger.runs.values() if run.network and run.left() > LEASE_OVER]
+        able = [one for one in self._world.nodes if one.process in working and self._listens(one)]
+        able = [node for node in able if node.partitioned_until < self._now]
+        if not able:
+            return False
+        self._fired["cut_off"] += 1
+        node = self._rng.choice(able)
+        self._separate(node, self._rng.uniform(LEASE_OVER, LEASE_OVER + 40))
+        node.in_peace_until = node.partitioned_until
+        return True
+
+    def _separate(self, node: "SimulatedNode", seconds: float) -> None:
+        node.partitioned_until = max(node.partitioned_until, self._now + seconds)
         self._trouble(node, until=node.partitioned_until)
         self._cut(node)
 
@@ -115,6 +148,7 @@ class Troubles:
 
     def _wake_up(self, machine: Process) -> None:
         self._world.ledger.woke_up(machine, self._now)
+        self._world.watch.woke_up()
 
     def _jump_clock(self) -> None:
         self._fired["clock_jump"] += 1
@@ -122,7 +156,7 @@ class Troubles:
 
     def _drain(self) -> None:
         """SIGTERM, for the one that was left in peace for longest. It is started again some time after it has left."""
-        able = [node for node in self._world.nodes if self._listens(node) and node.agent is not None]
+        able = [node for node in self._not_in_peace() if self._listens(node) and node.agent is not None]
         works = [node for node in able if node.agent is not None and node.agent.supervisor.attempts]
         node = min(works, key=lambda one: one.troubled_at, default=None)
         if node is None or node.agent is None or node.process is None or node.agent.state == "draining":
@@ -189,16 +223,19 @@ class Troubles:
         return process is not None and process.alive and process.asleep_until <= self._now
 
     def _any_node(self) -> "SimulatedNode":
-        return self._rng.choice(self._world.nodes)
+        return self._rng.choice(self._not_in_peace() or self._world.nodes)
+
+    def _not_in_peace(self) -> list["SimulatedNode"]:
+        return [node for node in self._world.nodes if node.in_peace_until < self._now]
 
     def _node_at_risk(self) -> "SimulatedNode":
         """Rather one whose jobs can reach the world, if there is any: they must not outlive their lease."""
         at_risk = [
             node
-            for node in self._world.nodes
+            for node in self._not_in_peace()
             if node.agent is not None and any(one.manifest.network for one in node.agent.supervisor.attempts)
         ]
-        return self._rng.choice(at_risk or self._world.nodes)
+        return self._rng.choice(at_risk) if at_risk else self._any_node()
 
     def _trouble(self, node: "SimulatedNode", until: float = 0.0) -> None:
         node.troubled_at = max(node.troubled_at, self._now, until)

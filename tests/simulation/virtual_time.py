@@ -6,14 +6,16 @@ hub, an agent) runs with that process in its context; a killed process runs not 
 """
 
 import asyncio
-import selectors
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
 from typing import Any
 
 LONGEST_SECONDS = 50_000.0
+ROUNDING_SECONDS = 1e-9
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -43,9 +45,14 @@ class Stuck(AssertionError):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
+    """asyncio's own loop, but for the kernel that it never asks: nothing here waits for a file or a thread."""
+
+    _ready: deque[asyncio.Handle]
+    _scheduled: list["_Step"]
+
     def __init__(self) -> None:
         self._virtual_now = 0.0
-        super().__init__(_JumpingSelector(self))
+        super().__init__()
         self.errors: list[dict[str, Any]] = []
         self.set_exception_handler(lambda _loop, context: self.errors.append(context))
         self._kept: list[asyncio.Task[Any]] = []
@@ -62,72 +69,74 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual_now
 
-    def advance(self, seconds: float) -> None:
-        self._virtual_now += seconds
-        if self._virtual_now > LONGEST_SECONDS:
-            raise Stuck(f"nothing came to an end in {LONGEST_SECONDS:.0f} virtual seconds")
-
     def call_soon(  # type: ignore[override]  # any callback, as asyncio itself calls it
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        context = copy_context() if context is None else context
-        step = _step(context.get(CURRENT), callback, args, self._virtual_now)
-        step.handle = super().call_soon(self._take, step, context=context)
-        return step.handle
+        step = _Step(self._virtual_now, callback, args, self, copy_context() if context is None else context)
+        self._ready.append(step)
+        return step
+
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there are no other threads
 
     def call_at(  # type: ignore[override]  # any callback, as asyncio itself calls it
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        context = copy_context() if context is None else context
-        step = _step(context.get(CURRENT), callback, args, when)
-        handle = step.handle = super().call_at(when, self._take, step, context=context)
-        return handle
+        step = _Step(when, callback, args, self, copy_context() if context is None else context)
+        heappush(self._scheduled, step)
+        return step
 
-    def _take(self, step: "_Step") -> None:
-        process = step.process
-        if process is not None:
-            if not process.alive or (step.handle is not None and step.handle.cancelled()):
-                return
-            if process.slept > step.slept:
-                step.when += process.slept - step.slept
-                step.slept = process.slept
-            due = max(step.when, process.asleep_until)
-            if due > self._virtual_now + 1e-9:
-                super().call_at(due, self._take, step, context=copy_context())
-                return
-        step.callback(*step.args)
+    def _run_once(self) -> None:
+        """One round, as asyncio's: what is due, in order. If nothing is, the moment of the next timer has come."""
+        ready, scheduled = self._ready, self._scheduled
+        while scheduled and scheduled[0]._cancelled:
+            heappop(scheduled)
+        if not ready:
+            if not scheduled:
+                raise Stuck("nobody has anything left to do")
+            self._virtual_now = max(self._virtual_now, scheduled[0]._when)
+            if self._virtual_now > LONGEST_SECONDS:
+                raise Stuck(f"nothing came to an end in {LONGEST_SECONDS:.0f} virtual seconds")
+        while scheduled and scheduled[0]._when <= self._virtual_now + ROUNDING_SECONDS:
+            ready.append(heappop(scheduled))
+        for _ in range(len(ready)):
+            step = ready.popleft()
+            if not step._cancelled:
+                step._run()
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is left out when its moment comes."""
 
 
-@dataclass(eq=False, slots=True)
-class _Step:
+class _Step(asyncio.TimerHandle):
     """Something that a process will do, unless it dies first or takes it back: also while it sleeps."""
 
-    process: Process | None
-    callback: Callable[..., object]
-    args: tuple[Any, ...]
-    when: float
-    slept: float
-    """How long its process had slept when this was planned: what it sleeps after that comes on top."""
-    handle: asyncio.Handle | None = None
+    __slots__ = ("process", "slept")
 
+    _loop: VirtualLoop
+    _when: float
 
-def _step(process: Process | None, callback: Callable[..., object], args: tuple[Any, ...], when: float) -> _Step:
-    return _Step(process, callback, args, when, process.slept if process is not None else 0.0)
+    def __init__(
+        self, when: float, callback: Callable[..., object], args: tuple[Any, ...], loop: VirtualLoop, context: Context
+    ) -> None:
+        super().__init__(when, callback, args, loop, context)
+        self.process = process = context.get(CURRENT)
+        self.slept = process.slept if process is not None else 0.0
+        """How long its process had slept when this was planned: what it sleeps after that comes on top."""
 
-
-class _JumpingSelector(selectors.DefaultSelector):
-    def __init__(self, loop: VirtualLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready: list[tuple[selectors.SelectorKey, int]] = super().select(0)
-        if ready:
-            return ready
-        if timeout is None:
-            raise Stuck("nobody has anything left to do")
-        self._loop.advance(max(0.0, timeout))
-        return []
+    def _run(self) -> None:
+        process = self.process
+        if process is not None:
+            if not process.alive:
+                return
+            if process.slept > self.slept:
+                self._when += process.slept - self.slept
+                self.slept = process.slept
+            due = max(self._when, process.asleep_until)
+            if due > self._loop._virtual_now + ROUNDING_SECONDS:
+                self._when = due
+                heappush(self._loop._scheduled, self)
+                return
+        super()._run()
 
 
 class VirtualClock:

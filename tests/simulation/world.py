@@ -55,6 +55,8 @@ OWNER, STRANGER = "user_owner", "user_stranger"
 """Whose the nodes are, and who else rents."""
 SECRET = b"a secret key for the simulation, 32+"
 GIB = 1024**3
+LOOK_SECONDS = 5.0
+"""What must not run is found as it starts, goes on, wakes up or is overtaken; this is for what lasts too long."""
 
 
 @dataclass(eq=False)
@@ -69,6 +71,8 @@ class SimulatedNode:
     agent: Agent | None = None
     wires: list[Wire] = field(default_factory=list)
     partitioned_until: float = 0.0
+    in_peace_until: float = 0.0
+    """Nothing else happens to it before."""
     troubled_at: float = 0.0
     """When something last happened to it, or will have ended, that may cost it its attempts."""
     starts: int = 0
@@ -329,7 +333,7 @@ class World:
 
     async def _look(self) -> None:
         while True:
-            await asyncio.sleep(1)
+            await asyncio.sleep(LOOK_SECONDS)
             self.watch.look()
 
     async def _settle(self) -> None:
