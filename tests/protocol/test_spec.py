@@ -672,14 +672,11 @@ def test_a_list_is_run_as_it_is():
 NOT_YET_EXAMPLES: dict[str, dict[str, object]] = {
     "secrets": {"secrets": ["A"], "where": {"trust": "mine"}},
     "budget": {"budget": 0},
-    "max_price": {"max_price": 0},
-    "preemptible": {"preemptible": True},
     "deterministic": {"deterministic": True},
     "verify": {"deterministic": True, "verify": {"replicas": 2}},
     "publish": {"publish": {"model": "a/b"}},
     "notify": {"notify": ["email"]},
     "team": {"team": "lab"},
-    "optimize": {"optimize": "cost"},
 }
 
 
@@ -698,7 +695,6 @@ def test_a_field_that_comes_later_is_refused_and_never_ignored(field):
 @pytest.mark.parametrize(
     ("written", "field", "value"),
     [
-        ({"max_price": 40}, "max_price", "'40'"),
         ({"budget": "0.25"}, "budget", "'0.25'"),
         ({"budget": 0}, "budget", "'0'"),
         ({"publish": {"model": "a/b"}}, "publish", "{'model': 'a/b'}"),

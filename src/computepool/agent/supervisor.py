@@ -262,6 +262,10 @@ class Supervisor:
 
     def _stop(self, attempt: Attempt, stop: Stop) -> None:
         log.info("attempt.stop", extra={"attempt_id": attempt.id, "reason": stop.reason})
+        if stop.reason == "evicted":
+            # It makes room for another, and goes on elsewhere from what it saves within its grace.
+            self.give_back(attempt, "preempted", max(0.0, stop.grace_seconds))
+            return
         detail = f"stopped by the hub: {stop.reason}"
         attempt.request_end(EndRequest(EndMode.FINISH, EndReason.CANCELED, detail, max(0.0, stop.grace_seconds)))
 

@@ -6,6 +6,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -33,15 +34,24 @@ from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.submission import StoreJob
+from computepool.hub.market.book import Book
+from computepool.hub.market.feasibility import Traits
+from computepool.hub.market.repository import host_price_of
 from computepool.hub.market.requirements import MILLI
+from computepool.hub.market.standing import Standing
+from computepool.hub.market.views import ask_view
 from computepool.hub.nodes.api import Live, Room
 from computepool.hub.nodes.tables import Node
-from computepool.hub.scheduling import memory
+from computepool.hub.reputation.service import list_standings
+from computepool.hub.scheduling import memory, remembering
 from computepool.hub.scheduling.fleet import free_of, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.market_clock import TICK_SECONDS, MarketClock
 from computepool.hub.scheduling.presence import Presence
+from computepool.hub.scheduling.quotes import with_its_ceiling
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.scheduling.why import explain_all
+from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Saved
 from computepool.protocol.messages import LOG_LIMIT_BYTES
 from computepool.protocol.states import NodeState
@@ -69,11 +79,13 @@ class Engine:
         self.outputs = Outputs(context, store)
         self.uploads = Uploads(context, store)
         self.checkpoints = CheckpointFiles(context, store)
+        self.book = Book()
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
+        self.market = MarketClock(context, self.book, self.scheduler)
         self.presence = Presence(context, self.scheduler)
         self.leases = LeaseKeeper(context, self.scheduler, self.presence, self.logs.forget)
         reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints)
-        self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports)
+        self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports, self.appraise)
         self.polls = Polls(context, self.gateway)
         self._changing_node = asyncio.Lock()
         self._stack = AsyncExitStack()
@@ -88,17 +100,23 @@ class Engine:
 
         self.context.db.on_commit = tell
         await self._stack.enter_async_context(keep_directory(self.context, self.directory))
+        await self._stack.enter_async_context(self.market.running())
         for node in await self.context.db.read(memory.load_fleet, self.context.clock.monotonic()):
             if node.state is NodeState.BANNED:
                 self.scheduler.orphans += [(node, held.attempt_id, held.fence) for held in node.attempts.values()]
             else:
+                node.traits = self.appraise(node.traits, node.capacity)
                 self.scheduler.fleet.put(node)
+        await self.refresh_standings()
         self.scheduler.restore(*await self.context.db.read(memory.load_queue))
+        half_life = timedelta(hours=self.context.settings.fair_share_half_life_hours)
+        self.scheduler.remember(await self.context.db.read(remembering.load, self.context.now(), half_life))
         self._spawn(self.scheduler.run())
         self._spawn(self.leases.keep_awake())
         self._spawn(self.leases.run())
         self._spawn(self._every(POLL_SWEEP_SECONDS, self.polls.sweep))
         self._spawn(self._every(TIDY_SECONDS, self._tidy))
+        self._spawn(self._every(TICK_SECONDS, self.market.tick))
         self._spawn(self._seal_cut_off())
 
     async def say_goodbye(self) -> None:
@@ -117,7 +135,8 @@ class Engine:
     # ── what jobs need of the scheduler and the gateway (jobs.ports.Dispatch) ────────────────────────────────────────
 
     async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
-        return await self.scheduler.submit(job, brief, store)
+        brief, ceiling = with_its_ceiling(self.scheduler.fleet, self.book, brief)
+        return await self.scheduler.submit(replace(job, ceiling_micros=ceiling), brief, store)
 
     def canceled(self, job_id: str, *, final: bool) -> None:
         self.scheduler.canceled(job_id, final=final)
@@ -125,13 +144,21 @@ class Engine:
     def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None:
         self.gateway.stop_attempt(node_id, attempt_id, fence, reason)
 
-    def why(self, job_id: str) -> list[dict[str, Any]]:
+    async def why(self, job_id: str) -> list[dict[str, Any]]:
         brief = self.scheduler.briefs.get(job_id)
         if brief is None:
             return []
         found = (self.scheduler.queue.get((job_id, index)) for index in range(brief.slices))
         waiting = [one for one in found if one is not None]
-        groups = explain_all(self.scheduler.fleet, self.scheduler.queue, waiting, self.context.now())
+        now, tick = self.context.now(), self.context.clock.monotonic()
+        groups = await explain_all(
+            self.scheduler.fleet,
+            self.scheduler.queue,
+            waiting,
+            now,
+            lambda owner_id: self.scheduler.occupancy.standing(owner_id, tick),
+            lambda one: self.scheduler.admission.why_limited(one, now),
+        )
         return [group.model_dump(mode="json") for group in groups]
 
     # ── what nodes need of the scheduler (nodes.api) ─────────────────────────────────────────────────────────────────
@@ -156,6 +183,7 @@ class Engine:
             seen_seconds_ago=seen,
             availability=node.availability,
             gpu_loads=node.loads,
+            ask=ask_view(node.traits.ask, self.book.place_of(node_id)),
         )
 
     async def node_changed(self, row: Node) -> None:
@@ -163,24 +191,43 @@ class Engine:
             # Of several changes at once the last one counts, whoever comes here last.
             row = await self.context.db.read(lambda session: session.get_one(Node, row.id))
             node = self.scheduler.fleet.get(row.id)
+            self.book.set_host_price(row.id, host_price_of(row))
             if row.state == NodeState.BANNED:
                 self.scheduler.fleet.remove(row.id)
+                self.book.forget(row.id)
                 self.gateway.dismiss(row.id)
                 if node is not None:
                     node.line, node.state = None, NodeState.BANNED
             elif node is None:
                 node = memory.fleet_node(row, self.context.clock.monotonic())
+                node.traits = self.appraise(node.traits, node.capacity)
                 self.scheduler.fleet.put(node)
             else:
                 node.name, node.drain_requested = row.name, row.drain_requested
                 outdated = node.traits.outdated
-                node.traits = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity, outdated=outdated)
+                said = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity, outdated=outdated)
+                node.traits = self.appraise(memory.carried_over(node.traits, said), node.capacity)
                 node.free = free_of(node.traits, node.attempts.values())
         if node is not None and node.state is NodeState.BANNED:
             await self.leases.lose_all(node)
         elif node is not None:
             await self.presence.settle(node)
         self.scheduler.wake()
+
+    # ── what reputation needs of the scheduler (reputation.api) ──────────────────────────────────────────────────────
+
+    def standing_changed(self, node_id: str, standing: Standing) -> None:
+        self.scheduler.standings.put(node_id, standing)
+        self.scheduler.wake()
+
+    async def refresh_standings(self) -> None:
+        """What is known of a node that does nothing is worth less from day to day."""
+        half_life = self.context.settings.reliability_half_life
+        self.scheduler.standings.put_all(await self.context.db.read(list_standings, self.context.now(), half_life))
+
+    def appraise(self, traits: Traits, capacity: Capacity) -> Traits:
+        """A node's traits with what it asks for, and how fast it was measured to be."""
+        return self.book.appraise(traits, capacity)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -215,4 +262,6 @@ class Engine:
         await seal_logs(self.logs, self.logs.take_in_pieces())
         await self.context.db.run(free_unused, self.context.now() - CHECKPOINT_MARGIN)
         await sweep_abandoned(self.context, self.store)
+        await self.refresh_standings()
         await prune_in_batches(self.context.db, prune_outbox, self.context.now())
+        await self.market.tidy()

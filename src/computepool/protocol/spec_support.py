@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from computepool.protocol.spec_errors import FieldProblem
-from computepool.protocol.spec_models import Optimize
 from computepool.protocol.units import short_repr
 
 if TYPE_CHECKING:
@@ -21,18 +20,11 @@ Row = tuple[str, "Callable[[JobSpec], object]", str]
 NOT_YET: tuple[Row, ...] = (
     ("secrets", lambda spec: spec.secrets, _LEAVE_OUT),
     ("budget", lambda spec: spec.budget_micros is not None, "leave it out: nothing is charged yet"),
-    ("max_price", lambda spec: spec.max_price_micros is not None, "leave it out: nothing is charged yet"),
-    ("preemptible", lambda spec: spec.preemptible, _LEAVE_OUT),
     ("deterministic", lambda spec: spec.deterministic, _LEAVE_OUT),
     ("verify", lambda spec: spec.verify, _LEAVE_OUT),
     ("publish", lambda spec: spec.publish, "leave it out, and fetch the outputs with `computepool get`"),
     ("notify", lambda spec: spec.notify, "leave it out, and follow the job with `computepool logs -f`"),
     ("team", lambda spec: spec.team, "leave it out: the job is your own"),
-    (
-        "optimize",
-        lambda spec: spec.optimize is not Optimize.BALANCED,
-        "leave it out, or write balanced",
-    ),
 )
 
 

@@ -61,7 +61,7 @@ def test_every_reason_has_a_verdict_and_every_verdict_a_rank():
         (Verdict.RENTER, "failed", 1, 0, False),
         (Verdict.HOST, "queued", 0, 1, True),
         (Verdict.OWNER, "queued", 0, 1, True),
-        (Verdict.PREEMPTED, "queued", 0, 1, False),
+        (Verdict.PREEMPTED, "queued", 0, 0, False),
         (Verdict.HUB, "queued", 0, 1, False),
         (Verdict.BUDGET, "failed", 0, 0, False),
     ],

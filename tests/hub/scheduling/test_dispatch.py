@@ -86,8 +86,9 @@ def test_priority_goes_first_then_age(sqlite_hub):
     play(sqlite_hub, story)
 
 
-def test_lines_of_two_owners_are_served_by_age_and_not_one_after_the_other(sqlite_hub):
-    """Two slots become free at once. Whoever came first has only the first of them."""
+def test_lines_of_two_owners_are_served_by_what_they_had_and_not_one_after_the_other(sqlite_hub):
+    """Two slots become free at once. Whoever came first has only the first of them; and then whoever had nothing of
+    other people's nodes."""
 
     async def story(pool):
         agent = await add_agent(pool)
@@ -101,7 +102,7 @@ def test_lines_of_two_owners_are_served_by_age_and_not_one_after_the_other(sqlit
         assert [(await agent.take_offer()).manifest.job_id for _ in range(2)] == waiting[:2]
         for work in list(agent.works.values())[-2:]:
             await agent.finish(work)
-        assert [(await agent.take_offer()).manifest.job_id for _ in range(2)] == waiting[2:]
+        assert [(await agent.take_offer()).manifest.job_id for _ in range(2)] == [waiting[3], waiting[2]]
 
     play(sqlite_hub, story)
 
@@ -115,7 +116,7 @@ def test_priority_of_one_renter_does_not_let_it_pass_another(sqlite_hub):
         urgent = await pool.submit(**BIG, user=ALICE, priority=100)
         await agent.run_next()
         order = [(await agent.run_next()).manifest.job_id for _ in range(3)]
-        assert order == [urgent, other, low]  # in place of its owner's own older one, and before nobody else
+        assert order == [other, urgent, low]  # before its owner's own older one, and before nobody else
 
     play(sqlite_hub, story)
 

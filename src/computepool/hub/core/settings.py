@@ -38,7 +38,7 @@ NOT_YET = frozenset(
     for name in (
         *("REDIS_URL", "SMTP_URL", "STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"),
         *(f"OAUTH_{who}_CLIENT_{what}" for who in ("GOOGLE", "GITHUB", "OIDC") for what in ("ID", "SECRET")),
-        *("OAUTH_OIDC_ISSUER", "PLATFORM_FEE_BPS", "CASH_OUT_MIN"),
+        *("OAUTH_OIDC_ISSUER", "CASH_OUT_MIN"),
     )
 )
 """Planned settings. A hub that ignored one would not be what its operator thinks it is."""
@@ -111,6 +111,33 @@ class Settings(BaseSettings):
             description="The oldest version of agents that gets strangers' work, such as `0.1`.",
         ),
     ] = AGENT_MINIMUM
+    platform_fee_bps: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=2000,
+            description="The platform's share of every price, in hundredths of a percent: from 0 to 2000, which is "
+            "20 %.",
+        ),
+    ] = 2000
+
+    fair_share_half_life_hours: Annotated[
+        float,
+        Field(gt=0, le=24 * 365, description="After so many hours, what a renter used of the pool counts half."),
+    ] = 24.0
+    limit_slices: Annotated[
+        int | None,
+        Field(ge=1, description="Slices that one renter may run at once on other people's nodes. Unset: no limit."),
+    ] = None
+    limit_credits_per_hour: Annotated[
+        int | None, Field(ge=1, description="Credits that what one renter runs may cost in an hour. Unset: no limit.")
+    ] = None
+    limit_credits_per_day: Annotated[
+        int | None, Field(ge=1, description="Credits that one renter may spend in a day of UTC. Unset: no limit.")
+    ] = None
+    limit_credits_per_month: Annotated[
+        int | None, Field(ge=1, description="Credits that one renter may spend in a month of UTC. Unset: no limit.")
+    ] = None
 
     reliability_half_life_days: Annotated[
         float,

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import contextlib
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -21,13 +22,16 @@ from computepool.hub.gateway.reconcile import Reconciled, manifest_of_attempt, r
 from computepool.hub.gateway.reports import Reports
 from computepool.hub.gateway.session import AgentSession
 from computepool.hub.jobs.policy import Ending
+from computepool.hub.market.feasibility import Traits
 from computepool.hub.nodes.errors import NodeMoved
 from computepool.hub.nodes.notices import notice_for
 from computepool.hub.nodes.tables import Node
-from computepool.hub.scheduling.fleet import FleetNode, free_of, held_of, take_room, traits_of
+from computepool.hub.scheduling.fleet import FleetNode, free_of, held_of, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.memory import carried_over
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.messages import (
     LINK_PROOF,
@@ -54,6 +58,7 @@ HANDSHAKE_SECONDS = 20.0
 FAREWELL_SECONDS = 3.0
 """A hub that stops does not wait longer for peers that do not listen."""
 First = TypeVar("First", Hello, Proof)
+Appraise = Callable[[Traits, Capacity], Traits]
 
 
 class Dismissed(Exception):
@@ -92,13 +97,16 @@ class Gateway:
         presence: Presence,
         leases: LeaseKeeper,
         reports: Reports,
+        appraise: Appraise,
     ) -> None:
+        """`appraise` adds to what an agent says of its node what the hub knows of it."""
         self._context = context
         self._keyring = keyring
         self._scheduler = scheduler
         self._presence = presence
         self._leases = leases
         self._reports = reports
+        self._appraise = appraise
         self._stream_id = context.new_id("stream")
         self._lines: dict[str, NodeLine] = {}
         self._connected: dict[str, Connected] = {}
@@ -215,6 +223,7 @@ class Gateway:
                 proof.holding,
                 line.unseen_offers(),
                 self._context.now(),
+                self._context.settings.reliability_half_life,
             )
         except NodeMoved:
             raise _unknown_node() from None  # banned since it said hello
@@ -222,6 +231,7 @@ class Gateway:
             raise _unknown_node()  # banned since it was settled
         outdated = is_older(known.hello.agent_version, self._context.settings.agent_minimum)
         node = self._fleet_node(result.node, proof, outdated)
+        self._scheduler.standings.put(node_id, result.standing)
         node.state, node.reported = result.state, NodeState(proof.state)
         node.availability, node.cached = proof.availability, frozenset(proof.cached)
         session = AgentSession(
@@ -285,7 +295,8 @@ class Gateway:
                     node, view.attempt_id, view.fence, Ending(Verdict.HUB, "never_delivered", lost=True)
                 )
         for view in result.stopping:
-            self.stop_attempt(node.traits.node_id, view.attempt_id, view.fence, "canceled")
+            reason = "canceled" if view.cancel_requested else "evicted"
+            self.stop_attempt(node.traits.node_id, view.attempt_id, view.fence, reason)
         for one in result.stale:
             line.stop(one.attempt_id, one.fence, "superseded")
 
@@ -293,11 +304,12 @@ class Gateway:
         body = Signed.model_validate_json(signed).body
         manifest = Manifest.model_validate_json(body)
         if manifest.attempt_id not in node.attempts:
-            take_room(node, held_of(manifest, body, self._context.clock.monotonic(), state=state))
+            self._scheduler.hold(node, held_of(manifest, body, self._context.clock.monotonic(), state=state))
 
     def _fleet_node(self, row: Node, proof: Proof, outdated: bool) -> FleetNode:
-        traits = traits_of(row.id, row.owner_id, row.country, row.tags, proof.capacity, outdated=outdated)
+        said = traits_of(row.id, row.owner_id, row.country, row.tags, proof.capacity, outdated=outdated)
         node = self._scheduler.fleet.get(row.id)
+        traits = self._appraise(carried_over(node.traits, said) if node is not None else said, proof.capacity)
         if node is None:
             node = FleetNode(traits, row.name, NodeState.OFFLINE, proof.capacity, free_of(traits))
             node.drain_requested = row.drain_requested

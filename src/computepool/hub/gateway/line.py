@@ -13,7 +13,7 @@ import structlog
 
 from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, Command, Offer, Stop
 from computepool.protocol.signing import Signed
-from computepool.protocol.timing import STOP_GRACE_SECONDS
+from computepool.protocol.timing import EVICT_GRACE_SECONDS, STOP_GRACE_SECONDS
 
 log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ class NodeLine:
             attempt_id=attempt_id,
             fence=fence,
             reason=cast(StopReason, reason),
-            grace_seconds=STOP_GRACE_SECONDS,
+            grace_seconds=EVICT_GRACE_SECONDS if reason == "evicted" else STOP_GRACE_SECONDS,
         )
         self._send(attempt_id, command)
 

@@ -18,7 +18,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.jobs import checkpoints, ending, service
 from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.policy import Ending, ending_of
+from computepool.hub.jobs.policy import PREEMPTED, Ending, ending_of
 from computepool.hub.jobs.receipts import Order, find_order
 from computepool.hub.scheduling.fleet import FleetNode, Held
 from computepool.hub.scheduling.leases import LeaseKeeper
@@ -155,6 +155,8 @@ class Reports:
         held = node.attempts.get(message.attempt_id)
         if message.reason in OWNER_REASONS:
             ended = Ending(Verdict.OWNER, "taken_back_by_owner", detail=message.reason, lost=True)
+        elif message.reason == PREEMPTED:
+            ended = Ending(Verdict.PREEMPTED, PREEMPTED, lost=True)
         elif message.reason == LEASE_OVER and held is not None and not held.renewed:
             # It had to end because nobody renewed its lease, and that was us.
             ended = Ending(Verdict.HUB, "hub_downtime", detail=message.reason, lost=True)

@@ -147,8 +147,9 @@ async def _submit(
     bundle: dict[str, Any] | None,
     inputs: dict[str, Any] | None,
     retry_of: str | None = None,
+    slice_indices: tuple[int, ...] | None = None,
 ) -> JobView:
-    job, brief, once = submission.prepare(context, request, spec, bundle, inputs, retry_of)
+    job, brief, once = submission.prepare(context, request, spec, bundle, inputs, retry_of, slice_indices)
     job_id = await dispatch.submit(job, brief, once.store)
     if once.stored is not None:
         return view_of_new(*once.stored, once.now)
@@ -171,13 +172,22 @@ def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
         return await db.read(queries.show_job, caller, job_id)
 
     @routes.post("/jobs/{job_id}/retry", visible="own", scope=Scope.JOBS_WRITE, status_code=201)
-    async def retry_job(job_id: str, caller: Caller, key: IdempotencyKey = None) -> JobView:
-        """The same spec as a new job, linked to the old one."""
+    async def retry_job(
+        job_id: str,
+        caller: Caller,
+        key: IdempotencyKey = None,
+        every_slice: Annotated[bool, Query(alias="all")] = False,
+    ) -> JobView:
+        """The same spec as a new job, linked to the old one: those slices that did not succeed, with their numbers; or
+        all of them, if none failed or with `all`."""
         old = await db.read(queries.load_job, caller, job_id)
         if old.state not in JOB_FINAL:
             raise JobNotFinal(job_id, old.state)
-        request = submission.Request(caller, key, digest_of(f"retry {job_id}".encode()))
-        return await _submit(context, dispatch, request, parse_spec(old.spec), old.bundle, old.inputs, job_id)
+        indices = None if every_slice else await db.read(queries.list_unfinished, old)
+        which = "all" if indices is None else "failed"
+        request = submission.Request(caller, key, digest_of(f"retry {job_id} {which}".encode()))
+        spec = parse_spec(old.spec)
+        return await _submit(context, dispatch, request, spec, old.bundle, old.inputs, job_id, indices)
 
 
 def _add_show(routes: Routes, context: Context, dispatch: Dispatch) -> None:
@@ -208,7 +218,7 @@ def _add_show(routes: Routes, context: Context, dispatch: Dispatch) -> None:
     async def why(job_id: str, caller: Caller) -> WhyView:
         """Why it still waits: how many nodes each gate removed, and what would help."""
         job = await db.read(queries.load_job, caller, job_id)
-        waiting = dispatch.why(job_id)
+        waiting = await dispatch.why(job_id)
         return WhyView(job_id=job_id, state=JobState(job.state), summary=_why_summary(job, waiting), waiting=waiting)
 
 

@@ -6,23 +6,33 @@ job. A rescue can never overwrite a completion, because both write through the s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.records import record
-from computepool.hub.jobs import money, repository
+from computepool.hub.jobs import money, repository, repute, spending
 from computepool.hub.jobs.checkpoints import find_newest
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.policy import DETAIL_CHARACTERS, WORST_FIRST, Ending, Next, Tries, next_step, why_failed
+from computepool.hub.jobs.policy import (
+    DETAIL_CHARACTERS,
+    WORST_FIRST,
+    Ending,
+    Next,
+    Tries,
+    as_asked,
+    may_be_the_jobs_doing,
+    next_step,
+    why_failed,
+)
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import Job, topics_of
 from computepool.protocol.manifest import Saved
-from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, ATTEMPT_NEXT, AttemptState, JobState, Verdict
+from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, ATTEMPT_NEXT, JOB_FINAL, AttemptState, JobState, Verdict
 
 
 class Applied(StrEnum):
@@ -76,7 +86,10 @@ def end_attempt(
     now: datetime,
     facts: dict[str, Any] | None = None,
 ) -> Ended:
-    """Give the attempt its one verdict, and let everything follow from it. `facts`: receipt, log, isolation."""
+    """Give the attempt its one verdict, and let everything follow from it. `facts`: receipt, log, isolation.
+
+    `unconfirmed`: a result of it does not end its slice before others confirm it.
+    """
     view = repository.find_attempt(session, attempt_id)
     if view is None or view.fence != fence or view.node_id != node_id:
         raise StaleLease(attempt_id, fence, ending.attempt_state)
@@ -87,7 +100,8 @@ def end_attempt(
     if view.state is AttemptState.LOST:
         if ending.lost:
             return Ended(Applied.DUPLICATE, attempt_id, view.job_id, view.slice_index)
-        view = _take_back(session, view, AttemptState.FINISHING, now)
+        view = _take_back(session, view, AttemptState.FINISHING, now, half_life)
+    ending = as_asked(ending, asked_to_leave=view.asked_to_leave, cancel_requested=view.cancel_requested)
     newest = None if ending.verdict is Verdict.OK else find_newest(session, view.job_id, view.slice_index)
     progressed = newest is not None and newest.attempt_id == attempt_id
     detail = ending.detail
@@ -97,6 +111,8 @@ def end_attempt(
         "verdict": ending.verdict,
         "reason": ending.reason,
         "exit_code": ending.exit_code,
+    half_life: timedelta = HALF_LIFE,
+    unconfirmed: bool = False,
         "detail": detail[:DETAIL_CHARACTERS] or None,
         **(facts or {}),
     }
@@ -115,20 +131,36 @@ def end_attempt(
         verdict=ending.verdict,
         reason=ending.reason,
     )
-    return _move_on(session, view, ending, step, newest.saved if newest else None, now)
+    if unconfirmed and step.state in JOB_FINAL and is_result(ending.reason, ending.exit_code):
+        ended = _await_others(session, view, ending, step)
+    else:
+        ended = _move_on(session, view, ending, step, newest.saved if newest else None, now)
+    spent = spending.cost_micros(view.price_micros, view.started_at, now, ending.verdict, saved=progressed)
+    if spent:
+        spending.count(session, view.owner_id, now.date(), spent)
+    ended = replace(ended, owner_id=view.owner_id, spent_micros=spent)
+    return replace(ended, standing=repute.count_end(session, view, ending, now, half_life, saved=progressed))
 
 
 def take_back(
-    session: Session, attempt_id: str, fence: int, node_id: str, state: AttemptState, now: datetime
+    session: Session,
+    attempt_id: str,
+    fence: int,
+    node_id: str,
+    state: AttemptState,
+    now: datetime,
+    half_life: timedelta = HALF_LIFE,
 ) -> AttemptView | None:
     """A lost attempt is there again: it goes on where it is, if its slice was not given to another meanwhile."""
     view = repository.find_attempt(session, attempt_id)
     if view is None or view.fence != fence or view.node_id != node_id:
         return None
+    if may_be_the_jobs_doing(ending, tries):
+        tries = replace(tries, alike=_count_alike(session, view, ending))
     if view.state is not AttemptState.LOST or not view.is_current or view.cancel_requested:
         return None
     possible = ATTEMPT_NEXT[AttemptState.LOST] & ATTEMPT_LIVE
-    return _take_back(session, view, state if state in possible else AttemptState.RUNNING, now)
+    return _take_back(session, view, state if state in possible else AttemptState.RUNNING, now, half_life)
 
 
 def cancel(session: Session, job: Job, now: datetime, *, actor: str) -> Canceled:
@@ -141,7 +173,7 @@ def cancel(session: Session, job: Job, now: datetime, *, actor: str) -> Canceled
         job.cancel_requested_at = now
         session.flush()
         record(session, "job.cancel_requested", job.id, now, actor=actor, topics=topics_of(job.id, job.owner_id))
-    ended = repository.cancel_queued_slices(session, job.id, now)
+    ended = repository.cancel_queued_slices(session, job.id, now) + cancel_awaiting(session, job.id, now)
     if ended and repository.take_slices_off(session, job.id, ended) == 0:
         _finish_job(session, job.id, job.owner_id, now)
     session.refresh(job)
@@ -156,7 +188,9 @@ def _too_late(session: Session, view: AttemptView, facts: dict[str, Any], now: d
     return Ended(Applied.SUPERSEDED, view.attempt_id, view.job_id, view.slice_index)
 
 
-def _take_back(session: Session, view: AttemptView, target: AttemptState, now: datetime) -> AttemptView:
+def _take_back(
+    session: Session, view: AttemptView, target: AttemptState, now: datetime, half_life: timedelta
+) -> AttemptView:
     """As if it had never been lost."""
     avoid = [node_id for node_id in view.avoid if node_id != view.node_id]
     blank = {"verdict": None, "reason": None, "exit_code": None}
@@ -234,6 +268,7 @@ def job_end(
     """(state, verdict and exit code) of a job whose slices ended so: canceled before failed before succeeded."""
     states = {state for state, *_ in slices}
     state = next(s for s in (JobState.CANCELED, JobState.FAILED, JobState.SUCCEEDED) if s in states)
+    repute.undo_end(session, view, now, half_life)
     ranked = sorted(
         (row for row in slices if row[0] == state),
         key=lambda row: WORST_FIRST.index(Verdict(row[1])) if row[1] else len(WORST_FIRST),
@@ -241,4 +276,12 @@ def job_end(
     _, verdict, exit_code, reason = ranked[0]
     if state is JobState.CANCELED:
         verdict, reason = verdict or Verdict.RENTER, reason or "canceled"
+def _await_others(session: Session, view: AttemptView, ending: Ending, step: Next) -> Ended:
+    values = {"failures": step.failures, "losses": step.losses, "verdict": ending.verdict}
+    values |= {"exit_code": ending.exit_code, "reason": ending.reason}
+    if not await_others(session, view.job_id, view.slice_index, view.fence, values):
+        raise StaleLease(view.attempt_id, view.fence, ending.attempt_state)
+    return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, answered=True)
+
+
     return state, {"verdict": verdict, "exit_code": exit_code, "reason": reason}

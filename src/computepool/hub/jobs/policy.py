@@ -1,6 +1,6 @@
 """What the end of an attempt means, and what comes next. Pure functions: every case is a line in a table or a test."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from computepool.protocol.receipt import CONTINUE_LATER, EndReason
 from computepool.protocol.states import AttemptState, JobState, Verdict
@@ -10,6 +10,12 @@ BACKOFF_FIRST_SECONDS = 1.0
 BACKOFF_LONGEST_SECONDS = 60.0
 DECLINED_SECONDS = 10.0
 """Until a node that did not want it is asked again."""
+PREEMPTED = "preempted"
+"""The reason of an attempt that lost its slot to others."""
+PREEMPTED_SECONDS = 5.0
+"""Until one that had to make room waits for a node again: who it made room for comes first."""
+SAME_WAY_LIMIT = 3
+"""Nodes on which a slice may fail in the same way: then it is not the nodes."""
 GO_ON_SECONDS = 5.0
 """Until one that asked to be continued is: a job that does so at once, again and again, must not keep the hub busy."""
 DETAIL_CHARACTERS = 500
@@ -36,6 +42,9 @@ VERDICT_OF_REASON: dict[EndReason, Verdict] = {
 
 NEVER_BETTER_NEXT_TIME = frozenset({EndReason.CANCELED, EndReason.BUNDLE, EndReason.BAD_INPUT, EndReason.START_FAILED})
 """Ends that another try with the same spec cannot change."""
+
+TOLD_BY_NODES = frozenset(EndReason)
+"""What receipts say, and not what the hub thinks of one that it does not believe."""
 
 WORST_FIRST = (
     Verdict.HOST,
@@ -80,6 +89,8 @@ class Tries:
     retries_allowed: int
     progressed: bool = False
     """This attempt saved a checkpoint: the next one goes on from there."""
+    alike: int = 1
+    """Nodes on which an attempt ended as this one did, this one's among them."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +114,17 @@ def ending_of(reason: EndReason, exit_code: int | None, detail: str) -> Ending:
     return Ending(verdict, reason, exit_code, detail)
 
 
+def as_asked(ending: Ending, *, asked_to_leave: bool, cancel_requested: bool) -> Ending:
+    """One that ends because it was told to make room lost its slot: that is nobody's fault. A node that was not told
+    so has no business to say it."""
+    claims = ending.verdict is Verdict.PREEMPTED
+    if asked_to_leave and not cancel_requested and (claims or ending.reason == EndReason.CANCELED):
+        return replace(ending, verdict=Verdict.PREEMPTED, reason=PREEMPTED)
+    if claims:
+        return replace(ending, verdict=Verdict.HOST, reason="agent_restarted")
+    return ending
+
+
 def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
     """Retry, or the slice's end. A verdict that is not the renter's never uses up the renter's retries.
 
@@ -115,8 +137,22 @@ def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
         return Next(JobState.CANCELED, tries.failures, tries.losses)
     if wants_to_go_on(ending) and tries.progressed:
         return Next(JobState.QUEUED, tries.failures, tries.losses, delay_seconds=GO_ON_SECONDS, continues=True)
-    if ending.verdict is Verdict.RENTER:
-        return _after_renters_doing(ending, tries)
+    if ending.verdict is Verdict.PREEMPTED:
+        return Next(JobState.QUEUED, tries.failures, tries.losses, delay_seconds=PREEMPTED_SECONDS)
+    follows = _after_renters_doing if ending.verdict is Verdict.RENTER else _after_others_doing
+    step = follows(ending, tries)
+    if step.state is JobState.QUEUED and tries.alike >= SAME_WAY_LIMIT and may_be_the_jobs_doing(ending, tries):
+        return Next(JobState.FAILED, step.failures, step.losses, message=_same_way(ending, tries.alike))
+    return step
+
+
+def may_be_the_jobs_doing(ending: Ending, tries: Tries) -> bool:
+    """It ended by itself and for nothing, and its node could say how: what happens on node after node is the job."""
+    told = not ending.lost and ending.reason in TOLD_BY_NODES
+    return told and ending.verdict in (Verdict.RENTER, Verdict.HOST) and not tries.progressed
+
+
+def _after_others_doing(ending: Ending, tries: Tries) -> Next:
     if ending.verdict is Verdict.BUDGET:
         return Next(JobState.FAILED, tries.failures, tries.losses, message=_in_words(ending))
     if ending.reason == EndReason.DECLINED:
@@ -151,7 +187,16 @@ def readable(text: str) -> str:
 
 def why_failed(verdict: Verdict, reason: str, exit_code: int | None) -> str:
     """In words, for a slice whose last attempt ended so and left it failed."""
+    if verdict is Verdict.HOST and reason in TOLD_BY_NODES:
+        return f"Node after node could not run it ({reason} the last time): the pool gave up."
     return _in_words(Ending(verdict, reason, exit_code))
+
+
+def _same_way(ending: Ending, nodes: int) -> str:
+    words = f"It failed in the same way on {nodes} nodes, and was not tried again."
+    if ending.verdict is Verdict.RENTER:
+        return f"{words} {_in_words(ending)}"[:DETAIL_CHARACTERS]
+    return f"{words} ({ending.reason}) {_what_it_adds(ending.detail)}".strip()[:DETAIL_CHARACTERS]
 
 
 def _after_renters_doing(ending: Ending, tries: Tries) -> Next:

@@ -16,7 +16,7 @@ from computepool.hub.jobs.errors import NoSuchJob
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, find_view, page_of
 from computepool.hub.nodes.tables import Node
-from computepool.protocol.states import ATTEMPT_ENDED, JOB_FINAL, AttemptState
+from computepool.protocol.states import ATTEMPT_ENDED, JOB_FINAL, AttemptState, JobState
 
 CURSOR_DIGITS = 9
 
@@ -59,8 +59,19 @@ def show_jobs(
 
 
 def check_slice(job: Job, index: int) -> None:
-    if index >= job.slice_count:
+    if job.slice_indices is not None and index not in job.slice_indices:
+        raise NotFound(f"{job.id} runs some slices of another job again, and slice {index} is not one of them.")
+    if job.slice_indices is None and index >= job.slice_count:
         raise NotFound(f"{job.id} has {job.slice_count} slice(s), counted from 0: there is no slice {index}.")
+
+
+def list_unfinished(session: Session, job: Job) -> tuple[int, ...] | None:
+    """The slices that a retry has to run; None if it is every slice of the spec."""
+    query = select(Slice.index).where(Slice.job_id == job.id, Slice.state != JobState.SUCCEEDED).order_by(Slice.index)
+    indices = tuple(session.scalars(query))
+    if indices and (job.slice_indices is not None or len(indices) < job.slice_count):
+        return indices
+    return None if job.slice_indices is None else tuple(job.slice_indices)
 
 
 def find_log(session: Session, principal: Principal, job_id: str, index: int, attempt: int | None) -> LogPlace:

@@ -59,6 +59,16 @@ _PIN_IMAGE = (
     .where(_JOBS.c.id == bindparam("for_id"), _JOBS.c.image_digest.is_(None))
     .values(image_digest=bindparam("digest"))
 )
+_ASK_TO_LEAVE = (
+    _ATTEMPTS.update()
+    .where(
+        _ATTEMPTS.c.id == bindparam("for_id"),
+        _ATTEMPTS.c.fence == bindparam("for_fence"),
+        _ATTEMPTS.c.leave_asked_at.is_(None),
+        _ATTEMPTS.c.state.in_(sorted(ATTEMPT_LIVE)),
+    )
+    .values(leave_asked_at=bindparam("now"))
+)
 _ADD_JOB, _ADD_SLICES, _ADD_ATTEMPTS = _JOBS.insert(), _SLICES.insert(), _ATTEMPTS.insert()
 
 
@@ -82,6 +92,9 @@ class AttemptView:
     owner_id: str
     own: bool
     """The node belongs to whom the job belongs to."""
+    price_micros: int | None
+    started_at: datetime | None
+    asked_to_leave: bool
 
     @property
     def is_current(self) -> bool:
@@ -145,6 +158,24 @@ def pin_image(session: Session, job_id: str, digest: str) -> None:
     _write(session, _PIN_IMAGE, {"for_id": job_id, "digest": digest})
 
 
+def ask_to_leave(session: Session, attempt_id: str, fence: int, now: datetime) -> bool:
+    """False if it has ended, or was asked before."""
+    return _write(session, _ASK_TO_LEAVE, {"for_id": attempt_id, "for_fence": fence, "now": now}) == 1
+
+
+def count_nodes_that_failed_alike(
+    session: Session, job_id: str, index: int, reason: str, exit_code: int | None, node_id: str
+) -> int:
+    """On how many nodes, this one too, an attempt of the slice ended in the same way, told by the node itself."""
+    same = Attempt.exit_code.is_(None) if exit_code is None else Attempt.exit_code == exit_code
+    query = (
+        select(func.count(Attempt.node_id.distinct()))
+        .where(Attempt.job_id == job_id, Attempt.slice_index == index, Attempt.reason == reason, same)
+        .where(Attempt.state == AttemptState.FAILED, Attempt.node_id != node_id)
+    )
+    return 1 + (session.scalar(query) or 0)
+
+
 def add_job(session: Session, job: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> None:
     connection = session.connection()
     connection.execute(_ADD_JOB, job)
@@ -203,6 +234,9 @@ _VIEW = (
         Job.cancel_requested_at,
         Job.owner_id,
         Attempt.own,
+        Attempt.price_micros,
+        Attempt.started_at,
+        Attempt.leave_asked_at,
     )
     .join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index))
     .join(Job, Job.id == Attempt.job_id)
@@ -242,7 +276,8 @@ def list_lost_attempts_on(session: Session, node_id: str, attempt_ids: Sequence[
 
 def _view_of(row: Row[*tuple[Any, ...]]) -> AttemptView:
     (attempt_id, state, fence, node_id, job_id, index, slice_state, slice_fence, *rest) = tuple(row)
-    failures, losses, avoid, retries_allowed, cancel_requested_at, owner_id, own = rest
+    failures, losses, avoid, retries_allowed, cancel_requested_at, owner_id, own, *rest = rest
+    price_micros, started_at, leave_asked_at = rest
     return AttemptView(
         attempt_id,
         AttemptState(state),
@@ -259,6 +294,9 @@ def _view_of(row: Row[*tuple[Any, ...]]) -> AttemptView:
         cancel_requested_at is not None,
         owner_id,
         own,
+        price_micros,
+        started_at,
+        leave_asked_at is not None,
     )
 
 

@@ -1,7 +1,7 @@
 """How a job begins and goes on, one transaction a function: submit, lease, report. Its ends are in `ending`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +31,12 @@ class Lease:
     owner_id: str
     resumed_from: int | None = None
 
+    price_micros: int = 0
+    """For an hour, fee included: whatever the node asks for later, this attempt is at this price."""
+    price: dict[str, Any] = field(default_factory=dict)
+    """What it was made of."""
+    weight: int = 0
+    """What it occupies of other people's nodes."""
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
@@ -45,7 +51,11 @@ class NewJob:
     retries_allowed: int
     slices: int
     retry_of: str | None = None
+    """How many there are of them."""
     inputs: dict[str, Any] | None = None
+    slice_indices: tuple[int, ...] | None = None
+    """Which of the spec's slices; None for all."""
+    ceiling_micros: int | None = None
 
 
 def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime) -> None:
@@ -81,6 +91,11 @@ def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime
         job.id,
         now,
         actor=job.submitted_by,
+def add_hidden(session: Session, job: NewJob, now: datetime) -> None:
+    """One that runs for the sake of another's result. Nobody is told."""
+    _add_job(session, job, JobState.QUEUED, {}, now)
+
+
         topics=topics_of(job.id, job.owner_id),
         state=state,
         slices=job.slices,
@@ -96,6 +111,14 @@ def lease(session: Session, leases: Sequence[Lease], now: datetime) -> set[str]:
         if repository.move_slice(
             session, one.job_id, one.slice_index, one.previous_fence, JobState.RUNNING, now, values
         ):
+def ask_to_leave(session: Session, attempts: Sequence[tuple[str, int]], now: datetime) -> set[str]:
+    """Those of these (attempt, fence) who have to make room for others now. Their end is nobody's fault then."""
+    asked = {attempt_id for attempt_id, fence in attempts if repository.ask_to_leave(session, attempt_id, fence, now)}
+    for attempt_id in sorted(asked):
+        record(session, "attempt.asked_to_leave", attempt_id, now)
+    return asked
+
+
             granted.append(one)
             repository.move_job(session, one.job_id, JobState.RUNNING, now)
     _add_attempts(session, granted, now)
@@ -185,3 +208,6 @@ def _add_attempts(session: Session, leases: Sequence[Lease], now: datetime) -> N
             slice=one.slice_index,
             node=one.node_id,
         )
+            "price_micros": one.price_micros,
+            "price": one.price,
+            "weight": one.weight,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -141,7 +141,9 @@ def prepare(
     inputs: dict[str, Any] | None = None,
     retry_of: str | None = None,
 ) -> "tuple[NewJob, JobBrief, StoreOnce]":
-    """What the scheduler needs to place and store it."""
+    slice_indices: tuple[int, ...] | None = None,
+    """What the scheduler needs to place and store it. `slice_indices` are those of the spec's slices that are run, if
+    not all of them."""
     owner_id = request.principal.user_id
     job_id, wire, digest = context.new_id("job"), spec.to_wire(), spec.digest()
     job = NewJob(
@@ -154,9 +156,10 @@ def prepare(
         bundle=bundle,
         priority=spec.priority,
         retries_allowed=spec.retries,
-        slices=spec.slices,
+        slices=spec.slices if slice_indices is None else len(slice_indices),
         retry_of=retry_of,
         inputs=inputs,
+        slice_indices=slice_indices,
     )
     brief = brief_of(job_id, owner_id, job.name, spec, digest, bundle, inputs)
     return job, brief, StoreOnce(request, context.now())
@@ -187,7 +190,7 @@ def brief_of_row(job: OpenJob, known: dict[str, JobSpec]) -> JobBrief:
     spec = known.get(job.spec_digest)
     if spec is None:
         spec = known[job.spec_digest] = parse_spec(job.spec)
-    return brief_of(
+    brief = brief_of(
         job.id, job.owner_id, job.name, spec, job.spec_digest, job.bundle, job.inputs, image_digest=job.image_digest
     )
 

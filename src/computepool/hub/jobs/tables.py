@@ -1,10 +1,21 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Double, ForeignKey, ForeignKeyConstraint, Index, String, Text, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    String,
+    Text,
+    false,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
-from computepool.hub.core.tables import Base, Id
+from computepool.hub.core.tables import Base, Id, Json
 from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, JOB_FINAL, JobState
 
 
@@ -50,6 +61,8 @@ class Job(Base):
     slice_count: Mapped[int]
     slices_left: Mapped[int]
     """Slices that are not final yet; the last one to end ends the job."""
+    slice_indices: Mapped[list[int] | None] = mapped_column(Json)
+    """Which of the spec's slices are run, if not all: those of an earlier job that did not succeed."""
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
@@ -128,10 +141,18 @@ class Attempt(Base):
 class Checkpoint(Base):
     """What a slice has saved: its next attempt starts from the newest."""
 
+    price_micros: Mapped[int | None] = mapped_column(BigInteger)
+    """For an hour, fee included, locked by the lease. None for attempts from before there were prices."""
+    price: Mapped[dict[str, Any] | None]
+    """What that price was made of."""
     __tablename__ = "checkpoints"
     __table_args__ = (
         ForeignKeyConstraint(["job_id", "slice_index"], ["slices.job_id", "slices.index"], name="fk_checkpoints_slice"),
     )
+    weight: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """What it occupies of other people's nodes, in thousandths of a core; 0 on one's own."""
+    leave_asked_at: Mapped[datetime | None]
+    """When it was told to make room for others."""
 
     job_id: Mapped[str] = mapped_column(Id, primary_key=True)
     slice_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)

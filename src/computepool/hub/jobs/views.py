@@ -10,6 +10,7 @@ from sqlalchemy import RowMapping, bindparam, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import repository
+from computepool.hub.jobs.failures import FailedSlices, list_failed
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.nodes.tables import Node
@@ -35,6 +36,10 @@ class AttemptView(BaseModel):
     exit_code: int | None
     resumed_from: int | None
     """The checkpoint of its slice that it started with."""
+    price_micros: int | None
+    """For an hour, fee included, locked when it was leased. None from before there were prices."""
+    price: dict[str, Any] | None
+    """What that price was made of."""
     leased_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -63,7 +68,11 @@ class JobSummary(BaseModel):
     """It runs on simulated nodes alone: nothing of it is really run."""
     priority: int
     retry_of: str | None
+    ceiling_micros: int | None
+    """The most that a slice-hour may cost: the spec's `max_price`, or a quarter more than was quoted. None: no limit."""
     slice_count: int
+    slice_indices: list[int] | None
+    """Which of the spec's slices it runs, if not all: those of an earlier job that did not succeed."""
     counts: dict[str, int]
     """Slices by state."""
     created_at: datetime
@@ -78,6 +87,8 @@ class JobView(JobSummary):
     """In order, from the first that was asked for; at most a thousand, and fewer if they had many attempts."""
     next_slice: int | None
     """Where they go on, if there are more: ask again with `?from_slice=`."""
+    failures: list[FailedSlices]
+    """All slices that did not succeed, those that ended alike together."""
 
 
 class JobPage(BaseModel):
@@ -123,7 +134,9 @@ def find_view(
         counts = dict(Counter(part.state.value for part in slices))
     else:
         counts = repository.count_slices_by_state(session, [job_id])[job_id]
-    next_slice = end if end < job["slice_count"] else None
+    last = job["slice_indices"][-1] if job["slice_indices"] else job["slice_count"] - 1
+    next_slice = end if end <= last else None
+    failed = counts.get(JobState.FAILED, 0) + counts.get(JobState.CANCELED, 0)
     return JobView.model_validate(
         {
             **job,
@@ -131,6 +144,7 @@ def find_view(
             "counts": counts,
             "slices": slices,
             "next_slice": next_slice,
+            "failures": list_failed(session, job_id) if failed else [],
         }
     )
 
@@ -150,15 +164,18 @@ def view_of_new(job: NewJob, leases: Sequence[Lease], now: datetime) -> JobView:
         simulated=is_simulated(job.spec),
         priority=job.priority,
         retry_of=job.retry_of,
+        ceiling_micros=job.ceiling_micros,
         slice_count=job.slices,
+        slice_indices=None if job.slice_indices is None else list(job.slice_indices),
         counts={state: count for state, count in counts.items() if count},
         created_at=now,
         started_at=None,
         finished_at=None,
         cancel_requested_at=None,
         spec=job.spec,
-        slices=[_new_slice(index, leased.get(index), now) for index in range(shown)],
-        next_slice=shown if shown < job.slices else None,
+        slices=[_new_slice(index, leased.get(index), now) for index in job.indices[:shown]],
+        next_slice=job.indices[shown] if shown < job.slices else None,
+        failures=[],
     )
 
 
@@ -180,6 +197,8 @@ def _new_slice(index: int, lease: Lease | None, now: datetime) -> SliceView:
         detail=None,
         isolation=None,
         resumed_from=lease.resumed_from,
+        price_micros=lease.price_micros,
+        price=lease.price,
         leased_at=now,
         started_at=None,
         finished_at=None,

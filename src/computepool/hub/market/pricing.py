@@ -30,6 +30,8 @@ class Ask:
 
 
 NOTHING = Ask(gpu_micros=0, core_micros=0)
+PREEMPTIBLE_PERCENT = 70
+"""Of what a node asks: a slice that may lose its slot to others pays only so much."""
 
 
 def hourly_price(needs: Requirements, ask: Ask, *, own: bool) -> int:
@@ -37,8 +39,10 @@ def hourly_price(needs: Requirements, ask: Ask, *, own: bool) -> int:
     if own:
         return 0
     if needs.gpu_count:
-        return needs.gpu_count * ask.gpu_micros
-    return -(-needs.cpu_millis * ask.core_micros // MILLI)
+        price = needs.gpu_count * ask.gpu_micros
+    else:
+        price = -(-needs.cpu_millis * ask.core_micros // MILLI)
+    return -(-price * PREEMPTIBLE_PERCENT // 100) if needs.preemptible else price
 
 
 def price_made_of(needs: Requirements, ask: Ask, *, own: bool) -> dict[str, Any]:
@@ -48,6 +52,8 @@ def price_made_of(needs: Requirements, ask: Ask, *, own: bool) -> dict[str, Any]
     if own:
         return made
     made |= {"gpus": needs.gpu_count} if per == "gpu" else {"cpu_millis": needs.cpu_millis}
+    if needs.preemptible:
+        made["preemptible_percent"] = PREEMPTIBLE_PERCENT
     made["ask_micros"] = ask.gpu_micros if per == "gpu" else ask.core_micros
     basis = ask.basis
     factors = basis and (basis.gpu if per == "gpu" else basis.core)

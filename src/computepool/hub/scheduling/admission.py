@@ -41,7 +41,7 @@ class Admission:
             avoided_too=waiting.is_due(now),
             wanted=waiting.brief.wanted,
             explore=explores(waiting),
-            barred=self.reservations.barred_to(needs, self.fleet, tick),
+            barred=self._barred(waiting, tick),
         )
 
     def placed(self, waiting: Waiting) -> None:
@@ -73,6 +73,10 @@ class Admission:
         words = self.limits.allowance(needs, self.occupancy.share(needs.owner_id), now).words
         return f"{words}: it waits until that leaves room for it."
 
+    def _barred(self, waiting: Waiting, tick: float) -> frozenset[str]:
+        kept = self.reservations.barred_to(waiting.brief.requirements, self.fleet, tick)
+        return kept | self.claims.barred_to(waiting.brief)
+
     def _allowed(self, needs: Requirements, now: datetime) -> Requirements:
         return within(needs, self.limits.allowance(needs, self.occupancy.share(needs.owner_id), now))
 
@@ -82,7 +86,7 @@ class Admission:
             return None
         if self.claims.count(needs) >= min(CLAIMS_PER_LINE, len(line)):
             return None
-        barred = self.reservations.barred_to(needs, self.fleet, tick) | frozenset(waiting.avoid)
+        barred = self._barred(waiting, tick) | frozenset(waiting.avoid)
         claim = find_claim(self.fleet, self.occupancy.preemptible(), self.claims, waiting.brief, barred)
         if claim is not None:
             self.claims.add(claim)

@@ -16,7 +16,7 @@ from computepool.hub.jobs import ending
 from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending
-from computepool.hub.scheduling.fleet import REACHABLE, FleetNode, give_room_back
+from computepool.hub.scheduling.fleet import REACHABLE, FleetNode
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.messages import AttemptRef
@@ -121,7 +121,7 @@ class LeaseKeeper:
         except StaleLease:
             held = node.attempts.get(attempt_id)
             if held is not None and held.fence == fence:
-                give_room_back(node, attempt_id)  # it ended otherwise in the meantime
+                self._scheduler.release(node, attempt_id)  # it ended otherwise in the meantime
                 self._scheduler.wake()
             return None
         self._scheduler.ended(node_id, result)

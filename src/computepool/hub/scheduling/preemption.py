@@ -21,9 +21,13 @@ CLAIMS_PER_LINE = 8
 class Claim:
     """Room that is being made: who has to leave, and for whom."""
 
-    needs: Requirements
+    brief: JobBrief
     node_id: str
     attempt_ids: frozenset[str]
+
+    @property
+    def needs(self) -> Requirements:
+        return self.brief.requirements
 
 
 @dataclass(slots=True)
@@ -39,6 +43,12 @@ class Claims:
 
     def __contains__(self, attempt_id: str) -> bool:
         return attempt_id in self._by_attempt
+
+    def barred_to(self, brief: JobBrief) -> frozenset[str]:
+        """Nodes where room is being made for somebody who would only take it again."""
+        if not self._by_attempt:
+            return frozenset()
+        return frozenset(claim.node_id for claim in self._by_attempt.values() if outranks(claim.brief, brief))
 
     def count(self, needs: Requirements) -> int:
         return len({claim.attempt_ids for claim in self._by_attempt.values() if claim.needs == needs})
@@ -74,7 +84,7 @@ def find_claim(
         if leaving:
             cost = (len(leaving), sum(_bid(one) for one in leaving), node_id)
             if best is None or cost < best[0]:
-                best = (cost, Claim(needs, node_id, frozenset(one.attempt_id for one in leaving)))
+                best = (cost, Claim(brief, node_id, frozenset(one.attempt_id for one in leaving)))
     return best[1] if best is not None else None
 
 

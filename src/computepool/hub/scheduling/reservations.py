@@ -23,6 +23,9 @@ MARGIN_SECONDS = 60.0
 """From the end of what may run to the moment at which its room is free: its node has to tell."""
 LARGE_SHARE = 0.5
 """Of a node's cores or memory: more than that is large there. Two GPUs are always."""
+SMALL_CPU_MILLIS = 1000
+SMALL_MEMORY_BYTES = 4 * 1024**3
+"""So much is large nowhere: hardly anything is smaller, and could pass it."""
 
 IsWaiting = Callable[[Requirements], bool]
 
@@ -89,8 +92,8 @@ class Reservations:
         self, fleet: Fleet, needs: Requirements, avoid: Collection[str], waited_seconds: float, now: float
     ) -> Reservation | None:
         """For a slice that fits nowhere now. None if it need not, or may not, or no node could ever hold it."""
-        if waited_seconds < RESERVE_AFTER_SECONDS or needs.owner_id in self._by_owner:
-            return None
+        if needs.preemptible or waited_seconds < RESERVE_AFTER_SECONDS or needs.owner_id in self._by_owner:
+            return None  # what gives way to others does not stand in theirs
         if len(self._by_owner) >= MOST_RESERVATIONS:
             return None
         if self._scanned_at is not None and now - self._scanned_at < SCAN_EVERY_SECONDS:
@@ -121,8 +124,8 @@ def soonest(fleet: Fleet, needs: Requirements, taken: Collection[str], now: floa
 def is_large(node: FleetNode, needs: Requirements) -> bool:
     return (
         needs.gpu_count > 1
-        or needs.cpu_millis > LARGE_SHARE * node.traits.cpu_millis
-        or needs.memory_bytes > LARGE_SHARE * node.traits.memory_bytes
+        or needs.cpu_millis > max(LARGE_SHARE * node.traits.cpu_millis, SMALL_CPU_MILLIS)
+        or needs.memory_bytes > max(LARGE_SHARE * node.traits.memory_bytes, SMALL_MEMORY_BYTES)
     )
 
 

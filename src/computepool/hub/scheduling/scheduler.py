@@ -13,6 +13,7 @@ import structlog
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
+from computepool.hub.core.settings import Settings
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, manifest_of
@@ -20,11 +21,20 @@ from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.market.feasibility import weakest_level
-from computepool.hub.scheduling.fleet import Fleet, FleetNode, Line, give_room_back, grant_on, held_of, take_room
+from computepool.hub.market.pricing import hourly_price, price_made_of
+from computepool.hub.scheduling.admission import Admission
+from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held, Line, give_room_back, grant_on, held_of, take_room
+from computepool.hub.scheduling.limits import LimitBook, Limits, Spent, seconds_to_midnight
+from computepool.hub.scheduling.occupancy import Occupancy, Occupied
+from computepool.hub.scheduling.preemption import Claim
 from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.hub.scheduling.remembering import Remembered
+from computepool.hub.scheduling.standings import Standings
 from computepool.hub.scheduling.turns import Round
+from computepool.hub.scheduling.usage import Usage, weight_of
 from computepool.protocol.manifest import MANIFEST, Manifest, Saved
 from computepool.protocol.signing import Signed
+from computepool.protocol.units import MICROS_PER_CREDIT
 
 log = structlog.get_logger()
 
@@ -37,6 +47,9 @@ An epoch may be a time in seconds, so this leaves fences below 2**53, which ever
 """
 AFTER_FAILURE_SECONDS = 1.0
 FINISH_SECONDS = 5.0
+SECONDS_PER_HOUR = 3600.0
+EVICTED = "evicted"
+"""The word in which a node hears that it has to make room; every agent knows it."""
 
 Downloads = Callable[[JobBrief, Saved | None], Mapping[str, tuple[str, ...]]]
 """Where the node gets the job's inputs, and the checkpoint that it starts from."""
@@ -56,6 +69,9 @@ class Scheduler:
     def __init__(self, context: Context, keyring: Keyring, downloads: Downloads, leased: Leased) -> None:
         self.fleet = Fleet()
         self.queue = Queue()
+        self.occupancy = Occupancy(Usage(context.settings.fair_share_half_life_hours * SECONDS_PER_HOUR))
+        self.limits = LimitBook(limits_of(context.settings))
+        self.admission = Admission(self.fleet, self.queue, self.occupancy, self.limits)
         self.briefs: dict[str, JobBrief] = {}
         """Of every job that is not final."""
         self.orphans: list[tuple[FleetNode, str, int]] = []
@@ -64,8 +80,10 @@ class Scheduler:
         self._keyring = keyring
         self._downloads = downloads
         self._leased = leased
+        self._looking_again: asyncio.TimerHandle | None = None
         self._woken = asyncio.Event()
         self._dispatching = False
+        self.standings = Standings(context, self.fleet, self.wake)
         self._unbroken = Unbroken()
         """A commit that is under way, and what follows from it here, are not torn apart by a caller that gives up."""
 
@@ -73,7 +91,8 @@ class Scheduler:
 
     async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
         """Store the job, and lease what finds room, in one commit. Returns its id, or that of its earlier twin."""
-        waiting = [Waiting(brief, index, fence=0, attempts=0) for index in range(job.slices)]
+        since = self._context.clock.monotonic()
+        waiting = [Waiting(brief, index, fence=0, attempts=0, waits_since=since) for index in job.indices]
         # Room that others wait for is theirs first. While nothing is being dispatched, whatever waits was looked at and
         # found no room.
         must_wait = len(self.queue) > 0 and (self._dispatching or self._woken.is_set())
@@ -133,8 +152,11 @@ class Scheduler:
             self._woken.clear()
             self._dispatching = True
             try:
-                while placements := self._place_queued():
+                placements, claims = self._place_queued()
+                while placements or claims:
                     await self._unbroken.run(self._lease(placements))
+                    await self._unbroken.run(self._evict(claims))
+                    placements, claims = self._place_queued()
             except Exception:
                 log.exception("dispatch.failed")
                 asyncio.get_running_loop().call_later(AFTER_FAILURE_SECONDS, self.wake)
@@ -145,9 +167,11 @@ class Scheduler:
 
     def ended(self, node_id: str, ended: Ended) -> None:
         """An attempt is over, and the commit that says so is durable."""
-        node = self.fleet.get(node_id)
-        if node is not None:
-            give_room_back(node, ended.attempt_id)
+        self.release(self.fleet.get(node_id), ended.attempt_id)
+        if ended.standing is not None:
+            self.standings.put(node_id, ended.standing)
+        if ended.spent_micros:
+            self.limits.spend([Spent(ended.owner_id, self._context.now().date(), ended.spent_micros)])
         if ended.requeued is not None:
             self._requeue(ended.requeued)
         elif ended.applied is Applied.APPLIED:
@@ -156,22 +180,55 @@ class Scheduler:
             self.briefs.pop(ended.job_id, None)
         self.wake()
 
+    def hold(self, node: FleetNode, held: Held, price_micros: int | None = None) -> None:
+        """An attempt has room on a node. Without a price it costs what such a slice costs there now."""
+        take_room(node, held)
+        self._occupy(node, held, price_micros, self._context.clock.monotonic())
+
+    def release(self, node: FleetNode | None, attempt_id: str) -> None:
+        if node is not None:
+            give_room_back(node, attempt_id)
+        self.admission.ended(attempt_id, self._context.clock.monotonic())
+
     def canceled(self, job_id: str, *, final: bool) -> None:
         brief = self.briefs.get(job_id)
         if brief is not None:
-            self.queue.remove_job(job_id, brief.slices)
+            self.queue.remove_job(job_id, range(brief.slices))
+            if len(self.admission.reservations):
+                self.wake()  # room may have been kept for it
         if final:
             self.briefs.pop(job_id, None)
 
     def restore(self, briefs: Iterable[JobBrief], waiting: Iterable[Waiting]) -> None:
         """Fill the memory from the truth, on start."""
         self.briefs.update((brief.job_id, brief) for brief in briefs)
+        since = self._context.clock.monotonic()
         for one in waiting:
+            one.waits_since = since
             self.queue.add(one)
             self._wake_when_due(one)
         self.wake()
 
+    def remember(self, remembered: Remembered) -> None:
+        """What renters had before the hub started, and what of it they still have."""
+        now = self._context.clock.monotonic()
+        self.occupancy.usage.remember(remembered.past, now)
+        for node in self.fleet:
+            for held in node.attempts.values():
+                self._occupy(node, held, remembered.prices.get(held.attempt_id), now)
+        self.limits.spend(remembered.spent)
+        for owner_id, limits in remembered.limits:
+            self.limits.set(owner_id, limits)
+
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _occupy(self, node: FleetNode, held: Held, price_micros: int | None, now: float) -> None:
+        brief = self.briefs.get(held.job_id)
+        if brief is not None:
+            own = node.traits.owner_id == brief.owner_id
+            if price_micros is None:
+                price_micros = hourly_price(brief.requirements, node.traits.ask, own=own)
+            self.occupancy.begin(Occupied(held.attempt_id, node.traits.node_id, brief, own, price_micros), now)
 
     def _requeue(self, requeued: Requeued) -> None:
         brief = self.briefs.get(requeued.job_id)
@@ -188,46 +245,49 @@ class Scheduler:
             saved=requeued.saved,
             held_back=requeued.held_back,
             continues=requeued.continues,
+            waits_since=self._context.clock.monotonic(),
         )
         self.queue.add(waiting)
         self._wake_when_due(waiting)
 
-    def _place_queued(self) -> list[Placement]:
-        """The next few who wait and find room, in the order of their turns. They do not wait any more."""
+    def _place_queued(self) -> tuple[list[Placement], list[Claim]]:
+        """The next few who wait and find room, in the order of their turns; they do not wait any more. And room that
+        others have to make."""
         placements: list[Placement] = []
-        now = self._context.now()
-        turns = Round(self.queue.lines(), now)
+        claims: list[Claim] = []
+        now, tick, admission = self._context.now(), self._context.clock.monotonic(), self.admission
+        admission.begin_round(tick)
+        turns = Round(self.queue.lines(), now, lambda owner_id: self.occupancy.standing(owner_id, tick))
         try:
             while len(placements) < LEASE_BATCH and (waiting := turns.next()) is not None:
-                node = self.fleet.choose(
-                    waiting.brief.requirements,
-                    waiting.avoid,
-                    avoided_too=waiting.is_due(now),
-                    wanted=waiting.brief.wanted,
-                )
+                node = admission.find(waiting, now, tick)
                 if node is None:
+                    claim = admission.make_room(waiting, now, tick)
+                    claims += [claim] if claim is not None else []
                     turns.in_vain()
                 else:
-                    placements.append(self._place(waiting, node, now))
+                    placements.append(self._place(waiting, node, now, tick))
                     turns.served()
         except BaseException:
             self._wait_again(placements)
             raise
         for one in placements:
             self.queue.remove(one.waiting.key)
-        return placements
+        self._look_again(now, tick)
+        return placements, claims
 
     def _place_new(self, slices: list[Waiting]) -> list[Placement]:
         """Slices of one job that nobody has seen yet."""
         placements: list[Placement] = []
+        now, tick = self._context.now(), self._context.clock.monotonic()
         for one in slices[:LEASE_BATCH]:
-            node = self.fleet.choose(one.brief.requirements, wanted=one.brief.wanted)
+            node = self.admission.find(one, now, tick)
             if node is None:
                 break
-            placements.append(self._place(one, node, self._context.now()))
+            placements.append(self._place(one, node, now, tick))
         return placements
 
-    def _place(self, waiting: Waiting, node: FleetNode, now: datetime) -> Placement:
+    def _place(self, waiting: Waiting, node: FleetNode, now: datetime, tick: float) -> Placement:
         # Its newest form: what waits has the one of its submit.
         brief, context = self.briefs.get(waiting.brief.job_id, waiting.brief), self._context
         number = waiting.attempts + 1
@@ -249,7 +309,10 @@ class Scheduler:
             now=now,
         )
         signed = self._keyring.sign(MANIFEST, manifest.to_bytes())
-        take_room(node, held_of(manifest, signed.body, context.clock.monotonic()))
+        price = hourly_price(brief.requirements, node.traits.ask, own=own)
+        take_room(node, held_of(manifest, signed.body, tick))
+        self.occupancy.begin(Occupied(attempt_id, node.traits.node_id, brief, own, price), tick)
+        self.admission.placed(waiting)
         lease = Lease(
             attempt_id=attempt_id,
             job_id=brief.job_id,
@@ -263,10 +326,48 @@ class Scheduler:
             manifest=signed.model_dump_json(),
             owner_id=brief.owner_id,
             resumed_from=waiting.saved.number if waiting.saved is not None else None,
+            weight=0 if own else weight_of(brief.requirements),
+            price_micros=price,
+            price=price_made_of(brief.requirements, node.traits.ask, own=own),
         )
         return Placement(waiting, node, lease, signed)
 
+    async def _evict(self, claims: list[Claim]) -> None:
+        """Tell those who have to make room, once it is written down: their end is then not their node's doing."""
+        found = [
+            (node, held)
+            for claim in claims
+            if (node := self.fleet.get(claim.node_id)) is not None
+            for attempt_id in claim.attempt_ids
+            if (held := node.attempts.get(attempt_id)) is not None
+        ]
+        if not found:
+            return
+        attempts = [(held.attempt_id, held.fence) for _, held in found]
+        asked = await self._context.db.run(service.ask_to_leave, attempts, self._context.now())
+        for node, held in found:
+            if held.attempt_id in asked:
+                held.stopped_at = self._context.clock.monotonic()
+                if node.line is not None:
+                    node.line.stop(held.attempt_id, held.fence, EVICTED)
+            else:
+                self.admission.claims.ended(held.attempt_id)
+
+    def _look_again(self, now: datetime, tick: float) -> None:
+        """When room that is kept is to be free, or a new day begins, for those who wait although nothing happens."""
+        loop, end = asyncio.get_running_loop(), self.admission.reservations.next_end()
+        if self._looking_again is not None:
+            self._looking_again.cancel()
+            self._looking_again = None
+        waits = [] if end is None else [end - tick + 1.0]
+        if len(self.queue) and not self.limits.is_empty:
+            waits.append(seconds_to_midnight(now) + 1.0)
+        if waits:
+            self._looking_again = loop.call_later(max(1.0, min(waits)), self.wake)
+
     async def _lease(self, placements: list[Placement]) -> None:
+        if not placements:
+            return
         leases = [one.lease for one in placements]
         try:
             granted = await self._context.db.run(service.lease, leases, self._context.now())
@@ -289,13 +390,13 @@ class Scheduler:
 
     def _give_back(self, placements: Iterable[Placement]) -> None:
         for one in placements:
-            give_room_back(one.node, one.lease.attempt_id)
+            self.release(one.node, one.lease.attempt_id)
             self.wake()  # somebody may have looked for room while it was taken
 
     def _wait_again(self, placements: Iterable[Placement]) -> None:
         """They keep their turns: what they were to have is not theirs yet."""
         for one in placements:
-            give_room_back(one.node, one.lease.attempt_id)
+            self.release(one.node, one.lease.attempt_id)
             self.queue.add(one.waiting)
 
     def _wake_when_due(self, waiting: Waiting) -> None:
@@ -307,3 +408,17 @@ class Scheduler:
             self.wake()
         else:
             asyncio.get_running_loop().call_later(seconds, self._wake_when_due, waiting)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """What holds for everybody who has no limits of their own."""
+    return Limits(
+        slices=settings.limit_slices,
+        hourly_micros=_micros(settings.limit_credits_per_hour),
+        daily_micros=_micros(settings.limit_credits_per_day),
+        monthly_micros=_micros(settings.limit_credits_per_month),
+    )
+
+
+def _micros(credits: int | None) -> int | None:
+    return None if credits is None else credits * MICROS_PER_CREDIT

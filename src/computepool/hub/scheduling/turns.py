@@ -1,25 +1,46 @@
-"""One round through the queue: the owner who waits longest has a turn, and spends it on the slice that it wants first.
+"""One round through the queue: the renter who had least of the pool lately has a turn, and spends it on the slice that
+it wants first.
 
-Lines in which nobody is worth a look, or for which there is no room, do not count, and neither do their tickets: a job
-that no node can run would otherwise let its owner's other jobs pass everybody.
+Lines in which nobody is worth a look, or for which there is no room, do not count. What can be interrupted comes after
+everything that cannot, the higher bid first: a slot that it took from others would only be taken from it again.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from computepool.hub.scheduling.queue import Line, Ticket, Waiting
+from computepool.hub.market.requirements import Requirements
+from computepool.hub.scheduling.queue import Line, Queue, Rank, Waiting
+from computepool.hub.scheduling.usage import AHEAD_SECONDS, weight_of
 
 LOOK_BEHIND = 64
 """How many sets of avoided nodes are tried in one line when its first must wait for reasons of its own."""
+
+Standing = Callable[[str], float]
+"""How much a renter has had. It only grows in a round, with each slice that is served."""
+Turn = tuple[bool, int, float, str, str]
+"""Whether it can be interrupted, its bid, its renter's standing, its age, and the renter, so that no two are equal."""
+
+
+Lane = tuple[bool, int]
+Group = tuple[Lane, str]
+
+
+def lane_of(needs: Requirements) -> Lane:
+    """What comes before all turns: those that cannot be interrupted, then the higher bid. No ceiling is no bid."""
+    return (True, -(needs.max_price_micros or 0)) if needs.preemptible else (False, 0)
+
+
+def turn_of(waiting: Waiting, standing: float) -> Turn:
+    needs = waiting.brief.requirements
+    return (*lane_of(needs), standing, waiting.brief.job_id, needs.owner_id)
 
 
 class Place:
     """How far a round got in a line."""
 
     def __init__(self, line: Line, now: datetime) -> None:
-        self.line = line
         self.waiting: Waiting | None = None
         """Who is looked at next."""
         self._now = now
@@ -46,77 +67,95 @@ class Place:
             self.move_on()
 
 
-@dataclass(slots=True, eq=False)
-class _Owner:
-    by_rank: list[tuple[tuple[int, str, int], Place]] = field(default_factory=list)
-    """A heap of the open lines, by who is looked at next."""
-    by_ticket: list[tuple[Ticket, int, Place]] = field(default_factory=list)
-    """A heap of lines by their oldest ticket. That only gets younger in a round: it is looked up when it comes up."""
-
-    def oldest(self) -> tuple[Ticket, Place] | None:
-        while self.by_ticket:
-            ticket, number, place = self.by_ticket[0]
-            if place.waiting is None:
-                heapq.heappop(self.by_ticket)
-            elif (now := place.line.oldest_ticket()) != ticket:
-                heapq.heapreplace(self.by_ticket, (now, number, place))
-            else:
-                return ticket, place
-        return None
-
-
 class Round:
     """Nothing else may change the queue meanwhile."""
 
-    def __init__(self, lines: Iterable[Line], now: datetime) -> None:
-        self._owners: dict[str, _Owner] = {}
-        for number, line in enumerate(lines):
+    def __init__(self, lines: Iterable[Line], now: datetime, standing: Standing) -> None:
+        self._standing = standing
+        self._groups: dict[Group, list[tuple[Rank, Place]]] = {}
+        """A heap of the open lines of each renter in each lane, by who is looked at next."""
+        for line in lines:
             place = Place(line, now)
             if place.waiting is not None:
-                owner = self._owners.setdefault(line.needs.owner_id, _Owner())
-                owner.by_rank.append((place.waiting.rank, place))
-                owner.by_ticket.append((line.oldest_ticket(), number, place))
-        for owner in self._owners.values():
-            heapq.heapify(owner.by_rank)
-            heapq.heapify(owner.by_ticket)
-        self._turns = [(owner.by_ticket[0][0], owner_id) for owner_id, owner in self._owners.items()]
+                self._groups.setdefault(_group_of(line.needs), []).append((place.waiting.rank, place))
+        for places in self._groups.values():
+            heapq.heapify(places)
+        self._turns = [(self._turn(places), group) for group, places in self._groups.items()]
         heapq.heapify(self._turns)
 
     def next(self) -> Waiting | None:
         """Whose turn it is. Say what came of it, `served` or `in_vain`, before you ask again."""
         while self._turns:
-            ticket, owner_id = self._turns[0]
-            oldest = self._owners[owner_id].oldest()
-            if oldest is None:
+            turn, group = self._turns[0]
+            places = self._groups[group]
+            if not places:
                 heapq.heappop(self._turns)
-            elif oldest[0] != ticket:
-                heapq.heapreplace(self._turns, (oldest[0], owner_id))
+            elif (now := self._turn(places)) != turn:
+                # A turn only gets later while others have theirs, so that it is enough to look when it comes up.
+                heapq.heapreplace(self._turns, (now, group))
             else:
-                return self._owners[owner_id].by_rank[0][1].waiting
+                return places[0][1].waiting
         return None
 
     def served(self) -> None:
-        """It has a node now, and the oldest ticket of its owner is spent."""
-        owner, place = self._current()
-        oldest = owner.oldest()
-        assert oldest is not None, "it has a ticket itself"
-        assert place.waiting is not None
-        oldest[1].line.spend_ticket(place.waiting)
-        place.move_on()
-        self._sort_in(owner, place)
+        """It has a node now, and its renter's standing says so."""
+        places = self._current()
+        places[0][1].move_on()
+        self._sort_in(places)
 
     def in_vain(self) -> None:
         """There is no room for it."""
-        owner, place = self._current()
-        place.give_up()
-        self._sort_in(owner, place)
+        places = self._current()
+        places[0][1].give_up()
+        self._sort_in(places)
 
-    def _current(self) -> tuple[_Owner, Place]:
-        owner = self._owners[self._turns[0][1]]
-        return owner, owner.by_rank[0][1]
+    def _turn(self, places: list[tuple[Rank, Place]]) -> Turn:
+        waiting = places[0][1].waiting
+        assert waiting is not None, "a line without anybody is left out"
+        return turn_of(waiting, self._standing(waiting.brief.owner_id))
 
-    def _sort_in(self, owner: _Owner, place: Place) -> None:
+    def _current(self) -> list[tuple[Rank, Place]]:
+        return self._groups[self._turns[0][1]]
+
+    def _sort_in(self, places: list[tuple[Rank, Place]]) -> None:
+        place = places[0][1]
         if place.waiting is None:
-            heapq.heappop(owner.by_rank)
+            heapq.heappop(places)
         else:
-            heapq.heapreplace(owner.by_rank, (place.waiting.rank, place))
+            heapq.heapreplace(places, (place.waiting.rank, place))
+
+
+def ahead_of(queue: Queue, several: Sequence[Waiting], standing: Standing) -> list[int]:
+    """For each of these: how many would be served before it, if there were room for all on other people's nodes."""
+    groups: dict[Group, list[Waiting]] = {}
+    for one in queue:
+        groups.setdefault(_group_of(one.brief.requirements), []).append(one)
+    turns: dict[Group, list[Turn]] = {}
+    had: dict[str, float] = {}
+    for group in sorted(groups):
+        owner_id, waiting = group[1], groups[group]
+        waiting.sort(key=lambda one: one.rank)
+        before = had.get(owner_id)
+        turns[group], had[owner_id] = _turns_of(waiting, standing(owner_id) if before is None else before)
+    found = []
+    for one in several:
+        own = _group_of(one.brief.requirements)
+        place = bisect_left(groups[own], one.rank, key=lambda other: other.rank)
+        turn = turns[own][place]
+        found.append(place + sum(bisect_left(turns[group], turn) for group in turns if group != own))
+    return found
+
+
+def _turns_of(waiting: Sequence[Waiting], standing: float) -> tuple[list[Turn], float]:
+    """When each has its turn: never before the one that its renter wants first, and later with each that was served.
+    And what its renter has had then."""
+    turns: list[Turn] = []
+    for one in waiting:
+        turn = turn_of(one, standing)
+        turns.append(max(turn, turns[-1]) if turns else turn)
+        standing += AHEAD_SECONDS * weight_of(one.brief.requirements)
+    return turns, standing
+
+
+def _group_of(needs: Requirements) -> Group:
+    return lane_of(needs), needs.owner_id
