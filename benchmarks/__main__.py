@@ -10,12 +10,13 @@ from types import ModuleType
 
 from rich.console import Console
 
-from benchmarks import agent, dispatch, memory, profile, report, scale
+from benchmarks import agent, dispatch, memory, profile, report, scale, scheduling
 from benchmarks.measure import RESULTS, Options, Run
 
 BENCHMARKS: dict[str, ModuleType] = {
     "dispatch": dispatch,
     "scale": scale,
+    "scheduling": scheduling,
     "memory": memory,
     "agent": agent,
     "profile": profile,

@@ -100,7 +100,14 @@ def random_node(rng: Random, node_id: str, rich: bool = True) -> FleetNode:
         "gpu_gflops": rng.choice([None, 9_000.0, 20_000.0]),
         "core_gflops": rng.choice([None, 3.0, 8.0]),
     }
-    if rich:
+    if not rich:
+        facts |= {
+            "gpus": (gpu(0),) * rng.randint(0, 1),
+            "cpu_millis": rng.choice([4000, 4400, 4900]),
+            "memory_bytes": 16 * GIB + rng.randint(0, GIB),
+            "disk_bytes": 100 * GIB,
+        }
+    else:
         facts |= {
             "country": rng.choice([None, *COUNTRIES]),
             "tags": some(rng, [*TAGS, "simulated"], 3),

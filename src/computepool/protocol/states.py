@@ -62,8 +62,10 @@ class IsolationLevel(StrEnum):
 
     @property
     def rank(self) -> int:
-        return list(IsolationLevel).index(self)
+        return _RANKS[self]
 
+
+_RANKS = {level: rank for rank, level in enumerate(IsolationLevel)}
 
 TAKES_IMAGES = frozenset({IsolationLevel.CONTAINER, IsolationLevel.GVISOR})
 """The levels that can run a container image."""

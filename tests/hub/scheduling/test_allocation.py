@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 from support.allocation import Story, choose_plainly, random_needs, random_node
@@ -29,8 +30,8 @@ def fleet_of(*nodes):
 
 
 def theirs(node_id, **changes):
-    changes = {"owner_id": STRANGER, "standing": TRUSTED} | changes
-    return make_node(node_id, **changes)
+    facts: dict[str, Any] = {"owner_id": STRANGER, "standing": TRUSTED}
+    return make_node(node_id, **facts | changes)
 
 
 # ── the same as a look at everybody ──────────────────────────────────────────────────────────────────────────────────
@@ -174,6 +175,8 @@ def test_what_many_have_at_hand_is_found_too_and_an_early_end_costs_little():
             fleet.put(node)
         needs, wanted = make_needs(), ("image:x", "y")
         found, best = fleet.choose(needs, wanted=wanted), choose_plainly(fleet, needs, wanted=wanted)
+        assert found is not None
+        assert best is not None
         scores = [rank_of(one.traits, one.free.cpu_millis, one.cached, needs, wanted)[0] for one in (found, best)]
         worst = max(worst, scores[0] / scores[1])
         exact += found is best

@@ -10,15 +10,17 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from computepool.hub.market.feasibility import Gate, Traits, alike_gpus, passes
+from computepool.hub.market.pricing import PREEMPTIBLE_PERCENT
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.facets import Facet, step
+from computepool.hub.scheduling.views import Room
 from computepool.protocol.capacity import SIMULATED, Gpu
 
 NOBODY = ""
 """The owner of an example: no renter has this name, so that its gates are those of a stranger's node."""
 QUARTER_GIB_BITS, GIB_BITS = 28, 30
 LOWER_STEPS = 40
-PRICE_DETAIL = 2
+PRICE_DETAIL = 3
 
 MAKE_GATES = frozenset({Gate.SIMULATED, Gate.TRUST, Gate.VERSION, Gate.ISOLATION})
 RULES_GATES = frozenset({Gate.WELCOME})
@@ -86,8 +88,11 @@ def disk_step(size_bytes: int) -> int:
 
 
 class Catalogue:
-    def __init__(self, asked_tags: set[str], owner_id: str | None) -> None:
+    def __init__(self, asked_tags: set[str], owner_id: str | None, *, coarse: bool = False) -> None:
+        """A coarse one tells nodes apart by what they are made of, and by orders of magnitude: fewer shelves, and more
+        on them that will not do."""
         self._asked_tags = asked_tags
+        self._coarse = coarse
         self._owner_id = owner_id
         self._statics: dict[Static, int] = {}
         self._static_list: list[Static] = []
@@ -100,8 +105,11 @@ class Catalogue:
 
     def static_of(self, traits: Traits) -> int:
         make = (_rest_of_traits(traits), traits.rules.isolation, traits.standing.verified)
-        tags = traits.tags & self._asked_tags if traits.tags else traits.tags
-        static = Static(make, traits.rules, traits.country, tags, traits.standing.has_record)
+        if self._coarse:
+            static = Static(make, None, None, frozenset(), False)
+        else:
+            tags = traits.tags & self._asked_tags if traits.tags else traits.tags
+            static = Static(make, traits.rules, traits.country, tags, traits.standing.has_record)
         number = self._statics.get(static)
         if number is None:
             number = self._statics[static] = len(self._static_list)
@@ -121,6 +129,14 @@ class Catalogue:
             number = self._cards[kinds] = len(self._card_examples)
             self._card_examples.append(tuple(gpus))
         return number
+
+    def key_of(self, static: int, room: Room) -> ShelfKey:
+        cpu, memory, disk = self._steps(room.cpu_millis, room.memory_bytes, room.disk_bytes)
+        return ShelfKey(static, self.cards_of(room.gpus), cpu, memory, disk)
+
+    def _steps(self, cpu_millis: int, memory_bytes: int, disk_bytes: int) -> tuple[int, int, int]:
+        cpu, memory, disk = cpu_step(cpu_millis), memory_step(memory_bytes), disk_step(disk_bytes)
+        return (cpu // 8, memory // 4, disk // 2) if self._coarse else (cpu, memory, disk)
 
     def add(self, key: ShelfKey, bit: int) -> None:
         for facet, value in self._values(key):
@@ -171,20 +187,24 @@ class Catalogue:
         if not shelves:
             return 0
         shelves &= self._of_make(needs)
-        for tag in needs.tags:
-            shelves &= self._tags.having(tag)
-        if needs.countries:
-            shelves &= self._country.accepting(needs.countries, needs.countries.__contains__)
         if needs.gpu is not None:
             shelves &= self._gpus.accepting(
                 needs.gpu, lambda cards: bool(alike_gpus(needs, self._card_examples[cards]))
             )
         if shelves and self._owner_id is None:
-            shelves = self._within_limits(needs, shelves & self._welcoming(needs))
+            shelves = self._within_limits(needs, shelves)
+        if not shelves or self._coarse:
+            return shelves
+        for tag in needs.tags:
+            shelves &= self._tags.having(tag)
+        if needs.countries:
+            shelves &= self._country.accepting(needs.countries, needs.countries.__contains__)
+        if self._owner_id is None:
+            shelves &= self._welcoming(needs)
         return shelves & self._record.having(False) if newcomers else shelves
 
     def _sizes(self, needs: Requirements) -> tuple[int, int, int]:
-        cpu, memory, disk = cpu_step(needs.cpu_millis), memory_step(needs.memory_bytes), disk_step(needs.disk_bytes)
+        cpu, memory, disk = self._steps(needs.cpu_millis, needs.memory_bytes, needs.disk_bytes)
         return (
             self._cpu.accepting(cpu, cpu.__le__),
             self._memory.accepting(memory, memory.__le__),
@@ -231,6 +251,8 @@ def _limits_of(traits: Traits) -> Limits:
 
 def unit_ceiling(needs: Requirements, max_price_micros: int) -> int:
     """The most that a GPU, or a core, may ask for an hour, for the slice to stay within its ceiling."""
+    if needs.preemptible:
+        max_price_micros = max_price_micros * 100 // PREEMPTIBLE_PERCENT
     if needs.gpu is not None:
         return max_price_micros // needs.gpu_count
     return max_price_micros * MILLI // max(needs.cpu_millis, 1)

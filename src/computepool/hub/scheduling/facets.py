@@ -11,6 +11,7 @@ from typing import Any
 
 QUESTIONS_KEPT = 2048
 _SOME_BITS = re.compile(rb"[^\0]")
+_BITS = [tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256)]
 
 
 class _Answer:
@@ -77,10 +78,8 @@ def bits_of(raw: bytes) -> Iterator[int]:
     """The numbers of the bits that are set, in little-endian bytes."""
     for found in _SOME_BITS.finditer(raw):
         place = found.start()
-        byte = raw[place]
-        for bit in range(8):
-            if byte >> bit & 1:
-                yield place * 8 + bit
+        for bit in _BITS[raw[place]]:
+            yield place * 8 + bit
 
 
 def step(value: int, detail: int) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from computepool.hub.market.feasibility import Gate, closed_gate
+from computepool.hub.market.pricing import hourly_price
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.fleet_node import (
     ATTEMPTS_LIMIT,
@@ -54,6 +55,8 @@ __all__ = [
 
 FEW_OWN = 32
 """An owner of so many nodes, or fewer, needs no shelves for them: they are looked at one by one."""
+LOOK_MOST = 5_000
+"""Nodes that are asked whether they could run what somebody else failed at."""
 NOBODY: frozenset[str] = frozenset()
 
 
@@ -94,7 +97,7 @@ class _Owned:
             if len(self.nodes) <= FEW_OWN:
                 return None
             self._now = Shelves(now_for_owner, self._asked_tags, self._owner_id)
-            self._ever = Shelves(at_best, self._asked_tags, self._owner_id)
+            self._ever = Shelves(at_best, self._asked_tags, self._owner_id, coarse=True)
             for node in self.nodes.values():
                 self.place(node)
         return self._now, self._ever
@@ -107,7 +110,7 @@ class Fleet:
         self._known: dict[str, _Known] = {}
         self._asked_tags: set[str] = set()
         self._now = Shelves(now_for_strangers, self._asked_tags)
-        self._ever = Shelves(at_best, self._asked_tags)
+        self._ever = Shelves(at_best, self._asked_tags, coarse=True)
         self._owned: dict[str, _Owned] = {}
         self._holders: dict[str, set[str]] = {}
         """By what nodes have at hand, and by their tags: who has it."""
@@ -225,25 +228,28 @@ class Fleet:
         self, needs: Requirements, avoided: frozenset[str], not_owners: AbstractSet[str]
     ) -> Callable[[FleetNode], bool]:
         cpu_millis, memory_bytes, disk_bytes = needs.cpu_millis, needs.memory_bytes, needs.disk_bytes
+        owner_id, least, most = needs.owner_id, needs.min_reliability, needs.max_price_micros
 
         def suits(node: FleetNode) -> bool:
             free, traits = node.free, node.traits
-            return (
-                # What is quickly said comes first: a shelf holds nodes of about the same room, not of just the same.
-                free.cpu_millis >= cpu_millis
-                and free.memory_bytes >= memory_bytes
-                and free.disk_bytes >= disk_bytes
-                and traits.node_id not in avoided
-                and traits.owner_id not in not_owners
-                and node.takes_work
-                and has_room(node, needs)
-                and closed_gate(needs, traits) is None
-            )
+            # What is quickly said comes first: a shelf holds nodes of about the same room and price, not of just the
+            # same. The gates have the last word all the same.
+            if free.cpu_millis < cpu_millis or free.memory_bytes < memory_bytes or free.disk_bytes < disk_bytes:
+                return False
+            if traits.node_id in avoided or traits.owner_id in not_owners:
+                return False
+            if traits.owner_id != owner_id:
+                if least is not None and traits.standing.lower < least:
+                    return False
+                if most is not None and hourly_price(needs, traits.ask, own=False) > most:
+                    return False
+            return node.takes_work and has_room(node, needs) and closed_gate(needs, traits) is None
 
         return suits
 
     def _anybody_else_could(self, needs: Requirements, avoided: frozenset[str], not_owners: AbstractSet[str]) -> bool:
-        """Were it free, and left by its owner."""
+        """Were it free, and left by its owner. In a large fleet some thousands are looked at, and then it is no: the
+        slice goes back to where it failed, which is better than to wait for what may not be."""
 
         def could(node: FleetNode) -> bool:
             traits = node.traits
@@ -263,9 +269,9 @@ class Fleet:
             if shelves is None:
                 if any(map(could, owned.nodes.values())):
                     return True
-            elif shelves[1].any_of(shelves[1].matching(needs), could):
+            elif shelves[1].any_of(shelves[1].matching(needs), could, LOOK_MOST):
                 return True
-        return not needs.mine_only and self._ever.any_of(self._ever.matching(needs), could)
+        return not needs.mine_only and self._ever.any_of(self._ever.matching(needs), could, LOOK_MOST)
 
     # ── keeping the shelves ──────────────────────────────────────────────────────────────────────────────────────────
 

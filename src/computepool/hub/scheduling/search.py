@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.fleet_node import FleetNode
 from computepool.hub.scheduling.scoring import Rank, warmth, warmth_of
-from computepool.hub.scheduling.shelves import Entry, Shelves
+from computepool.hub.scheduling.shelves import ORDERINGS, Entry, Shelves
 
 FEW_HOLDERS = 128
 WALK_MOST = 256
@@ -36,30 +36,29 @@ def best_on(
     there = shelves.matching(needs, newcomers=newcomers)
     if not there:
         return None
-    ordering = (needs.gpu is not None, needs.optimize)
+    ordering = ORDERINGS.index((needs.gpu is not None, needs.optimize))
     shelves.sort(ordering)
     known = [one for one in wanted if one in holders]
     if not known:
-        return next((entry[4] for entry in shelves.in_order(ordering, there) if suits(entry[4])), None)
-    rare = {node_id for one in known if len(holders[one]) <= FEW_HOLDERS for node_id in holders[one]}
-    entries = [entry for one in rare if (entry := shelves.entry_of(one, ordering, there)) is not None]
-    best = _best_of(entries, suits, wanted)
+        return next((entry[5] for entry in shelves.in_order(ordering, there) if suits(entry[5])), None)
+    rare: set[str] = set().union(*(holders[one] for one in known if len(holders[one]) <= FEW_HOLDERS))
+    best = _best_of(shelves.entries_of(rare, ordering, there), suits, wanted)
     common = sum(len(holders[one]) > FEW_HOLDERS for one in known)
     least = warmth_of(common, len(wanted))  # of those who have nothing that is rare
     for met, entry in enumerate(shelves.in_order(ordering, there)):
         if best is not None and (met >= WALK_MOST or entry[0] * least > best[0][0]):
             break
         rank = _rank(entry, wanted)
-        if (best is None or rank < best[0]) and suits(entry[4]):
-            best = rank, entry[4]
+        if (best is None or rank < best[0]) and suits(entry[5]):
+            best = rank, entry[5]
     return best[1] if best is not None else None
 
 
 def _best_of(entries: Iterable[Entry], suits: Suits, wanted: Sequence[str]) -> tuple[Rank, FleetNode] | None:
-    ranked = sorted(((_rank(entry, wanted), entry[4]) for entry in entries), key=lambda one: one[0])
+    ranked = sorted(((_rank(entry, wanted), entry[5]) for entry in entries), key=lambda one: one[0])
     return next((one for one in ranked if suits(one[1])), None)
 
 
 def _rank(entry: Entry, wanted: Sequence[str]) -> Rank:
-    score, speed, cores, node_id, node = entry
+    score, speed, cores, node_id, _, node = entry
     return score * warmth(node.cached, wanted), speed, cores, node_id

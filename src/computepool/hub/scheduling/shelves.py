@@ -5,29 +5,36 @@ bucket cannot tell (half a core, the last gigabyte, the exact price) is looked a
 and its cost grows with the variety of a fleet, not with its size; where no shelf will do, nobody is looked at.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
+from itertools import islice
 
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.requirements import Requirements
-from computepool.hub.scheduling.blocks import Blocks
-from computepool.hub.scheduling.catalogue import Catalogue, Limits, ShelfKey, cpu_step, disk_step, memory_step
+from computepool.hub.scheduling.blocks import Blocks, Heads
+from computepool.hub.scheduling.catalogue import Catalogue, Limits, ShelfKey
 from computepool.hub.scheduling.facets import bits_of
 from computepool.hub.scheduling.fleet_node import FleetNode
 from computepool.hub.scheduling.scoring import cold_score
-from computepool.hub.scheduling.views import Room, View
+from computepool.hub.scheduling.views import Room, View, at_best
 from computepool.protocol.spec import Optimize
 
 EMPTY_KEPT = 1024
 """Empty shelves that stay where they are, at least: a node that is given a slice and ends it comes back."""
-WALK_RATIO = 4
-"""How many shelves are passed in the order of their best nodes, for each one that will do, before those are sorted."""
+FEW_SHELVES = 200
+"""So many are picked out at once."""
+WALK_RATIO = 2
+"""How long those that will do are looked for among all shelves, in the order of their best nodes, before they are
+picked out and sorted: so many times as long as it takes if they are spread evenly, and a quarter of a step for each."""
 
-Entry = tuple[float, float, int, str, FleetNode]
-"""Score, speed (negative), free cores, id, as in `scoring.Rank`; and the node."""
-Ordering = tuple[bool, Optimize]
-"""For GPUs or for cores, and what is to be saved."""
+Entry = tuple[float, float, int, str, int, FleetNode]
+"""Score, speed (negative), free cores, id, as in `scoring.Rank`; the number of the shelf, and the node."""
+Ordering = int
+"""For GPUs or for cores, and what is to be saved: a place in `ORDERINGS`, as enums are slow keys."""
+ORDERINGS = [(gpu, optimize) for gpu in (False, True) for optimize in Optimize]
 
 
 @dataclass(slots=True, eq=False)
@@ -55,21 +62,26 @@ class Spot:
 
 
 class Shelves:
-    def __init__(self, view: View, asked_tags: set[str], owner_id: str | None = None) -> None:
+    def __init__(self, view: View, asked_tags: set[str], owner_id: str | None = None, *, coarse: bool = False) -> None:
         """`asked_tags` is shared: only tags that somebody asked for tell nodes apart. `owner_id` is the one for whom
         these are the own nodes; None for strangers."""
         self._view = view
+        self._lasting = view is at_best
+        """Room does not change while somebody takes some of it."""
         self._asked_tags = asked_tags
         self._own = owner_id is not None
-        self._catalogue = Catalogue(asked_tags, owner_id)
+        self._catalogue = Catalogue(asked_tags, owner_id, coarse=coarse)
         self._spots: dict[str, Spot] = {}
         self._shelves: list[Shelf] = []
         self._by_key: dict[ShelfKey, Shelf] = {}
         self._live = 0
         """The shelves with somebody on them, as bits."""
         self._empty: dict[int, Shelf] = {}
-        self._heads: dict[Ordering, Blocks[tuple[Entry, int]]] = {}
-        """For each ordering that somebody asked for: the best of each shelf, and the shelf's number."""
+        self._heads: dict[Ordering, Heads[Entry]] = {}
+        """For each ordering that somebody asked for: the best of each shelf."""
+        self._first: dict[Ordering, list[Entry | None]] = {}
+        """The same by the shelves' numbers."""
+        self._first_score: dict[Ordering, array[float]] = {}
 
     @property
     def shelf_count(self) -> int:
@@ -81,6 +93,8 @@ class Shelves:
         """Put it where it belongs now, or nowhere."""
         traits = node.traits
         spot = self._spots.get(traits.node_id)
+        if self._lasting and spot is not None and spot.shelf is not None and spot.traits is traits and node.takes_work:
+            return
         room = self._view(node)
         if room is None:
             if spot is not None and spot.shelf is not None:
@@ -135,7 +149,7 @@ class Shelves:
 
     def _sort_in(self, ordering: Ordering, spot: Spot, shelf: Shelf, room: Room) -> None:
         before = spot.entries.get(ordering)
-        entry = self._entry(ordering, spot, room)
+        entry = self._entry(ordering, spot, shelf, room)
         if entry == before:
             return
         if before is not None:
@@ -150,37 +164,35 @@ class Shelves:
         first = order.first
         order.add(entry)
         if first is None or entry < first:
-            if first is not None:
-                self._heads[ordering].remove((first, shelf.number))
-            self._heads[ordering].add((entry, shelf.number))
+            self._put_first(ordering, shelf.number, first, entry)
 
-    def _entry(self, ordering: Ordering, spot: Spot, room: Room) -> Entry | None:
-        gpu, optimize = ordering
+    def _entry(self, ordering: Ordering, spot: Spot, shelf: Shelf, room: Room) -> Entry | None:
+        gpu, optimize = ORDERINGS[ordering]
         if not (room.gpus if gpu else room.cores):
             return None
         known = spot.scores.get(ordering)
         if known is None:
             known = spot.scores[ordering] = cold_score(spot.traits, optimize, gpu=gpu, own=self._own)
-        return known[0], -known[1], room.cpu_millis, spot.traits.node_id, spot.node
+        return known[0], -known[1], room.cpu_millis, spot.traits.node_id, shelf.number, spot.node
 
     def _take_out(self, ordering: Ordering, shelf: Shelf, entry: Entry) -> None:
-        order, heads = shelf.orders[ordering], self._heads[ordering]
+        order = shelf.orders[ordering]
         was_first = order.first is entry
         order.remove(entry)
         if was_first:
-            heads.remove((entry, shelf.number))
-            first = order.first
-            if first is not None:
-                heads.add((first, shelf.number))
+            self._put_first(ordering, shelf.number, entry, order.first)
+
+    def _put_first(self, ordering: Ordering, number: int, before: Entry | None, now: Entry | None) -> None:
+        heads = self._heads[ordering]
+        if before is not None:
+            heads.remove(before)
+        if now is not None:
+            heads.add(now)
+        self._first[ordering][number] = now
+        self._first_score[ordering][number] = now[0] if now is not None else math.inf
 
     def _shelf(self, static: int, room: Room) -> Shelf:
-        key = ShelfKey(
-            static,
-            self._catalogue.cards_of(room.gpus),
-            cpu_step(room.cpu_millis),
-            memory_step(room.memory_bytes),
-            disk_step(room.disk_bytes),
-        )
+        key = self._catalogue.key_of(static, room)
         return self._by_key.get(key) or self._open(key)
 
     def _open(self, key: ShelfKey) -> Shelf:
@@ -190,6 +202,9 @@ class Shelves:
         shelf = Shelf(number, key, 1 << number)
         if number == len(self._shelves):
             self._shelves.append(shelf)
+            for ordering in self._heads:
+                self._first[ordering].append(None)
+                self._first_score[ordering].append(math.inf)
         else:
             self._shelves[number] = shelf
         self._by_key[key] = shelf
@@ -209,18 +224,24 @@ class Shelves:
         """Shelves on which there may be a node for it, as bits."""
         return self._catalogue.matching(needs, self._live, newcomers=newcomers)
 
-    def any_of(self, shelves: int, suits: Callable[[FleetNode], bool]) -> bool:
-        for number in bits_of(_raw(shelves)):
-            if any(suits(spot.node) for spot in self._shelves[number].members.values()):
-                return True
-        return False
+    def any_of(self, shelves: int, suits: Callable[[FleetNode], bool], most: int) -> bool:
+        """Whether it is true of one of the first so many nodes there."""
+        spots = (spot for number in bits_of(self._raw(shelves)) for spot in self._shelves[number].members.values())
+        return any(suits(spot.node) for spot in islice(spots, most))
 
-    def entry_of(self, node_id: str, ordering: Ordering, shelves: int) -> Entry | None:
-        """Of a node that stands on one of them."""
-        spot = self._spots.get(node_id)
-        if spot is None or spot.shelf is None or not shelves & spot.shelf.bit:
-            return None
-        return spot.entries.get(ordering)
+    def entries_of(self, node_ids: Iterable[str], ordering: Ordering, shelves: int) -> Iterator[Entry]:
+        """Of those of these nodes that stand there."""
+        raw, spots = self._raw(shelves), self._spots
+        for node_id in node_ids:
+            spot = spots.get(node_id)
+            if (
+                spot is not None
+                and (shelf := spot.shelf) is not None
+                and raw[shelf.number >> 3] >> (shelf.number & 7) & 1
+            ):
+                entry = spot.entries.get(ordering)
+                if entry is not None:
+                    yield entry
 
     def in_order(self, ordering: Ordering, shelves: int) -> Iterator[Entry]:
         """Who stands there, the best first. `sort` has to have been called."""
@@ -229,8 +250,8 @@ class Shelves:
         heads = self._heads_of(ordering, shelves)
         head = next(heads, None)
         while head is not None or waiting:
-            if head is not None and (not waiting or head[0] < waiting[0][0]):
-                shelf = self._shelves[head[1]]
+            if head is not None and (not waiting or head < waiting[0][0]):
+                shelf = self._shelves[head[4]]
                 rest = iter(shelf.orders[ordering])
                 yield next(rest)
                 head = next(heads, None)
@@ -253,56 +274,67 @@ class Shelves:
         """Nobody on it would do, though it looked like it: perhaps who made it look so has left."""
         self._catalogue.note_all(shelf.limits, [spot.traits for spot in shelf.members.values()], shelf.bit)
 
-    def _heads_of(self, ordering: Ordering, shelves: int) -> Iterator[tuple[Entry, int]]:
+    def _heads_of(self, ordering: Ordering, shelves: int) -> Iterator[Entry]:
         """The best of each of these shelves, in order. Going through all shelves in order finds the first of many soon;
         few are picked out and sorted."""
         if not shelves:
             return
-        raw = _raw(shelves, len(self._shelves))
+        raw = self._raw(shelves)
         left = count = shelves.bit_count()
-        last: tuple[Entry, int] | None = None
+        last: Entry | None = None
+        most = WALK_RATIO * len(self._shelves) // count + count // 4 if count > FEW_SHELVES else 0
         for passed, head in enumerate(self._heads[ordering]):
-            if passed >= WALK_RATIO * count:
+            if passed >= most:
                 break
-            number = head[1]
+            number = head[4]
             if raw[number >> 3] >> (number & 7) & 1:
-                left -= 1
                 last = head
                 yield head
+                left -= 1
                 if not left:
                     return
         else:
             return
-        rest = [head for number in bits_of(raw) if (head := self._head(ordering, number)) is not None]
+        yield from self._picked_out(ordering, raw, last)
+
+    def _picked_out(self, ordering: Ordering, raw: bytes, last: Entry | None) -> Iterator[Entry]:
+        """Those behind `last`, sorted as far as somebody wants to know."""
+        scores, firsts = self._first_score[ordering], self._first[ordering]
+        least = last[0] if last is not None else -math.inf
+        rest = [(score, number) for number in bits_of(raw) if least <= (score := scores[number]) < math.inf]
         heapify(rest)
         while rest:
-            head = heappop(rest)
-            if last is None or head > last:
-                yield head
-
-    def _head(self, ordering: Ordering, number: int) -> tuple[Entry, int] | None:
-        order = self._shelves[number].orders.get(ordering)
-        first = order.first if order is not None else None
-        return None if first is None else (first, number)
+            score, number = heappop(rest)
+            equals = [firsts[number]]
+            while rest and rest[0][0] == score:
+                equals.append(firsts[heappop(rest)[1]])
+            for head in sorted(one for one in equals if one is not None):
+                if last is None or head > last:
+                    yield head
 
     def sort(self, ordering: Ordering) -> None:
         """Somebody asks in this order, perhaps for the first time: the only walk through all nodes, once for each."""
         if ordering in self._heads:
             return
-        found: list[tuple[Entry, int]] = []
+        found: list[Entry] = []
         for shelf in self._shelves:
             entries = []
             for spot in shelf.members.values():
                 room = self._view(spot.node)
-                entry = self._entry(ordering, spot, room) if room is not None else None
+                entry = self._entry(ordering, spot, shelf, room) if room is not None else None
                 if entry is not None:
                     spot.entries[ordering] = entry
                     entries.append(entry)
             if entries:
                 shelf.orders[ordering] = Blocks(entries)
-                found.append((min(entries), shelf.number))
-        self._heads[ordering] = Blocks(found)
+                found.append(min(entries))
+        self._heads[ordering] = Heads(found)
+        self._first[ordering] = [None] * len(self._shelves)
+        self._first_score[ordering] = array("d", [math.inf]) * len(self._shelves)
+        for head in found:
+            self._first[ordering][head[4]] = head
+            self._first_score[ordering][head[4]] = head[0]
 
-
-def _raw(shelves: int, count: int | None = None) -> bytes:
-    return shelves.to_bytes(((count or shelves.bit_length()) + 7) // 8, "little")
+    def _raw(self, shelves: int) -> bytes:
+        """The same bits, of which one can be looked at without looking at all."""
+        return shelves.to_bytes((len(self._shelves) + 7) // 8, "little")
