@@ -1,0 +1,82 @@
+"""What a renter may have of the pool, and has: for the renter, and for the admin who may change it."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from computepool.hub.core.context import Context
+from computepool.hub.core.http import Authenticate, Caller, Routes, Scope
+from computepool.hub.core.unbroken import Unbroken
+from computepool.hub.scheduling.limits import Limits
+from computepool.hub.scheduling.limits_store import change_limits
+from computepool.hub.scheduling.scheduler import Scheduler
+
+MOST_SLICES = 1_000_000
+MOST_MICROS = 10**15
+Micros = Annotated[int, Field(ge=1, le=MOST_MICROS)]
+
+
+class LimitsChange(BaseModel):
+    """All of them at once: what is left out, or null, is the pool's default again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    slices: Annotated[int, Field(ge=1, le=MOST_SLICES)] | None = None
+    hourly_micros: Micros | None = None
+    daily_micros: Micros | None = None
+    monthly_micros: Micros | None = None
+
+
+class LimitsView(BaseModel):
+    """About other people's nodes; one's own are not limited. Null is no limit."""
+
+    owner_id: str
+    slices: int | None
+    hourly_micros: int | None
+    daily_micros: int | None
+    monthly_micros: int | None
+    running_slices: int
+    running_hourly_micros: int
+    """What everything that runs costs in an hour."""
+    spent_today_micros: int
+    """By what has ended, since midnight of UTC."""
+    spent_this_month_micros: int
+
+
+def router(authenticate: Authenticate, context: Context, scheduler: Scheduler) -> APIRouter:
+    routes, unbroken = Routes(authenticate, tags=["limits"]), Unbroken()
+
+    def view(owner_id: str) -> LimitsView:
+        share, today = scheduler.occupancy.share(owner_id), context.now().date()
+        return LimitsView(
+            owner_id=owner_id,
+            **asdict(scheduler.limits.of(owner_id)),
+            running_slices=share.slices,
+            running_hourly_micros=share.hourly_micros,
+            spent_today_micros=scheduler.limits.spent(owner_id, today),
+            spent_this_month_micros=scheduler.limits.spent(owner_id, today.replace(day=1)),
+        )
+
+    async def change(owner_id: str, limits: Limits, actor: str) -> None:
+        await context.db.run(change_limits, owner_id, limits, context.now(), actor=actor)
+        scheduler.limits.set(owner_id, limits)
+        scheduler.wake()
+
+    @routes.get("/me/limits", visible="own", scope=Scope.JOBS_READ)
+    async def show_own_limits(caller: Caller) -> LimitsView:
+        """How much of other people's nodes you may have at once, and may spend; and what of it you have."""
+        return view(caller.user_id)
+
+    @routes.get("/admin/limits/{owner_id}", visible="admin", scope=Scope.ADMIN)
+    async def show_limits(owner_id: str) -> LimitsView:
+        return view(owner_id)
+
+    @routes.put("/admin/limits/{owner_id}", visible="admin", scope=Scope.ADMIN)
+    async def set_limits(owner_id: str, limits: LimitsChange, caller: Caller) -> LimitsView:
+        """For one renter, in place of the pool's defaults. It holds for what is begun from now on."""
+        await unbroken.run(change(owner_id, Limits(**limits.model_dump()), caller.user_id))
+        return view(owner_id)
+
+    return routes.router
