@@ -4,8 +4,8 @@ The gates of `feasibility` are asked, never repeated: each once for each make of
 be too kind (the last gigabyte of a bucket is not known here), never too strict.
 """
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import fields, replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -57,13 +57,12 @@ class ShelfKey(NamedTuple):
     disk: int
 
 
-@dataclass(slots=True)
-class Limits:
-    """The best that stood on a shelf, in steps. Too good once it has left, never too bad; -1 before anybody came."""
+class Limits(NamedTuple):
+    """The best of those that stood on a shelf, in steps. Too good once it has left, never too bad."""
 
-    lower: int = -1
-    gpu_price: int = -1
-    core_price: int = -1
+    lower: int
+    gpu_price: int
+    core_price: int
 
 
 def lower_step(lower: float) -> int:
@@ -123,7 +122,9 @@ class Catalogue:
         """0 for none."""
         if not gpus:
             return 0
-        kinds = tuple(sorted((gpu.slug, gpu.memory_bytes, gpu.integrated) for gpu in gpus))
+        kinds = tuple([(gpu.slug, gpu.memory_bytes, gpu.integrated) for gpu in gpus])
+        if len(kinds) > 1:
+            kinds = tuple(sorted(kinds))
         number = self._cards.get(kinds)
         if number is None:
             number = self._cards[kinds] = len(self._card_examples)
@@ -142,43 +143,21 @@ class Catalogue:
         for facet, value in self._values(key):
             facet.add(value, bit)
 
-    def drop(self, key: ShelfKey, limits: Limits, bit: int) -> None:
+    def drop(self, key: ShelfKey, limits: Limits | None, bit: int) -> None:
         for facet, value in self._values(key):
             facet.drop(value, bit)
-        if limits.lower >= 0:
-            self._lower.drop(limits.lower, bit)
-            self._gpu_price.drop(limits.gpu_price, bit)
-            self._core_price.drop(limits.core_price, bit)
+        if limits is not None:
+            for limit, step_here in zip((self._lower, self._gpu_price, self._core_price), limits, strict=True):
+                limit.drop(step_here, bit)
 
-    def note(self, limits: Limits, traits: Traits, bit: int) -> None:
-        """A node with these traits is on that shelf, too."""
-        here = _limits_of(traits)
-        better = Limits(
-            max(limits.lower, here.lower),
-            min(limits.gpu_price, here.gpu_price),
-            min(limits.core_price, here.core_price),
-        )
-        self._set(limits, better, bit)
-
-    def note_all(self, limits: Limits, traits: Sequence[Traits], bit: int) -> None:
-        """These are all that are on that shelf; at least one."""
-        each = [_limits_of(one) for one in traits]
-        best = Limits(
-            max(one.lower for one in each),
-            min(one.gpu_price for one in each),
-            min(one.core_price for one in each),
-        )
-        self._set(limits, best, bit)
-
-    def _set(self, limits: Limits, now: Limits, bit: int) -> None:
-        known = limits.lower >= 0
-        if now.lower != limits.lower:
-            self._lower.move(limits.lower if known else None, now.lower, bit)
-        if now.gpu_price != limits.gpu_price:
-            self._gpu_price.move(limits.gpu_price if known else None, now.gpu_price, bit)
-        if now.core_price != limits.core_price:
-            self._core_price.move(limits.core_price if known else None, now.core_price, bit)
-        limits.lower, limits.gpu_price, limits.core_price = now.lower, now.gpu_price, now.core_price
+    def change(self, before: Limits | None, now: Limits, bit: int) -> Limits:
+        """The limits of that shelf; None if nobody has stood there."""
+        if before == now:
+            return now
+        for place, facet in enumerate((self._lower, self._gpu_price, self._core_price)):
+            if before is None or before[place] != now[place]:
+                facet.move(None if before is None else before[place], now[place], bit)
+        return now
 
     def matching(self, needs: Requirements, shelves: int, *, newcomers: bool = False) -> int:
         """Of these shelves, those on which there may be a node for it."""
@@ -244,7 +223,12 @@ class Catalogue:
         ]
 
 
-def _limits_of(traits: Traits) -> Limits:
+def best_of(limits: Iterable[Limits]) -> Limits:
+    lowers, gpu_prices, core_prices = zip(*limits, strict=True)
+    return Limits(max(lowers), min(gpu_prices), min(core_prices))
+
+
+def limits_of(traits: Traits) -> Limits:
     ask = traits.ask
     return Limits(lower_step(traits.standing.lower), price_step(ask.gpu_micros), price_step(ask.core_micros))
 

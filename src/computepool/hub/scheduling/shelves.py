@@ -15,7 +15,7 @@ from itertools import islice
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.blocks import Blocks, Heads
-from computepool.hub.scheduling.catalogue import Catalogue, Limits, ShelfKey
+from computepool.hub.scheduling.catalogue import Catalogue, Limits, ShelfKey, best_of, limits_of
 from computepool.hub.scheduling.facets import bits_of
 from computepool.hub.scheduling.fleet_node import FleetNode
 from computepool.hub.scheduling.scoring import cold_score
@@ -44,7 +44,8 @@ class Shelf:
     bit: int
     members: "dict[str, Spot]" = field(default_factory=dict)
     orders: dict[Ordering, Blocks[Entry]] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits | None = None
+    """None before anybody came."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +55,7 @@ class Spot:
     node: FleetNode
     traits: Traits
     static: int
+    limits: Limits
     asked: int
     """How many tags had been asked for when it was sorted in."""
     shelf: Shelf | None = None
@@ -103,7 +105,7 @@ class Shelves:
         if spot is None or spot.node is not node:
             self.remove(traits.node_id)
             static = self._catalogue.static_of(traits)
-            spot = self._spots[traits.node_id] = Spot(node, traits, static, len(self._asked_tags))
+            spot = self._spots[traits.node_id] = Spot(node, traits, static, limits_of(traits), len(self._asked_tags))
         elif spot.traits is not traits:
             self._learn(spot, traits)
         elif spot.asked != len(self._asked_tags):
@@ -124,18 +126,24 @@ class Shelves:
     def _learn(self, spot: Spot, traits: Traits) -> None:
         spot.scores.clear()
         spot.traits, spot.static, spot.asked = traits, self._catalogue.static_of(traits), len(self._asked_tags)
+        spot.limits = limits_of(traits)
         if spot.shelf is not None:
-            self._catalogue.note(spot.shelf.limits, traits, spot.shelf.bit)
+            self._welcome(spot.shelf, spot)
 
     def _enter(self, spot: Spot, shelf: Shelf) -> None:
         if shelf.members:
-            self._catalogue.note(shelf.limits, spot.traits, shelf.bit)
+            self._welcome(shelf, spot)
         else:
-            self._catalogue.note_all(shelf.limits, [spot.traits], shelf.bit)
+            shelf.limits = self._catalogue.change(shelf.limits, spot.limits, shelf.bit)
             self._empty.pop(shelf.number, None)
-            self._live |= shelf.bit
+            self._live ^= shelf.bit
         shelf.members[spot.traits.node_id] = spot
         spot.shelf = shelf
+
+    def _welcome(self, shelf: Shelf, spot: Spot) -> None:
+        """It stands there with others."""
+        limits = best_of((shelf.limits, spot.limits)) if shelf.limits is not None else spot.limits
+        shelf.limits = self._catalogue.change(shelf.limits, limits, shelf.bit)
 
     def _leave(self, spot: Spot, shelf: Shelf) -> None:
         del shelf.members[spot.traits.node_id]
@@ -145,7 +153,7 @@ class Shelves:
         spot.entries.clear()
         if not shelf.members:
             self._empty[shelf.number] = shelf
-            self._live &= ~shelf.bit
+            self._live ^= shelf.bit
 
     def _sort_in(self, ordering: Ordering, spot: Spot, shelf: Shelf, room: Room) -> None:
         before = spot.entries.get(ordering)
@@ -272,7 +280,8 @@ class Shelves:
 
     def _walked_in_vain(self, shelf: Shelf) -> None:
         """Nobody on it would do, though it looked like it: perhaps who made it look so has left."""
-        self._catalogue.note_all(shelf.limits, [spot.traits for spot in shelf.members.values()], shelf.bit)
+        limits = best_of(spot.limits for spot in shelf.members.values())
+        shelf.limits = self._catalogue.change(shelf.limits, limits, shelf.bit)
 
     def _heads_of(self, ordering: Ordering, shelves: int) -> Iterator[Entry]:
         """The best of each of these shelves, in order. Going through all shelves in order finds the first of many soon;
