@@ -334,7 +334,7 @@ MEANINGS = {
     "outputs": "globs of files to keep, below the folder where the command runs",
     "checkpoint": "folder that is saved and restored; or `{path: ckpt, every: 10m}`; default every 5m",
     "slices": "parallel parts, up to 10,000; default 1",
-    "max_price": "the most that a slice-hour may cost, in credits, fee included; default: a quarter more than was quoted",
+    "max_price": "the most that a slice-hour may cost, in credits; default: a quarter more than was quoted",
     "max_runtime": "of one attempt: `90s`, `2h`, up to 30d; default 1h",
     "budget": "credits for the whole job",
     "priority": "from -100 to 100, among your own jobs; higher goes first; default 0",
@@ -381,7 +381,57 @@ def policy_unknowns() -> str:
     return table(("what cannot be read", "is taken", "because"), rows)
 
 
+# ── the market ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tier_table() -> str:
+    from computepool.hub.market.rates import CORES_OF_THE_CPU_TIER
+    from computepool.hub.market.regions import spell_millis
+    from computepool.hub.market.settings import Tables
+    from computepool.protocol.units import format_credits
+
+    tables = Tables()
+    base = tables.rates.base_micros
+    rows = [
+        (f"`{card}`", spell_millis(millis), f"{format_credits(base * millis // 1000)} a GPU-hour")
+        for card, millis in tables.tiers.cards.items()
+    ]
+    core = base * tables.tiers.cpu_millis // 1000 // CORES_OF_THE_CPU_TIER
+    rows.append(("CPU, eight cores", spell_millis(tables.tiers.cpu_millis), f"{format_credits(core)} a core-hour"))
+    return table(("card", "tier", "credits, where region and spot are 1"), rows)
+
+
+def region_table() -> str:
+    from computepool.hub.market.regions import ELSEWHERE, ELSEWHERE_MILLIS, spell_millis
+    from computepool.hub.market.settings import Tables
+
+    rows = [
+        (region.name, spell_millis(region.factor_millis), ", ".join(region.countries))
+        for region in Tables().regions.items
+    ]
+    rows.append((ELSEWHERE, spell_millis(ELSEWHERE_MILLIS), "every other, with a notice to the operator"))
+    return table(("region", "factor", "countries"), rows)
+
+
+def spot_table() -> str:
+    from computepool.hub.market.spot import Bounds, target_of
+
+    rows = [(f"{percent} %", f"{target_of(percent / 100, Bounds()):.2f}") for percent in (0, 20, 40, 60, 80, 90, 100)]
+    return table(("in use, for hours", "spot becomes"), rows)
+
+
+def filter_table() -> str:
+    from computepool.hub.scheduling.offers import FIELDS
+
+    rows = [(f"`{name}`", f"`{field.example}`", "yes" if field.ordered else "") for name, field in FIELDS.items()]
+    return table(("filter", "for example", "can be ordered by, with `-o`"), rows)
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
+    "tiers": tier_table,
+    "regions": region_table,
+    "spot": spot_table,
+    "filters": filter_table,
     "job-states": job_states,
     "attempt-states": attempt_states,
     "node-states": node_states,

@@ -58,7 +58,9 @@ def test_commands_of_the_contract_are_there():
         agent start; agent status; agent pause; agent resume; agent drain; agent stop; agent doctor
         agent benchmark; agent policy; agent logs; agent install; agent uninstall
         login; logout; whoami; run; ps; show; logs; cancel; retry; get; why; verify; nodes; node show; node tags
-        token create; token list; token revoke"""
+        token create; token list; token revoke; offers; earnings; node price
+        admin settings tiers show; admin settings tiers set; admin settings regions show
+        admin settings regions import; admin settings rates show; admin settings rates set"""
     assert {word.strip() for word in expected.strip().replace("\n", ";").split(";")} <= paths
 
 

@@ -6,14 +6,17 @@ from datetime import timedelta
 
 import pytest
 from support.engine import ADMIN, ALICE, BOB, play
-from support.fleets import gpu
+from support.fleets import gpu, make_node
 from support.scripted_agent import add_agent
 
 from computepool.hub.core.tables import AuditRow
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.market.repository import prune_points
-from computepool.hub.market.spot import Segment, Spot
+from computepool.hub.market.spot import Segment, Spot, Use
 from computepool.hub.market.tables import MarketSetting, SpotPoint
+from computepool.hub.nodes.benchmarks import hardware_digest, save_benchmark
+from computepool.hub.scheduling.market_clock import REPRICED_AT_ONCE
+from computepool.protocol.messages import Availability
 
 CREDIT = 1_000_000
 CARD = {"resources": {"gpu": "rtx-4090"}}
@@ -318,6 +321,25 @@ def test_tables_are_for_admins_alone(sqlite_hub):
     play(sqlite_hub, story)
 
 
+def test_regions_are_imported_from_csv_and_count_at_once(hub_url):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="DE")
+        path = "admin/market/regions/import"
+        assert node_of(pool, agent).traits.ask.gpu_micros == 28_500_000
+        shown = await answer(pool, "POST", path, {"csv": "country,factor\nDE,0.8\n"}, user=ADMIN)
+        assert node_of(pool, agent).traits.ask.gpu_micros == 24 * CREDIT
+        assert {"name": "DE", "countries": ["DE"], "factor_millis": 800} in shown["value"]["items"]
+        assert "IN" in {one["name"] for one in shown["value"]["items"]}
+        wrong = await answer(pool, "POST", path, {"csv": "DE,0.8\nXX,1\n"}, user=ADMIN, status=422)
+        assert "line 2" in wrong["error"]["message"]
+        only = await answer(pool, "POST", path, {"csv": "FR,0.9", "replace": True}, user=ADMIN)
+        assert [one["name"] for one in only["value"]["items"]] == ["FR"]
+        assert node_of(pool, agent).traits.ask.gpu_micros == 30 * CREDIT
+        await answer(pool, "POST", path, {"csv": "FR,0.9"}, status=403)
+
+    play(hub_url, story)
+
+
 def test_admin_hears_of_countries_without_a_region(sqlite_hub):
     async def story(pool):
         await add_agent(pool, country="BR")
@@ -358,6 +380,63 @@ def test_spot_follows_use_is_drawn_and_outlives_a_restart(hub_url):
             agent.stop_beating()
 
     play(hub_url, story)
+
+
+def test_an_examination_gives_an_unknown_card_its_tier_within_a_minute(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0, "nobody-knows-9"),), country="US")
+        assert node_of(pool, agent).traits.ask.gpu_micros == 10 * CREDIT
+        devices = [{"device": "gpu-0", "mark": "matches", "gflops": 40_000.0}]
+        await pool.db.run(
+            save_benchmark,
+            agent.node_id,
+            mark="matches",
+            words="",
+            tier_millis=3000,
+            tier_basis="measured",
+            hardware=hardware_digest(agent.capacity),
+            figures={"devices": devices, "line": {}},
+            now=pool.clock.now(),
+        )
+        await asyncio.sleep(61)
+        assert node_of(pool, agent).traits.ask.gpu_micros == 30 * CREDIT
+        assert node_of(pool, agent).traits.gpu_gflops == 40_000
+        await pool.restart()
+        assert node_of(pool, agent).traits.ask.gpu_micros == 30 * CREDIT
+
+    play(sqlite_hub, story)
+
+
+def test_a_large_fleet_is_priced_in_pieces(sqlite_hub):
+    async def story(pool):
+        market, fleet = pool.engine.market, pool.engine.scheduler.fleet
+        for number in range(3 * REPRICED_AT_ONCE):
+            fleet.put(make_node(f"node_{number}", owner_id=BOB, country="US", gpus=(gpu(0),)))
+        work = asyncio.create_task(market.reprice())
+        breaths = 0
+        while not work.done():
+            breaths += 1
+            await asyncio.sleep(0)
+        assert breaths >= 3
+        assert {node.traits.ask.gpu_micros for node in fleet} == {30 * CREDIT}
+
+    play(sqlite_hub, story)
+
+
+def test_what_the_owner_keeps_is_no_part_of_the_market(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=BOB, gpus=(gpu(0), gpu(1)), country="US", cpus=8)
+        node, segment = node_of(pool, agent), Segment("3.0", "US")
+        for left, expected in (
+            (Availability(), Use(0, 2)),
+            (Availability(gpus_in_use=("gpu-0",)), Use(0, 1)),
+            (Availability(strangers=False), Use(0, 0)),
+        ):
+            node.availability = left
+            await pool.engine.market.tick()
+            assert pool.engine.book.used[segment] == expected
+
+    play(sqlite_hub, story)
 
 
 def test_old_points_are_thinned_and_then_forgotten(sqlite_hub):

@@ -46,6 +46,7 @@ class Place:
 
     gpu: Segment | None
     cpu: Segment
+    region_millis: int
     tier: Tier | None
     """Of its GPUs the least; None without any."""
 
@@ -62,7 +63,7 @@ class Book:
     used: dict[Segment, Use] = field(default_factory=dict)
     """As it was last counted."""
     _places: dict[str, Place] = field(default_factory=dict)
-    _asks: dict[tuple[Place, int, HostPrice | None], Ask] = field(default_factory=dict)
+    _asks: dict[tuple[Place, HostPrice | None], Ask] = field(default_factory=dict)
     """Nodes that ask alike share one."""
     _tiers: dict[tuple[str, float | None], Tier] = field(default_factory=dict)
 
@@ -78,6 +79,7 @@ class Book:
         place = Place(
             gpu=Segment(spell_millis(tier.millis), region, traits.simulated) if tier is not None else None,
             cpu=Segment(CPU, region, traits.simulated),
+            region_millis=factor,
             tier=tier,
         )
         self._places[traits.node_id] = place
@@ -85,10 +87,16 @@ class Book:
         cores = max(traits.cpu_millis, 1) / MILLI
         return replace(
             traits,
-            ask=self._ask(place, factor, self.host_prices.get(traits.node_id)),
+            ask=self._ask(place, self.host_prices.get(traits.node_id)),
             gpu_gflops=min(measured) if gpus and len(measured) == len(gpus) else None,
             core_gflops=speeds[CPU_DEVICE] / cores if CPU_DEVICE in speeds else None,
         )
+
+    def ask_again(self, traits: Traits) -> Traits:
+        """With what it asks for now, where nothing changed but spot: much quicker than a whole appraisal."""
+        place = self._places[traits.node_id]
+        ask = self._ask(place, self.host_prices.get(traits.node_id))
+        return traits if ask == traits.ask else replace(traits, ask=ask)
 
     def place_of(self, node_id: str) -> Place | None:
         return self._places.get(node_id)
@@ -170,17 +178,17 @@ class Book:
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _ask(self, place: Place, region_millis: int, host: HostPrice | None) -> Ask:
-        key = (place, region_millis, host)
+    def _ask(self, place: Place, host: HostPrice | None) -> Ask:
+        key = (place, host)
         if key not in self._asks:
-            self._asks[key] = self._make_ask(place, region_millis, host)
+            self._asks[key] = self._make_ask(place, host)
         return self._asks[key]
 
-    def _make_ask(self, place: Place, region_millis: int, host: HostPrice | None) -> Ask:
-        core = self.factors(place.cpu, self.tables.tiers.cpu_millis, region_millis)
+    def _make_ask(self, place: Place, host: HostPrice | None) -> Ask:
+        core = self.factors(place.cpu, self.tables.tiers.cpu_millis, place.region_millis)
         gpu = None
         if place.gpu is not None and place.tier is not None:
-            gpu = self.factors(place.gpu, place.tier.millis, region_millis)
+            gpu = self.factors(place.gpu, place.tier.millis, place.region_millis)
         gpu_micros, core_micros = gpu_rate(gpu) if gpu is not None else 0, core_rate(core)
         if host is not None and host.per == "gpu":
             gpu_micros = host.over(gpu_micros)

@@ -171,6 +171,10 @@ class Fleet:
             return best
         return self._best_with_room(needs, barred, things, explore, not_owners)
 
+    def catch_up(self) -> None:
+        """Put what changed on its shelves now. Whoever changes many nodes does it in pieces: nobody waits for all."""
+        self._look_at_changes()
+
     def survey(self, needs: Requirements, wanted: Collection[str] = ()) -> Survey:
         """How every node looks to it. A walk through the whole fleet: for people who ask, not for scheduling."""
         return survey_of([(node, self.gate(needs, node)) for node in self], needs, tuple(wanted))

@@ -30,8 +30,10 @@ TICK_SECONDS = 60.0
 POINT_SECONDS = 600.0
 """How often a point of the history is kept."""
 HOUR_SECONDS = 3600
-PIECE = 1000
-"""Nodes looked at without a breath: about a millisecond or two."""
+COUNTED_AT_ONCE = 1000
+"""Nodes looked at without a breath: a millisecond or two."""
+REPRICED_AT_ONCE = 200
+"""Changed nodes have to be put on other shelves, which takes longer."""
 
 
 class MarketClock:
@@ -84,20 +86,20 @@ class MarketClock:
 
     async def reprice(self, segments: frozenset[Segment] | None = None, node_ids: frozenset[str] = frozenset()) -> None:
         """Give nodes their asks anew: of these segments, and these nodes; None for all."""
-        book, moved = self._book, False
-        async for piece in self._pieces():
+        book, fleet, moved = self._book, self._scheduler.fleet, False
+        async for piece in self._pieces(REPRICED_AT_ONCE):
             for node in piece:
-                place = book.place_of(node.traits.node_id)
-                if (
-                    segments is None
-                    or place is None
-                    or place.cpu in segments
-                    or place.gpu in segments
-                    or node.traits.node_id in node_ids
-                ):
+                node_id = node.traits.node_id
+                place = book.place_of(node_id)
+                if segments is None or place is None or node_id in node_ids:
                     appraised = book.appraise(node.traits, node.capacity)
-                    if appraised != node.traits:
-                        node.traits, moved = appraised, True
+                elif place.cpu in segments or place.gpu in segments:
+                    appraised = book.ask_again(node.traits)
+                else:
+                    continue
+                if appraised != node.traits:
+                    node.traits, moved = appraised, True
+            fleet.catch_up()
         if moved:
             self._scheduler.wake()  # what was too dear for somebody may not be any more
 
@@ -169,9 +171,9 @@ class MarketClock:
                 self._told.add(country)
                 log.warning("market.country_without_region", country=country, factor=1)
 
-    async def _pieces(self) -> AsyncIterator[list[FleetNode]]:
+    async def _pieces(self, size: int = COUNTED_AT_ONCE) -> AsyncIterator[list[FleetNode]]:
         """Nodes that were there when it began; one that left meanwhile does no harm."""
         nodes = list(self._scheduler.fleet)
-        for start in range(0, len(nodes), PIECE):
-            yield nodes[start : start + PIECE]
+        for start in range(0, len(nodes), size):
+            yield nodes[start : start + size]
             await asyncio.sleep(0)
