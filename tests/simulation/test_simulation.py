@@ -13,8 +13,8 @@ import pytest
 from support.proofs import figure, proving
 
 TESTS = Path(__file__).parent.parent
-SEEDS = figure(120, 10_000)
-CHUNK = figure(30, 1_000)
+SEEDS = figure(300, 10_000)
+CHUNK = figure(75, 1_000)
 """So many in one test, so that the workers of a run share them."""
 SHARED = () if proving() else ("--jobs", "1")
 """Beside other tests, one process at a time."""
