@@ -26,6 +26,8 @@ WRONG = [
     ("COMPUTEPOOL_SECRET_KEY", "short", "at least 32 characters"),
     ("COMPUTEPOOL_REGISTRATION", "maybe", "'open' or 'closed'"),
     ("COMPUTEPOOL_AGENT_MINIMUM", "newest", "match pattern"),
+    ("COMPUTEPOOL_PLATFORM_FEE_BPS", "2001", "less than or equal to 2000"),
+    ("COMPUTEPOOL_PLATFORM_FEE_BPS", "-1", "greater than or equal to 0"),
     ("COMPUTEPOOL_RELIABILITY_HALF_LIFE_DAYS", "0", "greater than or equal to 1"),
     ("COMPUTEPOOL_RELIABILITY_HALF_LIFE_DAYS", "inf", "less than or equal to 3650"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "lots", "valid integer"),

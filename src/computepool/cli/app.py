@@ -19,7 +19,7 @@ class Entry:
     help: str
 
 
-_JOBS, _POOL, _MACHINES, _ACCOUNT = "Jobs", "The pool", "Machines", "Account"
+_JOBS, _POOL, _MACHINES, _MARKET, _ACCOUNT = "Jobs", "The pool", "Machines", "The market", "Account"
 
 COMMANDS = {
     entry.name: entry
@@ -40,6 +40,9 @@ COMMANDS = {
         Entry(_MACHINES, "agent", "agent:agent", "Control the agent on this machine."),
         Entry(_MACHINES, "nodes", "nodes:nodes", "List your machines."),
         Entry(_MACHINES, "node", "nodes:node", "Show or change one machine."),
+        Entry(_MARKET, "offers", "market:offers", "List what is for rent now, with prices."),
+        Entry(_MARKET, "earnings", "market:earnings", "Say what a card would earn here."),
+        Entry(_MARKET, "admin", "admin:admin", "Run the pool: what its operator decides."),
         Entry(_ACCOUNT, "login", "account:login", "Sign in to a hub."),
         Entry(_ACCOUNT, "logout", "account:logout", "Sign out."),
         Entry(_ACCOUNT, "whoami", "account:whoami", "Show who is signed in, and where."),

@@ -65,7 +65,11 @@ class RunCommand(click.Command):
 @click.option("--image", metavar="IMAGE", help="Container image to run in.")
 @click.option("--setup", metavar="SHELL", help="Before the command, such as 'pip install -r requirements.txt'; kept.")
 @click.option("--checkpoint", metavar="DIR", help="Folder that is saved while it runs, and restored after a stop.")
-@click.option("--max-price", metavar="CREDITS", help=f"The most that a slice-hour may cost. {NOT_YET}")
+@click.option(
+    "--max-price",
+    metavar="CREDITS",
+    help="The most that a slice-hour may cost, in credits.  [default: a quarter more than quoted]",
+)
 @click.option("--max-runtime", metavar="TIME", help="Of one attempt, such as 2h.  [default: 1h]")
 @click.option("--slices", type=int, metavar="N", help="Parallel parts, each with its COMPUTEPOOL_SLICE.")
 @click.option("--retries", type=int, metavar="N", help="Tries after a failure of its own.")
@@ -185,7 +189,7 @@ def agreed(pool: "Pool", request: Request, *, yes: bool, quiet: bool) -> bool:
     nodes, me = pool.nodes(), pool.me()
     strangers = _may_go_to_strangers(pool, request, nodes, me.id)
     if not quiet:
-        _tell_plan(request, nodes, me.id, strangers)
+        _tell_plan(request, nodes, me.id, strangers, _quote(pool, request) if strangers else None)
     return not strangers or _accepts_strangers(pool, yes)
 
 
@@ -216,7 +220,36 @@ def _accepts_strangers(pool: "Pool", yes: bool) -> bool:
     return True
 
 
-def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool) -> None:
+def _quote(pool: "Pool", request: Request) -> dict[str, Any] | None:
+    """What it would cost; None where the hub cannot say: the job itself will be told why it is refused."""
+    from computepool.client.errors import HubError
+
+    try:
+        return pool.market.quote(request.spec)
+    except HubError:
+        return None
+
+
+def price_words(quote: dict[str, Any] | None, strangers: bool) -> str:
+    """The price now, the most that it may become, and what is free."""
+    from computepool.cli.display import credits
+
+    if not strangers:
+        return "free: your own nodes"
+    if quote is None:
+        return "free on your own nodes"
+    most = f"at most {credits(quote['ceiling_micros'])}" if quote["ceiling_micros"] is not None else "no ceiling"
+    if quote["own"]:
+        now = quote["elsewhere_micros"]
+        other = f"{credits(now)} credits/h, {most}" if now is not None else f"{most} credits/h"
+        return f"free: your own node (others': {other})"
+    if quote["price_micros"] is None:
+        return f"no node would do now ({most} credits/h)"
+    words = f"{credits(quote['price_micros'])} credits/h now, {most}"
+    return f"{words}; {credits(quote['at_most_micros'])} in all, at the most"
+
+
+def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, quote: dict[str, Any] | None) -> None:
     """Two lines: what, and with what, where, how long and for how much."""
     from computepool.cli.display import count, size
     from computepool.protocol.capacity import SIMULATED
@@ -233,7 +266,7 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool) 
     where = f"your {count(online, f'{kind}node')}" if online else f"your {kind}nodes (none online)"
     if strangers:
         where = f"{where} or other people's"
-    price = "free" if not strangers else "free on your own nodes"
+    price = price_words(quote, strangers)
     parts = [
         count(spec.slices, "slice") if spec.slices > 1 else "",
         count(len(spec.inputs), "input") if spec.inputs else "",

@@ -48,6 +48,18 @@ class Slice(Model):
         return max(self.attempts, key=lambda attempt: attempt.number, default=None)
 
 
+class FailedSlices(Model):
+    """Slices that ended in one way."""
+
+    state: str
+    verdict: str | None = None
+    reason: str | None = None
+    exit_code: int | None = None
+    count: int = 0
+    slices: str = ""
+    """Their numbers, such as `0-3, 17`."""
+
+
 class Job(Model):
     id: str
     name: str = ""
@@ -69,16 +81,28 @@ class Job(Model):
     ceiling_micros: int | None = None
     """The most that a slice-hour may cost."""
     slice_count: int = 1
+    slice_indices: tuple[int, ...] | None = None
+    """Which of the spec's slices it runs, if not all: those of an earlier job that did not succeed."""
     counts: dict[str, int] = Field(default_factory=dict)
     spec: dict[str, Any] = Field(default_factory=dict)
     slices: tuple[Slice, ...] = ()
     """In order; not all of them if there are very many."""
     next_slice: int | None = None
     """The first that is not among them, if there are more; `Pool.slices` gives them all."""
+    failures: tuple[FailedSlices, ...] = ()
+    """All slices that did not succeed, those that ended alike together."""
 
     @property
     def is_final(self) -> bool:
         return self.state in FINAL_STATES
+
+    @property
+    def has_several(self) -> bool:
+        """One slice of several, run again, is still one of several."""
+        return self.slice_count > 1 or self.slice_indices is not None
+
+    def has_slice(self, index: int) -> bool:
+        return index < self.slice_count if self.slice_indices is None else index in self.slice_indices
 
 
 class Gpu(Model):

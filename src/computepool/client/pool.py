@@ -29,6 +29,7 @@ from computepool.client.uploads import Progress, upload
 
 if TYPE_CHECKING:
     from computepool.client.bundle import Bundle
+    from computepool.client.market import Market
     from computepool.client.receipts import ReceiptItem
     from computepool.protocol.messages import HubKey
     from computepool.protocol.spec import JobSpec
@@ -136,10 +137,12 @@ class Pool:
     def cancel(self, job_id: str) -> Job:
         return Job.model_validate(self._http.post(f"/jobs/{job_id}/cancel", repeatable=True))
 
-    def retry(self, job_id: str, *, idempotency_key: str | None = None) -> Job:
-        """A new job with the same spec and bundle, linked to the old one."""
+    def retry(self, job_id: str, *, every_slice: bool = False, idempotency_key: str | None = None) -> Job:
+        """A new job with the same spec and bundle, linked to the old one: those slices that did not succeed, with
+        their numbers, or every slice."""
         key = idempotency_key or secrets.token_hex(16)
-        return Job.model_validate(self._http.post(f"/jobs/{job_id}/retry", idempotency_key=key))
+        params = {"all": "true"} if every_slice else None
+        return Job.model_validate(self._http.post(f"/jobs/{job_id}/retry", params=params, idempotency_key=key))
 
     def why(self, job_id: str) -> Why:
         return Why.model_validate(self.why_document(job_id))
@@ -261,7 +264,7 @@ class Pool:
         root = Path(folder).absolute()
         found = self.outputs(known.id) if outputs is None else list(outputs)
         downloader = Downloader(self._http, root, lambda: self.outputs(known.id))
-        return downloader.fetch(found, by_slice=known.slice_count > 1, progress=progress)
+        return downloader.fetch(found, by_slice=known.has_several, progress=progress)
 
     # ── receipts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -277,6 +280,12 @@ class Pool:
 
     def hub_id(self) -> str:
         return str(self._http.get("/keys")["hub_id"])
+
+    @property
+    def market(self) -> "Market":
+        from computepool.client.market import Market
+
+        return Market(self._http)
 
     # ── nodes and people ─────────────────────────────────────────────────────────────────────────────────────────────
 

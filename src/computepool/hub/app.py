@@ -19,8 +19,13 @@ from computepool.hub.core.http_shell import install_shell
 from computepool.hub.engine import Engine
 from computepool.hub.gateway import api as gateway_api
 from computepool.hub.jobs import api as jobs_api
+from computepool.hub.market import api as market_api
 from computepool.hub.nodes import api as nodes_api
 from computepool.hub.pages import pages_router
+from computepool.hub.reputation import api as reputation_api
+from computepool.hub.reputation.views import look_back
+from computepool.hub.scheduling import api as scheduling_api
+from computepool.hub.scheduling import limits_api
 from computepool.hub.stats import PublicStats, read_stats
 from computepool.protocol.messages import HubKey
 from computepool.protocol.model import Wire
@@ -57,7 +62,15 @@ def create_app(engine: Engine) -> FastAPI:
     add_routes(
         app,
         accounts_api.router(context, directory, sign_in),
-        nodes_api.router(authenticate, context, engine.keyring, engine.look_live, engine.node_changed),
+        nodes_api.router(
+            authenticate,
+            context,
+            engine.keyring,
+            engine.look_live,
+            engine.node_changed,
+            look_back(context.settings.reliability_half_life),
+        ),
+        reputation_api.router(authenticate, context, engine.standing_changed),
         artifacts_api.router(engine.uploads, engine.store, authenticate),
         jobs_api.router(
             authenticate,
@@ -69,6 +82,11 @@ def create_app(engine: Engine) -> FastAPI:
             engine.store,
             engine.uploads,
         ),
+        market_api.router(
+            authenticate, context, engine.book, engine.market.reprice, lambda: dict(engine.market.unlisted)
+        ),
+        scheduling_api.router(authenticate, context, engine.scheduler.fleet, engine.book),
+        limits_api.router(authenticate, context, engine.scheduler),
         gateway_api.router(authenticate, engine.gateway, engine.polls),
         _public_routes(engine).router,
         _health_routes(engine).router,
