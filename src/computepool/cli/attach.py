@@ -15,6 +15,7 @@ import click
 from computepool.cli.errors import INTERRUPTED, POOL_COULD_NOT, clean, tell
 from computepool.cli.jobs import retry_note, took
 from computepool.cli.logs import JsonSink, LogSink
+from computepool.cli.slices import progress, tell_failures
 
 if TYPE_CHECKING:
     from computepool.client.logs import LogChunk
@@ -171,7 +172,7 @@ class Attachment:
         self._away = False
         before = self._attempts.get(chunk.slice)
         if before is not None and chunk.attempt > before and not self._quiet:
-            which = "" if self._job.slice_count == 1 else f" of slice {chunk.slice}"
+            which = "" if not self._job.has_several else f" of slice {chunk.slice}"
             if isinstance(self._sink, LogSink) and not self._sink.at_line_start:
                 tell("")
             tell(f"── attempt {chunk.attempt}{which}{self._how_it_begins(chunk)} ──", fg="yellow")
@@ -198,7 +199,7 @@ class Attachment:
         elif (note := retry_note(self._job)) and not self._job.counts.get("running"):
             reason = self._reason()
             self._status.say(note.removeprefix("· ") + (f": {reason}" if reason else " …"), matters=bool(reason))
-        elif self._is_silent():
+        elif self._is_silent() or self._job.slice_count > 1:
             # Without a terminal only after a wait was told: that it is over is news then.
             self._status.say(self._running_text(), matters=self._status.has_told)
         else:
@@ -211,11 +212,11 @@ class Attachment:
 
     def _running_text(self) -> str:
         found = [part.newest for part in self._job.slices if part.newest is not None]
-        if len(self._job.slices) == 1 and found:
+        if not self._job.has_several and found:
             one = found[0]
             kind = " (simulated)" if self._job.simulated else ""
             return f"{one.state} on {one.node_name or one.node_id or 'a node'}{kind}"
-        return ", ".join(f"{number} {state}" for state, number in self._job.counts.items() if number)
+        return progress(self._job)
 
     def _reason(self) -> str:
         """What the job waits for, asked now and then; a hub that does not answer is no reason to stop following."""
@@ -304,6 +305,7 @@ def tell_end(job: "Job") -> None:
     for note in _notes(job):
         tell(f"note: {clean(note)}", dim=True)
     tell(" ".join(clean(part) for part in parts if part), fg=color)
+    tell_failures(job)
     if job.state == "failed" and job.verdict in POOLS_DOING:
         tell(f"  That was not the job's doing. Run it again: computepool retry {job.id}", dim=True)
 
@@ -349,7 +351,7 @@ def _print_event(kind: str, job: "Job") -> None:
 
 def attach(pool: "Pool", job: "Job", *, as_json: bool, after: "Callable[[Job], None]") -> int:
     """Follow to the end, do what comes after it, tell how it ended; the exit code."""
-    sink = JsonSink() if as_json else LogSink(several=job.slice_count > 1)
+    sink = JsonSink() if as_json else LogSink(several=job.has_several)
     try:
         attached = Attachment(pool, job, sink, quiet=as_json).follow()
     except BrokenPipeError:

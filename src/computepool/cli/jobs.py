@@ -120,6 +120,7 @@ def _print_job(job: "Job", waits_for: str) -> None:
     import shlex
 
     from computepool.cli.display import ago, instant, print_pairs, print_table, state_text
+    from computepool.cli.slices import how
 
     command = job.spec.get("run", "")
     text = shlex.join(str(word) for word in command) if isinstance(command, list) else str(command)
@@ -138,6 +139,7 @@ def _print_job(job: "Job", waits_for: str) -> None:
             ("resources", _resources(job)),
             ("priority", job.priority or None),
             ("retry of", job.retry_of),
+            ("failed", "; ".join(f"{how(group)}: {group.slices}" for group in job.failures) if job.has_several else ""),
             ("created", f"{instant(job.created_at)} ({ago(job.created_at)})"),
             ("started", instant(job.started_at)),
             ("finished", instant(job.finished_at)),
@@ -210,18 +212,24 @@ def cancel(job: str, yes: bool, as_json: bool) -> None:
 
 @click.command(
     epilog="Example: computepool retry last",
-    help=f"Run a job again: a new job with the same spec and files, linked to the old one. {JOB_HELP}",
+    help="Run a job again: a new job with the same spec and files, linked to the old one. Of several slices only those "
+    f"that did not succeed, with the numbers that they had. {JOB_HELP}",
 )
 @click.argument("job", metavar="JOB")
+@click.option("--all", "everything", is_flag=True, help="Every slice, also those that succeeded.")
 @json_option
 @pool_options
-def retry(job: str, as_json: bool) -> None:
+def retry(job: str, everything: bool, as_json: bool) -> None:
     with open_pool() as pool:
-        again = pool.retry(pool.find_job(job))
+        again = pool.retry(pool.find_job(job), every_slice=everything)
         if as_json:
             print_json(pool.job_document(again.id))
             return
     click.echo(again.id)
+    if again.slice_indices is not None:
+        from computepool.cli.display import count
+
+        tell(f"It runs {count(again.slice_count, 'slice')} again: those that did not succeed. All: --all", dim=True)
     tell(f"Follow it: computepool logs -f {again.id}", dim=True)
 
 
@@ -255,5 +263,8 @@ def _print_why(answer: "Why") -> None:
         print_table(("gate", "nodes", "detail"), rows)
         if group.position:
             click.echo(f"{count(group.position, 'slice')} would be served before it.")
+        if group.misses:
+            near = "; ".join(f"{miss.node_id} ({', '.join(miss.gates)})" for miss in group.misses)
+            click.echo(f"Nearest: {clean(near)}")
         for suggestion in group.suggestions:
             click.echo(f"→ {clean(suggestion)}")

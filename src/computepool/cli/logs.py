@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from computepool.client.logs import LogChunk
-    from computepool.client.models import Slice
+    from computepool.client.models import Job, Slice
 
 
 class LogSink:
@@ -89,8 +89,8 @@ class JsonSink:
 def logs(job: str, follow: bool, tail: int | None, slice_index: int | None, attempt: int | None, as_json: bool) -> None:
     with open_pool() as pool:
         known = pool.job(pool.find_job(job))
-        _check_there(known.slice_count, slice_index)
-        several = known.slice_count > 1 and slice_index is None
+        _check_there(known, slice_index)
+        several = known.has_several and slice_index is None
         sink = JsonSink() if as_json else LogSink(several=several)
         if attempt is not None:
             parts = pool.slices(known.id) if slice_index is None else (pool.slice(known.id, slice_index),)
@@ -123,9 +123,12 @@ def _follow(events: object, sink: LogSink | JsonSink) -> None:
             tell("The hub is away; the log goes on when it is back.", dim=True)
 
 
-def _check_there(slices: int, slice_index: int | None) -> None:
-    if slice_index is not None and slice_index >= slices:
+def _check_there(job: "Job", slice_index: int | None) -> None:
+    if slice_index is not None and not job.has_slice(slice_index):
+        slices = job.slice_count
         last = "it has only slice 0" if slices == 1 else f"its slices are 0 to {slices - 1}"
+        if job.slice_indices is not None:
+            last = f"it runs only {', '.join(map(str, job.slice_indices[:10]))} of {job.retry_of} again"
         raise click.BadParameter(f"the job has no slice {slice_index}: {last}", param_hint="--slice")
 
 
