@@ -1,5 +1,6 @@
 """The shelves find the node that a look at every node would find, whatever happened before."""
 
+import math
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -12,7 +13,7 @@ from support.proofs import figure
 from computepool.hub.market.pricing import Ask
 from computepool.hub.market.standing import Standing
 from computepool.hub.scheduling import scoring
-from computepool.hub.scheduling.fleet import FEW_OWN, Fleet, give_room_back
+from computepool.hub.scheduling.fleet import FEW_OWN, Fleet, FleetNode, give_room_back
 from computepool.hub.scheduling.scoring import WARM_DISCOUNT, rank_of
 from computepool.hub.scheduling.search import FEW_HOLDERS, WALK_MOST
 from computepool.protocol.gpus import GpuRequest
@@ -126,10 +127,23 @@ def test_prices_of_zero_leave_the_choice_to_speed_and_reliability():
 
 def test_absurd_figures_of_a_node_are_ordered_all_the_same():
     nothing = theirs("a", gpu_gflops=0.0, core_gflops=0.0, standing=Standing(0.0, 0.0, True))
-    huge = theirs("b", ask=Ask(10**18, 10**18), gpu_gflops=1e12)
+    huge = theirs("b", ask=Ask(10**400, 10**400), gpu_gflops=1e300)
+    no_number = theirs("c", gpu_gflops=math.nan, core_gflops=math.inf, standing=Standing(math.nan, math.nan, True))
+    negative = theirs("d", ask=Ask(-5, -5), gpu_gflops=-1.0, standing=Standing(-1.0, -1.0, True))
     for optimize in Optimize:
         for wish in (None, GpuRequest()):
-            assert fleet_of(nothing, huge).choose(make_needs(gpu=wish, optimize=optimize)) is not None
+            needs = make_needs(gpu=wish, optimize=optimize)
+            fleet = fleet_of(nothing, huge, no_number, negative)
+            order: list[FleetNode] = []
+            for node in fleet:
+                node.state = NodeState.ONLINE
+            while (best := fleet.choose(needs)) is not None:
+                order.append(best)
+                best.state = NodeState.PAUSED
+            assert len(order) == 4
+            ranks = [rank_of(node.traits, 8000, (), needs, ()) for node in order]
+            assert ranks == sorted(ranks)
+            assert all(0 < rank[0] < math.inf for rank in ranks)
 
 
 def test_newcomers_come_first_when_exploring_and_somebody_else_when_none_fits():

@@ -35,8 +35,9 @@ CLAIM_SHARE = 0.5
 """Of a maker's figure, before anybody measured: cards compute about that in practice, and a claim should not pay."""
 UNKNOWN_GPU_GFLOPS = 2_000.0
 UNKNOWN_CORE_GFLOPS = 5.0
-LEAST_GFLOPS = 0.001
+LEAST_GFLOPS, MOST_GFLOPS = 0.001, 1e12
 LEAST_RELIABILITY = 0.01
+MOST_MICROS = 10**15
 WARM_DISCOUNT = 0.2
 """For a node that has all of it at hand. It is also the most that a warm cache can decide."""
 
@@ -56,20 +57,26 @@ def claimed_gflops(slug: str) -> float:
 def gpu_speed(node: Traits) -> float:
     """Of the slowest card: a slice of several waits for it, and which ones it will be given is not known here."""
     if node.gpu_gflops is not None:
-        return max(node.gpu_gflops, LEAST_GFLOPS)
+        return _within(LEAST_GFLOPS, node.gpu_gflops, MOST_GFLOPS)
     cards = [gpu for gpu in node.gpus if not gpu.integrated] or node.gpus
     return min((claimed_gflops(gpu.slug) for gpu in cards), default=LEAST_GFLOPS)
 
 
 def core_speed(node: Traits) -> float:
-    return UNKNOWN_CORE_GFLOPS if node.core_gflops is None else max(node.core_gflops, LEAST_GFLOPS)
+    return UNKNOWN_CORE_GFLOPS if node.core_gflops is None else _within(LEAST_GFLOPS, node.core_gflops, MOST_GFLOPS)
+
+
+def _within(least: float, value: float, most: float) -> float:
+    """What is not a number is the least."""
+    return min(max(least, value), most)
 
 
 def score_of(price_micros: int, gflops: float, reliability: float, optimize: Optimize) -> float:
-    """The formula, for a node that has nothing at hand. Never a division by zero, whatever a host says."""
+    """The formula, for a node that has nothing at hand. Always a number above zero, whatever a host says."""
     price_power, speed_power = EXPONENTS[optimize]
-    price = float(max(price_micros, 1)) ** price_power
-    return price / float(max(gflops, LEAST_GFLOPS)) ** speed_power / max(reliability, LEAST_RELIABILITY)
+    price = float(min(max(1, price_micros), MOST_MICROS)) ** price_power
+    speed = _within(LEAST_GFLOPS, gflops, MOST_GFLOPS) ** speed_power
+    return price / speed / _within(LEAST_RELIABILITY, reliability, 1.0)
 
 
 def cold_score(node: Traits, optimize: Optimize, *, gpu: bool, own: bool) -> tuple[float, float]:
