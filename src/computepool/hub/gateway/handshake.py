@@ -28,7 +28,6 @@ from computepool.hub.nodes.notices import notice_for
 from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling.fleet import FleetNode, free_of, held_of, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
-from computepool.hub.scheduling.memory import carried_over
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.capacity import Capacity
@@ -307,9 +306,17 @@ class Gateway:
             self._scheduler.hold(node, held_of(manifest, body, self._context.clock.monotonic(), state=state))
 
     def _fleet_node(self, row: Node, proof: Proof, outdated: bool) -> FleetNode:
-        said = traits_of(row.id, row.owner_id, row.country, row.tags, proof.capacity, outdated=outdated)
         node = self._scheduler.fleet.get(row.id)
-        traits = self._appraise(carried_over(node.traits, said) if node is not None else said, proof.capacity)
+        said = traits_of(
+            row.id,
+            row.owner_id,
+            row.country,
+            row.tags,
+            proof.capacity,
+            outdated=outdated,
+            known=node.traits if node is not None else None,
+        )
+        traits = self._appraise(said, proof.capacity)
         if node is None:
             node = FleetNode(traits, row.name, NodeState.OFFLINE, proof.capacity, free_of(traits))
             node.drain_requested = row.drain_requested

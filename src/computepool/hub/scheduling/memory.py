@@ -1,7 +1,6 @@
 """The scheduler's memory, rebuilt from the truth when the hub starts."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -9,7 +8,6 @@ from computepool.hub.jobs import repository as jobs
 from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.jobs.checkpoints import list_newest_of_queued
 from computepool.hub.jobs.submission import brief_of_row
-from computepool.hub.market.feasibility import Traits
 from computepool.hub.nodes import repository as nodes
 from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, held_of, take_room, traits_of
@@ -58,17 +56,6 @@ def load_queue(session: Session) -> tuple[list[JobBrief], list[Waiting]]:
         for job_id, index, fence, attempts, avoid, retry_at, reason, exit_code in jobs.list_queued_slices(session)
     ]
     return list(briefs.values()), waiting
-
-
-def carried_over(known: Traits, said: Traits) -> Traits:
-    """What a node says of itself anew, with what the hub knows of it."""
-    return replace(
-        said,
-        ask=known.ask,
-        standing=known.standing,
-        gpu_gflops=known.gpu_gflops,
-        core_gflops=known.core_gflops,
-    )
 
 
 def fleet_node(row: Node, seen_at: float, held: Sequence[Held] = ()) -> FleetNode:
