@@ -5,7 +5,7 @@ from support.engine import play
 from support.fleets import ORDER
 from support.scripted_agent import add_agent
 
-from computepool.hub.scheduling.fleet import REST_SECONDS, START_SECONDS, Held
+from computepool.hub.scheduling.fleet_node import REST_SECONDS, START_SECONDS, Held
 from computepool.protocol.manifest import Grant
 from computepool.protocol.states import AttemptState
 from computepool.protocol.timing import OVERDUE_SECONDS

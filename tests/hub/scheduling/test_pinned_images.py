@@ -1,5 +1,7 @@
 """What an image's name meant to a job's first attempt holds for its others, on any node and after a restart."""
 
+from typing import Any
+
 from support.engine import play
 from support.scripted_agent import add_agent
 
@@ -9,7 +11,7 @@ from computepool.protocol.states import IsolationLevel
 
 FIRST, SECOND = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 SPEC = {"run": "true", "image": "python:3.12-slim", "slices": 3, "retries": 1}
-ONE_AT_A_TIME = {"cpus": 1, "isolation": (IsolationLevel.CONTAINER,)}
+ONE_AT_A_TIME: dict[str, Any] = {"cpus": 1, "isolation": (IsolationLevel.CONTAINER,)}
 
 
 async def runs(agent, work, digest):
