@@ -205,8 +205,16 @@ class Engine:
             else:
                 node.name, node.drain_requested = row.name, row.drain_requested
                 outdated = node.traits.outdated
-                said = traits_of(row.id, row.owner_id, row.country, row.tags, node.capacity, outdated=outdated)
-                node.traits = self.appraise(memory.carried_over(node.traits, said), node.capacity)
+                said = traits_of(
+                    row.id,
+                    row.owner_id,
+                    row.country,
+                    row.tags,
+                    node.capacity,
+                    outdated=outdated,
+                    known=node.traits,
+                )
+                node.traits = self.appraise(said, node.capacity)
                 node.free = free_of(node.traits, node.attempts.values())
         if node is not None and node.state is NodeState.BANNED:
             await self.leases.lose_all(node)
