@@ -1,7 +1,7 @@
 """A node as the scheduler sees it: what it has, what is left of it, what it holds, and whether it can be reached."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from computepool.hub.jobs.receipts import Order, order_of
@@ -217,8 +217,10 @@ def traits_of(
     capacity: Capacity,
     *,
     outdated: bool = False,
+    known: Traits | None = None,
 ) -> Traits:
-    return Traits(
+    """What a node says it has. `known` is what it was until now: its price, standing and speed are not its to say."""
+    said = Traits(
         node_id=node_id,
         owner_id=owner_id,
         country=country,
@@ -233,6 +235,15 @@ def traits_of(
         outdated=outdated,
         unsafe=frozenset(one.name for one in unsafe_software(capacity.software)),
         simulated=capacity.simulated,
+    )
+    if known is None:
+        return said
+    return replace(
+        said,
+        ask=known.ask,
+        standing=known.standing,
+        gpu_gflops=known.gpu_gflops,
+        core_gflops=known.core_gflops,
     )
 
 
