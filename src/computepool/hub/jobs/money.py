@@ -1,5 +1,5 @@
-"""Where money is held and settled, each in the transaction of what it pays for. Own nodes are free, and no prices exist
-yet, so all three do nothing: the ledger fills them in without touching their callers.
+"""Where money is held and settled, each in the transaction of what it pays for. Prices are locked by the leases, and
+nothing is charged yet, so all three do nothing: the ledger fills them in without touching their callers.
 """
 
 from collections.abc import Sequence
