@@ -6,7 +6,6 @@ import pytest
 from support.allocation import Story
 
 from computepool.hub.scheduling import catalogue, fleet, scoring, search, shelves, views
-from computepool.hub.scheduling.blocks import Blocks
 from computepool.hub.scheduling.facets import Facet
 from computepool.hub.scheduling.fleet_node import FleetNode
 
@@ -64,7 +63,7 @@ def who_leaves_stays_in_front(patch):
 
 
 def second_of_a_shelf_is_never_seen(patch):
-    patch.setattr(Blocks, "__iter__", lambda self: iter([self.first] if self.first is not None else []))
+    patch.setattr(shelves.Shelves, "in_order", lambda self, ordering, there: self._heads_of(ordering, there))
 
 
 def best_is_the_dearest(patch):

@@ -90,7 +90,11 @@ def warmth(cached: Collection[str], wanted: Collection[str]) -> float:
     """The factor for what is at hand: 1 for nothing of it, least for all of it."""
     if not wanted:
         return 1.0
-    return warmth_of(sum(one in cached for one in wanted), len(wanted))
+    at_hand = 0
+    for one in wanted:
+        if one in cached:
+            at_hand += 1
+    return warmth_of(at_hand, len(wanted))
 
 
 def warmth_of(at_hand: int, wanted: int) -> float:

@@ -7,6 +7,7 @@ and its cost grows with the variety of a fleet, not with its size; where no shel
 
 import math
 from array import array
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
@@ -14,7 +15,7 @@ from itertools import islice
 
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.requirements import Requirements
-from computepool.hub.scheduling.blocks import Blocks, Heads
+from computepool.hub.scheduling.blocks import Heads
 from computepool.hub.scheduling.catalogue import Catalogue, Limits, ShelfKey, best_of, limits_of
 from computepool.hub.scheduling.facets import bits_of
 from computepool.hub.scheduling.fleet_node import FleetNode
@@ -24,6 +25,8 @@ from computepool.protocol.spec import Optimize
 
 EMPTY_KEPT = 1024
 """Empty shelves that stay where they are, at least: a node that is given a slice and ends it comes back."""
+SHELF_MOST = 4096
+"""Nodes on one shelf; then another one is opened beside it. Putting one into a long list takes long."""
 FEW_SHELVES = 200
 """So many are picked out at once."""
 WALK_RATIO = 2
@@ -43,7 +46,7 @@ class Shelf:
     key: ShelfKey
     bit: int
     members: "dict[str, Spot]" = field(default_factory=dict)
-    orders: dict[Ordering, Blocks[Entry]] = field(default_factory=dict)
+    orders: dict[Ordering, list[Entry]] = field(default_factory=dict)
     limits: Limits | None = None
     """None before anybody came."""
 
@@ -110,7 +113,7 @@ class Shelves:
             self._learn(spot, traits)
         elif spot.asked != len(self._asked_tags):
             spot.static, spot.asked = self._catalogue.static_of(traits), len(self._asked_tags)
-        shelf = self._shelf(spot.static, room)
+        shelf = self._shelf(spot, room)
         if shelf is not spot.shelf:
             if spot.shelf is not None:
                 self._leave(spot, spot.shelf)
@@ -150,7 +153,7 @@ class Shelves:
         spot.shelf = None
         for ordering, entry in spot.entries.items():
             self._take_out(ordering, shelf, entry)
-        spot.entries.clear()
+        spot.entries = {}
         if not shelf.members:
             self._empty[shelf.number] = shelf
             self._live ^= shelf.bit
@@ -168,11 +171,13 @@ class Shelves:
         spot.entries[ordering] = entry
         order = shelf.orders.get(ordering)
         if order is None:
-            order = shelf.orders[ordering] = Blocks()
-        first = order.first
-        order.add(entry)
+            order = shelf.orders[ordering] = []
+        first = order[0] if order else None
         if first is None or entry < first:
+            order.insert(0, entry)
             self._put_first(ordering, shelf.number, first, entry)
+        else:
+            insort(order, entry)
 
     def _entry(self, ordering: Ordering, spot: Spot, shelf: Shelf, room: Room) -> Entry | None:
         gpu, optimize = ORDERINGS[ordering]
@@ -185,10 +190,11 @@ class Shelves:
 
     def _take_out(self, ordering: Ordering, shelf: Shelf, entry: Entry) -> None:
         order = shelf.orders[ordering]
-        was_first = order.first is entry
-        order.remove(entry)
-        if was_first:
-            self._put_first(ordering, shelf.number, entry, order.first)
+        if order[0] is entry:
+            del order[0]
+            self._put_first(ordering, shelf.number, entry, order[0] if order else None)
+        else:
+            del order[bisect_left(order, entry)]
 
     def _put_first(self, ordering: Ordering, number: int, before: Entry | None, now: Entry | None) -> None:
         heads = self._heads[ordering]
@@ -199,9 +205,12 @@ class Shelves:
         self._first[ordering][number] = now
         self._first_score[ordering][number] = now[0] if now is not None else math.inf
 
-    def _shelf(self, static: int, room: Room) -> Shelf:
-        key = self._catalogue.key_of(static, room)
-        return self._by_key.get(key) or self._open(key)
+    def _shelf(self, spot: Spot, room: Room) -> Shelf:
+        key = self._catalogue.key_of(spot.static, room)
+        if spot.shelf is not None and spot.shelf.key == key:
+            return spot.shelf
+        shelf = self._by_key.get(key)
+        return shelf if shelf is not None and len(shelf.members) < SHELF_MOST else self._open(key)
 
     def _open(self, key: ShelfKey) -> Shelf:
         number = len(self._shelves)
@@ -222,7 +231,9 @@ class Shelves:
 
     def _close(self, shelf: Shelf) -> int:
         """The one that has been empty for longest: its number is used again."""
-        del self._empty[shelf.number], self._by_key[shelf.key]
+        del self._empty[shelf.number]
+        if self._by_key[shelf.key] is shelf:
+            del self._by_key[shelf.key]
         self._catalogue.drop(shelf.key, shelf.limits, shelf.bit)
         return shelf.number
 
@@ -335,8 +346,9 @@ class Shelves:
                     spot.entries[ordering] = entry
                     entries.append(entry)
             if entries:
-                shelf.orders[ordering] = Blocks(entries)
-                found.append(min(entries))
+                entries.sort()
+                shelf.orders[ordering] = entries
+                found.append(entries[0])
         self._heads[ordering] = Heads(found)
         self._first[ordering] = [None] * len(self._shelves)
         self._first_score[ordering] = array("d", [math.inf]) * len(self._shelves)
