@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from computepool.cli.checks import audits, canary
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.reputation import contests, resolve, unverify, verify
@@ -20,7 +21,7 @@ def admin() -> None:
     """Run the pool: what its operator decides. Only admins may."""
 
 
-for _command in (contests, resolve, verify, unverify):
+for _command in (contests, resolve, verify, unverify, audits, canary):
     admin.add_command(_command)
 
 
@@ -233,3 +234,75 @@ def set_rates(base: str | None, spot_least: str | None, spot_most: str | None, a
         if spot_most is not None:
             value["spot_most_millis"] = _millis(spot_most, "--spot-most")
         _save(pool, document, value, as_json)
+
+
+# ── limits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@admin.group(epilog="Example: computepool admin limits set user_01… --slices 50")
+def limits() -> None:
+    """How much of other people's nodes one renter may have."""
+
+
+@limits.command("show", epilog="Example: computepool admin limits show user_01…")
+@click.argument("owner", metavar="OWNER")
+@json_option
+@pool_options
+def show_limits(owner: str, as_json: bool) -> None:
+    """Show what a user or team may have, and has."""
+    with open_pool() as pool:
+        document = pool.limits(owner)
+    if as_json:
+        print_json(document)
+    else:
+        _print_limits(document)
+
+
+@limits.command("set", epilog="Example: computepool admin limits set user_01… --slices 50 --per-day 200")
+@click.argument("owner", metavar="OWNER")
+@click.option("--slices", type=click.IntRange(1), metavar="N", help="At once.")
+@click.option("--per-hour", metavar="CREDITS", help="What everything that runs may cost in an hour.")
+@click.option("--per-day", metavar="CREDITS", help="In a day of UTC.")
+@click.option("--per-month", metavar="CREDITS", help="In a month of UTC.")
+@json_option
+@pool_options
+def set_limits(
+    owner: str, slices: int | None, per_hour: str | None, per_day: str | None, per_month: str | None, as_json: bool
+) -> None:
+    """Set the limits of a user or team. What is left out is the pool's default again."""
+    given = {"hourly_micros": per_hour, "daily_micros": per_day, "monthly_micros": per_month}
+    change: dict[str, int | None] = {"slices": slices}
+    change |= {name: _micros(text) if text is not None else None for name, text in given.items()}
+    with open_pool() as pool:
+        document = pool.change_limits(owner, change)
+    if as_json:
+        print_json(document)
+    else:
+        _print_limits(document)
+
+
+def _micros(text: str) -> int:
+    from computepool.protocol.units import BadValueError, parse_credits
+
+    try:
+        return parse_credits(text)
+    except BadValueError as error:
+        raise CliError(f"{text!r}: {error}.", "Such as 200.", USAGE) from None
+
+
+def _print_limits(document: dict[str, Any]) -> None:
+    from computepool.cli.display import credits, print_pairs
+
+    def shown(limit: int | None, used: int) -> str:
+        return f"{credits(used)} of {credits(limit)} credits" if limit is not None else f"{credits(used)} credits"
+
+    most = document["slices"]
+    print_pairs(
+        (
+            ("owner", document["owner_id"]),
+            ("slices", f"{document['running_slices']}" + (f" of {most}" if most is not None else "")),
+            ("an hour", shown(document["hourly_micros"], document["running_hourly_micros"])),
+            ("today", shown(document["daily_micros"], document["spent_today_micros"])),
+            ("this month", shown(document["monthly_micros"], document["spent_this_month_micros"])),
+        )
+    )

@@ -144,6 +144,14 @@ class Pool:
         params = {"all": "true"} if every_slice else None
         return Job.model_validate(self._http.post(f"/jobs/{job_id}/retry", params=params, idempotency_key=key))
 
+    def limits(self, owner_id: str | None = None) -> dict[str, Any]:
+        """How much of other people's nodes one may have, and has. Another's only for admins."""
+        return dict(self._http.get("/me/limits" if owner_id is None else f"/admin/limits/{owner_id}"))
+
+    def change_limits(self, owner_id: str, limits: Mapping[str, int | None]) -> dict[str, Any]:
+        answer = self._http.request("PUT", f"/admin/limits/{owner_id}", json=dict(limits), retry="always")
+        return dict(answer.json())
+
     def why(self, job_id: str) -> Why:
         return Why.model_validate(self.why_document(job_id))
 

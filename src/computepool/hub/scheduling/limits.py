@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.occupancy import SECONDS_PER_HOUR, Share
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,20 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Spent:
+def limits_of(settings: Settings) -> Limits:
+    """What holds for everybody who has no limits of their own."""
+    return Limits(
+        slices=settings.limit_slices,
+        hourly_micros=_micros(settings.limit_credits_per_hour),
+        daily_micros=_micros(settings.limit_credits_per_day),
+        monthly_micros=_micros(settings.limit_credits_per_month),
+    )
+
+
+def _micros(credits: int | None) -> int | None:
+    return None if credits is None else credits * MICROS_PER_CREDIT
+
+
     """On other people's nodes, by what has ended."""
 
     owner_id: str

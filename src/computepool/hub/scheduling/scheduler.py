@@ -13,7 +13,6 @@ import structlog
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
-from computepool.hub.core.settings import Settings
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, manifest_of
@@ -24,6 +23,7 @@ from computepool.hub.market.feasibility import weakest_level
 from computepool.hub.market.pricing import hourly_price, price_made_of
 from computepool.hub.scheduling.admission import Admission
 from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held, Line, give_room_back, grant_on, held_of, take_room
+from computepool.hub.scheduling.evicting import evict
 from computepool.hub.scheduling.limits import LimitBook, Limits, Spent, seconds_to_midnight
 from computepool.hub.scheduling.occupancy import Occupancy, Occupied
 from computepool.hub.scheduling.preemption import Claim
@@ -34,7 +34,6 @@ from computepool.hub.scheduling.turns import Round
 from computepool.hub.scheduling.usage import Usage, weight_of
 from computepool.protocol.manifest import MANIFEST, Manifest, Saved
 from computepool.protocol.signing import Signed
-from computepool.protocol.units import MICROS_PER_CREDIT
 
 log = structlog.get_logger()
 
@@ -48,8 +47,6 @@ An epoch may be a time in seconds, so this leaves fences below 2**53, which ever
 AFTER_FAILURE_SECONDS = 1.0
 FINISH_SECONDS = 5.0
 SECONDS_PER_HOUR = 3600.0
-EVICTED = "evicted"
-"""The word in which a node hears that it has to make room; every agent knows it."""
 
 Downloads = Callable[[JobBrief, Saved | None], Mapping[str, tuple[str, ...]]]
 """Where the node gets the job's inputs, and the checkpoint that it starts from."""
@@ -155,7 +152,7 @@ class Scheduler:
                 placements, claims = self._place_queued()
                 while placements or claims:
                     await self._unbroken.run(self._lease(placements))
-                    await self._unbroken.run(self._evict(claims))
+                    await self._unbroken.run(evict(self._context, self.fleet, self.admission.claims, claims))
                     placements, claims = self._place_queued()
             except Exception:
                 log.exception("dispatch.failed")
@@ -332,27 +329,6 @@ class Scheduler:
         )
         return Placement(waiting, node, lease, signed)
 
-    async def _evict(self, claims: list[Claim]) -> None:
-        """Tell those who have to make room, once it is written down: their end is then not their node's doing."""
-        found = [
-            (node, held)
-            for claim in claims
-            if (node := self.fleet.get(claim.node_id)) is not None
-            for attempt_id in claim.attempt_ids
-            if (held := node.attempts.get(attempt_id)) is not None
-        ]
-        if not found:
-            return
-        attempts = [(held.attempt_id, held.fence) for _, held in found]
-        asked = await self._context.db.run(service.ask_to_leave, attempts, self._context.now())
-        for node, held in found:
-            if held.attempt_id in asked:
-                held.stopped_at = self._context.clock.monotonic()
-                if node.line is not None:
-                    node.line.stop(held.attempt_id, held.fence, EVICTED)
-            else:
-                self.admission.claims.ended(held.attempt_id)
-
     def _look_again(self, now: datetime, tick: float) -> None:
         """When room that is kept is to be free, or a new day begins, for those who wait although nothing happens."""
         loop, end = asyncio.get_running_loop(), self.admission.reservations.next_end()
@@ -408,17 +384,3 @@ class Scheduler:
             self.wake()
         else:
             asyncio.get_running_loop().call_later(seconds, self._wake_when_due, waiting)
-
-
-def limits_of(settings: Settings) -> Limits:
-    """What holds for everybody who has no limits of their own."""
-    return Limits(
-        slices=settings.limit_slices,
-        hourly_micros=_micros(settings.limit_credits_per_hour),
-        daily_micros=_micros(settings.limit_credits_per_day),
-        monthly_micros=_micros(settings.limit_credits_per_month),
-    )
-
-
-def _micros(credits: int | None) -> int | None:
-    return None if credits is None else credits * MICROS_PER_CREDIT
