@@ -94,6 +94,24 @@ def test_evicted_job_saves_within_its_grace_and_is_gone_then(tmp_path):
     story(tmp_path, tell)
 
 
+def test_job_that_makes_room_for_another_saves_within_its_grace_and_says_why_it_is_gone(tmp_path):
+    async def tell(hub, running):
+        script = """
+            trap 'echo last > "$COMPUTEPOOL_CHECKPOINT/step"; exit 0' TERM
+            touch ready; while :; do sleep 0.05; done
+        """
+        attempt_id = shell(hub, running, script)
+        await hub.until(lambda: running.job_folders and (running.job_folders[0] / "work/ready").exists())
+        hub.stop(running.node, attempt_id, grace_seconds=5, reason="evicted")
+        await hub.until(lambda: attempt_id in hub.gone)
+        assert hub.gone[attempt_id].reason == "preempted"
+        (saved,) = hub.checkpoints[attempt_id]
+        assert hub.content(saved) == {"step": b"last\n"}
+        assert attempt_id not in hub.receipts
+
+    story(tmp_path, tell)
+
+
 def test_eviction_does_not_wait_for_an_upload(tmp_path):
     async def tell(hub, running):
         script = """

@@ -550,11 +550,19 @@ class FakeHub:
         self.offer_signed(node, self.sign_manifest(manifest), downloads)
         return manifest.attempt_id
 
-    def stop(self, node: Node, attempt_id: str, *, grace_seconds: float = 1.0, fence: int = 7) -> None:
+    def stop(
+        self,
+        node: Node,
+        attempt_id: str,
+        *,
+        grace_seconds: float = 1.0,
+        fence: int = 7,
+        reason: Literal["canceled", "evicted"] = "canceled",
+    ) -> None:
         self.command(
             node,
             lambda number: Stop(
-                attempt_id=attempt_id, fence=fence, number=number, reason="canceled", grace_seconds=grace_seconds
+                attempt_id=attempt_id, fence=fence, number=number, reason=reason, grace_seconds=grace_seconds
             ),
         )
 

@@ -71,6 +71,7 @@ def router(authenticate: Authenticate, context: Context, scheduler: Scheduler) -
 
     @routes.get("/admin/limits/{owner_id}", visible="admin", scope=Scope.ADMIN)
     async def show_limits(owner_id: str) -> LimitsView:
+        """Of one renter: what it may have of other people's nodes, and has."""
         return view(owner_id)
 
     @routes.put("/admin/limits/{owner_id}", visible="admin", scope=Scope.ADMIN)
