@@ -22,7 +22,6 @@ from computepool.hub.market.book import Book, Place, cards_of
 from computepool.hub.market.requirements import DEFAULT_STRANGER_ISOLATION, MILLI
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.protocol.countries import COUNTRIES
-from computepool.protocol.errors import FieldError
 from computepool.protocol.gpu_names import gpu_name_matches, model_words
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.units import BadValueError, nearest, parse_bytes, parse_credits
@@ -227,21 +226,21 @@ FIELDS = {
 class BadFilter(Invalid):
     code = "bad_filter"
 
-    def __init__(self, part: str, message: str, hint: str) -> None:
-        super().__init__(message, hint=hint, fields=[FieldError(field=part[:100], message=message, hint=hint)])
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
 
 
 def parse_filter(text: str) -> tuple[list[Accepts], frozenset[str]]:
     """What an offer has to pass, and the fields that are asked for."""
     if len(text) > FILTER_CHARACTERS:
-        raise BadFilter("filter", f"The filter is longer than {FILTER_CHARACTERS} characters.", "Ask for less at once.")
+        raise BadFilter(f"The filter is longer than {FILTER_CHARACTERS} characters.", "Ask for less at once.")
     tests, names, at = [], set(), 0
     text = text.strip()
     while at < len(text):
         found = _PART.match(text, at)
         if found is None:
             part = text[at:].split()[0]
-            raise BadFilter(part, f"{part[:60]!r} is no part of a filter.", _hint_for_part(part))
+            raise BadFilter(f"{part[:60]!r} is no part of a filter.", _hint_for_part(part))
         test, name = _test(found[1].lower(), found[2], found[3])
         tests.append(test)
         names.add(name)
@@ -249,7 +248,7 @@ def parse_filter(text: str) -> tuple[list[Accepts], frozenset[str]]:
         while at < len(text) and text[at].isspace():
             at += 1
     if len(tests) > FILTER_LIMIT:
-        raise BadFilter("filter", f"More than {FILTER_LIMIT} parts.", "Ask for less at once.")
+        raise BadFilter(f"More than {FILTER_LIMIT} parts.", "Ask for less at once.")
     return tests, frozenset(names)
 
 
@@ -262,16 +261,15 @@ def _hint_for_part(part: str) -> str:
 def _test(name: str, sign: str, text: str) -> tuple[Accepts, str]:
     field = field_called(name)
     sign = "=" if sign == "==" else sign
-    part = f"{name}{sign}{text}"
     if not field.ordered and sign not in SAME:
-        raise BadFilter(part, f"{name} cannot be compared with {sign}.", f"Use = or !=, such as {field.example}.")
+        raise BadFilter(f"{name} cannot be compared with {sign}.", f"Use = or !=, such as {field.example}.")
     try:
         wanted = field.read(text)
     except BadValueError as error:
-        raise BadFilter(part, f"{name}: {error}.", f"Write it like {field.example}.") from None
+        raise BadFilter(f"{name}: {error}.", f"Write it like {field.example}.") from None
     except ValueError as error:
         message = str(error) if "convert" not in str(error) else f"{text[:40]!r} is not a number"
-        raise BadFilter(part, f"{name}: {message}.", f"Write it like {field.example}.") from None
+        raise BadFilter(f"{name}: {message}.", f"Write it like {field.example}.") from None
     if sign in SAME:
         return (lambda offer: field.same(field.value(offer), wanted) is (sign == "=")), name
     compare = NUMBERS[sign]
@@ -283,7 +281,7 @@ def field_called(name: str) -> Field:
     if field is None:
         meant = nearest(name, FIELDS)
         hint = f"Is {meant} meant, such as {FIELDS[meant].example}?" if meant else f"Known are {', '.join(FIELDS)}."
-        raise BadFilter(name, f"There is no filter {name[:60]!r}.", hint)
+        raise BadFilter(f"There is no filter {name[:60]!r}.", hint)
     return field
 
 
@@ -314,7 +312,7 @@ def parse_order(text: str) -> Key:
         field = field_called(name.removeprefix("-"))
         if not field.ordered:
             ordered = ", ".join(one.name for one in FIELDS.values() if one.ordered)
-            raise BadFilter("order", f"Offers cannot be ordered by {field.name}.", f"Order them by {ordered}.")
+            raise BadFilter(f"Offers cannot be ordered by {field.name}.", f"Order them by {ordered}.")
         parts.append((field, name.startswith("-")))
 
     def key(offer: Offer) -> tuple[Any, ...]:
