@@ -125,7 +125,7 @@ def test_published_factor_does_not_flap():
 
 def test_a_book_tells_which_segments_moved():
     book = Book()
-    moved = frozenset()
+    moved: frozenset[Segment] = frozenset()
     for _ in range(10):
         moved |= book.step({CARDS: Use(400, 400), Segment("3.0", "EU"): Use(0, 0)}, 60)
     assert moved == {CARDS}

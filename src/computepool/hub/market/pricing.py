@@ -56,8 +56,10 @@ def price_made_of(needs: Requirements, ask: Ask, *, own: bool) -> dict[str, Any]
         made["preemptible_percent"] = PREEMPTIBLE_PERCENT
     made["ask_micros"] = ask.gpu_micros if per == "gpu" else ask.core_micros
     basis = ask.basis
-    factors = basis and (basis.gpu if per == "gpu" else basis.core)
-    if basis is None or factors is None:
+    if basis is None:
+        return made
+    factors = basis.gpu if per == "gpu" else basis.core
+    if factors is None:
         return made
     made |= {
         "base_micros": factors.base_micros,

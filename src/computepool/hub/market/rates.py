@@ -75,5 +75,5 @@ def divide_up(dividend: int, divisor: int) -> int:
 
 def round_up(micros: int, digits: int = 2) -> int:
     """To so many significant digits: 35,412,345 becomes 36,000,000."""
-    step = 10 ** max(0, len(str(micros)) - digits)
+    step = int("1" + "0" * max(0, len(str(micros)) - digits))
     return divide_up(micros, step) * step

@@ -52,14 +52,16 @@ def list_host_prices(session: Session) -> dict[str, HostPrice]:
     """Of every node whose host set one."""
     columns = (Node.id, Node.price_per, Node.price_floor_micros, Node.price_fixed_micros)
     query = select(*columns).where(Node.price_per.is_not(None), Node.state != NodeState.BANNED).limit(FLEET_LIMIT)
-    return {row[0]: HostPrice(*row[1:]) for row in session.execute(query)}
+    return {
+        node_id: HostPrice("gpu" if per == "gpu" else "core", floor, fixed)
+        for node_id, per, floor, fixed in session.execute(query)
+    }
 
 
 def host_price_of(node: Node) -> HostPrice | None:
     if node.price_per is None:
         return None
-    per = "gpu" if node.price_per == "gpu" else "core"
-    return HostPrice(per, node.price_floor_micros, node.price_fixed_micros)  # type: ignore[arg-type]
+    return HostPrice("gpu" if node.price_per == "gpu" else "core", node.price_floor_micros, node.price_fixed_micros)
 
 
 def list_measured(session: Session, node_ids: Sequence[str] | None = None) -> list[Benchmark]:
