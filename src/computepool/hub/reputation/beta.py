@@ -40,10 +40,13 @@ def quantile(p: float, a: float, b: float) -> float:
         low, high = (low, x) if miss > 0 else (x, high)
         slope = _front(x, a, b) / (x * (1.0 - x))
         following = x - miss / slope if slope > TINY else low
-        if not low < following < high:
+        if low < following < high:
+            if abs(following - x) <= LAST_STEP * x * (1.0 - x):
+                return following
+        else:
             following = (low + high) / 2
-        if abs(following - x) <= LAST_STEP * x * (1.0 - x) or not low < following < high:
-            return following
+            if not low < following < high:
+                return following
         x = following
     return x
 
