@@ -8,7 +8,7 @@ and its cost grows with the variety of a fleet, not with its size; where no shel
 import math
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import islice
@@ -77,6 +77,8 @@ class Shelves:
         self._own = owner_id is not None
         self._catalogue = Catalogue(asked_tags, owner_id, coarse=coarse)
         self._spots: dict[str, Spot] = {}
+        self._standing: set[str] = set()
+        """The nodes that are on a shelf."""
         self._shelves: list[Shelf] = []
         self._by_key: dict[ShelfKey, Shelf] = {}
         self._live = 0
@@ -141,6 +143,7 @@ class Shelves:
             self._empty.pop(shelf.number, None)
             self._live ^= shelf.bit
         shelf.members[spot.traits.node_id] = spot
+        self._standing.add(spot.traits.node_id)
         spot.shelf = shelf
 
     def _welcome(self, shelf: Shelf, spot: Spot) -> None:
@@ -150,6 +153,7 @@ class Shelves:
 
     def _leave(self, spot: Spot, shelf: Shelf) -> None:
         del shelf.members[spot.traits.node_id]
+        self._standing.discard(spot.traits.node_id)
         spot.shelf = None
         for ordering, entry in spot.entries.items():
             self._take_out(ordering, shelf, entry)
@@ -161,21 +165,21 @@ class Shelves:
     def _sort_in(self, ordering: Ordering, spot: Spot, shelf: Shelf, room: Room) -> None:
         before = spot.entries.get(ordering)
         entry = self._entry(ordering, spot, shelf, room)
-        if entry == before:
-            return
         if before is not None:
+            if entry == before:
+                return
             self._take_out(ordering, shelf, before)
             del spot.entries[ordering]
         if entry is None:
             return
         spot.entries[ordering] = entry
         order = shelf.orders.get(ordering)
-        if order is None:
-            order = shelf.orders[ordering] = []
-        first = order[0] if order else None
-        if first is None or entry < first:
+        if not order:
+            shelf.orders[ordering] = [entry]
+            self._put_first(ordering, shelf.number, None, entry)
+        elif entry < order[0]:
+            self._put_first(ordering, shelf.number, order[0], entry)
             order.insert(0, entry)
-            self._put_first(ordering, shelf.number, first, entry)
         else:
             insort(order, entry)
 
@@ -248,19 +252,14 @@ class Shelves:
         spots = (spot for number in bits_of(self._raw(shelves)) for spot in self._shelves[number].members.values())
         return any(suits(spot.node) for spot in islice(spots, most))
 
-    def entries_of(self, node_ids: Iterable[str], ordering: Ordering, shelves: int) -> Iterator[Entry]:
+    def entries_of(self, node_ids: set[str], ordering: Ordering, shelves: int) -> Iterator[Entry]:
         """Of those of these nodes that stand there."""
-        raw, spots = self._raw(shelves), self._spots
-        for node_id in node_ids:
-            spot = spots.get(node_id)
-            if (
-                spot is not None
-                and (shelf := spot.shelf) is not None
-                and raw[shelf.number >> 3] >> (shelf.number & 7) & 1
-            ):
-                entry = spot.entries.get(ordering)
-                if entry is not None:
-                    yield entry
+        raw = self._raw(shelves)
+        for node_id in node_ids & self._standing:
+            spot = self._spots[node_id]
+            number = spot.shelf.number if spot.shelf is not None else 0
+            if raw[number >> 3] >> (number & 7) & 1 and (entry := spot.entries.get(ordering)) is not None:
+                yield entry
 
     def in_order(self, ordering: Ordering, shelves: int) -> Iterator[Entry]:
         """Who stands there, the best first. `sort` has to have been called."""
