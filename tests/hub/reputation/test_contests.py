@@ -1,5 +1,7 @@
 """An owner sees what counts against a node and may object; an operator decides; upheld, it is undone."""
 
+from typing import Any
+
 import pytest
 from support.engine import ADMIN, ALICE, BOB, play
 from support.scripted_agent import add_agent
@@ -7,13 +9,13 @@ from support.scripted_agent import add_agent
 from computepool.hub.core.tables import AuditRow
 from computepool.protocol.receipt import EndReason
 
-BROKE = {"reason": EndReason.SANDBOX, "exit_code": None}
+WORKED: dict[str, Any] = {}
+BROKE: dict[str, Any] = {"reason": EndReason.SANDBOX, "exit_code": None}
 
 
 async def with_history(pool, *, good=3, bad=1):
     agent = await add_agent(pool)
-    ends: list[dict[str, object]] = [{}] * good + [BROKE] * bad
-    for changes in ends:
+    for changes in [*[WORKED] * good, *[BROKE] * bad]:
         await pool.submit(user=BOB)
         await agent.run_next(**changes)
     await pool.settle(0.1)

@@ -8,7 +8,7 @@ from support.engine import ADMIN, ALICE, BOB, play
 from support.scripted_agent import add_agent
 
 from computepool.hub.gateway import reconcile
-from computepool.hub.jobs import ending, repute
+from computepool.hub.jobs import repute
 from computepool.hub.market import feasibility
 from computepool.hub.reputation import claims, contests, quarantine, record, reliability, repository, service
 from computepool.hub.reputation.reliability import Evidence
@@ -190,7 +190,7 @@ def own_jobs_count(patch):
 
 
 def losses_are_not_undone(patch):
-    patch.setattr(ending.repute, "undo_end", lambda *args: None)
+    patch.setattr(repute, "undo_end", lambda *args: None)
 
 
 def undoing_leaves_the_streak(patch):
@@ -203,7 +203,7 @@ def undoing_leaves_the_streak(patch):
 
 
 def connecting_tells_nothing(patch):
-    real = reconcile.note_connected
+    real = service.note_connected
 
     def careless(*args, **named):
         return replace(real(*args, **named), mean=0.6)
@@ -215,7 +215,7 @@ def upholding_changes_nothing(patch):
     def careless(session, event, node_id, now, half_life):
         return service.find_standing(session, node_id, now, half_life)
 
-    patch.setattr(contests.service, "undo", careless)
+    patch.setattr(service, "undo", careless)
 
 
 def everything_is_upheld(patch):
@@ -238,7 +238,7 @@ def the_gate_stays_open(patch):
         for gate, rule in feasibility.RULES
     )
     patch.setattr(feasibility, "RULES", rules)
-    patch.setattr(record.quarantine, "closed_until", lambda trouble, now: None)
+    patch.setattr(quarantine, "closed_until", lambda trouble, now: None)
 
 
 def quarantines_never_end(patch):
