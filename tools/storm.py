@@ -62,7 +62,7 @@ def draw(story: Sequence[Minute]) -> str:
         _line([one.spot for one in story], "#2a6f97", ""),
         _label(LAST_MINUTE - 120, story[-120].busy / story[-120].there - 0.14, "#777777", "share of cards in use"),
         _label(OFF_MINUTE + 30, 2.06, "#b5654a", "if it followed at once"),
-        _label(ON_MINUTE + 20, 1.62, "#2a6f97", "spot"),
+        _label(ON_MINUTE + 45, 1.66, "#2a6f97", "spot"),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"

@@ -5,9 +5,10 @@ import json
 from datetime import timedelta
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.engine import ADMIN, ALICE, BOB, play
 from support.fleets import gpu, make_node
-from support.scripted_agent import add_agent
+from support.scripted_agent import add_agent, enrol_request
 
 from computepool.hub.core.tables import AuditRow
 from computepool.hub.jobs.tables import Attempt, Job
@@ -93,6 +94,20 @@ def test_a_node_without_gpus_has_its_price_for_a_core(sqlite_hub):
         assert shown["price"]["per"] == "core"
         assert shown["ask"]["core_micros"] == 2 * CREDIT
         assert shown["ask"]["gpu_micros"] is None
+
+    play(sqlite_hub, story)
+
+
+def test_a_machine_that_was_reinstalled_keeps_its_price(sqlite_hub):
+    async def story(pool):
+        old = await add_agent(pool, gpus=(gpu(0),), country="US")
+        await answer(pool, "PATCH", f"nodes/{old.node_id}", {"price": {"floor_micros": 45 * CREDIT}})
+        token = (await answer(pool, "POST", "nodes/join-tokens", {}, status=201))["token"]
+        request = enrol_request(Ed25519PrivateKey.generate(), token, replace=old.node_id, capacity=old.capacity)
+        made = await answer(pool, "POST", "nodes/enroll", request.model_dump(mode="json"), user=None, status=201)
+        shown = await answer(pool, "GET", f"nodes/{made['node_id']}")
+        assert shown["price"]["floor_micros"] == 45 * CREDIT
+        assert shown["ask"]["gpu_micros"] == 45 * CREDIT
 
     play(sqlite_hub, story)
 

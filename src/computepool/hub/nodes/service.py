@@ -73,7 +73,7 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
         raise BadJoinToken
     if known is not None:
         raise KeyTaken
-    record_id = None
+    record_id, earlier = None, None
     if request.replace is not None:
         earlier = session.get(Node, request.replace)
         if earlier is None or earlier.owner_id != token.owner_id:
@@ -99,6 +99,9 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
         created_at=now,
         last_seen_at=None,
     )
+    if earlier is not None:
+        node.price_per = earlier.price_per
+        node.price_floor_micros, node.price_fixed_micros = earlier.price_floor_micros, earlier.price_fixed_micros
     session.add(node)
     record(session, "node.enrolled", node.id, now, actor=token.owner_id, topics=(f"owner/{token.owner_id}",))
     return node
