@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from support.truth import CANCELED, FAILED, LIVE, LOST, OK
 
+from computepool.hub.jobs import service
 from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending
@@ -69,12 +70,22 @@ def test_lost_attempt_queues_its_slice_again_and_the_node_is_avoided(truth):
     assert (part.failures, part.losses, part.avoid) == (0, 1, ["node_1"])
 
 
-@pytest.mark.parametrize("verdict", [Verdict.HUB, Verdict.PREEMPTED])
-def test_node_is_not_avoided_for_what_was_not_its_doing(truth, verdict):
+def test_node_is_not_avoided_for_what_was_not_its_doing(truth):
     held = truth.lease(truth.add_job())
-    ended = truth.end(held, Ending(verdict, "hub_downtime", lost=True))
+    ended = truth.end(held, Ending(Verdict.HUB, "hub_downtime", lost=True))
     assert ended.requeued is not None
     assert ended.requeued.avoid == ()
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_only_one_that_was_told_to_make_room_was_preempted(truth, asked):
+    held = truth.lease(truth.add_job())
+    if asked:
+        truth.run(service.ask_to_leave, [(held.id, held.fence)], truth.now)
+    ended = truth.end(held, Ending(Verdict.PREEMPTED, "preempted", lost=True))
+    part = truth.slice(held.job_id)
+    assert ended.requeued is not None
+    assert (part.verdict, part.losses, part.avoid) == (("preempted", 0, []) if asked else ("host", 1, ["node_1"]))
 
 
 def test_slice_lost_ten_times_fails_and_says_so(truth):
