@@ -88,7 +88,7 @@ def match_many(slices: int, slots: int) -> Data:
 def compare(samples: int) -> Data:
     """Expected cost of all slices of a sample, against the exact assignment."""
     try:
-        import scipy.optimize
+        import scipy.optimize  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return {"untested": "scipy is missing: `pip install scipy` into the environment, and run it again"}
     shares, unplaced = [], 0

@@ -58,8 +58,8 @@ def _measure(nodes: int, samples: int) -> Data:
     fleet = invent_fleet(nodes)
     invented = psutil.Process().memory_info().rss
     began = time.perf_counter()
-    for wish in FEASIBLE:
-        fleet.choose(wish)
+    for needs in FEASIBLE:
+        fleet.choose(needs)
     building = time.perf_counter() - began
     indexed = psutil.Process().memory_info().rss
     gc.freeze()  # a hub's nodes live long; the collector should not go through them for each sample

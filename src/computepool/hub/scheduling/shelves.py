@@ -17,7 +17,7 @@ from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.blocks import Heads
 from computepool.hub.scheduling.catalogue import Catalogue, Limits, ShelfKey, best_of, limits_of
-from computepool.hub.scheduling.facets import bits_of
+from computepool.hub.scheduling.facets import bits_of, raw_of
 from computepool.hub.scheduling.fleet_node import FleetNode
 from computepool.hub.scheduling.scoring import cold_score
 from computepool.hub.scheduling.views import Room, View, at_best
@@ -49,6 +49,8 @@ class Shelf:
     orders: dict[Ordering, list[Entry]] = field(default_factory=dict)
     limits: Limits | None = None
     """None before anybody came."""
+    is_stale: bool = False
+    """Somebody left, or changed: the limits may be too good."""
 
 
 @dataclass(slots=True, eq=False)
@@ -133,6 +135,7 @@ class Shelves:
         spot.traits, spot.static, spot.asked = traits, self._catalogue.static_of(traits), len(self._asked_tags)
         spot.limits = limits_of(traits)
         if spot.shelf is not None:
+            spot.shelf.is_stale = True
             self._welcome(spot.shelf, spot)
 
     def _enter(self, spot: Spot, shelf: Shelf) -> None:
@@ -140,6 +143,7 @@ class Shelves:
             self._welcome(shelf, spot)
         else:
             shelf.limits = self._catalogue.change(shelf.limits, spot.limits, shelf.bit)
+            shelf.is_stale = False
             self._empty.pop(shelf.number, None)
             self._live ^= shelf.bit
         shelf.members[spot.traits.node_id] = spot
@@ -158,6 +162,7 @@ class Shelves:
         for ordering, entry in spot.entries.items():
             self._take_out(ordering, shelf, entry)
         spot.entries = {}
+        shelf.is_stale = True
         if not shelf.members:
             self._empty[shelf.number] = shelf
             self._live ^= shelf.bit
@@ -249,12 +254,16 @@ class Shelves:
 
     def any_of(self, shelves: int, suits: Callable[[FleetNode], bool], most: int) -> bool:
         """Whether it is true of one of the first so many nodes there."""
-        spots = (spot for number in bits_of(self._raw(shelves)) for spot in self._shelves[number].members.values())
+        spots = (
+            spot
+            for number in bits_of(raw_of(shelves, len(self._shelves)))
+            for spot in self._shelves[number].members.values()
+        )
         return any(suits(spot.node) for spot in islice(spots, most))
 
     def entries_of(self, node_ids: set[str], ordering: Ordering, shelves: int) -> Iterator[Entry]:
         """Of those of these nodes that stand there."""
-        raw = self._raw(shelves)
+        raw = raw_of(shelves, len(self._shelves))
         for node_id in node_ids & self._standing:
             spot = self._spots[node_id]
             number = spot.shelf.number if spot.shelf is not None else 0
@@ -277,7 +286,7 @@ class Shelves:
                 if following is not None:
                     heappush(waiting, (following, rest, shelf))
                 else:
-                    self._walked_in_vain(shelf)
+                    self._walked_through(shelf)
             else:
                 entry, rest, shelf = waiting[0]
                 yield entry
@@ -286,19 +295,21 @@ class Shelves:
                     heapreplace(waiting, (following, rest, shelf))
                 else:
                     heappop(waiting)
-                    self._walked_in_vain(shelf)
+                    self._walked_through(shelf)
 
-    def _walked_in_vain(self, shelf: Shelf) -> None:
-        """Nobody on it would do, though it looked like it: perhaps who made it look so has left."""
-        limits = best_of(spot.limits for spot in shelf.members.values())
-        shelf.limits = self._catalogue.change(shelf.limits, limits, shelf.bit)
+    def _walked_through(self, shelf: Shelf) -> None:
+        """All of it was looked at: perhaps who made it look good has left."""
+        if shelf.is_stale:
+            limits = best_of(spot.limits for spot in shelf.members.values())
+            shelf.limits = self._catalogue.change(shelf.limits, limits, shelf.bit)
+            shelf.is_stale = False
 
     def _heads_of(self, ordering: Ordering, shelves: int) -> Iterator[Entry]:
         """The best of each of these shelves, in order. Going through all shelves in order finds the first of many soon;
         few are picked out and sorted."""
         if not shelves:
             return
-        raw = self._raw(shelves)
+        raw = raw_of(shelves, len(self._shelves))
         left = count = shelves.bit_count()
         last: Entry | None = None
         most = WALK_RATIO * len(self._shelves) // count + count // 4 if count > FEW_SHELVES else 0
@@ -354,7 +365,3 @@ class Shelves:
         for head in found:
             self._first[ordering][head[4]] = head
             self._first_score[ordering][head[4]] = head[0]
-
-    def _raw(self, shelves: int) -> bytes:
-        """The same bits, of which one can be looked at without looking at all."""
-        return shelves.to_bytes((len(self._shelves) + 7) // 8, "little")
