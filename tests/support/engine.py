@@ -206,7 +206,8 @@ class Pool:
             return ending.cancel(session, job, self.clock.now(), actor=user)
 
         canceled = await self.db.run(act)
-        self.engine.canceled(job_id, final=canceled.state in JOB_FINAL)
+        for one, state in [(job_id, canceled.state), *canceled.replicas]:
+            self.engine.canceled(one, final=state in JOB_FINAL)
         for attempt_id, fence, node_id in canceled.live:
             self.engine.stop_attempt(node_id, attempt_id, fence, "canceled")
         return await self.job(job_id, user=user)

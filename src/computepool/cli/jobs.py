@@ -104,6 +104,7 @@ def took(job: "Job | Attempt") -> str:
 @json_option
 @pool_options
 def show(job: str, from_slice: int, as_json: bool) -> None:
+    from computepool.cli.checks import find_checks, print_checks
     from computepool.client.models import Job
 
     with open_pool() as pool:
@@ -113,7 +114,9 @@ def show(job: str, from_slice: int, as_json: bool) -> None:
             return
         known = Job.model_validate(document)
         waits_for = "" if known.is_final or known.counts.get("running") else pool.why(known.id).summary
+        found = find_checks(pool, known)
     _print_job(known, waits_for)
+    print_checks(found)
 
 
 def _print_job(job: "Job", waits_for: str) -> None:

@@ -27,6 +27,7 @@ from computepool.hub.reputation.views import look_back
 from computepool.hub.scheduling import api as scheduling_api
 from computepool.hub.scheduling import limits_api
 from computepool.hub.stats import PublicStats, read_stats
+from computepool.hub.trust import api as trust_api
 from computepool.protocol.messages import HubKey
 from computepool.protocol.model import Wire
 
@@ -71,6 +72,7 @@ def create_app(engine: Engine) -> FastAPI:
             look_back(context.settings.reliability_half_life),
         ),
         reputation_api.router(authenticate, context, engine.standing_changed),
+        trust_api.router(authenticate, context, engine.checks_changed),
         artifacts_api.router(engine.uploads, engine.store, authenticate),
         jobs_api.router(
             authenticate,

@@ -34,6 +34,7 @@ from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.submission import StoreJob
+from computepool.hub.jobs.verification import Consequences
 from computepool.hub.market.book import Book
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.repository import host_price_of
@@ -49,8 +50,11 @@ from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.market_clock import TICK_SECONDS, MarketClock
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.quotes import with_its_ceiling
+from computepool.hub.scheduling.replicas import Seat
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.scheduling.why import explain_all
+from computepool.hub.trust.audits import give_up_old
+from computepool.hub.trust.repository import list_answers
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Saved
 from computepool.protocol.messages import LOG_LIMIT_BYTES
@@ -82,6 +86,7 @@ class Engine:
         self.book = Book()
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
         self.market = MarketClock(context, self.book, self.scheduler)
+        self.scheduler.following.banned = self._ban
         self.presence = Presence(context, self.scheduler)
         self.leases = LeaseKeeper(context, self.scheduler, self.presence, self.logs.forget)
         reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints)
@@ -109,6 +114,8 @@ class Engine:
                 self.scheduler.fleet.put(node)
         await self.refresh_standings()
         self.scheduler.restore(*await self.context.db.read(memory.load_queue))
+        for root, index, row in await self.context.db.read(list_answers):
+            self.scheduler.replicas.take(root, index, row.job_id, Seat(row.attempt_id, row.owner_id, row.gpu_class))
         half_life = timedelta(hours=self.context.settings.fair_share_half_life_hours)
         self.scheduler.remember(await self.context.db.read(remembering.load, self.context.now(), half_life))
         self._spawn(self.scheduler.run())
@@ -148,8 +155,7 @@ class Engine:
         brief = self.scheduler.briefs.get(job_id)
         if brief is None:
             return []
-        found = (self.scheduler.queue.get((job_id, index)) for index in range(brief.slices))
-        waiting = [one for one in found if one is not None]
+        waiting = self.scheduler.replicas.list_waiting(self.scheduler.queue, brief)
         now, tick = self.context.now(), self.context.clock.monotonic()
         groups = await explain_all(
             self.scheduler.fleet,
@@ -222,6 +228,18 @@ class Engine:
             await self.presence.settle(node)
         self.scheduler.wake()
 
+    def checks_changed(self, after: Consequences) -> None:
+        self.scheduler.following.follow(after, self.context.clock.monotonic())
+        self.scheduler.wake()
+
+    def _ban(self, node_id: str) -> None:
+        """The commit that banned it for wrong results is durable."""
+
+        async def follow() -> None:
+            await self.node_changed(await self.context.db.read(lambda session: session.get_one(Node, node_id)))
+
+        self._spawn(follow())
+
     # ── what reputation needs of the scheduler (reputation.api) ──────────────────────────────────────────────────────
 
     def standing_changed(self, node_id: str, standing: Standing) -> None:
@@ -271,5 +289,6 @@ class Engine:
         await self.context.db.run(free_unused, self.context.now() - CHECKPOINT_MARGIN)
         await sweep_abandoned(self.context, self.store)
         await self.refresh_standings()
+        self.checks_changed(await self.context.db.run(give_up_old, self.context.now()))
         await prune_in_batches(self.context.db, prune_outbox, self.context.now())
         await self.market.tidy()

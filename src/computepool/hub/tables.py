@@ -11,7 +11,8 @@ import computepool.hub.market.tables
 import computepool.hub.nodes.benchmarks
 import computepool.hub.nodes.tables
 import computepool.hub.reputation.tables
-import computepool.hub.scheduling.limits_store  # noqa: F401
+import computepool.hub.scheduling.limits_store
+import computepool.hub.trust.tables  # noqa: F401
 from computepool.hub.core.tables import Base
 
 metadata = Base.metadata

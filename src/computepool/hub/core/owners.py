@@ -15,6 +15,11 @@ from computepool.hub.core.tables import Base, Id
 class OwnerKind(StrEnum):
     USER = "user"
     TEAM = "team"
+    PLATFORM = "platform"
+
+
+PLATFORM = "owner_platform"
+"""The pool itself, which pays for audits. Nobody signs in as it."""
 
 
 class Owner(Base):

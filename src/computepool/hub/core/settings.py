@@ -144,6 +144,11 @@ class Settings(BaseSettings):
         Field(ge=1, le=3650, description="After so many days what a node did counts half. From the change on."),
     ] = 30.0
 
+    ban_after_wrong_results: Annotated[
+        int,
+        Field(ge=0, le=100, description="Proven wrong so many times, a node is banned. 0: only by hand."),
+    ] = 2
+
     @field_validator("home")
     @classmethod
     def _absolute(cls, value: Path) -> Path:

@@ -15,7 +15,7 @@ from computepool.hub.artifacts.logs import LogGap, LogLimit, LogStore
 from computepool.hub.artifacts.outputs import Outputs, OutputsRefused
 from computepool.hub.artifacts.store import is_digest
 from computepool.hub.core.context import Context
-from computepool.hub.jobs import checkpoints, ending, service
+from computepool.hub.jobs import checkpoints, service
 from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import PREEMPTED, Ending, ending_of
@@ -23,6 +23,8 @@ from computepool.hub.jobs.receipts import Order, find_order
 from computepool.hub.scheduling.fleet import FleetNode, Held
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.hub.trust import service as verification
+from computepool.hub.trust.consequences import means_of
 from computepool.protocol.messages import (
     LEASE_OVER,
     AttemptRef,
@@ -171,14 +173,15 @@ class Reports:
         try:
             ended, facts = await self._judge(node, sign_key, message)
             result = await self._context.db.run(
-                ending.end_attempt,
+                verification.end_attempt,
                 message.attempt_id,
                 message.fence,
                 node.traits.node_id,
                 ended,
                 self._context.now(),
                 facts,
-                half_life=self._context.settings.reliability_half_life,
+                means=means_of(self._context),
+                briefs=self._scheduler.briefs.to_watch(),
             )
         except StaleLease as stale:
             return _refused(message, stale.code, stale.message)

@@ -161,7 +161,8 @@ def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
 
     async def cancel(job_id: str, caller: Principal) -> None:
         canceled = await db.run(_cancel, context, caller, job_id)
-        dispatch.canceled(job_id, final=canceled.state in JOB_FINAL)
+        for one, state in [(job_id, canceled.state), *canceled.replicas]:
+            dispatch.canceled(one, final=state in JOB_FINAL)
         for attempt_id, fence, node_id in canceled.live:
             dispatch.stop_attempt(node_id, attempt_id, fence, "canceled")
 

@@ -1,16 +1,39 @@
 """What the scheduler keeps in memory of an open job: enough to place its slices and to write their manifests."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from computepool.hub.market.requirements import Requirements, requirements_of
+from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.manifest import CHECKPOINT_SECONDS, BundleRef, Grant, InputRef, Manifest, Saved
 from computepool.protocol.messages import cached_image
 from computepool.protocol.spec import Input, JobSpec
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.timing import MANIFEST_VALID_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """Where a hidden job may run, and for whom."""
+
+    renter_id: str
+    """Whose job it runs again, as its nodes are told."""
+    audit_of: str | None = None
+    """The attempt whose result is to be checked; None for a replica."""
+    not_owners: tuple[str, ...] = ()
+    gpu_class: str | None = None
+    judges_only: bool = False
+    node_id: str | None = None
+    """The only node that it is for, if it is to see what that one answers."""
+
+    def to_wire(self) -> dict[str, Any]:
+        return {**asdict(self), "not_owners": list(self.not_owners)}
+
+    @staticmethod
+    def of(wire: Mapping[str, Any]) -> "Rerun":
+        return Rerun(**{**wire, "not_owners": tuple(wire["not_owners"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +61,14 @@ class JobBrief:
     """By digest, the artifacts among the inputs."""
     image_digest: str | None = None
     """What the image's name meant when the first attempt ran."""
+    role: str | None = None
+    """What verification has to do with it."""
+    rerun_of: str | None = None
+
+    @property
+    def root(self) -> str:
+        """The job whose result it is."""
+        return self.rerun_of or self.job_id
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -85,6 +116,40 @@ def brief_of(
     )
 
 
+def with_ceiling(brief: JobBrief, ceiling_micros: int | None) -> JobBrief:
+    """Nothing of it goes where a slice-hour costs more."""
+    return replace(brief, requirements=replace(brief.requirements, max_price_micros=ceiling_micros))
+
+
+def replicated(brief: JobBrief, role: str, rerun_of: str | None) -> JobBrief:
+    """One of several that run the same, each at another owner's: which owners is known when the others have theirs."""
+    needs = replace(brief.requirements, apart=brief.job_id)
+    return replace(brief, role=role, rerun_of=rerun_of, requirements=needs)
+
+
+def as_rerun(brief: JobBrief, role: str, rerun_of: str, rerun: Rerun) -> JobBrief:
+    """The platform's own, wherever it finds somebody independent: what the renter asked for of prices and of a single
+    node does not hold for it."""
+    needs = replace(
+        brief.requirements,
+        owner_id=brief.owner_id,
+        not_owners=frozenset(rerun.not_owners),
+        judges_only=rerun.judges_only,
+        on_behalf_of=rerun.renter_id,
+        apart=brief.job_id,
+        gpu=of_class(brief.requirements.gpu, rerun.gpu_class),
+        node_id=rerun.node_id,
+        max_price_micros=None,
+        preemptible=False,
+    )
+    return replace(brief, role=role, rerun_of=rerun_of, requirements=needs)
+
+
+def of_class(gpu: GpuRequest | None, gpu_class: str | None) -> GpuRequest | None:
+    """The same, of one model only: another computes other last digits."""
+    return gpu if gpu is None or gpu_class is None else gpu.model_copy(update={"name": gpu_class})
+
+
 def _input_ref(path: str, source: Input, stored: Mapping[str, Any] | None) -> InputRef:
     if stored is None:
         return InputRef(path=path, digest=f"sha256:{source.sha256}", url=source.url)
@@ -129,7 +194,7 @@ def manifest_of(
         own=own,
         max_runtime_seconds=brief.max_runtime_seconds,
         network=brief.network,
-        renter=brief.owner_id,
+        renter=brief.requirements.on_behalf_of or brief.owner_id,
         image=brief.image,
         image_digest=brief.image_digest,
         setup=brief.setup,

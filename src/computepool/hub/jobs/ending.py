@@ -30,9 +30,28 @@ from computepool.hub.jobs.policy import (
     why_failed,
 )
 from computepool.hub.jobs.repository import AttemptView
-from computepool.hub.jobs.tables import Job, topics_of
+from computepool.hub.jobs.tables import Job, Slice, topics_of
+from computepool.hub.jobs.verification import (
+    NOTHING_ELSE,
+    Consequences,
+    Role,
+    await_others,
+    cancel_awaiting,
+    is_result,
+    list_open_replicas,
+)
+from computepool.hub.market.standing import Standing
+from computepool.hub.reputation.reliability import HALF_LIFE
 from computepool.protocol.manifest import Saved
-from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, ATTEMPT_NEXT, JOB_FINAL, AttemptState, JobState, Verdict
+from computepool.protocol.states import (
+    ATTEMPT_ENDED,
+    ATTEMPT_LIVE,
+    ATTEMPT_NEXT,
+    JOB_FINAL,
+    AttemptState,
+    JobState,
+    Verdict,
+)
 
 
 class Applied(StrEnum):
@@ -68,6 +87,15 @@ class Ended:
     slice_index: int
     requeued: Requeued | None = None
     job_final: bool = False
+    owner_id: str = ""
+    spent_micros: int = 0
+    """On other people's nodes."""
+    standing: Standing | None = None
+    """Of its node, if that changed with it."""
+    answered: bool = False
+    """It has a result, which others are to confirm."""
+    after: Consequences = NOTHING_ELSE
+    """What verification made of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +103,8 @@ class Canceled:
     state: JobState
     live: list[tuple[str, int, str]] = field(default_factory=list)
     """(attempt, fence, node) that must be told to stop."""
+    replicas: list[tuple[str, JobState]] = field(default_factory=list)
+    """The hidden jobs that were canceled with it, and where they are then."""
 
 
 def end_attempt(
@@ -85,6 +115,8 @@ def end_attempt(
     ending: Ending,
     now: datetime,
     facts: dict[str, Any] | None = None,
+    half_life: timedelta = HALF_LIFE,
+    unconfirmed: bool = False,
 ) -> Ended:
     """Give the attempt its one verdict, and let everything follow from it. `facts`: receipt, log, isolation.
 
@@ -111,14 +143,14 @@ def end_attempt(
         "verdict": ending.verdict,
         "reason": ending.reason,
         "exit_code": ending.exit_code,
-    half_life: timedelta = HALF_LIFE,
-    unconfirmed: bool = False,
         "detail": detail[:DETAIL_CHARACTERS] or None,
         **(facts or {}),
     }
     repository.move_attempt(session, attempt_id, fence, ending.attempt_state, now, values)
     money.settle(session, attempt_id, ending.verdict)
     tries = Tries(view.failures, view.losses, view.retries_allowed, progressed=progressed)
+    if may_be_the_jobs_doing(ending, tries):
+        tries = replace(tries, alike=_count_alike(session, view, ending))
     step = next_step(ending, tries, cancel_requested=view.cancel_requested)
     record(
         session,
@@ -131,7 +163,8 @@ def end_attempt(
         verdict=ending.verdict,
         reason=ending.reason,
     )
-    if unconfirmed and step.state in JOB_FINAL and is_result(ending.reason, ending.exit_code):
+    awaits = unconfirmed and step.state in JOB_FINAL and not view.cancel_requested
+    if awaits and is_result(ending.reason, ending.exit_code):
         ended = _await_others(session, view, ending, step)
     else:
         ended = _move_on(session, view, ending, step, newest.saved if newest else None, now)
@@ -155,8 +188,6 @@ def take_back(
     view = repository.find_attempt(session, attempt_id)
     if view is None or view.fence != fence or view.node_id != node_id:
         return None
-    if may_be_the_jobs_doing(ending, tries):
-        tries = replace(tries, alike=_count_alike(session, view, ending))
     if view.state is not AttemptState.LOST or not view.is_current or view.cancel_requested:
         return None
     possible = ATTEMPT_NEXT[AttemptState.LOST] & ATTEMPT_LIVE
@@ -178,7 +209,53 @@ def cancel(session: Session, job: Job, now: datetime, *, actor: str) -> Canceled
         _finish_job(session, job.id, job.owner_id, now)
     session.refresh(job)
     live = [(row[0], row[1], row[2]) for row in repository.list_live_attempts_of_job(session, job.id)]
-    return Canceled(JobState(job.state), live)
+    replicas = []
+    for replica in list_open_replicas(session, job.id) if job.role == Role.REPLICATED else ():
+        canceled = cancel(session, replica, now, actor=actor)
+        live += canceled.live
+        replicas.append((replica.id, canceled.state))
+    return Canceled(JobState(job.state), live, replicas)
+
+
+def settle_slice(
+    session: Session,
+    job: Job,
+    index: int,
+    target: JobState,
+    values: dict[str, Any],
+    now: datetime,
+    message: str | None = None,
+) -> bool:
+    """Others have confirmed what a slice came to, or not. True if the job is over with it."""
+    fence = session.scalar(select(Slice.fence).where(Slice.job_id == job.id, Slice.index == index))
+    values = {**values, "awaits_check": False}
+    if fence is None or not repository.move_slice(session, job.id, index, fence, target, now, values):
+        raise AssertionError(f"slice {index} of {job.id} was not waiting for others")
+    if repository.take_slices_off(session, job.id, 1):
+        return False
+    last = Ending(Verdict(values["verdict"]), values["reason"], values["exit_code"])
+    _finish_job(session, job.id, job.owner_id, now, last, message)
+    return True
+
+
+def cancel_slice(session: Session, job: Job, index: int, now: datetime) -> bool | None:
+    """One slice that waits need not run any more. None if it does not wait; else whether the job is over with it."""
+    values = {"verdict": Verdict.RENTER, "reason": "canceled", "exit_code": None}
+    row = session.execute(select(Slice.fence, Slice.state).where(Slice.job_id == job.id, Slice.index == index)).first()
+    if row is None or row.state != JobState.QUEUED:
+        return None
+    if not repository.move_slice(session, job.id, index, row.fence, JobState.CANCELED, now, values):
+        return None
+    if repository.take_slices_off(session, job.id, 1):
+        return False
+    _finish_job(session, job.id, job.owner_id, now)
+    return True
+
+
+def _count_alike(session: Session, view: AttemptView, ending: Ending) -> int:
+    return repository.count_nodes_that_failed_alike(
+        session, view.job_id, view.slice_index, ending.reason, ending.exit_code, view.node_id
+    )
 
 
 def _too_late(session: Session, view: AttemptView, facts: dict[str, Any], now: datetime) -> Ended:
@@ -200,11 +277,20 @@ def _take_back(
     repository.move_attempt(session, view.attempt_id, view.fence, target, now, {**blank, "detail": None})
     repository.move_job(session, view.job_id, JobState.RUNNING, now)
     money.hold_for_leases(session, [view.attempt_id])  # the first hold was settled when it was lost
+    repute.undo_end(session, view, now, half_life)
     record(session, "attempt.taken_back", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
     found = repository.find_attempt(session, view.attempt_id)
     if found is None:
         raise AssertionError("an attempt never vanishes")
     return found
+
+
+def _await_others(session: Session, view: AttemptView, ending: Ending, step: Next) -> Ended:
+    values = {"failures": step.failures, "losses": step.losses, "verdict": ending.verdict}
+    values |= {"exit_code": ending.exit_code, "reason": ending.reason}
+    if not await_others(session, view.job_id, view.slice_index, view.fence, values):
+        raise StaleLease(view.attempt_id, view.fence, ending.attempt_state)
+    return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, answered=True)
 
 
 def _move_on(
@@ -268,7 +354,6 @@ def job_end(
     """(state, verdict and exit code) of a job whose slices ended so: canceled before failed before succeeded."""
     states = {state for state, *_ in slices}
     state = next(s for s in (JobState.CANCELED, JobState.FAILED, JobState.SUCCEEDED) if s in states)
-    repute.undo_end(session, view, now, half_life)
     ranked = sorted(
         (row for row in slices if row[0] == state),
         key=lambda row: WORST_FIRST.index(Verdict(row[1])) if row[1] else len(WORST_FIRST),
@@ -276,12 +361,4 @@ def job_end(
     _, verdict, exit_code, reason = ranked[0]
     if state is JobState.CANCELED:
         verdict, reason = verdict or Verdict.RENTER, reason or "canceled"
-def _await_others(session: Session, view: AttemptView, ending: Ending, step: Next) -> Ended:
-    values = {"failures": step.failures, "losses": step.losses, "verdict": ending.verdict}
-    values |= {"exit_code": ending.exit_code, "reason": ending.reason}
-    if not await_others(session, view.job_id, view.slice_index, view.fence, values):
-        raise StaleLease(view.attempt_id, view.fence, ending.attempt_state)
-    return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, answered=True)
-
-
     return state, {"verdict": verdict, "exit_code": exit_code, "reason": reason}

@@ -140,7 +140,8 @@ class Output:
 def page_outputs(
     session: Session, principal: Principal, job_id: str, cursor: str | None, limit: int
 ) -> tuple[list[Output], str | None]:
-    """What the last ended attempt of each slice left behind, by slice and path; and where to go on."""
+    """What the last ended attempt of each slice left behind, or the one that others proved right; by slice and path,
+    and where to go on."""
     load_job(session, principal, job_id)
     index, path = _read_cursor(cursor) if cursor is not None else (0, "")
     deciding = (
@@ -152,7 +153,8 @@ def page_outputs(
     query = (
         select(Attempt.slice_index, Attempt.number, Artifact)
         .join(deciding, (Attempt.slice_index == deciding.c.slice_index) & (Attempt.number == deciding.c.number))
-        .join(Artifact, Artifact.attempt_id == Attempt.id)
+        .join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index))
+        .join(Artifact, Artifact.attempt_id == func.coalesce(Slice.result_attempt, Attempt.id))
         .where(
             Attempt.job_id == job_id,
             Artifact.state == ArtifactState.STORED,

@@ -22,6 +22,7 @@ class Order:
     """Of the exact bytes that were signed."""
     isolation: IsolationLevel
     max_runtime_seconds: float
+    slice_index: int = 0
     own: bool = False
     """The node belongs to whom the job belongs to."""
 
@@ -34,6 +35,7 @@ def order_of(manifest: Manifest, body: str) -> Order:
         digest,
         manifest.isolation,
         manifest.max_runtime_seconds,
+        manifest.slice_index,
         manifest.own,
     )
 

@@ -347,6 +347,11 @@ class OpenJob(NamedTuple):
     bundle: dict[str, Any] | None
     inputs: dict[str, Any] | None
     image_digest: str | None
+    ceiling_micros: int | None
+    slice_indices: list[int] | None
+    role: str | None
+    rerun_of: str | None
+    rerun: dict[str, Any] | None
 
 
 def list_open_jobs(session: Session) -> list[OpenJob]:
@@ -359,7 +364,7 @@ def list_open_jobs(session: Session) -> list[OpenJob]:
 def list_jobs(
     session: Session, visible: ColumnElement[bool], states: Sequence[str], before: str | None, limit: int
 ) -> Sequence[Job]:
-    query = select(Job).where(visible).order_by(Job.id.desc()).limit(limit)
+    query = select(Job).where(visible, Job.rerun_of.is_(None)).order_by(Job.id.desc()).limit(limit)
     if states:
         query = query.where(Job.state.in_(states))
     if before is not None:

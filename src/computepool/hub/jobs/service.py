@@ -11,6 +11,7 @@ from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.tables import topics_of
+from computepool.hub.jobs.verification import Role
 from computepool.protocol.states import ATTEMPT_NEXT, AttemptState, JobState
 
 
@@ -30,13 +31,13 @@ class Lease:
     manifest: str
     owner_id: str
     resumed_from: int | None = None
-
     price_micros: int = 0
     """For an hour, fee included: whatever the node asks for later, this attempt is at this price."""
     price: dict[str, Any] = field(default_factory=dict)
     """What it was made of."""
     weight: int = 0
     """What it occupies of other people's nodes."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
@@ -50,12 +51,23 @@ class NewJob:
     priority: int
     retries_allowed: int
     slices: int
-    retry_of: str | None = None
     """How many there are of them."""
-    inputs: dict[str, Any] | None = None
+    retry_of: str | None = None
     slice_indices: tuple[int, ...] | None = None
     """Which of the spec's slices; None for all."""
     ceiling_micros: int | None = None
+    inputs: dict[str, Any] | None = None
+    role: str | None = None
+    """What verification has to do with it."""
+    rerun_of: str | None = None
+    rerun: dict[str, Any] | None = None
+    image_digest: str | None = None
+    replica_ids: tuple[str, ...] = ()
+    """Of the hidden jobs that run the same slices once more."""
+
+    @property
+    def indices(self) -> Sequence[int]:
+        return range(self.slices) if self.slice_indices is None else self.slice_indices
 
 
 def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime) -> None:
@@ -63,27 +75,9 @@ def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime
     state = JobState.RUNNING if leases else JobState.QUEUED
     money.reserve_for_submit(session, job.id, job.owner_id)
     fences = {lease.slice_index: lease.fence for lease in leases}
-    repository.add_job(
-        session,
-        {
-            "id": job.id,
-            "owner_id": job.owner_id,
-            "submitted_by": job.submitted_by,
-            "name": job.name,
-            "state": state,
-            "spec": job.spec,
-            "spec_digest": job.spec_digest,
-            "bundle": job.bundle,
-            "inputs": job.inputs,
-            "priority": job.priority,
-            "retries_allowed": job.retries_allowed,
-            "retry_of": job.retry_of,
-            "slice_count": job.slices,
-            "slices_left": job.slices,
-            "created_at": now,
-        },
-        [_new_slice(job.id, index, fences.get(index)) for index in range(job.slices)],
-    )
+    _add_job(session, job, state, fences, now)
+    for replica_id in job.replica_ids:
+        add_hidden(session, replace(job, id=replica_id, role=Role.REPLICA, rerun_of=job.id, replica_ids=()), now)
     _add_attempts(session, leases, now)
     record(
         session,
@@ -91,15 +85,15 @@ def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime
         job.id,
         now,
         actor=job.submitted_by,
-def add_hidden(session: Session, job: NewJob, now: datetime) -> None:
-    """One that runs for the sake of another's result. Nobody is told."""
-    _add_job(session, job, JobState.QUEUED, {}, now)
-
-
         topics=topics_of(job.id, job.owner_id),
         state=state,
         slices=job.slices,
     )
+
+
+def add_hidden(session: Session, job: NewJob, now: datetime) -> None:
+    """One that runs for the sake of another's result. Nobody is told."""
+    _add_job(session, job, JobState.QUEUED, {}, now)
 
 
 def lease(session: Session, leases: Sequence[Lease], now: datetime) -> set[str]:
@@ -111,18 +105,18 @@ def lease(session: Session, leases: Sequence[Lease], now: datetime) -> set[str]:
         if repository.move_slice(
             session, one.job_id, one.slice_index, one.previous_fence, JobState.RUNNING, now, values
         ):
+            granted.append(one)
+            repository.move_job(session, one.job_id, JobState.RUNNING, now)
+    _add_attempts(session, granted, now)
+    return {one.attempt_id for one in granted}
+
+
 def ask_to_leave(session: Session, attempts: Sequence[tuple[str, int]], now: datetime) -> set[str]:
     """Those of these (attempt, fence) who have to make room for others now. Their end is nobody's fault then."""
     asked = {attempt_id for attempt_id, fence in attempts if repository.ask_to_leave(session, attempt_id, fence, now)}
     for attempt_id in sorted(asked):
         record(session, "attempt.asked_to_leave", attempt_id, now)
     return asked
-
-
-            granted.append(one)
-            repository.move_job(session, one.job_id, JobState.RUNNING, now)
-    _add_attempts(session, granted, now)
-    return {one.attempt_id for one in granted}
 
 
 def report(
@@ -163,6 +157,36 @@ def report(
     return target
 
 
+def _add_job(session: Session, job: NewJob, state: JobState, fences: Mapping[int, int], now: datetime) -> None:
+    repository.add_job(
+        session,
+        {
+            "id": job.id,
+            "owner_id": job.owner_id,
+            "submitted_by": job.submitted_by,
+            "name": job.name,
+            "state": state,
+            "spec": job.spec,
+            "spec_digest": job.spec_digest,
+            "bundle": job.bundle,
+            "inputs": job.inputs,
+            "image_digest": job.image_digest,
+            "priority": job.priority,
+            "retries_allowed": job.retries_allowed,
+            "retry_of": job.retry_of,
+            "slice_count": job.slices,
+            "slices_left": job.slices,
+            "slice_indices": None if job.slice_indices is None else list(job.slice_indices),
+            "ceiling_micros": job.ceiling_micros,
+            "role": job.role,
+            "rerun_of": job.rerun_of,
+            "rerun": job.rerun,
+            "created_at": now,
+        },
+        [_new_slice(job.id, index, fences.get(index)) for index in job.indices],
+    )
+
+
 def _new_slice(job_id: str, index: int, fence: int | None) -> dict[str, Any]:
     return {
         "job_id": job_id,
@@ -190,6 +214,9 @@ def _add_attempts(session: Session, leases: Sequence[Lease], now: datetime) -> N
             "own": one.own,
             "state": AttemptState.LEASED,
             "resumed_from": one.resumed_from,
+            "price_micros": one.price_micros,
+            "price": one.price,
+            "weight": one.weight,
             "manifest": one.manifest,
             "leased_at": now,
             "log_bytes": 0,
@@ -208,6 +235,3 @@ def _add_attempts(session: Session, leases: Sequence[Lease], now: datetime) -> N
             slice=one.slice_index,
             node=one.node_id,
         )
-            "price_micros": one.price_micros,
-            "price": one.price,
-            "weight": one.weight,

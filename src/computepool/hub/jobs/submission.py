@@ -16,12 +16,13 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.http import Principal
 from computepool.hub.core.idempotency import claim
 from computepool.hub.jobs import service
-from computepool.hub.jobs.brief import JobBrief, brief_of
+from computepool.hub.jobs.brief import JobBrief, Rerun, as_rerun, brief_of, replicated, with_ceiling
 from computepool.hub.jobs.errors import BadBundle, BadInputs, BadSpec, NotSupportedYet
 from computepool.hub.jobs.repository import OpenJob
 from computepool.hub.jobs.service import Lease, NewJob
+from computepool.hub.jobs.verification import Role
 from computepool.protocol.errors import FieldError
-from computepool.protocol.spec import JobSpec, SpecError, not_supported_yet, parse_spec
+from computepool.protocol.spec import JobSpec, SpecError, Trust, not_supported_yet, parse_spec
 from computepool.protocol.spec_input import join_path
 from computepool.protocol.units import about_bytes
 
@@ -66,6 +67,9 @@ def check_spec(data: dict[str, Any]) -> JobSpec:
         spec = parse_spec(data)
     except SpecError as error:
         raise BadSpec([problem.to_error() for problem in error.problems]) from None
+    if spec.verify is not None and (spec.where.trust is Trust.MINE or spec.where.node is not None):
+        message = "replicas run at different owners, and `where` leaves only one"
+        raise BadSpec([FieldError(field="verify", message=message, hint="Leave out where.trust: mine and where.node.")])
     missing = not_supported_yet(spec)
     if missing:
         raise NotSupportedYet([problem.to_error() for problem in missing])
@@ -140,8 +144,8 @@ def prepare(
     bundle: dict[str, Any] | None,
     inputs: dict[str, Any] | None = None,
     retry_of: str | None = None,
-) -> "tuple[NewJob, JobBrief, StoreOnce]":
     slice_indices: tuple[int, ...] | None = None,
+) -> "tuple[NewJob, JobBrief, StoreOnce]":
     """What the scheduler needs to place and store it. `slice_indices` are those of the spec's slices that are run, if
     not all of them."""
     owner_id = request.principal.user_id
@@ -158,10 +162,14 @@ def prepare(
         retries_allowed=spec.retries,
         slices=spec.slices if slice_indices is None else len(slice_indices),
         retry_of=retry_of,
-        inputs=inputs,
         slice_indices=slice_indices,
+        inputs=inputs,
+        role=role_of(spec),
+        replica_ids=tuple(context.new_id("job") for _ in range(spec.verify.replicas - 1)) if spec.verify else (),
     )
-    brief = brief_of(job_id, owner_id, job.name, spec, digest, bundle, inputs)
+    brief = replace(brief_of(job_id, owner_id, job.name, spec, digest, bundle, inputs), role=job.role)
+    if job.role == Role.REPLICATED:
+        brief = replicated(brief, Role.REPLICATED, None)
     return job, brief, StoreOnce(request, context.now())
 
 
@@ -193,6 +201,18 @@ def brief_of_row(job: OpenJob, known: dict[str, JobSpec]) -> JobBrief:
     brief = brief_of(
         job.id, job.owner_id, job.name, spec, job.spec_digest, job.bundle, job.inputs, image_digest=job.image_digest
     )
+    brief = replace(with_ceiling(brief, job.ceiling_micros), role=job.role)
+    if job.role in (Role.REPLICATED, Role.REPLICA):
+        return replicated(brief, job.role, job.rerun_of)
+    if job.rerun is not None and job.role is not None and job.rerun_of is not None:
+        return as_rerun(brief, job.role, job.rerun_of, Rerun.of(job.rerun))
+    return brief
+
+
+def role_of(spec: JobSpec) -> Role | None:
+    if spec.verify is not None:
+        return Role.REPLICATED
+    return Role.AUDITED if spec.deterministic else None
 
 
 def _short_name(spec: JobSpec) -> str:

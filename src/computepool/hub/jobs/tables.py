@@ -25,6 +25,7 @@ def _in(column: str, states: frozenset[Any]) -> str:
 
 
 _OPEN_SLICE = text(_in("state", frozenset(JobState) - JOB_FINAL))
+_RERUN = text("rerun_of IS NOT NULL")
 _LIVE_ATTEMPT = text(_in("state", ATTEMPT_LIVE))
 
 
@@ -35,6 +36,7 @@ class Job(Base):
     __table_args__ = (
         CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', JOB_FINAL)})", name="finished_iff_final"),
         Index("ix_jobs_owner_newest", "owner_id", "id"),
+        Index("ix_jobs_reruns", "rerun_of", sqlite_where=_RERUN, postgresql_where=_RERUN),
     )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
@@ -59,14 +61,22 @@ class Job(Base):
     retry_of: Mapped[str | None] = mapped_column(Id)
     retries_allowed: Mapped[int]
     slice_count: Mapped[int]
-    slices_left: Mapped[int]
-    """Slices that are not final yet; the last one to end ends the job."""
     slice_indices: Mapped[list[int] | None] = mapped_column(Json)
     """Which of the spec's slices are run, if not all: those of an earlier job that did not succeed."""
+    slices_left: Mapped[int]
+    """Slices that are not final yet; the last one to end ends the job."""
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     cancel_requested_at: Mapped[datetime | None]
+    ceiling_micros: Mapped[int | None] = mapped_column(BigInteger)
+    """The most that a slice-hour may cost: the spec's own, or what the pool quoted and some more. None: no ceiling."""
+    role: Mapped[str | None] = mapped_column(String(12))
+    """What verification has to do with it (`verification.Role`)."""
+    rerun_of: Mapped[str | None] = mapped_column(Id)
+    """Of a hidden job: whose slices it runs again."""
+    rerun: Mapped[dict[str, Any] | None]
+    """Of a hidden job: where it may run, and for whom (`brief.Rerun`)."""
 
 
 class Slice(Base):
@@ -96,6 +106,10 @@ class Slice(Base):
     exit_code: Mapped[int | None]
     reason: Mapped[str | None] = mapped_column(String(24))
     finished_at: Mapped[datetime | None]
+    awaits_check: Mapped[bool] = mapped_column(server_default=false())
+    """It has a result, which counts when its replicas confirm it."""
+    result_attempt: Mapped[str | None] = mapped_column(Id)
+    """Whose outputs count, if not those of its own last attempt: one that others proved right."""
 
 
 class Attempt(Base):
@@ -127,10 +141,18 @@ class Attempt(Base):
     """The level that it really ran at."""
     resumed_from: Mapped[int | None]
     """The number of the checkpoint that it started with."""
+    price_micros: Mapped[int | None] = mapped_column(BigInteger)
+    """For an hour, fee included, locked by the lease. None for attempts from before there were prices."""
+    price: Mapped[dict[str, Any] | None]
+    """What that price was made of."""
     manifest: Mapped[str] = mapped_column(Text)
     """As signed and sent."""
     receipt: Mapped[str | None] = mapped_column(Text)
     """As signed by the node."""
+    weight: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """What it occupies of other people's nodes, in thousandths of a core; 0 on one's own."""
+    leave_asked_at: Mapped[datetime | None]
+    """When it was told to make room for others."""
     leased_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
@@ -141,18 +163,10 @@ class Attempt(Base):
 class Checkpoint(Base):
     """What a slice has saved: its next attempt starts from the newest."""
 
-    price_micros: Mapped[int | None] = mapped_column(BigInteger)
-    """For an hour, fee included, locked by the lease. None for attempts from before there were prices."""
-    price: Mapped[dict[str, Any] | None]
-    """What that price was made of."""
     __tablename__ = "checkpoints"
     __table_args__ = (
         ForeignKeyConstraint(["job_id", "slice_index"], ["slices.job_id", "slices.index"], name="fk_checkpoints_slice"),
     )
-    weight: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    """What it occupies of other people's nodes, in thousandths of a core; 0 on one's own."""
-    leave_asked_at: Mapped[datetime | None]
-    """When it was told to make room for others."""
 
     job_id: Mapped[str] = mapped_column(Id, primary_key=True)
     slice_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)

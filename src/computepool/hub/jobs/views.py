@@ -52,6 +52,8 @@ class SliceView(BaseModel):
     verdict: Verdict | None
     exit_code: int | None
     reason: str | None
+    awaits_check: bool = False
+    """It has a result, which counts when its replicas confirm it."""
     attempts: list[AttemptView]
 
 
@@ -69,7 +71,7 @@ class JobSummary(BaseModel):
     priority: int
     retry_of: str | None
     ceiling_micros: int | None
-    """The most that a slice-hour may cost: the spec's `max_price`, or a quarter more than was quoted. None: no limit."""
+    """The most that a slice-hour may cost: the spec's `max_price`, or a quarter more than was quoted. None: none."""
     slice_count: int
     slice_indices: list[int] | None
     """Which of the spec's slices it runs, if not all: those of an earlier job that did not succeed."""
@@ -103,7 +105,15 @@ _JOB_COLUMNS = [getattr(Job, name) for name in JobSummary.model_fields if name n
 _ATTEMPT_COLUMNS = [getattr(Attempt, name) for name in AttemptView.model_fields if name != "node_name"]
 _JOB = select(*_JOB_COLUMNS, Job.spec).where(Job.id == bindparam("job_id"))
 _SLICES = (
-    select(Slice.index, Slice.state, Slice.verdict, Slice.exit_code, Slice.reason, Slice.attempts.label("tries"))
+    select(
+        Slice.index,
+        Slice.state,
+        Slice.verdict,
+        Slice.exit_code,
+        Slice.reason,
+        Slice.awaits_check,
+        Slice.attempts.label("tries"),
+    )
     .where(Slice.job_id == bindparam("job_id"), Slice.index >= bindparam("first"))
     .order_by(Slice.index)
     .limit(bindparam("most"))

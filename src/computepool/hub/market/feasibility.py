@@ -21,6 +21,8 @@ class Gate(StrEnum):
     """It only pretends to run jobs, and the job wants a real one; or the other way round."""
     NODE = "node"
     TRUST = "trust"
+    INDEPENDENT = "independent"
+    """Its owner runs the same already, or a result of it was to be checked; or its word proves nothing yet."""
     WELCOME = "welcome"
     """Its host does not want such work, or work of strangers."""
     VERSION = "version"
@@ -122,7 +124,7 @@ def is_welcome(needs: Requirements, owner_id: str, rules: HouseRules) -> bool:
     if needs.owner_id == owner_id:
         return True
     why_not = rules.why_not(
-        renter=needs.owner_id,
+        renter=needs.on_behalf_of or needs.owner_id,
         internet=needs.internet or needs.fetches,
         gpu=needs.gpu is not None,
         seconds=needs.seconds,
@@ -160,6 +162,10 @@ def _is_trusted(needs: Requirements, node: Traits) -> bool:
     return not needs.mine_only and (not needs.verified_only or node.standing.verified)
 
 
+def _is_independent(needs: Requirements, node: Traits) -> bool:
+    return node.owner_id not in needs.not_owners and (not needs.judges_only or node.standing.may_judge)
+
+
 def _is_reliable(needs: Requirements, node: Traits) -> bool:
     if node.standing.quarantined_until is not None:
         return False
@@ -176,6 +182,7 @@ RULES: tuple[tuple[Gate, Rule], ...] = (
     (Gate.SIMULATED, lambda needs, node: node.simulated == (SIMULATED in needs.tags)),
     (Gate.NODE, lambda needs, node: needs.node_id is None or needs.node_id == node.node_id),
     (Gate.TRUST, lambda needs, node: needs.owner_id == node.owner_id or _is_trusted(needs, node)),
+    (Gate.INDEPENDENT, _is_independent),
     (Gate.WELCOME, lambda needs, node: is_welcome(needs, node.owner_id, node.rules)),
     (Gate.VERSION, lambda needs, node: not node.outdated or needs.owner_id == node.owner_id),
     (Gate.COUNTRY, lambda needs, node: not needs.countries or node.country in needs.countries),
@@ -196,6 +203,11 @@ def closed_gate(needs: Requirements, node: Traits) -> Gate | None:
         if not passes(needs, node):
             return gate
     return None
+
+
+def closed_gates(needs: Requirements, node: Traits) -> list[Gate]:
+    """All that keep this node from ever running it."""
+    return [gate for gate, passes in RULES if not passes(needs, node)]
 
 
 def passes(needs: Requirements, node: Traits, gates: Collection[Gate]) -> bool:

@@ -41,6 +41,14 @@ class Requirements:
     optimize: Optimize = Optimize.BALANCED
     preemptible: bool = False
     """It may lose its slot to others, and costs less."""
+    not_owners: frozenset[str] = frozenset()
+    """Whose nodes never run it: they ran the same already, or have another reason to want it to end in some way."""
+    judges_only: bool = False
+    """Only nodes whose results were found right often enough: what they say can prove another wrong."""
+    on_behalf_of: str | None = None
+    """Whom it looks like, for hosts: a rerun for the platform's sake must not be known as one."""
+    apart: str = ""
+    """Waits in a line of its own: where its slices may run, others of the same needs may not."""
 
     @property
     def gpu_count(self) -> int:

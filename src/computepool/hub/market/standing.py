@@ -15,6 +15,8 @@ class Standing:
     verified: bool = False
     quarantined_until: datetime | None = None
     """It failed again and again. Until then it gets no strangers' work, then one probe."""
+    may_judge: bool = False
+    """Its results were found right, ten times or more and never wrong: they can prove another's wrong."""
     slots: int | None = None
     """Strangers' slices that it gets at once: one while it is probed, fewer than it claims if it broke with more."""
 

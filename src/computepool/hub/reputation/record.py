@@ -13,6 +13,8 @@ from computepool.protocol.states import Verdict
 
 RECORD_FROM = 5.0
 """Evidence, in attempts that were ok: with less than that nobody can say much of a node, and it is tried out."""
+JUDGES_FROM = 10
+"""Results that were audited and found right, and none wrong: from then on they can prove another's wrong."""
 VERIFIED_FROM = 50
 """Strangers' attempts that were ok."""
 
@@ -75,6 +77,7 @@ def standing_of(record: Record, now: datetime, half_life: timedelta) -> Standing
         has_record=evidence.total >= RECORD_FROM,
         verified=record.marked and record.proven and record.ok_count >= VERIFIED_FROM,
         quarantined_until=quarantine.closed_until(record.trouble, now),
+        may_judge=record.audited_ok >= JUDGES_FROM and not record.audited_wrong,
         slots=1 if record.trouble.until is not None else record.claim.slots,
     )
 

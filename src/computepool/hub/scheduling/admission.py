@@ -3,29 +3,46 @@ what is done about it when there is none.
 """
 
 import zlib
+from dataclasses import replace
 from datetime import datetime
+from random import Random
 
+from computepool.hub.core.ids import RandomBits
+from computepool.hub.jobs.verification import Role
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.fleet import Fleet, FleetNode
 from computepool.hub.scheduling.limits import LimitBook, within
 from computepool.hub.scheduling.occupancy import Occupancy
 from computepool.hub.scheduling.preemption import CLAIMS_PER_LINE, Claim, Claims, find_claim
 from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.hub.scheduling.replicas import Replicas
 from computepool.hub.scheduling.reservations import Reservations
 from computepool.protocol.timing import EVICT_GRACE_SECONDS, OVERDUE_SECONDS
 
 EXPLORING_PERCENT = 7
 """Of the slices that may go to nodes without a record, so that these can earn one."""
+LOTS_DRAWN = 256
+LOT_BITS = 62
 EXPLORING_LONGEST_SECONDS = 3600.0
 """What is tried on an unknown node is short: an hour lost is all that it costs."""
 
 
 class Admission:
-    def __init__(self, fleet: Fleet, queue: Queue, occupancy: Occupancy, limits: LimitBook) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        queue: Queue,
+        occupancy: Occupancy,
+        limits: LimitBook,
+        replicas: Replicas | None = None,
+        randbits: RandomBits = Random(0).getrandbits,
+    ) -> None:
         self.fleet = fleet
         self.queue = queue
         self.occupancy = occupancy
         self.limits = limits
+        self.replicas = replicas or Replicas()
+        self._randbits = randbits
         self.reservations = Reservations()
         self.claims = Claims()
 
@@ -34,14 +51,19 @@ class Admission:
 
     def find(self, waiting: Waiting, now: datetime, tick: float) -> FleetNode | None:
         """The node that it gets, if there is one. `now` is the wall clock's, `tick` the elapsed one's."""
-        needs = waiting.brief.requirements
+        barred = self._barred(waiting, tick)
+        needs = self.replicas.narrowed(waiting, self._allowed(waiting.brief.requirements, now))
+        if waiting.brief.role == Role.AUDIT:
+            judge = self._by_lot(replace(needs, judges_only=True), barred | frozenset(waiting.avoid))
+            if judge is not None:
+                return judge
         return self.fleet.choose(
-            self._allowed(needs, now),
+            needs,
             waiting.avoid,
             avoided_too=waiting.is_due(now),
             wanted=waiting.brief.wanted,
             explore=explores(waiting),
-            barred=self._barred(waiting, tick),
+            barred=barred,
         )
 
     def placed(self, waiting: Waiting) -> None:
@@ -55,7 +77,7 @@ class Admission:
     def make_room(self, waiting: Waiting, now: datetime, tick: float) -> Claim | None:
         """There is no node for it. Somebody may have to leave for it; or room is kept until it is enough."""
         needs = waiting.brief.requirements
-        if not waiting.is_due(now) or self._allowed(needs, now) is not needs:
+        if not waiting.is_due(now) or self._allowed(needs, now) is not needs or needs.apart:
             return None
         claim = self._claim(waiting, tick)
         if claim is None and not self.claims.count(needs):
@@ -76,6 +98,15 @@ class Admission:
     def _barred(self, waiting: Waiting, tick: float) -> frozenset[str]:
         kept = self.reservations.barred_to(waiting.brief.requirements, self.fleet, tick)
         return kept | self.claims.barred_to(waiting.brief)
+
+    def _by_lot(self, needs: Requirements, barred: frozenset[str]) -> FleetNode | None:
+        """Some node that could have it now. Who is asked to check others must not be for the cheapest to choose."""
+        nodes = list(self.fleet)
+        for _ in range(min(LOTS_DRAWN, len(nodes))):
+            node = nodes[self._randbits(LOT_BITS) % len(nodes)]
+            if node.traits.node_id not in barred and self.fleet.gate(needs, node) is None:
+                return node
+        return None
 
     def _allowed(self, needs: Requirements, now: datetime) -> Requirements:
         return within(needs, self.limits.allowance(needs, self.occupancy.share(needs.owner_id), now))

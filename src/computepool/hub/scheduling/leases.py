@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from computepool.hub.core.context import Context
-from computepool.hub.jobs import ending
 from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.scheduling.fleet import REACHABLE, FleetNode
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.hub.trust import service as verification
+from computepool.hub.trust.consequences import means_of
 from computepool.protocol.messages import AttemptRef
 from computepool.protocol.states import Verdict
 from computepool.protocol.timing import REQUEUE_AFTER_SECONDS
@@ -110,13 +111,14 @@ class LeaseKeeper:
         log.info("attempt.lost", attempt_id=attempt_id, node_id=node_id, reason=ended.reason)
         try:
             result = await self._context.db.run(
-                ending.end_attempt,
+                verification.end_attempt,
                 attempt_id,
                 fence,
                 node_id,
                 ended,
                 self._context.now(),
-                half_life=self._context.settings.reliability_half_life,
+                means=means_of(self._context),
+                briefs=self._scheduler.briefs.to_watch(),
             )
         except StaleLease:
             held = node.attempts.get(attempt_id)

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
 
+from computepool.hub.core.owners import PLATFORM
+from computepool.hub.core.settings import Settings
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.occupancy import SECONDS_PER_HOUR, Share
 from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
@@ -36,8 +38,6 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
 def limits_of(settings: Settings) -> Limits:
     """What holds for everybody who has no limits of their own."""
     return Limits(
@@ -52,6 +52,8 @@ def _micros(credits: int | None) -> int | None:
     return None if credits is None else credits * MICROS_PER_CREDIT
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
     """On other people's nodes, by what has ended."""
 
     owner_id: str
@@ -87,6 +89,8 @@ class LimitBook:
         return self._defaults.is_none and not self._own
 
     def of(self, owner_id: str) -> Limits:
+        if owner_id == PLATFORM:
+            return NO_LIMITS  # what it runs is for the sake of all renters
         own = self._own.get(owner_id)
         return self._defaults if own is None else own.over(self._defaults)
 

@@ -118,6 +118,7 @@ def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote:
     price = best[0].hourly_micros if best else None
     elsewhere = next((one.hourly_micros for one in best if one.node.traits.owner_id != owner_id), None)
     seconds = int(spec.max_runtime_seconds)
+    runs = spec.slices * (spec.verify.replicas if spec.verify is not None else 1)
     return Quote(
         price_micros=price,
         own=bool(best) and best[0].node.traits.owner_id == owner_id,
@@ -126,8 +127,8 @@ def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote:
         ceiling_basis=ceiling.basis,
         slices=spec.slices,
         max_runtime_seconds=seconds,
-        now_micros=None if price is None else slice_cost(price, seconds, spec.slices),
-        at_most_micros=0 if ceiling.micros is None else slice_cost(ceiling.micros, seconds, spec.slices),
+        now_micros=None if price is None else slice_cost(price, seconds, runs),
+        at_most_micros=0 if ceiling.micros is None else slice_cost(ceiling.micros, seconds, runs),
         nodes_total=seen.total,
         feasible=seen.feasible,
         free_now=seen.free,

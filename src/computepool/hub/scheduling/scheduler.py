@@ -15,20 +15,24 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs import service
-from computepool.hub.jobs.brief import JobBrief, manifest_of
+from computepool.hub.jobs.brief import JobBrief, manifest_of, replicated
 from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.submission import StoreJob
+from computepool.hub.jobs.verification import Role
 from computepool.hub.market.feasibility import weakest_level
 from computepool.hub.market.pricing import hourly_price, price_made_of
 from computepool.hub.scheduling.admission import Admission
-from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held, Line, give_room_back, grant_on, held_of, take_room
 from computepool.hub.scheduling.evicting import evict
-from computepool.hub.scheduling.limits import LimitBook, Limits, Spent, seconds_to_midnight
+from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held, Line, give_room_back, grant_on, held_of, take_room
+from computepool.hub.scheduling.following import Following
+from computepool.hub.scheduling.limits import LimitBook, Spent, limits_of, seconds_to_midnight
 from computepool.hub.scheduling.occupancy import Occupancy, Occupied
+from computepool.hub.scheduling.open_jobs import OpenJobs
 from computepool.hub.scheduling.preemption import Claim
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.remembering import Remembered
+from computepool.hub.scheduling.replicas import Replicas, Seat, gpu_class_on
 from computepool.hub.scheduling.standings import Standings
 from computepool.hub.scheduling.turns import Round
 from computepool.hub.scheduling.usage import Usage, weight_of
@@ -68,8 +72,9 @@ class Scheduler:
         self.queue = Queue()
         self.occupancy = Occupancy(Usage(context.settings.fair_share_half_life_hours * SECONDS_PER_HOUR))
         self.limits = LimitBook(limits_of(context.settings))
-        self.admission = Admission(self.fleet, self.queue, self.occupancy, self.limits)
-        self.briefs: dict[str, JobBrief] = {}
+        self.replicas = Replicas()
+        self.admission = Admission(self.fleet, self.queue, self.occupancy, self.limits, self.replicas, context.randbits)
+        self.briefs = OpenJobs()
         """Of every job that is not final."""
         self.orphans: list[tuple[FleetNode, str, int]] = []
         """(node, attempt, fence) of leases on nodes that have left the pool. The leases' keeper ends them."""
@@ -81,6 +86,7 @@ class Scheduler:
         self._woken = asyncio.Event()
         self._dispatching = False
         self.standings = Standings(context, self.fleet, self.wake)
+        self.following = Following(self.fleet, self.queue, self.briefs, self.replicas, self.standings)
         self._unbroken = Unbroken()
         """A commit that is under way, and what follows from it here, are not torn apart by a caller that gives up."""
 
@@ -108,12 +114,16 @@ class Scheduler:
             self._give_back(placements)
             return earlier
         self.briefs[job.id] = brief
+        for replica_id in job.replica_ids:
+            again = self.briefs[replica_id] = replicated(replace(brief, job_id=replica_id), Role.REPLICA, job.id)
+            for one in waiting:
+                self.queue.add(replace(one, brief=again))
         placed = {one.lease.slice_index for one in placements}
         for one in waiting:
             if one.slice_index not in placed:
                 self.queue.add(one)
         self._deliver(placements)
-        if len(placements) < job.slices:
+        if len(placements) < job.slices or job.replica_ids:
             self.wake()  # room may have come while the commit was under way
         return job.id
 
@@ -165,6 +175,8 @@ class Scheduler:
     def ended(self, node_id: str, ended: Ended) -> None:
         """An attempt is over, and the commit that says so is durable."""
         self.release(self.fleet.get(node_id), ended.attempt_id)
+        if not ended.answered:
+            self.replicas.leave(self.briefs.get(ended.job_id), ended.slice_index, ended.attempt_id)
         if ended.standing is not None:
             self.standings.put(node_id, ended.standing)
         if ended.spent_micros:
@@ -175,6 +187,8 @@ class Scheduler:
             self.queue.remove((ended.job_id, ended.slice_index))  # it waited, if this attempt had been given up before
         if ended.job_final:
             self.briefs.pop(ended.job_id, None)
+            self.replicas.forget(ended.job_id)
+        self.following.follow(ended.after, self._context.clock.monotonic())
         self.wake()
 
     def hold(self, node: FleetNode, held: Held, price_micros: int | None = None) -> None:
@@ -195,6 +209,7 @@ class Scheduler:
                 self.wake()  # room may have been kept for it
         if final:
             self.briefs.pop(job_id, None)
+            self.replicas.forget(job_id)
 
     def restore(self, briefs: Iterable[JobBrief], waiting: Iterable[Waiting]) -> None:
         """Fill the memory from the truth, on start."""
@@ -222,6 +237,8 @@ class Scheduler:
     def _occupy(self, node: FleetNode, held: Held, price_micros: int | None, now: float) -> None:
         brief = self.briefs.get(held.job_id)
         if brief is not None:
+            seat = Seat(held.attempt_id, node.traits.owner_id, gpu_class_on(node, held.grant.gpus))
+            self.replicas.seat(brief, held.order.slice_index, seat)
             own = node.traits.owner_id == brief.owner_id
             if price_micros is None:
                 price_micros = hourly_price(brief.requirements, node.traits.ask, own=own)
@@ -300,7 +317,7 @@ class Scheduler:
             number=number,
             slice_index=waiting.slice_index,
             fence=fence,
-            grant=grant_on(node, brief.requirements),
+            grant=grant_on(node, self.replicas.narrowed(waiting, brief.requirements)),
             saved=waiting.saved,
             isolation=weakest_level(brief.requirements, node.traits),
             now=now,
@@ -309,6 +326,8 @@ class Scheduler:
         price = hourly_price(brief.requirements, node.traits.ask, own=own)
         take_room(node, held_of(manifest, signed.body, tick))
         self.occupancy.begin(Occupied(attempt_id, node.traits.node_id, brief, own, price), tick)
+        seat = Seat(attempt_id, node.traits.owner_id, gpu_class_on(node, manifest.grant.gpus))
+        self.replicas.seat(brief, waiting.slice_index, seat)
         self.admission.placed(waiting)
         lease = Lease(
             attempt_id=attempt_id,
@@ -366,14 +385,19 @@ class Scheduler:
 
     def _give_back(self, placements: Iterable[Placement]) -> None:
         for one in placements:
-            self.release(one.node, one.lease.attempt_id)
+            self._vacate(one)
             self.wake()  # somebody may have looked for room while it was taken
 
     def _wait_again(self, placements: Iterable[Placement]) -> None:
         """They keep their turns: what they were to have is not theirs yet."""
         for one in placements:
-            self.release(one.node, one.lease.attempt_id)
+            self._vacate(one)
             self.queue.add(one.waiting)
+
+    def _vacate(self, placement: Placement) -> None:
+        self.release(placement.node, placement.lease.attempt_id)
+        waiting = placement.waiting
+        self.replicas.leave(waiting.brief, waiting.slice_index, placement.lease.attempt_id)
 
     def _wake_when_due(self, waiting: Waiting) -> None:
         """By the wall clock, which may go slower than the timer's: then it is not yet time, and we wait on."""

@@ -45,14 +45,14 @@ class Place:
         """Who is looked at next."""
         self._now = now
         self._rest: Iterator[Waiting] = iter(line)
-        self._in_vain: set[tuple[tuple[str, ...], bool]] = set()
+        self._in_vain: set[tuple[tuple[str, ...], bool, int]] = set()
         self.move_on()
 
     def move_on(self) -> None:
         """To the next who may be given a node: not one who waits for the time of another try, nor one for whom the
         same was tried in vain."""
         for one in self._rest:
-            if one.may_be_placed(self._now) and (one.avoid, one.is_due(self._now)) not in self._in_vain:
+            if one.may_be_placed(self._now) and self._limits(one) not in self._in_vain:
                 self.waiting = one
                 return
         self.waiting = None
@@ -60,11 +60,16 @@ class Place:
     def give_up(self) -> None:
         """There is no room for the one who is looked at: nor, if nothing special holds it back, for those behind."""
         assert self.waiting is not None
-        if not self.waiting.avoid or len(self._in_vain) >= LOOK_BEHIND:
+        special = self.waiting.avoid or self.waiting.brief.requirements.apart
+        if not special or len(self._in_vain) >= LOOK_BEHIND:
             self.waiting = None
         else:
-            self._in_vain.add((self.waiting.avoid, self.waiting.is_due(self._now)))
+            self._in_vain.add(self._limits(self.waiting))
             self.move_on()
+
+    def _limits(self, one: Waiting) -> tuple[tuple[str, ...], bool, int]:
+        """What one has to keep to besides its needs: each slice of those with replicas has its own."""
+        return one.avoid, one.is_due(self._now), one.slice_index if one.brief.requirements.apart else 0
 
 
 class Round:

@@ -5,7 +5,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from computepool.protocol.receipt import CONTINUE_LATER, EndReason, OutputRef
+from computepool.hub.jobs.verification import is_result
+from computepool.protocol.receipt import OutputRef
+
+__all__ = ["Result", "independent", "is_result", "result_digest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +28,6 @@ def result_digest(exit_code: int | None, outputs: Iterable[OutputRef]) -> str:
     files = sorted((one.path, one.digest) for one in outputs)
     text = json.dumps([exit_code, files], ensure_ascii=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def is_result(reason: str, exit_code: int | None) -> bool:
-    """The command ended by itself, well or not: a second run of it must end so as well.
-
-    A failure counts too: a node that says "exit code 1" without having run anything is paid for the time.
-    """
-    return reason == EndReason.EXITED and exit_code is not None and exit_code != CONTINUE_LATER
 
 
 def independent(results: Iterable[Result], but: str = "") -> list[Result]:

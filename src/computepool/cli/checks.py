@@ -1,0 +1,110 @@
+"""Which results others computed too, and what was found: for renters and for operators."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from computepool.cli.errors import clean, tell
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+
+if TYPE_CHECKING:
+    from computepool.client.models import Job
+    from computepool.client.pool import Pool
+
+FOUND = {
+    "open": "not decided yet",
+    "valid": "right",
+    "guilty": "wrong",
+    "nondeterm": "differs from run to run",
+    "abandoned": "nobody can say",
+}
+STATES = tuple(FOUND)
+
+
+def find_checks(pool: "Pool", job: "Job") -> dict[str, Any]:
+    """Nothing for jobs that are not declared deterministic, which is most of them: then nobody is asked."""
+    if not job.spec.get("deterministic"):
+        return {"replicas": [], "checks": []}
+    return dict(pool.call("GET", f"/jobs/{job.id}/checks"))
+
+
+def print_checks(found: dict[str, Any]) -> None:
+    from computepool.cli.display import print_table, state_text
+
+    if found["replicas"]:
+        click.echo()
+        rows = [
+            (
+                one["slice"],
+                state_text(one["state"]),
+                one["node_name"] or "",
+                {True: "agrees", False: "differs", None: ""}[one["agrees"]],
+                one["job_id"],
+            )
+            for one in found["replicas"]
+        ]
+        print_table(("slice", "replica", "node", "", "log: computepool logs …"), rows)
+    audits = [one for one in found["checks"] if one["kind"] == "audit"]
+    if audits:
+        click.echo()
+        rows = [(one["slice"], FOUND.get(one["state"], one["state"]), one["detail"] or "") for one in audits]
+        print_table(("slice", "audited", "detail"), rows)
+
+
+@click.command(epilog="Example: computepool admin audits --state guilty")
+@click.option("--state", "states", type=click.Choice(STATES), multiple=True, help="Only these; may be given again.")
+@click.option("--node", "node_name", help="Only results of this machine.")
+@json_option
+@pool_options
+def audits(states: tuple[str, ...], node_name: str | None, as_json: bool) -> None:
+    """List the results that others computed again, and what was found."""
+    with open_pool() as pool:
+        query = "".join(f"&state={state}" for state in states)
+        if node_name is not None:
+            query += f"&node={pool.find_node(node_name)}"
+        page = pool.call("GET", f"/admin/audits?limit=500{query}")
+    if as_json:
+        print_json(page)
+        return
+    if not page["items"]:
+        tell("Nothing was checked so far.", dim=True)
+        return
+    from datetime import datetime
+
+    from computepool.cli.display import ago, print_table
+    from computepool.protocol.units import format_credits
+
+    rows = [
+        (
+            one["id"],
+            ago(datetime.fromisoformat(one["created_at"])),
+            one["kind"],
+            one["node_name"] or "",
+            FOUND.get(one["state"], one["state"]),
+            f"{one['answers']} of {one['asked']}",
+            format_credits(one["given_back_micros"]) if one["given_back_micros"] else "",
+            one["detail"] or "",
+        )
+        for one in page["items"]
+    ]
+    print_table(("check", "when", "kind", "machine", "result", "answers", "gives back", "detail"), rows)
+
+
+@click.command(epilog="Example: computepool admin canary alpha job_01k9… --slice 3")
+@click.argument("node_name", metavar="NODE")
+@click.argument("job")
+@click.option("--slice", "index", type=click.IntRange(0), default=0, show_default=True)
+@json_option
+@pool_options
+def canary(node_name: str, job: str, index: int, as_json: bool) -> None:
+    """Let a machine run a slice whose right result is known.
+
+    JOB is one that succeeded: deterministic, without network and without setup. To the machine it looks like paid work.
+    """
+    with open_pool() as pool:
+        body = {"node_id": pool.find_node(node_name), "job_id": pool.find_job(job), "slice": index}
+        document = pool.call("POST", "/admin/canaries", body)
+    if as_json:
+        print_json(document)
+    else:
+        tell(f"{clean(document['job_id'])} is on its way. What comes of it: computepool admin audits")

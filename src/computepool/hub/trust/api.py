@@ -1,0 +1,81 @@
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.context import Context
+from computepool.hub.core.http import Authenticate, Caller, Principal, Routes, Scope
+from computepool.hub.core.unbroken import Unbroken
+from computepool.hub.jobs.queries import check_slice, load_job
+from computepool.hub.jobs.verification import Consequences
+from computepool.hub.nodes.api import load_node
+from computepool.hub.trust.audits import start_canary
+from computepool.hub.trust.consequences import Means, means_of
+from computepool.hub.trust.views import AuditPage, JobChecks, checks_of_job, page_of_checks
+
+PAGE_LIMIT = 500
+State = Literal["open", "valid", "guilty", "nondeterm", "abandoned"]
+Started = Callable[[Consequences], None]
+"""Tells the scheduler's memory what is to be run."""
+
+
+class Canary(BaseModel):
+    """What to run again, and where."""
+
+    model_config = {"extra": "forbid"}
+
+    job_id: str = Field(max_length=40)
+    node_id: str = Field(max_length=40)
+    slice: int = Field(default=0, ge=0)
+
+
+class CanaryStarted(BaseModel):
+    job_id: str
+    """Of the hidden job: `admin audits` tells what came of it."""
+
+
+def router(authenticate: Authenticate, context: Context, started: Started) -> APIRouter:
+    routes = Routes(authenticate, tags=["verification"])
+    unbroken = Unbroken()
+
+    @routes.get("/jobs/{job_id}/checks", visible="own", scope=Scope.JOBS_READ)
+    async def show_checks(job_id: str, caller: Caller) -> JobChecks:
+        """Its replicas, and which of its results others computed too, with what was found."""
+        return await context.db.read(_show, caller, job_id)
+
+    @routes.get("/admin/audits", visible="admin")
+    async def list_audits(
+        state: Annotated[list[State] | None, Query()] = None,
+        node: str | None = None,
+        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
+        cursor: str | None = None,
+    ) -> AuditPage:
+        """Every result that was checked, newest first: who is accused, what was found, and what is given back."""
+        return await context.db.read(page_of_checks, state or [], node, cursor, limit)
+
+    @routes.post("/admin/canaries", visible="admin", status_code=201)
+    async def run_canary(body: Canary, caller: Caller) -> CanaryStarted:
+        """Let a node run a slice whose right result is known. To the node it looks like paid work."""
+
+        async def both() -> Consequences:
+            after = await context.db.run(_start, context, means_of(context), caller, body)
+            started(after)
+            return after
+
+        after = await unbroken.run(both())
+        return CanaryStarted(job_id=after.reruns[0][0].job_id)
+
+    return routes.router
+
+
+def _show(session: Session, principal: Principal, job_id: str) -> JobChecks:
+    return checks_of_job(session, load_job(session, principal, job_id))
+
+
+def _start(session: Session, context: Context, means: Means, principal: Principal, body: Canary) -> Consequences:
+    job = load_job(session, principal, body.job_id)
+    check_slice(job, body.slice)
+    node = load_node(session, principal, body.node_id)
+    return start_canary(session, job, body.slice, node, context.now(), means)

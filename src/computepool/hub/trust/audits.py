@@ -1,0 +1,226 @@
+"""Results that are drawn to be computed again, at the platform's cost, and what is found."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from computepool.hub.artifacts.repository import mark_abandoned
+from computepool.hub.artifacts.tables import Artifact
+from computepool.hub.core.records import record as note
+from computepool.hub.jobs import repository as repository_of_jobs
+from computepool.hub.jobs.brief import Rerun
+from computepool.hub.jobs.ending import Ended, cancel_slice
+from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.tables import Attempt, Job
+from computepool.hub.jobs.verification import Consequences, Role, is_result
+from computepool.hub.nodes.tables import Node
+from computepool.hub.trust import auditing, repository
+from computepool.hub.trust.consequences import WRONG_RESULT, Means, clear, convict
+from computepool.hub.trust.errors import BadCanary
+from computepool.hub.trust.judgement import Finding, judge, judge_against
+from computepool.hub.trust.replication import ABANDONED, answer_of, is_sound
+from computepool.hub.trust.reruns import Started, add_audit
+from computepool.hub.trust.results import Result, result_digest
+from computepool.hub.trust.tables import Check
+
+RERUNS_AT_MOST = 8
+OPEN_AT_MOST = 20
+"""Audits of one node at a time: where nobody else has such a machine, they only pile up."""
+PATIENCE = timedelta(days=14)
+"""Until an audit for which nobody was found is given up."""
+GIVEN_UP_AT_ONCE = 200
+
+
+def consider(session: Session, job: Job, ended: Ended, end: Ending, now: datetime, means: Means) -> Ended:
+    """An attempt of a deterministic job ended. Chance decides, now that there is a result, whether it is audited."""
+    if not is_result(end.reason, end.exit_code):
+        return ended
+    attempt = session.get_one(Attempt, ended.attempt_id)
+    node = session.get_one(Node, attempt.node_id)
+    if not _can_be_audited(session, job, attempt, node):
+        return ended
+    found = repository.find_record(session, repository.record_id_of(node))
+    if not auditing.is_drawn(auditing.share_audited(found.valid_in_a_row), means.randbits):
+        return ended
+    check = Check(
+        id=means.new_id("check"),
+        subject=attempt.id,
+        kind="audit",
+        job_id=job.id,
+        slice_index=attempt.slice_index,
+        state=Finding.OPEN,
+        spec_digest=job.spec_digest,
+        asked=0,
+        attempt_id=attempt.id,
+        node_id=node.id,
+        owner_id=node.owner_id,
+        digest=result_digest(end.exit_code, repository.receipt_of(attempt).outputs),
+        given_at=now,
+        created_at=now,
+    )
+    session.add(check)
+    session.flush()
+    started = _ask_another(session, check, job, repository.gpu_class_of(attempt, node), now, means)
+    return replace(ended, after=Consequences(reruns=(started,)))
+
+
+def rerun_ended(session: Session, job: Job, ended: Ended, end: Ending, now: datetime, means: Means) -> Ended:
+    """Somebody computed it again, or could not. Whoever calls has locked the job whose result it is."""
+    if ended.requeued is not None or job.rerun is None or job.rerun_of is None:
+        return ended
+    asked = Rerun.of(job.rerun)
+    check = repository.find_check(session, asked.audit_of or "")
+    if check is None or check.state != Finding.OPEN or check.digest is None or check.owner_id is None:
+        return ended
+    if is_result(end.reason, end.exit_code):
+        session.add(answer_of(session, ended.attempt_id, check.id, end.exit_code or 0, now))
+        session.flush()
+    rows = repository.list_results(session, check.id)
+    finding = _find(check, Result(check.owner_id, check.digest), [repository.result_of(row) for row in rows])
+    root = session.get_one(Job, job.rerun_of)
+    if finding is Finding.OPEN:
+        if check.asked < RERUNS_AT_MOST:
+            started = _ask_another(session, check, root, asked.gpu_class, now, means)
+            return replace(ended, after=Consequences(reruns=(started,)))
+        _close(session, check, ABANDONED, "nobody could compute it again", now)
+        return ended
+    return replace(ended, after=_decide(session, check, root, finding, now, means))
+
+
+def start_canary(session: Session, root: Job, index: int, node: Node, now: datetime, means: Means) -> Consequences:
+    """Let a node do what was done before, to see whether it gives what is known to be right.
+
+    `root`: a job that ended well, and whose slice can be run anywhere. Raises BadCanary.
+    """
+    attempt = repository.find_deciding(session, root.id, index)
+    if attempt is None or not root.spec.get("deterministic") or not is_sound(root):
+        raise BadCanary(root.id)
+    rerun = Rerun(renter_id=root.owner_id, node_id=node.id)
+    started = add_audit(session, root, index, rerun, now, means, Role.CANARY)
+    receipt = repository.receipt_of(attempt)
+    check = Check(
+        id=means.new_id("check"),
+        subject=started[0].job_id,
+        kind="canary",
+        job_id=root.id,
+        slice_index=index,
+        state=Finding.OPEN,
+        spec_digest=root.spec_digest,
+        asked=0,
+        node_id=node.id,
+        owner_id=node.owner_id,
+        expected=result_digest(receipt.exit_code, receipt.outputs),
+        created_at=now,
+    )
+    session.add(check)
+    return Consequences(reruns=(started,))
+
+
+def canary_ended(session: Session, job: Job, ended: Ended, end: Ending, now: datetime, means: Means) -> Ended:
+    check = repository.find_check(session, job.id)
+    if ended.requeued is not None or check is None or job.rerun_of is None:
+        return ended
+    if not is_result(end.reason, end.exit_code):
+        _close(session, check, ABANDONED, f"it did not run to its end ({end.reason})", now)
+        return ended
+    attempt = session.get_one(Attempt, ended.attempt_id)
+    check.subject = check.attempt_id = attempt.id
+    check.digest = result_digest(end.exit_code, repository.receipt_of(attempt).outputs)
+    check.given_at = now
+    session.flush()
+    root = session.get_one(Job, job.rerun_of)
+    if check.digest == check.expected:
+        return replace(ended, after=_decide(session, check, root, Finding.VALID, now, means))
+    gpu_class = repository.gpu_class_of(attempt, session.get_one(Node, attempt.node_id))
+    return replace(ended, after=Consequences(reruns=(_ask_another(session, check, root, gpu_class, now, means),)))
+
+
+def give_up_old(session: Session, now: datetime) -> Consequences:
+    """Audits that found nobody for so long are over, and what waits for them need not."""
+    needless: list[tuple[str, int]] = []
+    finals: list[str] = []
+    for check in repository.list_open_before(session, now - PATIENCE, GIVEN_UP_AT_ONCE):
+        repository_of_jobs.lock_jobs(session, [check.job_id])
+        _close(session, check, ABANDONED, "nobody was found to compute it again", now)
+        for job in repository.list_open_reruns(session, check.job_id):
+            if (job.rerun is not None and Rerun.of(job.rerun).audit_of == check.subject) or job.id == check.subject:
+                over = cancel_slice(session, job, check.slice_index, now)
+                needless += [(job.id, check.slice_index)] if over is not None else []
+                finals += [job.id] if over else []
+    return Consequences(needless=tuple(needless), finals=tuple(finals))
+
+
+def _find(check: Check, accused: Result, reruns: list[Result]) -> Finding:
+    return judge(accused, reruns) if check.expected is None else judge_against(accused, check.expected, reruns)
+
+
+def _can_be_audited(session: Session, job: Job, attempt: Attempt, node: Node) -> bool:
+    return (
+        not attempt.own
+        and is_sound(job)
+        and not repository.began_elsewhere(session, attempt, node.owner_id)
+        and not repository.is_known_to_vary(session, job.spec_digest)
+        and repository.count_open(session, node.id) < OPEN_AT_MOST
+    )
+
+
+def _ask_another(
+    session: Session, check: Check, root: Job, gpu_class: str | None, now: datetime, means: Means
+) -> Started:
+    """Of owners who have no part in it. After a first answer that differs, only who may judge is worth asking."""
+    answered = repository.list_results(session, check.id)
+    owners = {root.owner_id, *(row.owner_id for row in answered)} | ({check.owner_id} if check.owner_id else set())
+    rerun = Rerun(
+        renter_id=root.owner_id,
+        audit_of=check.subject,
+        not_owners=tuple(sorted(owners)),
+        gpu_class=gpu_class,
+        judges_only=bool(answered) or check.expected is not None,
+    )
+    check.asked += 1
+    return add_audit(session, root, check.slice_index, rerun, now, means)
+
+
+def _decide(session: Session, check: Check, root: Job, finding: Finding, now: datetime, means: Means) -> Consequences:
+    rows = repository.list_results(session, check.id)
+    node_id, attempt_id = check.node_id or "", check.attempt_id or ""
+    if finding is Finding.VALID:
+        _close(session, check, finding, "others computed the same", now)
+        _forget_outputs(session, [row.attempt_id for row in rows])
+        standing = clear(session, check, now, means)
+        return Consequences(standings=((node_id, standing),) if standing is not None else ())
+    if finding is Finding.NOT_DETERMINISTIC:
+        _close(
+            session, check, finding, "reruns of it disagree: the job is not deterministic, and nobody is to blame", now
+        )
+        _forget_outputs(session, [row.attempt_id for row in rows])
+        return Consequences()
+    right = next(row for row in reversed(rows) if row.digest != check.digest)
+    _close(session, check, finding, "two others computed another result, and the same", now)
+    _forget_outputs(session, [row.attempt_id for row in rows if row is not right])
+    sentence = convict(session, check, node_id, attempt_id, WRONG_RESULT, now, means)
+    if check.kind == "audit" and right.exit_code == 0:
+        repository.put_result(session, root.id, check.slice_index, right.attempt_id)
+    note(
+        session,
+        "job.result_corrected",
+        root.id,
+        now,
+        topics=(f"job/{root.id}", f"owner/{root.owner_id}"),
+        slice=check.slice_index,
+    )
+    return Consequences(standings=((node_id, sentence.standing),), banned=(node_id,) if sentence.banned else ())
+
+
+def _close(session: Session, check: Check, state: str, detail: str, now: datetime) -> None:
+    check.state, check.detail, check.decided_at = state, detail, now
+    session.flush()
+    note(session, "check.decided", check.id, now, state=state, about=check.subject)
+
+
+def _forget_outputs(session: Session, attempt_ids: list[str]) -> None:
+    """Only their digests were asked for."""
+    ids = session.scalars(select(Artifact.id).where(Artifact.attempt_id.in_(attempt_ids))).all() if attempt_ids else []
+    mark_abandoned(session, list(ids))

@@ -1,0 +1,197 @@
+"""Checks, answers, audit records and what is given back, in the database."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.jobs.spending import PAID, cost_micros
+from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.hub.jobs.verification import Role
+from computepool.hub.nodes.tables import Node
+from computepool.hub.trust.auditing import AuditRecord
+from computepool.hub.trust.clawback import LONGEST, Earning
+from computepool.hub.trust.judgement import Finding
+from computepool.hub.trust.results import Result
+from computepool.hub.trust.tables import AuditRecordRow, Check, CheckResult, Clawback
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.manifest import Manifest
+from computepool.protocol.receipt import Receipt
+from computepool.protocol.signing import Signed
+from computepool.protocol.states import JOB_FINAL, AttemptState, Verdict
+
+EARNINGS_LIMIT = 100_000
+ANSWERS_LIMIT = 100_000
+
+
+def find_check(session: Session, subject: str) -> Check | None:
+    return session.scalar(select(Check).where(Check.subject == subject))
+
+
+def list_results(session: Session, check_id: str) -> Sequence[CheckResult]:
+    """The oldest first: attempts' ids sort by age, and so do equal times."""
+    query = select(CheckResult).where(CheckResult.check_id == check_id)
+    return session.scalars(query.order_by(CheckResult.at, CheckResult.attempt_id)).all()
+
+
+def result_of(row: CheckResult) -> Result:
+    return Result(row.owner_id, row.digest, row.may_judge, row.attempt_id)
+
+
+def is_known_to_vary(session: Session, spec_digest: str) -> bool:
+    """Reruns of the same spec disagreed before: its renter is wrong about it, and no node is judged by it."""
+    known = select(Check.id).where(Check.spec_digest == spec_digest, Check.state == Finding.NOT_DETERMINISTIC).limit(1)
+    return session.scalar(known) is not None
+
+
+def count_open(session: Session, node_id: str) -> int:
+    return session.scalar(select(func.count()).where(Check.node_id == node_id, Check.state == Finding.OPEN)) or 0
+
+
+def list_open_before(session: Session, before: datetime, limit: int) -> Sequence[Check]:
+    """Audits and canaries that nobody has decided since then. Replicas are their renters' affair."""
+    query = select(Check).where(Check.state == Finding.OPEN, Check.kind != "replicas", Check.created_at < before)
+    return session.scalars(query.order_by(Check.id).limit(limit)).all()
+
+
+def list_open_reruns(session: Session, job_id: str) -> Sequence[Job]:
+    query = select(Job).where(Job.rerun_of == job_id, Job.role.in_([Role.AUDIT, Role.CANARY]))
+    return session.scalars(query.where(Job.state.not_in(sorted(JOB_FINAL))).order_by(Job.id)).all()
+
+
+# ── attempts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def receipt_of(attempt: Attempt) -> Receipt:
+    """Its signature was checked when it came."""
+    if attempt.receipt is None:
+        raise AssertionError(f"{attempt.id} ended by itself, and left no receipt")
+    return Receipt.model_validate_json(Signed.model_validate_json(attempt.receipt).body)
+
+
+def gpu_class_of(attempt: Attempt, node: Node) -> str | None:
+    """The model of the GPUs that it was given; None for a CPU."""
+    granted = Manifest.model_validate_json(Signed.model_validate_json(attempt.manifest).body).grant.gpus
+    if not granted:
+        return None
+    gpus = Capacity.model_validate(node.capacity).gpus
+    return next((gpu.slug for gpu in gpus if gpu.id in granted), None)
+
+
+def began_elsewhere(session: Session, attempt: Attempt, owner_id: str) -> bool:
+    """It went on from what another owner's node had saved: whose mistake it is, if it is one, nobody can say."""
+    if attempt.resumed_from is None:
+        return False
+    earlier = (
+        select(Attempt.id)
+        .join(Node, Node.id == Attempt.node_id)
+        .where(Attempt.job_id == attempt.job_id, Attempt.slice_index == attempt.slice_index)
+        .where(Attempt.number < attempt.number, Node.owner_id != owner_id)
+    )
+    return session.scalar(earlier.limit(1)) is not None
+
+
+def find_deciding(session: Session, job_id: str, index: int) -> Attempt | None:
+    """The attempt that a slice succeeded with, if it did."""
+    query = select(Attempt).where(Attempt.job_id == job_id, Attempt.slice_index == index, Attempt.verdict == Verdict.OK)
+    return session.scalar(query.order_by(Attempt.number.desc()).limit(1))
+
+
+def mark_wrong(session: Session, attempt_id: str, reason: str, detail: str) -> None:
+    """It said that all went well, and others proved that it did not."""
+    values: dict[str, Any] = {"state": AttemptState.FAILED, "verdict": Verdict.HOST, "reason": reason, "detail": detail}
+    session.execute(update(Attempt).where(Attempt.id == attempt_id).values(values))
+
+
+def put_result(session: Session, job_id: str, index: int, attempt_id: str) -> None:
+    """From now on the outputs of another attempt are the slice's."""
+    session.execute(update(Slice).where(Slice.job_id == job_id, Slice.index == index).values(result_attempt=attempt_id))
+
+
+# ── what a node's audits came to ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def record_id_of(node: Node) -> str:
+    return node.record_id or node.id
+
+
+def find_record(session: Session, record_id: str) -> AuditRecord:
+    row = session.get(AuditRecordRow, record_id)
+    return AuditRecord() if row is None else AuditRecord(row.valid_in_a_row, row.guilty, row.last_valid_at)
+
+
+def save_record(session: Session, record_id: str, record: AuditRecord) -> None:
+    insert_if_absent(session, AuditRecordRow, ["id"], id=record_id, valid_in_a_row=0, guilty=0, last_valid_at=None)
+    values = {
+        "valid_in_a_row": record.valid_in_a_row,
+        "guilty": record.guilty,
+        "last_valid_at": record.last_valid_at,
+    }
+    session.execute(update(AuditRecordRow).where(AuditRecordRow.id == record_id).values(values))
+
+
+def begin_anew(session: Session, owner_id: str) -> None:
+    """One of an owner's nodes was proven wrong: every result of all of them is audited for a while."""
+    records = select(func.coalesce(Node.record_id, Node.id)).where(Node.owner_id == owner_id)
+    session.execute(update(AuditRecordRow).where(AuditRecordRow.id.in_(records)).values(valid_in_a_row=0))
+
+
+def list_earnings(session: Session, record_id: str, now: datetime) -> list[tuple[Earning, str]]:
+    """(what it earned, whose job it was) of the time that may be taken back."""
+    found = session.execute(
+        select(Attempt, Job.owner_id, Check.state)
+        .join(Job, Job.id == Attempt.job_id)
+        .join(Node, Node.id == Attempt.node_id)
+        .outerjoin(Check, Check.subject == Attempt.id)
+        .where(func.coalesce(Node.record_id, Node.id) == record_id)
+        .where(Attempt.own.is_(False), Attempt.verdict.in_(sorted(PAID)), Attempt.finished_at >= now - LONGEST)
+        .limit(EARNINGS_LIMIT)
+    ).all()
+    earnings = []
+    for attempt, renter_id, state in found:
+        ended_at, verdict = attempt.finished_at, Verdict(attempt.verdict or Verdict.HOST)
+        if ended_at is None:
+            continue
+        micros = cost_micros(attempt.price_micros, attempt.started_at, ended_at, verdict, saved=False)
+        earnings.append((Earning(attempt.id, ended_at, micros, state == Finding.VALID), renter_id))
+    return earnings
+
+
+def add_clawbacks(
+    session: Session, check_id: str, node: Node, earnings: Iterable[tuple[Earning, str]], now: datetime
+) -> int:
+    """What they come to together."""
+    total = 0
+    for earning, renter_id in earnings:
+        new = insert_if_absent(
+            session,
+            Clawback,
+            ["attempt_id"],
+            attempt_id=earning.attempt_id,
+            check_id=check_id,
+            node_id=node.id,
+            host_id=node.owner_id,
+            renter_id=renter_id,
+            micros=earning.micros,
+            state="pending",
+            created_at=now,
+        )
+        total += earning.micros if new else 0
+    return total
+
+
+# ── after a start ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_answers(session: Session) -> list[tuple[str, int, CheckResult]]:
+    """(job, slice, answer) of the replicated slices whose others are still at it, for the scheduler's memory."""
+    query = (
+        select(Check.job_id, Check.slice_index, CheckResult)
+        .join(CheckResult, CheckResult.check_id == Check.id)
+        .where(Check.state == Finding.OPEN, Check.kind == "replicas")
+        .limit(ANSWERS_LIMIT)
+    )
+    return [(job_id, index, row) for job_id, index, row in session.execute(query)]

@@ -1,0 +1,93 @@
+from datetime import datetime
+
+from sqlalchemy import BigInteger, ForeignKey, Index, String, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from computepool.hub.core.tables import Base, Id
+
+_OPEN = text("state = 'open'")
+
+
+class Check(Base):
+    """A result that others compute again: that of a replicated slice, or one that was drawn for an audit."""
+
+    __tablename__ = "checks"
+    __table_args__ = (
+        Index("ix_checks_slice", "job_id", "slice_index"),
+        Index("ix_checks_open", "id", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    )
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    subject: Mapped[str] = mapped_column(String(80), unique=True)
+    """What is checked: the attempt of an audit, `job/slice` of a replicated one. There is one check of it."""
+    kind: Mapped[str] = mapped_column(String(12))
+    """replicas, audit or canary."""
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"))
+    """Whose result it is: never one of the hidden jobs that run it again."""
+    slice_index: Mapped[int]
+    state: Mapped[str] = mapped_column(String(12))
+    """A finding; or `abandoned`, if nobody can say any more."""
+    spec_digest: Mapped[str] = mapped_column(String(80), index=True)
+    asked: Mapped[int]
+    """How many were asked: replicas, or reruns of an audit."""
+    attempt_id: Mapped[str | None] = mapped_column(Id)
+    """Of an audit: the one that is accused."""
+    node_id: Mapped[str | None] = mapped_column(Id, index=True)
+    owner_id: Mapped[str | None] = mapped_column(Id)
+    digest: Mapped[str | None] = mapped_column(String(80))
+    """Of an audit: what the accused delivered."""
+    expected: Mapped[str | None] = mapped_column(String(80))
+    """Of a canary: what is right."""
+    given_at: Mapped[datetime | None]
+    detail: Mapped[str | None] = mapped_column(String(500))
+    created_at: Mapped[datetime]
+    decided_at: Mapped[datetime | None]
+
+
+class CheckResult(Base):
+    """What one node answered: a replica, or a rerun of an audit."""
+
+    __tablename__ = "check_results"
+
+    check_id: Mapped[str] = mapped_column(ForeignKey("checks.id"), primary_key=True)
+    attempt_id: Mapped[str] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[str] = mapped_column(Id)
+    """Of the job that it was an attempt of, which may be a hidden one."""
+    node_id: Mapped[str] = mapped_column(Id)
+    owner_id: Mapped[str] = mapped_column(Id)
+    """Of the node."""
+    digest: Mapped[str] = mapped_column(String(80))
+    exit_code: Mapped[int]
+    may_judge: Mapped[bool]
+    gpu_class: Mapped[str | None] = mapped_column(String(200))
+    at: Mapped[datetime]
+
+
+class AuditRecordRow(Base):
+    """What became of a node's audits. Beside its reliability, never added to it."""
+
+    __tablename__ = "audit_records"
+
+    id: Mapped[str] = mapped_column(ForeignKey("nodes.id"), primary_key=True)
+    """Of the first node whose record it is, as with reputations."""
+    valid_in_a_row: Mapped[int]
+    guilty: Mapped[int]
+    last_valid_at: Mapped[datetime | None]
+
+
+class Clawback(Base):
+    """What a guilty node has to give back, for the ledger to carry out."""
+
+    __tablename__ = "clawbacks"
+
+    attempt_id: Mapped[str] = mapped_column(Id, primary_key=True)
+    check_id: Mapped[str] = mapped_column(ForeignKey("checks.id"), index=True)
+    node_id: Mapped[str] = mapped_column(Id, index=True)
+    host_id: Mapped[str] = mapped_column(Id)
+    """The node's owner, who gives it back."""
+    renter_id: Mapped[str] = mapped_column(Id)
+    """Who gets it."""
+    micros: Mapped[int] = mapped_column(BigInteger)
+    state: Mapped[str] = mapped_column(String(12))
+    """pending, until the ledger has moved it."""
+    created_at: Mapped[datetime]

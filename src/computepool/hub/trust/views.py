@@ -1,0 +1,159 @@
+"""Checks as renters, hosts and operators see them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pydantic import BaseModel
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.hub.jobs.verification import Role
+from computepool.hub.nodes.tables import Node
+from computepool.hub.trust.repository import list_results
+from computepool.hub.trust.tables import Check, Clawback
+
+REPLICAS_SHOWN = 1_000
+
+
+class ReplicaView(BaseModel):
+    """One that runs a slice once more, for its renter."""
+
+    job_id: str
+    """Hidden from lists; its log is read by this id."""
+    slice: int
+    state: str
+    node_id: str | None
+    node_name: str | None
+    agrees: bool | None
+    """With what counts; None before that is known."""
+
+
+class CheckView(BaseModel):
+    """What became of one result that others computed too."""
+
+    id: str
+    kind: str
+    """replicas, audit or canary."""
+    slice: int
+    state: str
+    """open, valid, guilty, nondeterm or abandoned."""
+    detail: str | None
+    answers: int
+    created_at: datetime
+    decided_at: datetime | None
+
+
+class JobChecks(BaseModel):
+    replicas: list[ReplicaView]
+    checks: list[CheckView]
+
+
+class AuditView(CheckView):
+    """For operators."""
+
+    job_id: str
+    attempt_id: str | None
+    node_id: str | None
+    node_name: str | None
+    owner_id: str | None
+    asked: int
+    given_back_micros: int
+
+
+class AuditPage(BaseModel):
+    items: list[AuditView]
+    next: str | None
+
+
+def checks_of_job(session: Session, job: Job) -> JobChecks:
+    """Only what is decided: who knows that an audit is under way might tell."""
+    query = select(Check).where(Check.job_id == job.id, Check.kind != "canary")
+    query = query.where((Check.kind == "replicas") | Check.decided_at.is_not(None))
+    rows = session.scalars(query.order_by(Check.slice_index, Check.id).limit(REPLICAS_SHOWN)).all()
+    digests = _deciding_digests(session, [row for row in rows if row.kind == "replicas" and row.state == "valid"])
+    return JobChecks(
+        replicas=_replicas(session, job, digests) if job.role == Role.REPLICATED else [],
+        checks=[check_view(session, row) for row in rows],
+    )
+
+
+def check_view(session: Session, check: Check) -> CheckView:
+    return CheckView(
+        id=check.id,
+        kind=check.kind,
+        slice=check.slice_index,
+        state=check.state,
+        detail=check.detail,
+        answers=len(list_results(session, check.id)),
+        created_at=check.created_at,
+        decided_at=check.decided_at,
+    )
+
+
+def page_of_checks(
+    session: Session, states: Sequence[str], node_id: str | None, before: str | None, limit: int
+) -> AuditPage:
+    """The newest first."""
+    query = select(Check, Node.name).outerjoin(Node, Node.id == Check.node_id).order_by(Check.id.desc())
+    if states:
+        query = query.where(Check.state.in_(states))
+    if node_id is not None:
+        query = query.where(Check.node_id == node_id)
+    if before is not None:
+        query = query.where(Check.id < before)
+    rows = session.execute(query.limit(limit + 1)).all()
+    shown = [row for row, _ in rows[:limit]]
+    back = select(Clawback.check_id, func.sum(Clawback.micros)).where(Clawback.check_id.in_([row.id for row in shown]))
+    micros = {check_id: int(total) for check_id, total in session.execute(back.group_by(Clawback.check_id))}
+    items = [
+        AuditView(
+            **check_view(session, row).model_dump(),
+            job_id=row.job_id,
+            attempt_id=row.attempt_id,
+            node_id=row.node_id,
+            node_name=name,
+            owner_id=row.owner_id,
+            asked=row.asked,
+            given_back_micros=micros.get(row.id, 0),
+        )
+        for row, name in rows[:limit]
+    ]
+    return AuditPage(items=items, next=items[-1].id if len(rows) > limit else None)
+
+
+def _deciding_digests(session: Session, checks: Sequence[Check]) -> dict[int, dict[str, bool]]:
+    """By slice and attempt, whether its answer is the one that counts."""
+    found: dict[int, dict[str, bool]] = {}
+    for check in checks:
+        rows = list_results(session, check.id)
+        digests = [row.digest for row in rows]
+        counts = max(digests, key=digests.count)
+        found[check.slice_index] = {row.attempt_id: row.digest == counts for row in rows}
+    return found
+
+
+def _replicas(session: Session, job: Job, agreeing: dict[int, dict[str, bool]]) -> list[ReplicaView]:
+    rows = session.execute(
+        select(Slice.job_id, Slice.index, Slice.state, Attempt.id, Node.id, Node.name)
+        .join(Job, Job.id == Slice.job_id)
+        .outerjoin(
+            Attempt,
+            (Attempt.job_id == Slice.job_id) & (Attempt.slice_index == Slice.index) & (Attempt.fence == Slice.fence),
+        )
+        .outerjoin(Node, Node.id == Attempt.node_id)
+        .where(Job.rerun_of == job.id, Job.role == Role.REPLICA)
+        .order_by(Slice.index, Slice.job_id)
+        .limit(REPLICAS_SHOWN)
+    )
+    return [
+        ReplicaView(
+            job_id=job_id,
+            slice=index,
+            state=state,
+            node_id=node_id,
+            node_name=name,
+            agrees=agreeing.get(index, {}).get(attempt_id or ""),
+        )
+        for job_id, index, state, attempt_id, node_id, name in rows
+    ]
