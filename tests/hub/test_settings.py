@@ -31,7 +31,7 @@ WRONG = [
     ("COMPUTEPOOL_RELIABILITY_HALF_LIFE_DAYS", "0", "greater than or equal to 1"),
     ("COMPUTEPOOL_RELIABILITY_HALF_LIFE_DAYS", "inf", "less than or equal to 3650"),
     ("COMPUTEPOOL_FAIR_SHARE_HALF_LIFE_HOURS", "0", "greater than 0"),
-    ("COMPUTEPOOL_FAIR_SHARE_HALF_LIFE_HOURS", "nan", "greater than 0"),
+    ("COMPUTEPOOL_FAIR_SHARE_HALF_LIFE_HOURS", "nan", "finite number"),
     ("COMPUTEPOOL_LIMIT_SLICES", "0", "greater than or equal to 1"),
     ("COMPUTEPOOL_LIMIT_CREDITS_PER_HOUR", "-1", "greater than or equal to 1"),
     ("COMPUTEPOOL_LIMIT_CREDITS_PER_DAY", "much", "valid integer"),

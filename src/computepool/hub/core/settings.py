@@ -123,7 +123,12 @@ class Settings(BaseSettings):
 
     fair_share_half_life_hours: Annotated[
         float,
-        Field(gt=0, le=24 * 365, description="After so many hours, what a renter used of the pool counts half."),
+        Field(
+            gt=0,
+            le=24 * 365,
+            allow_inf_nan=False,
+            description="After so many hours, what a renter used of the pool counts half.",
+        ),
     ] = 24.0
     limit_slices: Annotated[
         int | None,
