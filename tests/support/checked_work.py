@@ -9,6 +9,7 @@ from support.engine import Pool
 from support.scripted_agent import ScriptedAgent, Work, add_agent
 
 from computepool.hub.core.owners import Owner
+from computepool.hub.reputation import repository as reputations
 from computepool.protocol.messages import ReportAck, UploadFile, UploadGrant, UploadRequest
 from computepool.protocol.receipt import OutputRef
 
@@ -48,4 +49,24 @@ async def deliver(agent: ScriptedAgent, work: Work, output: bytes = b"right", **
     outputs = (OutputRef(path="out", digest=digest, size_bytes=len(output)),)
     done = await agent.finish(work, **{"outputs": outputs, **changes})
     assert isinstance(done, ReportAck), done
+    return work
+
+
+async def trust(pool: Pool, *agents: ScriptedAgent) -> None:
+    """Their results were found right ten times."""
+
+    def write(session: Session) -> None:
+        for agent in agents:
+            reputations.write(session, reputations.lock(session, agent.node_id).id, {"audited_ok": 10})
+
+    await pool.db.run(write)
+    await pool.engine.refresh_standings()
+
+
+async def judged_by(pool: Pool, judge: ScriptedAgent, output: bytes) -> Work:
+    """It is there just for that."""
+    await judge.connect()
+    work = await answer(judge, output)
+    await judge.disconnect()
+    await pool.settle(60)
     return work

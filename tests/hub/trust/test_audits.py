@@ -4,31 +4,18 @@ import hashlib
 
 import pytest
 from sqlalchemy import update
-from support.checked_work import CAROL, DAVE, ERIN, add_agents, answer
+from support.checked_work import CAROL, DAVE, ERIN, add_agents, answer, judged_by, trust
 from support.engine import ADMIN, ALICE, BOB, play
 
 from computepool.hub.core.owners import PLATFORM
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.nodes.tables import Node
-from computepool.hub.reputation import repository as reputations
 from computepool.hub.reputation.tables import Reputation
 from computepool.hub.trust.auditing import AuditRecord
 from computepool.hub.trust.repository import save_record
 from computepool.hub.trust.tables import AuditRecordRow, Check, Clawback
 
 SAME = {"deterministic": True, "outputs": ["out"]}
-
-
-async def trust(pool, *agents):
-    """Their results were found right ten times."""
-
-    def write(session):
-        for agent in agents:
-            found = reputations.lock(session, agent.node_id)
-            reputations.write(session, found.id, {"audited_ok": 10})
-
-    await pool.db.run(write)
-    await pool.engine.refresh_standings()
 
 
 async def audited(pool, output=b"right"):
@@ -40,14 +27,6 @@ async def audited(pool, output=b"right"):
     judges = await add_agents(pool, CAROL, DAVE, ERIN, connect=False)
     await trust(pool, *judges)
     return bob, work, job_id, judges
-
-
-async def judged_by(pool, judge, output):
-    await judge.connect()
-    work = await answer(judge, output)
-    await judge.disconnect()
-    await pool.settle(60)
-    return work
 
 
 def record_of(pool, agent):
