@@ -285,6 +285,7 @@ class Engine:
             log.exception("logs.seal_cut_off_failed")
 
     async def _tidy(self) -> None:
+        self.scheduler.limits.forget_before(self.context.now().date().replace(day=1))
         await seal_logs(self.logs, self.logs.take_in_pieces())
         await self.context.db.run(free_unused, self.context.now() - CHECKPOINT_MARGIN)
         await sweep_abandoned(self.context, self.store)
