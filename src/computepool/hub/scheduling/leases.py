@@ -1,7 +1,8 @@
 """The leases' clock: who has been silent for how long, and what follows.
 
 Renewals come with heartbeats and touch only memory. A node silent for 45 s is offline; an attempt that was not renewed
-for 135 s is lost and its slice queued again; so is one whose node renews it but does not end it when it should. After
+for 135 s is lost and its slice queued again. One that its node should have ended long ago is not renewed any more: it
+then ends as that of a silent node does, and stands still before its slice is another's if it can reach the world. After
 a start of the hub all clocks begin anew: its downtime is nobody's fault, and what was running still runs somewhere. The
 same when it could not listen: its machine slept, or something kept it from its work.
 """
@@ -15,7 +16,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending
-from computepool.hub.scheduling.fleet import REACHABLE, FleetNode
+from computepool.hub.scheduling.fleet import REACHABLE, FleetNode, Held
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.trust import service as verification
@@ -63,7 +64,7 @@ class LeaseKeeper:
         renewed = []
         for ref in holding:
             held = node.attempts.get(ref.attempt_id)
-            if held is not None and held.fence == ref.fence:
+            if held is not None and held.fence == ref.fence and not held.is_overdue(now):
                 held.renewed_at = now
                 held.renewed = True
                 renewed.append(AttemptRef(attempt_id=ref.attempt_id, fence=ref.fence))
@@ -76,11 +77,7 @@ class LeaseKeeper:
             await self._presence.settle(node)
             for held in list(node.attempts.values()):
                 if now - held.renewed_at > REQUEUE_AFTER_SECONDS:
-                    verdict = Verdict.HOST if held.renewed else Verdict.HUB
-                    ended = Ending(verdict, "lease_expired" if held.renewed else "hub_downtime", lost=True)
-                    await self._give_up(node, held.attempt_id, held.fence, ended)
-                elif node.state in REACHABLE and held.is_overdue(now):
-                    await self._give_up(node, held.attempt_id, held.fence, _OVERDUE)
+                    await self._give_up(node, held.attempt_id, held.fence, _why_over(node, held, now))
         orphans, self._scheduler.orphans = self._scheduler.orphans, []
         for node, attempt_id, fence in orphans:
             if not await self._give_up(node, attempt_id, fence, _BANNED):
@@ -138,6 +135,14 @@ class LeaseKeeper:
             log.exception("leases.give_up_failed", attempt_id=attempt_id)
             return False
         return True
+
+
+def _why_over(node: FleetNode, held: Held, now: float) -> Ending:
+    if node.state in REACHABLE and held.is_overdue(now):
+        return _OVERDUE
+    if held.renewed:
+        return Ending(Verdict.HOST, "lease_expired", lost=True)
+    return Ending(Verdict.HUB, "hub_downtime", lost=True)
 
 
 _OVERDUE = Ending(Verdict.HOST, "overdue", detail="the node did not end it in time", lost=True)
