@@ -70,6 +70,14 @@ def test_an_unknown_card_gets_its_tier_from_its_measured_speed():
     assert traits.core_gflops == 10.0
 
 
+def test_a_processor_measured_without_numpy_says_nothing_of_its_speed():
+    book, node = Book(), make_node(country="US", gpus=())
+    row = examined(node, 1.0)
+    row.figures["devices"][-1]["backend"] = "python"
+    book.learn_speed(row)
+    assert book.appraise(node.traits, node.capacity).core_gflops is None
+
+
 def test_a_name_is_a_claim_and_the_speed_a_fact():
     book, node = Book(), make_node(country="US", gpus=(gpu(0, "rtx-4090"),))
     book.learn_speed(examined(node, 4_000, "too_slow"))

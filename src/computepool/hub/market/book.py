@@ -28,6 +28,8 @@ from computepool.protocol.capacity import Capacity, Gpu
 PRIOR_CORE_MILLIS = PRIOR_UNITS * CORES_OF_THE_CPU_TIER * MILLI
 TRUSTED_MARKS = frozenset({"matches", "too_slow", "too_fast"})
 """Of devices whose answers were right: their speed is a fact, whatever their name."""
+SLOW_BACKEND = "python"
+"""An agent without NumPy computes the challenge in plain Python: that tells nothing about the processor's speed."""
 TIERS_REMEMBERED = 10_000
 
 
@@ -118,7 +120,7 @@ class Book:
             {
                 str(one["device"]): float(one["gflops"])
                 for one in row.figures.get("devices", ())
-                if one.get("mark") in TRUSTED_MARKS and one.get("gflops")
+                if one.get("mark") in TRUSTED_MARKS and one.get("gflops") and one.get("backend") != SLOW_BACKEND
             },
         )
 
