@@ -29,6 +29,7 @@ OWN_OBJECTS = {
     "POST /api/v1/jobs/{job_id}/cancel": 200,
     "POST /api/v1/jobs/{job_id}/retry": 201,
     "GET /api/v1/jobs/{job_id}/why": 200,
+    "GET /api/v1/jobs/{job_id}/checks": 200,
     "GET /api/v1/jobs/{job_id}/artifacts": 200,
     "GET /api/v1/jobs/{job_id}/receipts": 200,
     "GET /api/v1/jobs/{job_id}/logs": 200,

@@ -36,6 +36,7 @@ WRONG = [
     ("COMPUTEPOOL_LIMIT_CREDITS_PER_HOUR", "-1", "greater than or equal to 1"),
     ("COMPUTEPOOL_LIMIT_CREDITS_PER_DAY", "much", "valid integer"),
     ("COMPUTEPOOL_LIMIT_CREDITS_PER_MONTH", "0", "greater than or equal to 1"),
+    ("COMPUTEPOOL_BAN_AFTER_WRONG_RESULTS", "-1", "greater than or equal to 0"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "lots", "valid integer"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "0", "greater than or equal to 1"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "1.5", "valid integer"),

@@ -143,6 +143,9 @@ class FakeHub:
         self.sizes: dict[str, int] = {}
         self.nodes: list[dict[str, Any]] = [node()]
         self.events: list[dict[str, Any]] = []
+        self.audits: list[dict[str, Any]] = []
+        self.canaries: list[dict[str, Any]] = []
+        self.checks: dict[str, Any] = {"replicas": [], "checks": []}
         """What moved the reliability of a node."""
         self.nodes_online = 1
         self.tokens: list[dict[str, Any]] = []
@@ -245,6 +248,9 @@ class FakeHub:
             Route(f"{api}/nodes/{{id}}/reliability", self._reliability),
             Route(f"{api}/nodes/{{id}}/reliability/{{event}}/contest", self._settle_event, methods=["POST"]),
             Route(f"{api}/admin/contests", self._contests),
+            Route(f"{api}/admin/audits", self._audits),
+            Route(f"{api}/admin/canaries", self._canaries, methods=["POST"]),
+            Route(f"{api}/jobs/{{id}}/checks", self._checks),
             Route(f"{api}/admin/contests/{{event}}/resolve", self._settle_event, methods=["POST"]),
             Route(f"{api}/admin/nodes/{{id}}/{{mark}}", self._mark_node, methods=["POST"]),
             Route(f"{api}/artifacts", self._artifact, methods=["POST"]),
@@ -332,6 +338,17 @@ class FakeHub:
 
     async def _reliability(self, _: Request) -> Response:
         return JSONResponse({"items": self.events, "next": None})
+
+    async def _audits(self, request: Request) -> Response:
+        states = request.query_params.getlist("state")
+        return _page([one for one in self.audits if not states or one["state"] in states])
+
+    async def _canaries(self, request: Request) -> Response:
+        self.canaries.append(await request.json())
+        return JSONResponse({"job_id": "job_hidden"}, status_code=201)
+
+    async def _checks(self, _: Request) -> Response:
+        return JSONResponse(self.checks)
 
     async def _contests(self, _: Request) -> Response:
         return _page([{**one, "node_name": "alpha", "owner_id": ME} for one in self.events if one["contested_at"]])

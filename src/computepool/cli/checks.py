@@ -47,8 +47,8 @@ def print_checks(found: dict[str, Any]) -> None:
     audits = [one for one in found["checks"] if one["kind"] == "audit"]
     if audits:
         click.echo()
-        rows = [(one["slice"], FOUND.get(one["state"], one["state"]), one["detail"] or "") for one in audits]
-        print_table(("slice", "audited", "detail"), rows)
+        found_out = [(one["slice"], FOUND.get(one["state"], one["state"]), one["detail"] or "") for one in audits]
+        print_table(("slice", "audited", "detail"), found_out)
 
 
 @click.command(epilog="Example: computepool admin audits --state guilty")

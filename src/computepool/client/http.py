@@ -191,8 +191,11 @@ def _json_or_none(response: httpx.Response) -> object:
         return None
 
 
-def _query(params: Mapping[str, object] | None) -> dict[str, Any]:
-    return {name: value for name, value in (params or {}).items() if value is not None}
+def _query(params: Mapping[str, object] | None) -> dict[str, Any] | None:
+    """None where nothing is asked for: an empty one would take away what the path itself asks for."""
+    if params is None:
+        return None
+    return {name: value for name, value in params.items() if value is not None}
 
 
 def _retry_after(response: httpx.Response) -> float:

@@ -137,7 +137,7 @@ def audits_give_themselves_away(plant):
 
 
 def nothing_is_given_back(plant):
-    plant.setattr(consequences.repository, "add_clawbacks", lambda *args: 0)
+    plant.setattr(repository, "add_clawbacks", lambda *args: 0)
 
 
 def the_guilty_go_on(plant):
