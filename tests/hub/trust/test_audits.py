@@ -9,8 +9,10 @@ from support.engine import ADMIN, ALICE, BOB, play
 
 from computepool.hub.core.owners import PLATFORM
 from computepool.hub.jobs.tables import Attempt, Job
+from computepool.hub.jobs.verification import Consequences
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation.tables import Reputation
+from computepool.hub.trust import audits
 from computepool.hub.trust.auditing import AuditRecord
 from computepool.hub.trust.repository import save_record
 from computepool.hub.trust.tables import AuditRecordRow, Check, Clawback
@@ -314,5 +316,52 @@ def test_the_renter_sees_what_was_found_and_only_then_and_the_operator_sees_all(
         assert (await pool.call("GET", "admin/audits?state=open", user=ADMIN)).json()["items"] == []
         assert (await pool.call("GET", f"jobs/{job_id}/checks", user=BOB)).status_code == 404
         assert (await pool.call("GET", "admin/audits", user=BOB)).status_code == 403
+
+    play(sqlite_hub, story)
+
+
+# ── where nobody can be found ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_audits_of_one_node_do_not_pile_up_without_end(sqlite_hub):
+    async def story(pool):
+        (bob,) = await add_agents(pool, BOB)
+        for _ in range(audits.OPEN_AT_MOST + 3):
+            await pool.submit(**SAME)
+            await answer(bob)
+        assert len(pool.rows(Check)) == audits.OPEN_AT_MOST
+
+    play(sqlite_hub, story)
+
+
+def test_an_audit_that_found_nobody_for_two_weeks_is_given_up(hub_url):
+    async def story(pool):
+        await audited(pool)
+        after = await pool.db.run(audits.give_up_old, pool.clock.now())
+        assert after == Consequences()
+        after = await pool.db.run(audits.give_up_old, pool.clock.now() + audits.PATIENCE * 2)
+        pool.engine.checks_changed(after)
+        assert [row.state for row in pool.rows(Check)] == ["abandoned"]
+        assert sorted(row.state for row in pool.rows(Job)) == ["canceled", "succeeded"]
+        assert not pool.engine.scheduler.briefs
+        assert not len(pool.engine.scheduler.queue)
+
+    play(hub_url, story)
+
+
+def test_who_is_asked_is_drawn_by_lot_and_not_the_cheapest(sqlite_hub):
+    async def story(pool):
+        bob, *judges = await add_agents(pool, BOB, *(f"user_{number}" for number in range(6)))
+        await trust(pool, *judges)
+        asked = set()
+        for number in range(9):
+            await pool.submit(**SAME, where={"node": bob.node_id})
+            await answer(bob, b"%d" % number)
+            await pool.settle(1)
+            (judge,) = [one for one in judges if one.works]
+            asked.add(judge.node_id)
+            await answer(judge, b"%d" % number)
+        assert len(asked) >= 3
+        assert record_of(pool, bob).valid_in_a_row == 9
 
     play(sqlite_hub, story)

@@ -15,7 +15,7 @@ from computepool.hub.jobs.tables import Attempt
 from computepool.hub.market import feasibility
 from computepool.hub.market.feasibility import Gate
 from computepool.hub.scheduling.replicas import Replicas
-from computepool.hub.trust import auditing, audits, consequences, replication
+from computepool.hub.trust import auditing, audits, consequences, replication, repository
 from computepool.hub.trust.judgement import Count, Finding
 from computepool.hub.trust.tables import Check, Clawback
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, and_, bindparam, case, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.visibility import owned_by, sees
@@ -151,7 +151,8 @@ def page_outputs(
         .subquery()
     )
     query = (
-        select(Attempt.slice_index, Attempt.number, Artifact)
+        # 0: of another's attempt, which no receipt of this job speaks of
+        select(Attempt.slice_index, case((Slice.result_attempt.is_not(None), 0), else_=Attempt.number), Artifact)
         .join(deciding, (Attempt.slice_index == deciding.c.slice_index) & (Attempt.number == deciding.c.number))
         .join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index))
         .join(Artifact, Artifact.attempt_id == func.coalesce(Slice.result_attempt, Attempt.id))
