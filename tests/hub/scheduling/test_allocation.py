@@ -1,5 +1,6 @@
 """The shelves find the node that a look at every node would find, whatever happened before."""
 
+import asyncio
 import math
 from dataclasses import replace
 from random import Random
@@ -266,7 +267,7 @@ def test_survey_counts_every_node_once_and_names_the_best_first():
     fleet = fleet_of(*(random_node(rng, f"node_{index}") for index in range(60)))
     for _ in range(20):
         needs = random_needs(rng)
-        survey = fleet.survey(needs)
+        survey = asyncio.run(fleet.survey(needs))
         assert survey.total == 60
         assert survey.free == sum(fleet.gate(needs, node) is None for node in fleet)
         best = choose_plainly(fleet, needs)

@@ -1,10 +1,12 @@
 """Why a job still waits, for each gate; and what is suggested really helps."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.fleets import (
     GIB,
     STRANGER,
@@ -19,13 +21,21 @@ from support.fleets import (
 from support.proofs import figure
 
 from computepool.hub.market.feasibility import Gate, closed_gate
+from computepool.hub.market.pricing import Ask, hourly_price
+from computepool.hub.market.standing import Standing
 from computepool.hub.scheduling.fleet import Fleet
 from computepool.hub.scheduling.queue import Queue
-from computepool.hub.scheduling.why import GROUPS_SHOWN, explain, explain_all
+from computepool.hub.scheduling.relaxations import smallest_change
+from computepool.hub.scheduling.why import GROUPS_SHOWN, explain_all
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.states import IsolationLevel, NodeState
+from computepool.protocol.units import Range
 
 NOW = datetime(2026, 1, 2, 3, 4, 0, tzinfo=UTC)
+
+
+def explained(fleet, queue, waiting):
+    return asyncio.run(explain_all(fleet, queue, waiting, NOW))
 
 
 def why(needs, *nodes, **waiting):
@@ -35,7 +45,7 @@ def why(needs, *nodes, **waiting):
     one = make_waiting("job_5", needs=needs, **waiting)
     queue.add(make_waiting("job_1"))
     queue.add(one)
-    return explain(fleet, one, [0], queue.ahead_of([one])[0], NOW)
+    return explained(fleet, queue, [one])[0]
 
 
 @pytest.mark.parametrize(
@@ -46,23 +56,29 @@ def why(needs, *nodes, **waiting):
             Gate.TRUST, {"mine_only": True}, {"owner_id": STRANGER},
             "not yours (where.trust: mine)", "where.trust: any would find a stranger's node",
         ),
-        (Gate.COUNTRY, {"countries": frozenset({"US"})}, {}, "not in US", "where.country: [DE] would find a node"),
-        (Gate.TAGS, {"tags": frozenset({"quiet"})}, {}, "without quiet", "fewer tags: a node has [fast]"),
+        (Gate.COUNTRY, {"countries": frozenset({"US"})}, {}, "not in US", "where.country: [DE, US] would find a node"),
+        (
+            Gate.TAGS, {"tags": frozenset({"quiet"})}, {},
+            "without quiet", "leave out where.tags: a node without them would do",
+        ),
         (
             Gate.ISOLATION, {"isolation": IsolationLevel.GVISOR}, {},
             "below gvisor", "isolation: bubblewrap would find a node",
         ),
         (
             Gate.GPU, {"gpu": GpuRequest(name="h100", count=2)}, {"gpus": (gpu(),)},
-            "without 2 such GPUs", "gpu: rtx-4090 is what a node has",
+            "without 2 such GPUs", "leave out gpu: a node without such a one would do",
         ),
         (
             Gate.GPU, {"gpu": GpuRequest(name="h100", count=1)}, {"gpus": ()},
-            "without such a GPU", "leave out gpu: a node without one would do",
+            "without such a GPU", "leave out gpu: a node without such a one would do",
         ),
-        (Gate.CPUS, {"cpu_millis": 9500}, {}, "fewer than 9.5 cores", "cpus: 8 would fit"),
-        (Gate.MEMORY, {"memory_bytes": 64 * GIB}, {}, "less than 64GB of memory", "memory: 32GB would fit"),
-        (Gate.DISK, {"disk_bytes": 200 * GIB}, {}, "less than 200GB of disk", "disk: 100GB would fit"),
+        (Gate.CPUS, {"cpu_millis": 9500}, {}, "fewer than 9.5 cores", "cpus: 9.5 → 8 would find a node"),
+        (
+            Gate.MEMORY, {"memory_bytes": 64 * GIB}, {},
+            "less than 64GB of memory", "memory: 64GB → 32GB would find a node",
+        ),
+        (Gate.DISK, {"disk_bytes": 200 * GIB}, {}, "less than 200GB of disk", "disk: 200GB → 100GB would find a node"),
     ],
 )  # fmt: skip
 def test_each_gate_is_named_with_what_would_help(gate, needs, node, detail, suggestion):
@@ -114,7 +130,7 @@ def test_slices_that_go_on_and_those_that_failed_are_told_apart():
     waiting = [make_waiting("job_1", index, retry_at=later, continues=index == 1) for index in range(3)]
     for one in waiting:
         queue.add(one)
-    told = {tuple(one.slices): one.summary.split(",")[0] for one in explain_all(fleet, queue, waiting, NOW)}
+    told = {tuple(one.slices): one.summary.split(",")[0] for one in explained(fleet, queue, waiting)}
     assert told == {(0, 2): "It failed before", (1,): "It asked to be continued"}
 
 
@@ -128,14 +144,16 @@ def test_wait_that_is_over_is_no_reason_any_more():
 def test_other_gpus_are_named_before_none_at_all():
     nodes = [make_node("node_1", gpus=()), make_node("node_2", gpus=(gpu(0), gpu(1)))]
     answer = why(make_needs(gpu=GpuRequest(name="h100", count=1)), *nodes)
-    assert answer.suggestions == ["gpu: rtx-4090:2 is what a node has"]
+    assert answer.suggestions == ["gpu: rtx-4090 instead of h100 would find a node"]
     assert answer.summary == "None of the 2 nodes can ever run it as it is specified."
 
 
 def test_sizes_that_would_fit_are_round_and_fit():
     node = make_node(memory_bytes=20_197_621_760, disk_bytes=900_000_000)
-    assert why(make_needs(memory_bytes=64 * GIB, disk_bytes=1), node).suggestions == ["memory: 18GB would fit"]
-    assert why(make_needs(memory_bytes=1, disk_bytes=GIB), node).suggestions == ["disk: 858MB would fit"]
+    assert why(make_needs(memory_bytes=64 * GIB, disk_bytes=1), node).suggestions == [
+        "memory: 64GB → 18GB would find a node"
+    ]
+    assert why(make_needs(memory_bytes=1, disk_bytes=GIB), node).suggestions == ["disk: 1GB → 858MB would find a node"]
 
 
 def test_free_node_means_any_moment():
@@ -163,29 +181,91 @@ def test_every_node_is_counted_once(needs, nodes):
     assert answer.feasible == sum(closed_gate(needs, node.traits) is None for node in nodes)
 
 
-@settings(max_examples=figure(40, 2_000))
-@given(many_needs, many_nodes)
-def test_suggested_change_finds_a_node(needs, nodes):
-    for suggestion in why(needs, *nodes).suggestions:
-        words = suggestion.split()
-        match words[0]:
-            case "leave" if "where.node:" in words:
-                changed = replace(needs, node_id=None)
-            case "leave" if "gpu:" in words:
-                changed = replace(needs, gpu=None)
-            case "leave":
-                changed = replace(needs, countries=frozenset())
-            case "where.trust:":
-                changed = replace(needs, mine_only=False)
-            case "where.country:":
-                changed = replace(needs, countries=frozenset({words[1].strip("[]")}))
-            case "isolation:":
-                changed = replace(needs, isolation=IsolationLevel(words[1]))
-            case "cpus:":
-                changed = replace(needs, cpu_millis=int(float(words[1]) * 1000))
-            case _:
-                continue  # in words
-        assert any(closed_gate(changed, node.traits) is None for node in nodes), suggestion
+# ── what would help, against every change that there is ──────────────────────────────────────────────────────────────
+
+
+def every_amount(needs, nodes):
+    """Each change of a single amount that could matter: to exactly what some node has."""
+    for node in nodes:
+        facts = node.traits
+        yield "resources.cpus", replace(needs, cpu_millis=max(1, facts.cpu_millis))
+        yield "resources.memory", replace(needs, memory_bytes=facts.memory_bytes)
+        yield "resources.disk", replace(needs, disk_bytes=facts.disk_bytes)
+        yield "max_price", replace(needs, max_price_micros=hourly_price(needs, facts.ask, own=False))
+        yield "where.min_reliability", replace(needs, min_reliability=facts.standing.lower)
+        yield "where.country", replace(needs, countries=needs.countries | {facts.country})
+        yield "where.tags", replace(needs, tags=needs.tags & facts.tags)
+        yield "where.node", replace(needs, node_id=None)
+        yield "where.trust", replace(needs, mine_only=False, verified_only=False)
+
+
+priced_needs = st.builds(
+    replace,
+    many_needs,
+    max_price_micros=st.none() | st.integers(0, 40_000_000),
+    min_reliability=st.none() | st.floats(0.1, 0.99),
+    verified_only=st.booleans(),
+)
+
+
+@st.composite
+def priced_nodes(draw):
+    nodes = draw(many_nodes)
+    for node in nodes:
+        lower = draw(st.floats(0.05, 0.99))
+        node.traits = replace(
+            node.traits,
+            ask=Ask(draw(st.integers(0, 60_000_000)), draw(st.integers(0, 4_000_000))),
+            standing=Standing(mean=lower, lower=lower, verified=draw(st.booleans())),
+        )
+    return nodes
+
+
+@settings(max_examples=figure(60, 3_000))
+@given(priced_needs, priced_nodes())
+def test_whatever_is_suggested_finds_a_node_and_nothing_that_would_is_left_out(needs, nodes):
+    answer = why(needs, *nodes)
+    if answer.feasible:
+        return
+    changes = {node.traits.node_id: smallest_change(needs, node.traits) for node in nodes}
+    for node in nodes:
+        change = changes[node.traits.node_id]
+        assert change is None or closed_gate(change.needs, node.traits) is None
+    suggested = {one.field for one in answer.relaxations}
+    assert suggested == {change.field for change in changes.values() if change is not None}
+    for field, changed in every_amount(needs, nodes):
+        if any(closed_gate(changed, node.traits) is None for node in nodes):
+            assert field in suggested, (field, changed)
+
+
+def test_smallest_change_comes_first_and_says_what_it_costs():
+    nodes = [
+        make_node("node_1", owner_id=STRANGER, ask=Ask(30_300_000, 0), gpus=(gpu(0, gib=16),)),
+        make_node("node_2", owner_id=STRANGER, ask=Ask(20_000_000, 0), gpus=(gpu(0, gib=12),)),
+    ]
+    needs = make_needs(gpu=GpuRequest(memory=Range[int](minimum=16 * GIB)), max_price_micros=30_000_000, isolation=None)
+    answer = why(needs, *nodes)
+    assert answer.suggestions == [
+        "max_price: 30.3 (+0.3 credits an hour) would find a node",
+        "gpu memory: 16GB → 12GB would find a node",
+    ]
+    assert all(one.free_now for one in answer.relaxations)
+    assert [(one.node_id, one.gates) for one in answer.misses] == [("node_1", [Gate.PRICE]), ("node_2", [Gate.GPU])]
+
+
+def test_change_that_finds_a_free_node_comes_before_a_smaller_one_that_finds_a_busy_one():
+    busy = make_node("node_1", memory_bytes=60 * GIB)
+    occupy(busy, "attempt_1", make_needs(cpu_millis=8000))
+    answer = why(make_needs(memory_bytes=64 * GIB), busy, make_node("node_2", memory_bytes=40 * GIB))
+    assert answer.suggestions == ["memory: 64GB → 40GB would find a node"]
+
+
+def test_while_able_nodes_are_busy_a_change_that_finds_a_free_one_is_told():
+    busy = make_node("node_1")
+    occupy(busy, "attempt_1", make_needs(cpu_millis=8000))
+    answer = why(make_needs(memory_bytes=8 * GIB), busy, make_node("node_2", memory_bytes=4 * GIB))
+    assert (answer.feasible, answer.free) == (1, 0)
+    assert answer.suggestions == ["memory: 8GB → 4GB would find a node"]
 
 
 # ── many slices ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -218,7 +298,7 @@ def test_thousand_slices_that_are_tried_again_at_different_times_are_one_group()
     waiting += [make_waiting("job_1", 1000 + index, retry_at=NOW - timedelta(seconds=index)) for index in range(5)]
     for one in waiting:
         queue.add(one)
-    first, second = explain_all(fleet, queue, waiting, NOW)
+    first, second = explained(fleet, queue, waiting)
     assert (first.slices, second.slices) == (list(range(1000)), list(range(1000, 1005)))
     assert "tried again at 03:04:01" in first.summary  # the first of them
     assert second.free == 1
@@ -233,7 +313,7 @@ def test_slices_that_avoid_many_different_nodes_cost_no_more_than_a_few_walks():
     waiting = [make_waiting("job_1", index, avoid=(f"node_{index}",)) for index in range(2000)]
     for one in waiting:
         queue.add(one)
-    answers = explain_all(fleet, queue, waiting, NOW)
+    answers = explained(fleet, queue, waiting)
     assert len(answers) == GROUPS_SHOWN + 1
     assert sorted(index for one in answers for index in one.slices) == list(range(2000))
     assert answers[-1].summary.startswith(f"{2000 - GROUPS_SHOWN} more groups of slices")
@@ -243,7 +323,7 @@ def test_slices_that_avoid_many_different_nodes_cost_no_more_than_a_few_walks():
 
 
 def test_job_of_which_nothing_waits_has_nothing_to_explain():
-    assert explain_all(Fleet(), Queue(), [], NOW) == []
+    assert explained(Fleet(), Queue(), []) == []
 
 
 def test_nobody_is_advised_to_let_a_node_pretend():

@@ -18,6 +18,6 @@ class Dispatch(Protocol):
 
     def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None: ...
 
-    def why(self, job_id: str) -> list[dict[str, Any]]:
+    async def why(self, job_id: str) -> list[dict[str, Any]]:
         """For each group of slices that waits alike, what it waits for."""
         ...

@@ -65,6 +65,6 @@ def router(authenticate: Authenticate, context: Context, fleet: Fleet, book: Boo
         raw = await request.body()
         if len(raw) > SPEC_LIMIT_BYTES:
             raise TooLarge(f"A job spec has at most {SPEC_LIMIT_BYTES} bytes.")
-        return quote(fleet, book, read_spec(raw), caller.user_id)
+        return await quote(fleet, book, read_spec(raw), caller.user_id)
 
     return routes.router

@@ -7,7 +7,8 @@ Nodes tell of their changes by themselves (`FleetNode.__setattr__`); those that 
 the next choice.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -57,6 +58,7 @@ FEW_OWN = 32
 """An owner of so many nodes, or fewer, needs no shelves for them: they are looked at one by one."""
 LOOK_MOST = 5_000
 """Nodes that are asked whether they could run what somebody else failed at."""
+WALK_AT_ONCE = 500
 NOBODY: frozenset[str] = frozenset()
 
 
@@ -175,9 +177,16 @@ class Fleet:
         """Put what changed on its shelves now. Whoever changes many nodes does it in pieces: nobody waits for all."""
         self._look_at_changes()
 
-    def survey(self, needs: Requirements, wanted: Collection[str] = ()) -> Survey:
-        """How every node looks to it. A walk through the whole fleet: for people who ask, not for scheduling."""
-        return survey_of([(node, self.gate(needs, node)) for node in self], needs, tuple(wanted))
+    async def walk(self) -> AsyncIterator[FleetNode]:
+        """Through all of it, for people who ask, with pauses in which heartbeats and others have the event loop."""
+        for number, node in enumerate(list(self), start=1):
+            yield node
+            if number % WALK_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    async def survey(self, needs: Requirements, wanted: Collection[str] = ()) -> Survey:
+        """How every node looks to it."""
+        return survey_of([(node, self.gate(needs, node)) async for node in self.walk()], needs, tuple(wanted))
 
     def gate(self, needs: Requirements, node: FleetNode) -> Gate | None:
         """Why this node is not running it now, or None if it could."""

@@ -110,10 +110,10 @@ def with_its_ceiling(fleet: Fleet, book: Book, brief: JobBrief) -> tuple[JobBrie
     return with_ceiling(brief, micros), micros
 
 
-def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote:
+async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote:
     needs = requirements_of(spec, owner_id)
     ceiling = ceiling_for(fleet, book, needs)
-    seen = fleet.survey(replace(needs, max_price_micros=ceiling.micros))
+    seen = await fleet.survey(replace(needs, max_price_micros=ceiling.micros))
     best = [*seen.candidates, *seen.later]
     price = best[0].hourly_micros if best else None
     elsewhere = next((one.hourly_micros for one in best if one.node.traits.owner_id != owner_id), None)

@@ -1,28 +1,50 @@
 """Why a job still waits: how many nodes each gate removed, in the order in which a person would ask."""
 
+from bisect import insort
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from pydantic import BaseModel
 
-from computepool.hub.market.feasibility import RULES, Gate, Traits, closed_gate
+from computepool.hub.market.feasibility import Gate, closed_gates
 from computepool.hub.market.requirements import MILLI, Requirements
-from computepool.hub.scheduling.fleet import Fleet
+from computepool.hub.scheduling.fleet import Fleet, FleetNode
 from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.hub.scheduling.relaxations import Relaxation, smallest_change
+from computepool.hub.scheduling.turns import Standing, ahead_of
 from computepool.protocol.capacity import SIMULATED
-from computepool.protocol.states import IsolationLevel
-from computepool.protocol.units import format_bytes
+from computepool.protocol.units import format_bytes, format_credits
 
 GROUPS_SHOWN = 8
 """Of slices of one job that wait for different things."""
+MISSES_SHOWN = 3
+SMALL = 0.5
+"""Doing with half as much, or paying half as much again."""
+OF_THE_MOMENT = frozenset({None, Gate.STATE, Gate.OWNER, Gate.BUSY})
+"""A node that is behind none but these could run it at another time."""
 
 
 class GateCount(BaseModel):
     gate: Gate
     removed: int
     detail: str
+
+
+class RelaxationView(BaseModel):
+    """One change of the spec that would find a node."""
+
+    field: str
+    words: str
+    free_now: bool
+    """False if that node is busy, away, or in use by its owner."""
+
+
+class Miss(BaseModel):
+    """A node that is nearest to what was asked for, and what is in its way."""
+
+    node_id: str
+    gates: list[Gate]
 
 
 class WhySlice(BaseModel):
@@ -37,10 +59,21 @@ class WhySlice(BaseModel):
     position: int
     """How many slices would be served before it."""
     summary: str
+    relaxations: list[RelaxationView]
+    """The smallest first, one for each field."""
+    misses: list[Miss]
     suggestions: list[str]
+    """The words of the relaxations."""
 
 
-def explain_all(fleet: Fleet, queue: Queue, waiting: Sequence[Waiting], now: datetime) -> list[WhySlice]:
+async def explain_all(
+    fleet: Fleet,
+    queue: Queue,
+    waiting: Sequence[Waiting],
+    now: datetime,
+    standing: Standing = lambda owner_id: 0.0,
+    why_limited: Callable[[Waiting], str | None] = lambda waiting: None,
+) -> list[WhySlice]:
     """Slices of one job, those that wait for the same together. Each group is a walk through the fleet, so there are
     only so many; whoever is left is counted, and the first of them speaks for all."""
     alike: dict[tuple[tuple[str, ...], bool, bool], list[Waiting]] = {}
@@ -53,37 +86,82 @@ def explain_all(fleet: Fleet, queue: Queue, waiting: Sequence[Waiting], now: dat
     if not shown:
         return []
     speakers = [min(group, key=lambda one: (one.retry_at or now, one.slice_index)) for group in shown]
-    answers = [
-        explain(fleet, speaker, sorted(one.slice_index for one in group), position, now)
-        for group, speaker, position in zip(shown, speakers, queue.ahead_of(speakers), strict=True)
-    ]
+    answers = []
+    for group, speaker, position in zip(shown, speakers, ahead_of(queue, speakers, standing), strict=True):
+        look = _Look(fleet, speaker.brief.requirements)
+        async for node in fleet.walk():
+            look.at(node)
+        answers.append(look.answer(speaker, sorted(one.slice_index for one in group), position, now))
+    for answer, speaker in zip(answers, speakers, strict=True):
+        if answer.free and (words := why_limited(speaker)) is not None:
+            answer.summary = words
     if rest:
         last = answers[-1]
         last.summary = f"{len(rest)} more groups of slices, which avoid other nodes. The first of them: {last.summary}"
     return answers
 
 
-def explain(fleet: Fleet, waiting: Waiting, slices: list[int], position: int, now: datetime) -> WhySlice:
-    needs = waiting.brief.requirements
-    removed = Counter(fleet.gate(needs, node) for node in fleet)
-    free = removed.pop(None, 0)
-    gates = [GateCount(gate=gate, removed=removed[gate], detail=_detail(gate, needs)) for gate in Gate if removed[gate]]
-    feasible = free + removed[Gate.STATE] + removed[Gate.OWNER] + removed[Gate.BUSY]
-    return WhySlice(
-        slices=slices,
-        nodes_total=len(fleet),
-        gates=gates,
-        feasible=feasible,
-        free=free,
-        position=position,
-        summary=_summary(len(fleet), feasible, removed, waiting, now),
-        suggestions=_suggestions(fleet, needs) if feasible == 0 else [],
-    )
+class _Look:
+    """A walk through the fleet, node by node, so that whoever has other things to do can pause in between."""
+
+    def __init__(self, fleet: Fleet, needs: Requirements) -> None:
+        self._fleet, self._needs = fleet, needs
+        self._removed: Counter[Gate | None] = Counter()
+        self._changes: dict[str, tuple[bool, float, Relaxation]] = {}
+        """By field, the smallest, and of those the ones that would find a node that is free now."""
+        self._misses: list[tuple[int, str, list[Gate]]] = []
+
+    def at(self, node: FleetNode) -> None:
+        gate = self._fleet.gate(self._needs, node)
+        self._removed[gate] += 1
+        if gate not in OF_THE_MOMENT:
+            self._note_miss(node)
+            change = smallest_change(self._needs, node.traits)
+            if change is not None:
+                rank = (self._fleet.gate(change.needs, node) is not None, change.size)
+                known = self._changes.get(change.field)
+                if known is None or rank < known[:2]:
+                    self._changes[change.field] = (*rank, change)
+
+    def _note_miss(self, node: FleetNode) -> None:
+        closed = closed_gates(self._needs, node.traits)
+        if Gate.SIMULATED not in closed:
+            insort(self._misses, (len(closed), node.traits.node_id, closed))
+            del self._misses[MISSES_SHOWN:]
+
+    def answer(self, waiting: Waiting, slices: list[int], position: int, now: datetime) -> WhySlice:
+        removed, needs, total = self._removed, self._needs, self._removed.total()
+        free = removed.pop(None, 0)
+        feasible = free + sum(removed[gate] for gate in OF_THE_MOMENT if gate is not None)
+        changes = sorted(self._changes.values(), key=lambda one: one[:2])
+        if feasible:
+            # Nodes could run it and are busy: only a small change that finds a free one is worth it.
+            changes = [one for one in changes if not one[0] and one[1] <= SMALL and not free]
+        offered = [RelaxationView(field=c.field, words=c.words, free_now=not later) for later, _, c in changes]
+        return WhySlice(
+            slices=slices,
+            nodes_total=total,
+            gates=[
+                GateCount(gate=gate, removed=removed[gate], detail=_detail(gate, needs))
+                for gate in Gate
+                if removed[gate]
+            ],
+            feasible=feasible,
+            free=free,
+            position=position,
+            summary=_summary(total, feasible, removed, waiting, now),
+            relaxations=offered,
+            misses=[Miss(node_id=node_id, gates=gates) for _, node_id, gates in self._misses] if not feasible else [],
+            suggestions=[one.words for one in offered],
+        )
 
 
 def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: Waiting, now: datetime) -> str:
     if total == 0:
         return "There is no node in the pool. Join one: the line that `computepool up` prints."
+    if feasible == 0 and removed[Gate.RELIABILITY] and waiting.brief.requirements.min_reliability is None:
+        kept = removed[Gate.RELIABILITY]
+        return f"{_nodes(kept)} could run it, but {_is(kept)} in quarantine after failing again and again, for a while."
     if feasible == 0:
         who = "The only node can never" if total == 1 else f"None of the {total} nodes can ever"
         return f"{who} run it as it is specified."
@@ -104,62 +182,14 @@ def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: 
     return "A node is free: it starts at any moment."
 
 
-def _suggestions(fleet: Fleet, needs: Requirements) -> list[str]:
-    """Single changes of the spec that would find a node: each gate that is the only one in some node's way."""
-    found: dict[Gate, Traits] = {}
-    for node in fleet:
-        gate = closed_gate(needs, node.traits)
-        if gate is None or gate is Gate.SIMULATED or not _only_gate(needs, node.traits, gate):
-            # Who wants a job done is not helped by a node that only pretends.
-            continue
-        if gate is Gate.ISOLATION and not _would_do(needs, node.traits):
-            continue
-        known = found.setdefault(gate, node.traits)
-        if gate is Gate.GPU and not known.gpus:
-            found[gate] = node.traits  # another kind of GPU is nearer to what was asked for than none
-    return [_suggestion(gate, traits) for gate, traits in found.items()]
-
-
-def _only_gate(needs: Requirements, node: Traits, gate: Gate) -> bool:
-    return all(passes(needs, node) for other, passes in RULES if other is not gate)
-
-
-def _would_do(needs: Requirements, node: Traits) -> bool:
-    """Asking for less finds it only where less is allowed."""
-    return bool(node.isolation) and closed_gate(replace(needs, isolation=_strongest(node)), node) is None
-
-
-def _strongest(node: Traits) -> IsolationLevel:
-    return max(node.isolation, key=lambda level: level.rank)
-
-
-def _suggestion(gate: Gate, node: Traits) -> str:
-    return {
-        Gate.NODE: f"leave out where.node: {node.node_id} would do",
-        Gate.TRUST: "where.trust: any would find a stranger's node",
-        Gate.WELCOME: "a node is there, but its host does not take such work: another image, or no network, may do",
-        Gate.VERSION: "a node is there, but its agent is too old: its owner has to upgrade it",
-        Gate.COUNTRY: f"where.country: [{node.country}] would find a node"
-        if node.country
-        else "leave out where.country: a node in an unknown one would do",
-        Gate.TAGS: f"fewer tags: a node has [{', '.join(sorted(node.tags))}]",
-        Gate.ISOLATION: f"isolation: {_strongest(node) if node.isolation else 'process'} would find a node",
-        Gate.GPU: f"gpu: {_gpus(node)} is what a node has"
-        if node.gpus
-        else "leave out gpu: a node without one would do",
-        Gate.CPUS: f"cpus: {node.cpu_millis / MILLI:g} would fit",
-        Gate.MEMORY: f"memory: {_at_most(node.memory_bytes)} would fit",
-        Gate.DISK: f"disk: {_at_most(node.disk_bytes)} would fit",
-    }[gate]
-
-
 def _detail(gate: Gate, needs: Requirements) -> str:
     return {
         Gate.SIMULATED: f"real machines, and where.tags asks for {SIMULATED} ones"
         if SIMULATED in needs.tags
         else f"simulated: they only pretend, for jobs with where.tags: [{SIMULATED}]",
         Gate.NODE: f"not {needs.node_id}",
-        Gate.TRUST: "not yours (where.trust: mine)",
+        Gate.TRUST: "not yours (where.trust: mine)" if needs.mine_only else "not verified (where.trust: verified)",
+        Gate.INDEPENDENT: "their owners run the same already: replicas and checks go to others",
         Gate.WELCOME: "their hosts do not take such work",
         Gate.VERSION: "their agents are too old for the work of strangers",
         Gate.COUNTRY: f"not in {', '.join(sorted(needs.countries))}",
@@ -169,6 +199,10 @@ def _detail(gate: Gate, needs: Requirements) -> str:
         Gate.CPUS: f"fewer than {needs.cpu_millis / MILLI:g} cores",
         Gate.MEMORY: f"less than {format_bytes(needs.memory_bytes)} of memory",
         Gate.DISK: f"less than {format_bytes(needs.disk_bytes)} of disk",
+        Gate.RELIABILITY: "in quarantine: they failed again and again"
+        if needs.min_reliability is None
+        else f"less reliable than {needs.min_reliability:g}, or in quarantine",
+        Gate.PRICE: f"ask for more than {format_credits(needs.max_price_micros or 0)} credits an hour",
         Gate.STATE: "offline, paused or draining",
         Gate.OWNER: "their owners are using them",
         Gate.BUSY: "others are using it",
@@ -182,20 +216,6 @@ def _isolation_detail(needs: Requirements) -> str:
     if needs.internet or needs.indexes:
         wishes.append("without a network for jobs")
     return ", or ".join(wishes)
-
-
-def _gpus(node: Traits) -> str:
-    """As a spec asks for them."""
-    counted = Counter(gpu.slug for gpu in node.gpus)
-    return " or ".join(f"{slug}:{count}" if count > 1 else slug for slug, count in counted.items())
-
-
-def _at_most(size_bytes: int) -> str:
-    """A round size, as a spec says it, that is not larger."""
-    for unit in (1024**3, 1024**2, 1024):
-        if size_bytes >= unit:
-            return format_bytes(size_bytes // unit * unit)
-    return format_bytes(size_bytes)
 
 
 def _nodes(count: int) -> str:
