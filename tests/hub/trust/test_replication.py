@@ -1,10 +1,11 @@
 """Replicas: the same slice at different owners, and what a majority of them says."""
 
+import asyncio
 import hashlib
 
 import pytest
 from support.checked_work import CAROL, DAVE, add_agents, answer, deliver
-from support.engine import BOB, play
+from support.engine import BOB, play, play_with_threads
 from support.scripted_agent import add_agent
 
 from computepool.hub.jobs.tables import Attempt, Job, Slice
@@ -273,3 +274,24 @@ def test_replicas_where_there_can_be_only_one_owner_are_refused(sqlite_hub, wher
         assert "different owners" in answered.text
 
     play(sqlite_hub, story)
+
+
+def test_replicas_that_answer_at_the_same_moment_decide_once(hub_url):
+    """In threads, as in production: whoever is second waits for the lock of the job whose result it is."""
+
+    async def story(pool):
+        agents = await add_agents(pool, BOB, CAROL, DAVE, cpus=8)
+        job_id = await pool.submit(**THRICE, slices=4)
+        async def work_off(agent):
+            for work in [await agent.take_offer() for _ in range(4)]:
+                await agent.update(work, "running")
+                await deliver(agent, work, b"wrong" if agent is agents[0] else b"right")
+
+        await asyncio.gather(*map(work_off, agents))
+        job = await pool.job(job_id)
+        assert (job.state, job.counts) == ("succeeded", {"succeeded": 4})
+        assert [verdict for verdict, _ in verdicts(pool)] == ["host"] * 4 + ["ok"] * 8
+        assert [one.state for one in pool.rows(Check)] == ["valid"] * 4
+        assert not pool.engine.scheduler.briefs
+
+    play_with_threads(hub_url, story)
