@@ -147,7 +147,7 @@ def reliability_numbers() -> str:
 
     now = datetime(2026, 1, 1, tzinfo=UTC)
     ok, vanish = ([(verdict, weight_of(verdict, "", saved=False))] for verdict in (Verdict.OK, Verdict.HOST))
-    histories = (
+    histories: tuple[tuple[str, list[tuple[Verdict, float]], int], ...] = (
         ("a new node", [], 0),
         ("ten clean attempts", ok * 10, 0),
         ("fifty clean attempts", ok * 50, 0),
@@ -168,7 +168,8 @@ def reliability_numbers() -> str:
 def quarantines() -> str:
     from computepool.hub.reputation.quarantine import LONGEST, length
 
-    rows, level = [], 1
+    rows: list[tuple[str, str]] = []
+    level = 1
     while not rows or length(level - 1) < LONGEST:
         minutes = round(length(level).total_seconds() / 60)
         rows.append((str(level), f"{minutes} minutes" if minutes < 60 else f"{minutes / 60:.3g} hours"))
@@ -198,7 +199,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 def command_table() -> str:
     from computepool.cli.jobs import JOB_HELP
-    from computepool.cli.nodes import NODE_HELP
+    from computepool.cli.node_price import NODE_HELP
 
     rows = []
     for words, command in commands():

@@ -1,7 +1,8 @@
-"""An image that an earlier attempt ran is asked for by its digest; if that is gone, the log says what is used instead."""
+"""An image that an earlier attempt ran is asked for by its digest; if it is gone, the log says what is used instead."""
 
 import asyncio
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ class Registry:
 
 def pull(registry, pinned):
     said: list[str] = []
-    attempt = SimpleNamespace(manifest=SimpleNamespace(image_digest=pinned), say=said.append)
+    attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image_digest=pinned), say=said.append)
     return asyncio.run(_pull_pinned(registry, attempt, NAME, said.append)), said
 
 

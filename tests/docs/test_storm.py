@@ -4,11 +4,11 @@ from computepool.hub.market.spot import PACE_PER_HOUR
 from tools.storm import OFF_MINUTE, ON_MINUTE, PICTURE, draw, play
 
 
-def test_picture_is_current():
+def test_picture_is_current() -> None:
     assert draw(play()) == PICTURE.read_text(), "draw it anew: ./dev run python -m tools.storm"
 
 
-def test_storm_moves_spot_by_no_more_than_its_pace_and_it_returns():
+def test_storm_moves_spot_by_no_more_than_its_pace_and_it_returns() -> None:
     spots = [minute.spot for minute in play()]
     for start in range(len(spots) - 60):
         assert abs(spots[start + 60] - spots[start]) <= PACE_PER_HOUR + 0.02  # published in hundredths

@@ -161,6 +161,7 @@ def test_slice_that_could_not_be_leased_after_all_has_its_turn_again():
     queue, usage = queue_of(waiting_of(ME, "job_1"), waiting_of(STRANGER, "job_2")), Usage(DAY)
     turns = Round(queue.lines(), NOW, lambda owner_id: usage.standing(owner_id, 0.0))
     served = turns.next()
+    assert served is not None
     usage.begin(ME, 1000, 0.0)
     turns.served()
     queue.remove(served.key)

@@ -206,7 +206,7 @@ def test_preempted_again_and_again_is_never_given_up(sqlite_hub):
         for _ in range(12):
             work = await take(agent)
             await pool.submit(**BIG, user=BOB)
-            await agent.expect(Stop, lambda stop, work=work: stop.attempt_id == work.id)
+            assert (await agent.expect(Stop)).attempt_id == work.id
             await agent.gone(work, "preempted")
             await agent.run_next()
         await agent.run_next()

@@ -76,7 +76,7 @@ def score_of(price_micros: int, gflops: float, reliability: float, optimize: Opt
     price_power, speed_power = EXPONENTS[optimize]
     price = float(min(max(1, price_micros), MOST_MICROS)) ** price_power
     speed = _within(LEAST_GFLOPS, gflops, MOST_GFLOPS) ** speed_power
-    return price / speed / _within(LEAST_RELIABILITY, reliability, 1.0)
+    return float(price / speed / _within(LEAST_RELIABILITY, reliability, 1.0))
 
 
 def cold_score(node: Traits, optimize: Optimize, *, gpu: bool, own: bool) -> tuple[float, float]:
