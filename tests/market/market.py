@@ -122,7 +122,8 @@ class Market:
             host.wrong_attempts.add(earning.attempt_id)
         self.count(host, Verdict.OK, now)
         if work.deterministic and self.draws(host, work):
-            self.audits.append(Audit(work, host, earning, Result(host.owner, digest)))
+            mine = Result(host.owner, digest, may_judge=host.audits.may_judge)
+            self.audits.append(Audit(work, host, earning, mine))
 
     def draws(self, host: Host, work: Work) -> bool:
         return auditing.is_drawn(auditing.share_audited(host.audits.valid_in_a_row), self.rng.getrandbits)

@@ -79,6 +79,18 @@ def test_two_judges_who_agree_prove_a_result_wrong_and_the_right_one_is_delivere
     play(hub_url, story)
 
 
+def test_a_node_with_a_record_is_convicted_by_three(sqlite_hub):
+    async def story(pool):
+        bob, work, _, judges = await audited(pool, b"wrong")
+        await trust(pool, bob)
+        for judge in judges:
+            assert pool.attempt(work.id).verdict == "ok"
+            await judged_by(pool, judge, b"right")
+        assert pool.attempt(work.id).verdict == "host"
+
+    play(sqlite_hub, story)
+
+
 def test_a_guilty_node_gives_back_what_it_earned_unaudited(hub_url):
     async def story(pool):
         (bob,) = await add_agents(pool, BOB)

@@ -14,37 +14,47 @@ def wrong(result: Result, digest: str = "wrong") -> Result:
     return Result(result.owner_id, digest)
 
 
+NEW = Result("a", "right", may_judge=False)
+"""A node without a record."""
+
+
 def test_a_first_rerun_that_agrees_clears_the_node():
-    assert judge(A, [B]) is Finding.VALID
-    assert judge(A, [B, wrong(C)]) is Finding.VALID
+    assert judge(NEW, [B]) is Finding.VALID
+    assert judge(NEW, [B, wrong(C)]) is Finding.VALID
 
 
 def test_one_rerun_that_disagrees_proves_nothing():
-    assert judge(A, []) is Finding.OPEN
-    assert judge(wrong(A), [B]) is Finding.OPEN
+    assert judge(NEW, []) is Finding.OPEN
+    assert judge(NEW, [wrong(B)]) is Finding.OPEN
 
 
 def test_two_reruns_that_agree_with_each_other_and_not_with_the_node_prove_it_wrong():
-    assert judge(wrong(A), [B, C]) is Finding.GUILTY
+    assert judge(NEW, [wrong(B), wrong(C)]) is Finding.GUILTY
+
+
+def test_against_a_node_that_may_judge_itself_it_takes_three():
+    assert judge(A, [wrong(B), wrong(C)]) is Finding.OPEN
+    assert judge(A, [wrong(B), wrong(C), wrong(D)]) is Finding.GUILTY
+    assert judge(A, [wrong(B), wrong(C), D]) is Finding.NOT_DETERMINISTIC
 
 
 def test_reruns_that_disagree_among_themselves_mean_that_the_job_was_not_deterministic():
-    assert judge(A, [wrong(B), C]) is Finding.NOT_DETERMINISTIC
-    assert judge(A, [wrong(B), wrong(C, "other")]) is Finding.NOT_DETERMINISTIC
+    assert judge(NEW, [wrong(B), C]) is Finding.NOT_DETERMINISTIC
+    assert judge(NEW, [wrong(B), wrong(C, "other")]) is Finding.NOT_DETERMINISTIC
 
 
 def test_reruns_of_one_owner_are_one_voice_and_the_accused_owners_none():
-    assert judge(wrong(A), [B, B]) is Finding.OPEN
-    assert judge(wrong(A), [Result("a", "right"), B]) is Finding.OPEN
+    assert judge(NEW, [wrong(B), wrong(B)]) is Finding.OPEN
+    assert judge(NEW, [wrong(A), wrong(B)]) is Finding.OPEN
 
 
 def test_newcomers_may_clear_a_node_but_only_those_with_a_record_prove_it_wrong():
-    newcomers = [Result("b", "right", may_judge=False), Result("c", "right", may_judge=False)]
-    assert judge(A, newcomers[:1]) is Finding.VALID
-    assert judge(wrong(A), newcomers) is Finding.OPEN
-    assert judge(wrong(A), [*newcomers, D]) is Finding.OPEN
-    assert judge(wrong(A), [*newcomers, D, Result("e", "right")]) is Finding.GUILTY
-    assert judge(A, [Result("b", "empty", may_judge=False), C, D]) is Finding.VALID
+    newcomers = [Result("b", "wrong", may_judge=False), Result("c", "wrong", may_judge=False)]
+    assert judge(NEW, [Result("b", "right", may_judge=False)]) is Finding.VALID
+    assert judge(NEW, newcomers) is Finding.OPEN
+    assert judge(NEW, [*newcomers, wrong(D)]) is Finding.OPEN
+    assert judge(NEW, [*newcomers, wrong(D), Result("e", "wrong")]) is Finding.GUILTY
+    assert judge(NEW, [newcomers[0], C, D]) is Finding.VALID
 
 
 @given(st.text("abcd", min_size=1, max_size=6), st.data())

@@ -282,6 +282,7 @@ def test_replicas_that_answer_at_the_same_moment_decide_once(hub_url):
     async def story(pool):
         agents = await add_agents(pool, BOB, CAROL, DAVE, cpus=8)
         job_id = await pool.submit(**THRICE, slices=4)
+
         async def work_off(agent):
             for work in [await agent.take_offer() for _ in range(4)]:
                 await agent.update(work, "running")

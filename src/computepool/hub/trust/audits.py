@@ -20,7 +20,7 @@ from computepool.hub.trust import auditing, repository
 from computepool.hub.trust.consequences import WRONG_RESULT, Means, clear, convict
 from computepool.hub.trust.errors import BadCanary
 from computepool.hub.trust.judgement import Finding, judge, judge_against
-from computepool.hub.trust.replication import ABANDONED, answer_of, is_sound
+from computepool.hub.trust.replication import ABANDONED, answer_of, is_sound, may_judge
 from computepool.hub.trust.reruns import Started, add_audit
 from computepool.hub.trust.results import Result, result_digest
 from computepool.hub.trust.tables import Check
@@ -78,7 +78,8 @@ def rerun_ended(session: Session, job: Job, ended: Ended, end: Ending, now: date
         session.add(answer_of(session, ended.attempt_id, check.id, end.exit_code or 0, now))
         session.flush()
     rows = repository.list_results(session, check.id)
-    finding = _find(check, Result(check.owner_id, check.digest), [repository.result_of(row) for row in rows])
+    accused = Result(check.owner_id, check.digest, may_judge(session, check.node_id or "", now))
+    finding = _find(check, accused, [repository.result_of(row) for row in rows])
     root = session.get_one(Job, job.rerun_of)
     if finding is Finding.OPEN:
         if check.asked < RERUNS_AT_MOST:
@@ -198,7 +199,7 @@ def _decide(session: Session, check: Check, root: Job, finding: Finding, now: da
         _forget_outputs(session, [row.attempt_id for row in rows])
         return Consequences()
     right = next(row for row in reversed(rows) if row.digest != check.digest)
-    _close(session, check, finding, "two others computed another result, and the same", now)
+    _close(session, check, finding, "others who may judge computed another result, and the same", now)
     _forget_outputs(session, [row.attempt_id for row in rows if row is not right])
     sentence = convict(session, check, node_id, attempt_id, WRONG_RESULT, now, means)
     if check.kind == "audit" and right.exit_code == 0:

@@ -14,6 +14,8 @@ from enum import StrEnum
 from computepool.hub.trust.results import Result, independent
 
 RERUNS_FOR_GUILT = 2
+RERUNS_AGAINST_A_JUDGE = 3
+"""Who was found right often enough to judge others is believed a little more."""
 
 
 class Finding(StrEnum):
@@ -25,14 +27,15 @@ class Finding(StrEnum):
 
 
 def judge(accused: Result, reruns: Sequence[Result]) -> Finding:
-    """Of an audited result. If the first rerun agrees, that is all; else it takes two that may judge."""
+    """Of an audited result. If the first rerun agrees, that is all; else it takes two that may judge, or three."""
+    needed = RERUNS_AGAINST_A_JUDGE if accused.may_judge else RERUNS_FOR_GUILT
     others = independent(reruns, but=accused.owner_id)
     if others and others[0].digest == accused.digest:
         return Finding.VALID
-    judges = [one for one in others if one.may_judge][:RERUNS_FOR_GUILT]
+    judges = [one for one in others if one.may_judge][:needed]
     if len({one.digest for one in judges}) > 1:
         return Finding.NOT_DETERMINISTIC
-    if len(judges) < RERUNS_FOR_GUILT:
+    if len(judges) < needed:
         return Finding.OPEN
     return Finding.VALID if judges[0].digest == accused.digest else Finding.GUILTY
 

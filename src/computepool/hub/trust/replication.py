@@ -82,10 +82,14 @@ def answer_of(session: Session, attempt_id: str, check_id: str, exit_code: int, 
         owner_id=node.owner_id,
         digest=result_digest(exit_code, repository.receipt_of(attempt).outputs),
         exit_code=exit_code,
-        may_judge=standing_of(reputations.find(session, node.id), now, HALF_LIFE).may_judge,
+        may_judge=may_judge(session, node.id, now),
         gpu_class=repository.gpu_class_of(attempt, node),
         at=now,
     )
+
+
+def may_judge(session: Session, node_id: str, now: datetime) -> bool:
+    return standing_of(reputations.find(session, node_id), now, HALF_LIFE).may_judge
 
 
 def _find_or_open(session: Session, root: Job, index: int, now: datetime, means: Means) -> Check:
