@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 
 import pytest
 from support.agents import running_agent
@@ -85,3 +86,11 @@ def test_lines_that_are_no_requests_are_answered(tmp_path, line):
         writer.close()
 
     with_agent(tmp_path, tell)
+
+
+def test_agent_that_stands_still_is_not_taken_for_none(tmp_path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "agent.sock"))
+        listener.listen()
+        with pytest.raises(AgentNotRunning, match="runs, but has not answered"):
+            ask_agent(tmp_path / "agent.sock", "status", 0.2)

@@ -152,6 +152,21 @@ def test_reasons_and_ends_are_told():
     assert "none: name not found" in words(drawn({"link": None, "trouble": "name not found"}))
 
 
+@pytest.mark.parametrize(
+    ("causes", "told"),
+    [
+        (["pause"], "stands still: you said pause"),
+        (["heat", "hours"], "stands still: it is too hot, the hours are over"),
+        (["full_screen", "input"], "stands still: you are using the machine"),
+        ([], "stands still: you are using the machine"),
+    ],
+)
+def test_work_that_stands_still_says_what_it_waits_for(causes, told):
+    attempt = {**STATUS["attempts"][0], "state": "suspended", "suspended_for": ["owner"]}
+    status = {**STATUS, "attempts": [attempt], "policy": {**STATUS["policy"], "causes": causes}}
+    assert told in words(drawn(status, 140))
+
+
 NASTY = ("\x1b]0;owned\x07", "\x1b[2J", "\r\n", "\x9b31m", "[bold]x[/bold]")
 
 

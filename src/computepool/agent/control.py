@@ -103,16 +103,23 @@ def _problem_with(action: object, arguments: Mapping[str, object]) -> str | None
     return None
 
 
-def ask_agent(path: Path, action: str, **arguments: object) -> dict[str, Any]:
+def ask_agent(
+    path: Path, action: str, answer_seconds: float = ANSWER_SECONDS, /, **arguments: object
+) -> dict[str, Any]:
     """Ask the agent whose socket is at `path` to do something; its status afterwards. For the CLI; blocking."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.settimeout(ANSWER_SECONDS)
+        line.settimeout(answer_seconds)
         try:
             with _reachable(path) as address:
                 line.connect(address)
             line.sendall(json.dumps({"do": action, **arguments}).encode() + b"\n")
             with line.makefile("rb") as answers:
                 answer = json.loads(answers.readline() or b"{}")
+        except TimeoutError:
+            raise AgentNotRunning(
+                f"the agent in {path.parent} runs, but has not answered for {answer_seconds:g} seconds: somebody "
+                "stopped it (kill -CONT lets it go on), or the machine is too busy. Try again"
+            ) from None
         except (OSError, ValueError) as error:
             raise AgentNotRunning(
                 f"no agent answers in {path.parent} ({error}). Start it with `computepool agent start`"

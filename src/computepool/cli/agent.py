@@ -57,7 +57,7 @@ def status(once: bool, as_json: bool) -> None:
 @json_option
 @home_option
 def pause(length: str | None, as_json: bool) -> None:
-    """Take the machine back at once: what runs is ended and given back to the pool."""
+    """Take the machine back at once: what runs stands still, then saves, and is given back to the pool."""
     _print_status(_ask("pause", **_pause_length(length)), as_json)
 
 
@@ -71,7 +71,9 @@ def _pause_length(text: str | None) -> dict[str, int]:
     except BadValueError as error:
         raise click.BadParameter(str(error), param_hint="--for") from None
     if seconds <= 0:
-        raise click.BadParameter("a pause lasts at least a second; leave --for out to pause until resume")
+        raise click.BadParameter(
+            "a pause lasts at least a second; leave --for out to pause until resume", param_hint="--for"
+        )
     return {"for_seconds": seconds}
 
 

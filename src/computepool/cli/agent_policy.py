@@ -1,6 +1,7 @@
 """For hosts: when and for whom this machine works. The file is the truth; this shows and changes it."""
 
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -21,7 +22,7 @@ def policy(setting: str | None, value: str | None, as_json: bool) -> None:
     A SETTING is written like start.after_idle, reactions.owner or gpu.GPU-1a2b.share; a list as '["suspend 5m",
     "evict"]'. Without one the whole file is shown, with what each setting means.
     """
-    from computepool.agent.owner.policy_file import PolicyError, PolicyFile, changed, toml_of
+    from computepool.agent.owner.policy_file import PolicyError, PolicyFile, changed, toml_of, toml_value
 
     home = agent_home()
     home.prepare()
@@ -40,7 +41,20 @@ def policy(setting: str | None, value: str | None, as_json: bool) -> None:
         tell(f"{file.path}", dim=True)
         return
     found = _at(values, setting)
-    print_json({setting: found}) if as_json else click.echo(f"{setting} = {found}")
+    if as_json:
+        print_json({setting: found})
+        return
+    for name, one in _rows(setting, found):
+        # As it is written in the file, and as this command takes it.
+        click.echo(f"{name} = {toml_value(one)}")
+
+
+def _rows(setting: str, found: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(found, dict):
+        yield setting, found
+        return
+    for name, one in found.items():
+        yield from _rows(f"{setting}.{name}", one)
 
 
 def _read(text: str) -> Any:

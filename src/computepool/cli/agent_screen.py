@@ -231,7 +231,7 @@ def _jobs(status: Status, width: int, now: datetime) -> "RenderableType":
             table.add_row(name, whose(attempt), state, since, Text(_said(attempt, "isolation")))
         else:
             table.add_row(name.append(f" ({whose(attempt)})", style="dim"), state, since)
-        progress = _progress(attempt)
+        progress = _progress(attempt, _strings(_mapping(status.get("policy")), "causes"))
         if progress:
             table.add_row(Text(f"  {progress}", style="dim"))
     return table
@@ -246,9 +246,11 @@ def _age(attempt: Status, now: datetime) -> str:
     return duration((now - began).total_seconds()) if began else ""
 
 
-def _progress(attempt: Status) -> str:
+def _progress(attempt: Status, causes: list[str]) -> str:
     if reasons := _strings(attempt, "suspended_for"):
-        return f"stands still: {', '.join(_SUSPENDED.get(reason, clean(reason)) for reason in reasons)}"
+        words = [_OWNERS_CAUSES.get(cause, _SUSPENDED["owner"]) for cause in causes if "owner" in reasons]
+        words += [_SUSPENDED.get(reason, clean(reason)) for reason in reasons if reason != "owner" or not causes]
+        return f"stands still: {', '.join(dict.fromkeys(words))}"
     progress = _mapping(attempt.get("progress"))
     done, total = _number(progress.get("done_bytes")), _number(progress.get("total_bytes"))
     if done is None:
@@ -257,6 +259,15 @@ def _progress(attempt: Status) -> str:
     return f"{what}: {size(done)}" + (f" of {size(total)} ({done / total:.0%})" if total else "")
 
 
+# Of the owner's policy. The others are all the same to whoever looks: somebody is at the machine.
+_OWNERS_CAUSES = {
+    "pause": "you said pause",
+    "battery": "the machine is on its battery",
+    "heat": "it is too hot",
+    "hours": "the hours are over",
+    "metered": "the network is metered",
+    "allowance": "the month's data is used up",
+}
 _SUSPENDED = {"owner": "you are using the machine", "lease": "no word from the hub", "copy": "its checkpoint is saved"}
 
 

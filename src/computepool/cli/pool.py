@@ -59,6 +59,8 @@ def join(
     if home.is_enrolled() and home.node().hub_url.rstrip("/") == url and replace is None:
         node = home.node()
         tell(f"This machine is {clean(node.name)} ({node.node_id}) of {url} already.", dim=True)
+        if name or country or tags:
+            tell("Name, country and tags stay. To change them: computepool node rename, or node tags", fg="yellow")
     else:
         capacity = measure_here(home)
         node = enrol(

@@ -311,6 +311,15 @@ def test_gpu_that_is_kept_is_never_offered_to_strangers():
     assert decision.welcomes(("GPU-b",), own=True)
 
 
+def test_rules_for_a_gpu_that_is_not_here_are_told():
+    (problem,) = Machine('[gpu."GPU-bb"]\nshare = false', TWO).decision.problems
+    assert (
+        problem
+        == '[gpu."GPU-bb"] in the policy is of no GPU of this machine and holds for none: there are GPU-a, GPU-b'
+    )
+    assert "no GPU is seen here" in Machine('[gpu."GPU-bb"]\nshare = false', AWAY).decision.problems[0]
+
+
 def test_gpu_may_have_stricter_hours_and_its_own_ladder():
     policy = '[gpu."GPU-b"]\nhours = "sat"\nowner = ["evict"]'
     machine = Machine(policy, TWO)

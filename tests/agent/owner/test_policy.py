@@ -106,6 +106,7 @@ def test_gpu_takes_from_the_machine_what_it_does_not_say_itself():
         ('welcome.isolation = "docker"', 'expected one of "bubblewrap", "container", "gvisor"'),
         ('welcome.renters = "bob"', "welcome.renters: 'bob' is not a list"),
         ("network.rate = true", "network.rate: True is not a size"),
+        ("network.rate = 0", "network.rate: 0 a second is no network; internet = false under [welcome] says so"),
         ('gpu."GPU-1".shar = false', "gpu.GPU-1.shar: no such setting; did you mean share?"),
         ('gpu."GPU-1" = 3', "gpu.GPU-1: 3 is no table"),
         ("start = 3", "start: 3 is no table"),

@@ -1,6 +1,6 @@
 """What the owner's policy says now: a pure function of the policy, the readings, what was before, and the time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any
@@ -255,7 +255,16 @@ def _seat_and_problems(policy: Policy, readings: Readings) -> tuple[bool, bool, 
         for gpu in readings.gpus
         if gpu.foreign_bytes is None and policy.rules(gpu.id).start.foreign_gpu_memory is not None
     ]
-    return sits, watches, tuple(problems)
+    return sits, watches, (*problems, *_rules_of_no_gpu(policy, readings))
+
+
+def _rules_of_no_gpu(policy: Policy, readings: Readings) -> Iterator[str]:
+    """A slip in an id must not leave a card shared in silence."""
+    there = [gpu.id for gpu in readings.gpus]
+    known = f"there are {', '.join(there)}" if there else "no GPU is seen here"
+    for name in policy.gpu:
+        if name not in there:
+            yield f'[gpu."{name}"] in the policy is of no GPU of this machine and holds for none: {known}'
 
 
 def _conclude(

@@ -16,6 +16,7 @@ from computepool.agent.owner.values import (
     CapPercent,
     Flag,
     MaybeCelsius,
+    MaybeRate,
     MaybeSeconds,
     MaybeSize,
     MaybeTexts,
@@ -100,7 +101,7 @@ class Network(Section):
         description="The most that strangers' work may transfer in a calendar month, with what is moved for it: "
         "images, bundles, checkpoints and results.",
     )
-    rate: MaybeSize = Field(default=None, description="The most that it may transfer in one second.")
+    rate: MaybeRate = Field(default=None, description="The most that it may transfer in one second.")
 
 
 class Reactions(Section):

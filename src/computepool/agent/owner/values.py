@@ -18,6 +18,8 @@ from computepool.protocol.units import (
     short_repr,
 )
 
+SLOWEST_RATE = 1024
+
 
 @dataclass(frozen=True)
 class Expected:
@@ -45,6 +47,14 @@ def _number(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadValueError(f"{short_repr(value)} is not a number")
     return value
+
+
+def _rate(value: object) -> int:
+    rate = parse_bytes(value)
+    if rate < SLOWEST_RATE:
+        # Nothing would ever end: whoever wants no transfers does not take the jobs that make them.
+        raise BadValueError(f"{short_repr(value)} a second is no network", "internet = false under [welcome] says so")
+    return rate
 
 
 def _texts(value: object) -> object:
@@ -75,6 +85,12 @@ MaybeSize = Annotated[
     BeforeValidator(_or_word(UNLIMITED, parse_bytes)),
     PlainSerializer(_shown_or_word(UNLIMITED, format_bytes)),
     Expected(f"a size, or {UNLIMITED}: {SIZE_EXAMPLES}"),
+]
+MaybeRate = Annotated[
+    int | None,
+    BeforeValidator(_or_word(UNLIMITED, _rate)),
+    PlainSerializer(_shown_or_word(UNLIMITED, format_bytes)),
+    Expected(f"a size of 1KB or more, or {UNLIMITED}: {SIZE_EXAMPLES}"),
 ]
 Percent = Annotated[float, BeforeValidator(_number), Field(ge=0, le=100), Expected("a number from 0 to 100")]
 CapPercent = Annotated[float, BeforeValidator(_number), Field(ge=10, le=100), Expected("a number from 10 to 100")]
