@@ -54,6 +54,14 @@ def test_the_last_wish_holds(tmp_path):
     with_agent(tmp_path, tell)
 
 
+def test_answer_to_stop_does_not_read_as_if_nothing_happened(tmp_path):
+    async def tell(ask, running, hub):
+        assert (await ask("stop"))["state"] == "draining"
+        await asyncio.wait_for(running.task, 10)
+
+    with_agent(tmp_path, tell)
+
+
 @pytest.mark.parametrize(
     ("wish", "why"),
     [

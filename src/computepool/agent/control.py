@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from computepool.agent.agent import Agent
+from computepool.protocol.states import NodeState
 
 ANSWER_SECONDS = 15.0
 LINE_LIMIT_BYTES = 64 * 1024
@@ -83,6 +84,8 @@ def _answer(agent: Agent, line: bytes, stopping: set[asyncio.Task[None]]) -> dic
             task = asyncio.ensure_future(agent.stop())
             stopping.add(task)
             task.add_done_callback(stopping.discard)
+            # It begins after this answer, which must not read as if nothing happened.
+            return {"ok": True, "status": {**agent.status(), "state": NodeState.DRAINING}}
     return {"ok": True, "status": agent.status()}
 
 

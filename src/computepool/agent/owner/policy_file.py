@@ -133,7 +133,7 @@ def toml_of(policy: Policy) -> str:
     for name, model in sections():
         lines += _table(f"[{name}]" if name else "", model, values[name] if name else values)
     lines += _comment(
-        "One GPU by its id, as `computepool agent status` shows it. What is not written is as above:\n"
+        "One GPU by its id, as `computepool agent status --json` shows it. What is not written is as above:\n"
         '[gpu."GPU-…"]\nshare = false'
     )
     for gpu_id, rules in policy.gpu.items():
