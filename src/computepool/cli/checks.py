@@ -93,7 +93,7 @@ def audits(states: tuple[str, ...], node_name: str | None, as_json: bool) -> Non
 @click.command(epilog="Example: computepool admin canary alpha job_01k9… --slice 3")
 @click.argument("node_name", metavar="NODE")
 @click.argument("job")
-@click.option("--slice", "index", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--slice", "index", type=click.IntRange(0), default=0, show_default=True, help="Which part of it.")
 @json_option
 @pool_options
 def canary(node_name: str, job: str, index: int, as_json: bool) -> None:
