@@ -118,6 +118,20 @@ def deleted_bytes_held_by(pids: Iterable[int], device: int) -> int:
     return sum(held.values())
 
 
+def files_in_flight(pids: Iterable[int]) -> int:
+    """How many open files lie in sockets, sent and not taken out: nobody has them open, and nothing tells which."""
+    found: dict[int, int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError, ValueError):
+                    info = os.stat(entry.path)  # noqa: PTH116 - there may be many
+                    if stat.S_ISSOCK(info.st_mode) and info.st_ino not in found:
+                        told = Path(f"/proc/{pid}/fdinfo/{entry.name}").read_text().partition("scm_fds:")[2].split()
+                        found[info.st_ino] = int(told[0]) if told else 0
+    return sum(found.values())
+
+
 def _note_mapped(pid: int, device: int, held: dict[int, int]) -> None:
     """Only root may follow a mapping to its file; others learn how much of it is mapped, and that much counts."""
     for line in Path(f"/proc/{pid}/maps").read_bytes().splitlines():

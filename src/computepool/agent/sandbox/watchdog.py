@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .interface import Limits, Reason
-from .proctree import deleted_bytes_held_by, load_of, memory_files_held_by, memory_of
+from .proctree import deleted_bytes_held_by, files_in_flight, load_of, memory_files_held_by, memory_of
 from .space import Uncountable, folder_bytes
 
 MEMORY_SECONDS = 0.1
@@ -17,10 +17,17 @@ DISK_SECONDS = 1.0
 # A walk through the folder may take this part of the time, but a big folder is not left alone for longer than this.
 DISK_SHARE = 0.05
 DISK_LONGEST_SECONDS = 10.0
+# Files that are sent to somebody are taken out of the socket soon, unless they are to be hidden there.
+HIDDEN_LOOKS = 3
 
 
 def pause_after(walk_seconds: float) -> float:
     return min(max(DISK_SECONDS, walk_seconds / DISK_SHARE), DISK_LONGEST_SECONDS)
+
+
+def free_bytes_at(root: int) -> int:
+    disk = os.fstatvfs(root)
+    return disk.f_bavail * disk.f_frsize
 
 
 @dataclass
@@ -39,8 +46,13 @@ class Watchdog:
     count_pids: bool = False
     peak_memory_bytes: int = 0
     cpu_seconds: float = 0.0
+    # Of the disk that the folder is on.
+    free_bytes: Callable[[int], int] = free_bytes_at
+    _free_at_first: int = 0
+    _looks_with_files_in_flight: int = 0
 
     async def run(self) -> None:
+        self._free_at_first = self.free_bytes(self.root)
         if self.soft:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._watch_memory())
@@ -89,4 +101,18 @@ class Watchdog:
         except OSError:
             # The folder is gone, or this machine is in trouble of its own; the next look tells.
             return False
-        return used + deleted_bytes_held_by(self.pids(), os.fstat(self.root).st_dev) > limit
+        pids = list(self.pids())
+        used += deleted_bytes_held_by(pids, os.fstat(self.root).st_dev)
+        return used > limit or self._hides_more(pids, used)
+
+    def _hides_more(self, pids: list[int], used: int) -> bool:
+        """A deleted file that lies in a socket takes room and is in no list of open files. Its size is not to be had,
+        but what the disk has lost is: more than the job may have, while it leaves files lying there, is its own doing.
+        """
+        free = self.free_bytes(self.root)
+        if not files_in_flight(pids):
+            self._looks_with_files_in_flight = 0
+            return False
+        self._looks_with_files_in_flight += 1
+        lost = self._free_at_first - free - used
+        return self._looks_with_files_in_flight >= HIDDEN_LOOKS and lost > self.limits.disk_bytes
