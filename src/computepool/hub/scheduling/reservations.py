@@ -8,6 +8,7 @@ node went away, or the room did not come when it should have.
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from math import inf
 
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held
@@ -19,6 +20,8 @@ RESERVE_AFTER_SECONDS = 60.0
 MOST_RESERVATIONS = 8
 SCAN_EVERY_SECONDS = 5.0
 """A look for a node goes through the whole fleet."""
+MOST_ASKING = 64
+"""Kinds of slices whose turns to look are remembered."""
 MARGIN_SECONDS = 60.0
 """From the end of what may run to the moment at which its room is free: its node has to tell."""
 LARGE_SHARE = 0.5
@@ -39,10 +42,52 @@ class Reservation:
     """When there will be room at the latest, on the hub's elapsed clock."""
 
 
+class LookingTurns:
+    """Who may look for a node: one in a while, by turns. Else one for whom there never is any would look each time, and
+    everybody behind it never."""
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+        self._last: dict[Requirements, float] = {}
+        self._asked: set[Requirements] = set()
+        """Since somebody last looked; of many, those who have waited longest."""
+        self._given: tuple[Requirements, float] | None = None
+        """Whose turn it is, and since when. Everybody who waits asks in each round: who does not has no need."""
+
+    def may_look(self, needs: Requirements, now: float) -> bool:
+        if self._at is not None and now - self._at < SCAN_EVERY_SECONDS:
+            self._ask(needs)
+            return False
+        if self._given is not None and self._given[1] < now:
+            self._asked.discard(self._given[0])
+            self._given = None
+        first = min(self._asked, key=self._last_of, default=needs)
+        if self._last_of(first) < self._last_of(needs):
+            self._given = self._given or (first, now)
+            self._ask(needs)
+            return False
+        self._asked.clear()
+        self._given = None
+        self._at = self._last[needs] = now
+        return True
+
+    def tidy(self, is_waiting: IsWaiting) -> None:
+        if len(self._last) > MOST_ASKING:
+            self._last = {needs: at for needs, at in self._last.items() if is_waiting(needs)}
+
+    def _ask(self, needs: Requirements) -> None:
+        self._asked.add(needs)
+        if len(self._asked) > MOST_ASKING:
+            self._asked.remove(max(self._asked, key=self._last_of))
+
+    def _last_of(self, needs: Requirements) -> float:
+        return self._last.get(needs, -inf)
+
+
 class Reservations:
     def __init__(self) -> None:
         self._by_owner: dict[str, Reservation] = {}
-        self._scanned_at: float | None = None
+        self._turns = LookingTurns()
 
     def __len__(self) -> int:
         return len(self._by_owner)
@@ -59,6 +104,7 @@ class Reservations:
 
     def tidy(self, fleet: Fleet, is_waiting: IsWaiting, now: float) -> None:
         """Drop those that have no reason any more."""
+        self._turns.tidy(is_waiting)
         for owner_id, one in list(self._by_owner.items()):
             node = fleet.get(one.node_id)
             if node is None or not is_waiting(one.needs) or now > one.free_at or not could_hold(fleet, node, one.needs):
@@ -96,9 +142,8 @@ class Reservations:
             return None  # what gives way to others does not stand in theirs
         if len(self._by_owner) >= MOST_RESERVATIONS:
             return None
-        if self._scanned_at is not None and now - self._scanned_at < SCAN_EVERY_SECONDS:
+        if not self._turns.may_look(needs, now):
             return None
-        self._scanned_at = now
         taken = {*avoid, *(one.node_id for one in self._by_owner.values())}
         found = soonest(fleet, needs, taken, now)
         if found is not None:
