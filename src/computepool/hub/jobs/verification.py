@@ -5,7 +5,7 @@ Whether results agree, and what follows if they do not, is decided above (`trust
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, cast
 
@@ -62,6 +62,8 @@ class Consequences:
     banned: tuple[str, ...] = ()
     decided: tuple[str, int] | None = None
     """The replicated slice whose result is known now."""
+    unspent: tuple[tuple[str, date, int], ...] = ()
+    """(renter, day, micros) that count as not spent after all: what was delivered for it was wrong."""
 
 
 NOTHING_ELSE = Consequences()

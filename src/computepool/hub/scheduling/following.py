@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from computepool.hub.jobs.verification import Consequences
 from computepool.hub.scheduling.fleet import Fleet
+from computepool.hub.scheduling.limits import LimitBook, Spent
 from computepool.hub.scheduling.open_jobs import OpenJobs
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.replicas import Replicas
@@ -21,6 +22,7 @@ class Following:
     briefs: OpenJobs
     replicas: Replicas
     standings: Standings
+    limits: LimitBook
     banned: Callable[[str], None] = lambda node_id: None
     """Told of every node that was banned for what was found."""
 
@@ -36,6 +38,7 @@ class Following:
             self._stop(node_id, attempt_id, fence, tick)
         for node_id, standing in after.standings:
             self.standings.put(node_id, standing)
+        self.limits.spend(Spent(owner_id, day, -micros) for owner_id, day, micros in after.unspent)
         if after.decided is not None:
             self.replicas.decided(*after.decided)
         for job_id in after.finals:

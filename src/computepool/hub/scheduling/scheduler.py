@@ -86,7 +86,7 @@ class Scheduler:
         self._woken = asyncio.Event()
         self._dispatching = False
         self.standings = Standings(context, self.fleet, self.wake)
-        self.following = Following(self.fleet, self.queue, self.briefs, self.replicas, self.standings)
+        self.following = Following(self.fleet, self.queue, self.briefs, self.replicas, self.standings, self.limits)
         self._unbroken = Unbroken()
         """A commit that is under way, and what follows from it here, are not torn apart by a caller that gives up."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -148,7 +148,7 @@ def _outvote(case: _Case, attempt_id: str, count: Count) -> None:
     """Not paid, and a mark against its node; more, if it is proven by nodes that may judge."""
     session, now, means = case.session, case.now, case.means
     attempt = session.get_one(Attempt, attempt_id)
-    _give_spending_back(session, attempt, case.root.owner_id)
+    case.told = replace(case.told, unspent=(*case.told.unspent, *_give_back(session, attempt, case.root.owner_id)))
     if attempt.own:
         repository.mark_wrong(session, attempt_id, DIGEST_MISMATCH, "its replicas agree on another result")
         return
@@ -240,11 +240,15 @@ def _settle(
         case.told = replace(case.told, finals=(*case.told.finals, case.root.id))
 
 
-def _give_spending_back(session: Session, attempt: Attempt, owner_id: str) -> None:
+def _give_back(session: Session, attempt: Attempt, owner_id: str) -> tuple[tuple[str, date, int], ...]:
+    """What it cost counts as not spent: of whom, on which day, and how much."""
     if attempt.finished_at is None or attempt.verdict is None:
-        return
+        return ()
     micros = spending.cost_micros(
         attempt.price_micros, attempt.started_at, attempt.finished_at, Verdict(attempt.verdict), saved=False
     )
-    if micros:
-        spending.count(session, owner_id, attempt.finished_at.date(), -micros)
+    if not micros:
+        return ()
+    day = attempt.finished_at.date()
+    spending.count(session, owner_id, day, -micros)
+    return ((owner_id, day, micros),)
