@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from simulation.fleet_world import FleetWorld
 from simulation.mutants import MUTANTS
-from simulation.world import OWNER, STRANGER, Plan, World
+from simulation.virtual_time import VirtualLoop
+from simulation.world import OWNERS, STRANGER, Plan, World
 from sqlalchemy import create_engine, make_url
 
 from computepool.hub.core.db import durable_sqlite_engine
@@ -42,9 +44,9 @@ def main() -> int:
     fired: Counter[str] = Counter()
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=base) as folder:
-        template = _template(Path(folder))
+        template = _template(Path(folder)) if not arguments.fleet else Path()
         for seed in range(WARM_UPS):
-            run_seed(seed, Plan(), Path(folder, f"warm-up-{seed}"), template)
+            run_seed(seed, Plan(), Path(folder, f"warm-up-{seed}"), template, fleet=arguments.fleet)
         ERRORS.clear()
         gc.freeze()
         if arguments.mutant:
@@ -71,7 +73,7 @@ def _in_children(
             reader, writer = os.pipe()
             child = os.fork()
             if child == 0:
-                result = run_seed(seed, plan, folder / f"seed-{seed}", template)
+                result = run_seed(seed, plan, folder / f"seed-{seed}", template, fleet=arguments.fleet)
                 os.write(writer, json.dumps(result).encode())
                 os._exit(0)
             os.close(writer)
@@ -88,7 +90,9 @@ def _in_children(
         yield seed, result
 
 
-def run_seed(seed: int, plan: Plan, place: Path, template: Path) -> dict[str, Any]:
+def run_seed(seed: int, plan: Plan, place: Path, template: Path, *, fleet: bool) -> dict[str, Any]:
+    if fleet:
+        return run_fleet(seed)
     gc.disable()
     place.mkdir()
     world = World(seed, plan, place, template)
@@ -102,14 +106,33 @@ def run_seed(seed: int, plan: Plan, place: Path, template: Path) -> dict[str, An
     return {"failure": failure, "fired": dict(world.faults.fired + world.ledger.seen)}
 
 
+def run_fleet(seed: int) -> dict[str, Any]:
+    gc.disable()
+    world = FleetWorld(seed)
+    asyncio.set_event_loop(world.loop)
+    failure = None
+    try:
+        world.loop.run_until_complete(world.run())
+        failure = _what_was_logged(world.loop, but="BrokeOff")
+    except Exception:  # whatever it is, it is what the seed is about
+        failure = traceback.format_exc(limit=-6)
+    return {"failure": failure, "fired": dict(world.fired)}
+
+
 def _what_went_wrong(world: World) -> str | None:
     # One that no node ever heard of may have become too old to be offered again: nothing is lost by that.
     healthy = sorted(attempt_id for attempt_id in world.watch.lost if world.ledger.started[attempt_id])
     if world.plan.hub_restarts_only and healthy:
         return f"a healthy job was given up during a hub's outage: {healthy}"
-    if ERRORS:
-        return "somebody logged an error: " + ERRORS[0]
-    for error in world.loop.errors:
+    return _what_was_logged(world.loop)
+
+
+def _what_was_logged(loop: VirtualLoop, but: str = "\0") -> str | None:
+    """`but`: a word of errors that were meant to happen."""
+    errors = [error for error in ERRORS if but not in error]
+    if errors:
+        return "somebody logged an error: " + errors[0]
+    for error in loop.errors:
         exception = error.get("exception")
         if exception is not None and not isinstance(exception, asyncio.CancelledError):
             return "".join(traceback.format_exception(exception, limit=-6))
@@ -134,7 +157,7 @@ def _template(folder: Path) -> Path:
     engine = durable_sqlite_engine(make_url(f"sqlite:///{path}"))
     migrate(engine)
     with engine.begin() as connection:
-        for owner in (OWNER, STRANGER):
+        for owner in (*OWNERS, STRANGER):
             connection.exec_driver_sql(
                 "INSERT INTO owners (id, kind, created_at) VALUES (?, 'user', '2026-01-01 00:00:00')", (owner,)
             )
@@ -152,6 +175,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--mutant", choices=sorted(MUTANTS))
     parser.add_argument("--restarts-only", action="store_true")
+    parser.add_argument("--fleet", action="store_true", help="the light worlds: no agents, no SQL, a fleet that churns")
     parser.add_argument("--keep-going", action="store_true", help="after a failure too; one line for each")
     return parser.parse_args()
 

@@ -5,6 +5,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from simulation.jobs import log_of
+from simulation.placing import FOUND_WRONG, Placing
 from simulation.running import AWAKE_SECONDS, COLUMNS, Row, Running
 
 from computepool.hub.market.requirements import MILLI
@@ -38,6 +39,8 @@ class Watch:
         self.broken: asyncio.Future[None] = world.loop.create_future()
         self._running = Running(world, self._blame)
         self.drains = self._running.drains
+        self._placing = Placing(world, self._db, self._blame)
+        self.hub_started = self._placing.watch
 
     def _blame(self, what: str) -> None:
         """Whoever is interrupted by this may well go on: it is not forgotten."""
@@ -54,6 +57,7 @@ class Watch:
         """Every few seconds."""
         self.raise_if_violated()
         self._running.look()
+        self._placing.look()
         self.check_stuck()
 
     def woke_up(self) -> None:
@@ -65,6 +69,7 @@ class Watch:
         self._check_slices()
         self._check_attempts()
         self._check_jobs()
+        self._placing.check_prices()
 
     def _check_slices(self) -> None:
         for job_id, index, state in self._db.execute('SELECT job_id, "index", state FROM slices'):
@@ -91,7 +96,7 @@ class Watch:
             if state == "lost":
                 self.lost.add(attempt_id)
             known = self._ended.get(attempt_id)
-            if known is not None and known != state:
+            if known is not None and known != state and row.reason not in FOUND_WRONG:
                 self._blame(f"{attempt_id} was {known}, decided, and became {state}")
             if state in DECIDED:
                 self._ended[attempt_id] = state
@@ -118,7 +123,7 @@ class Watch:
         world = self._world
         if len(set(world.acknowledged.values())) != world.plan.jobs:
             self._blame(f"{world.plan.jobs} submissions gave {len(set(world.acknowledged.values()))} jobs")
-        if self.count_jobs() != world.plan.jobs:
+        if self.count_jobs("rerun_of IS NULL") != world.plan.jobs:
             self._blame(f"{world.plan.jobs} submissions left {self.count_jobs()} jobs in the database")
         for key, job_id in world.acknowledged.items():
             job = await world.show(key)
@@ -131,6 +136,8 @@ class Watch:
                 self._blame(f"{attempt_id} was started {times} times")
         await self._check_logs()
         self._check_memory()
+        self._check_answers()
+        self._placing.check_end()
 
     async def _check_logs(self) -> None:
         """A job is final only when its log is whole: to the byte."""
@@ -146,6 +153,23 @@ class Watch:
             # What the agent said before is of what it fetched: the checkpoint.
             if len(data) != log_bytes or len(own) != said or any(not line.startswith(OWN) for line in own.splitlines()):
                 self._blame(f"the log of {attempt_id}, {log_bytes} bytes, is not what it printed")
+
+    def _check_answers(self) -> None:
+        """Of those that compare results: a wrong one never counts, and nobody is blamed for a right one."""
+        query = (
+            "SELECT coalesce(s.result_attempt, (SELECT a.id FROM attempts a WHERE a.job_id = s.job_id AND "
+            'a.slice_index = s."index" AND a.fence = s.fence)) FROM slices s JOIN jobs j ON j.id = s.job_id '
+            "WHERE j.role = 'replicated' AND s.state = 'succeeded'"
+        )
+        for (attempt_id,) in self._db.execute(query):
+            self._world.ledger.seen["confirmed"] += 1
+            if attempt_id in self._world.ledger.forged:
+                self._blame(f"the answer of {attempt_id} counts, which was made up")
+        for attempt_id, reason in self._db.execute("SELECT id, reason FROM attempts WHERE verdict = 'host'"):
+            if reason in FOUND_WRONG:
+                self._world.ledger.seen["found_out"] += 1
+                if attempt_id not in self._world.ledger.forged:
+                    self._blame(f"{attempt_id} was right, and its node is blamed for {reason}")
 
     def _check_memory(self) -> None:
         """The fleet in memory is what the truth says: nothing is held, nothing waits."""

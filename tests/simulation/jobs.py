@@ -26,7 +26,9 @@ PARTS = 3
 """Attempts that a job needs which leaves with exit code 85 after each part of its work."""
 KINDS = ("plain", "saves", "later", "saves", "lazy", "plain")
 """Without checkpoints; with; leaves to be continued, after saving; leaves so having saved nothing but its beginning."""
-STEPS = {"plain": None, "saves": SAVE_SECONDS, "later": SAVE_SECONDS, "lazy": None}
+STEPS = {"plain": None, "saves": SAVE_SECONDS, "later": SAVE_SECONDS, "lazy": None, "answers": None}
+"""One that answers leaves a file behind: the same one, wherever it is run honestly."""
+ANSWER = "output/answer"
 CHECKPOINT = "ckpt"
 PROGRESS = f"work/{CHECKPOINT}/progress"
 
@@ -76,6 +78,8 @@ class Ledger:
         """By digest of a checkpoint's file: of which job and slice it is, and how much work is in it."""
         self.seen: Counter[str] = Counter()
         """What happened beside the faults: a run in which it did not proves nothing about it."""
+        self.forged: set[str] = set()
+        """Attempts whose answers their machines made up."""
         self.hurried = False
         self.on_start: Callable[[Run, tuple[str, int, float] | None], None] = lambda run, found: None
         self.on_run: Callable[[Run], None] = lambda run: None
@@ -122,6 +126,7 @@ class SimulatedProcess:
         self._kind = kind
         self._work = float(seconds)
         self._code = int(code)
+        self._folder = command.folder
         self._file = command.folder / PROGRESS
         self._ledger = ledger
         self._writes = 0
@@ -223,6 +228,8 @@ class SimulatedProcess:
             self._leave(Exit(CONTINUE_LATER, None, "exited", 0.1, 1024))
         else:
             self._ledger.completed.append(self.attempt_id)
+            if self._kind == "answers":
+                self._answer()
             self._leave(Exit(self._code, None, "exited", 0.1, 1024))
 
     def _knock(self) -> None:
@@ -235,6 +242,15 @@ class SimulatedProcess:
             self.run.over_at = self._loop.time()
             self._exit.set_result(exited)
             self.ended.set()
+
+    def _answer(self) -> None:
+        text = f"{self.run.slice_index} {self._work}"
+        if self.run.machine.cheats:
+            self._ledger.forged.add(self.attempt_id)
+            text = f"whatever {self.attempt_id}"
+        place = self._folder / ANSWER
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text)
 
     # ── its checkpoint ──
 

@@ -18,9 +18,19 @@ from computepool.agent.resting import Rest, RestReason
 from computepool.hub.jobs import checkpoints, ending, policy, repository
 from computepool.hub.jobs.tables import Attempt as AttemptRow
 from computepool.hub.jobs.tables import Checkpoint, Slice
+from computepool.hub.market.requirements import Requirements
+from computepool.hub.market.standing import Standing
+from computepool.hub.nodes.tables import Node
+from computepool.hub.scheduling import fleet_node, turns
+from computepool.hub.scheduling.fleet import Fleet, FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.reservations import Reservations
+from computepool.hub.scheduling.standings import Standings
+from computepool.hub.trust import replication
+from computepool.hub.trust.judgement import Count, Finding
 from computepool.protocol import timing
-from computepool.protocol.states import ATTEMPT_ENDED, JOB_FINAL, AttemptState, JobState
+from computepool.protocol.manifest import Grant
+from computepool.protocol.states import ATTEMPT_ENDED, JOB_FINAL, AttemptState, JobState, Verdict
 
 
 def rescue_overwrites_completion() -> None:
@@ -178,6 +188,83 @@ def same_checkpoint_again_is_progress() -> None:
     checkpoints._content = lambda files: {"": str(next(times))}
 
 
+# ── who gets what ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def ceilings_are_ignored() -> None:
+    original = Fleet.choose
+
+    def choose(self: Fleet, needs: Requirements, *args: Any, **named: Any) -> Any:
+        return original(self, replace(needs, max_price_micros=None), *args, **named)
+
+    Fleet.choose = choose  # type: ignore[method-assign]  # the point of a mutant
+
+
+def room_is_given_back_twice() -> None:
+    original = fleet_node._change_room
+
+    def change_room(node: FleetNode, grant: Grant, sign: int) -> None:
+        original(node, grant, sign)
+        if sign > 0:
+            original(node, grant, sign)
+
+    fleet_node._change_room = change_room
+
+
+def room_is_kept_for_ever() -> None:
+    Reservations.placed = lambda self, needs: None  # type: ignore[method-assign]  # the point of a mutant
+    Reservations.tidy = lambda self, fleet, is_waiting, now: None  # type: ignore[method-assign]  # as above
+
+
+def room_is_never_kept() -> None:
+    Reservations.reserve = lambda self, *_: None  # type: ignore[method-assign]  # the point of a mutant
+
+
+def quarantine_is_ignored() -> None:
+    original = Standings.put
+
+    def put(self: Standings, node_id: str, standing: Standing) -> None:
+        original(self, node_id, replace(standing, quarantined_until=None))
+
+    Standings.put = put  # type: ignore[method-assign]  # the point of a mutant
+
+
+def preempted_counts_as_lost() -> None:
+    original = policy.next_step
+
+    def next_step(how: policy.Ending, tries: policy.Tries, *, cancel_requested: bool) -> policy.Next:
+        if how.verdict is Verdict.PREEMPTED:
+            how = replace(how, verdict=Verdict.HOST)
+        return original(how, tries, cancel_requested=cancel_requested)
+
+    policy.next_step = ending.next_step = next_step  # type: ignore[attr-defined,assignment]  # the point of a mutant
+
+
+def price_is_read_again_at_the_end() -> None:
+    """What the node asks for by then, not what was agreed on."""
+    original = repository.find_attempt
+
+    def find_attempt(session: Session, attempt_id: str) -> repository.AttemptView | None:
+        view = original(session, attempt_id)
+        if view is None or view.own:
+            return view
+        asked = session.scalar(select(Node.price_fixed_micros).where(Node.id == view.node_id))
+        return view if asked is None else replace(view, price_micros=asked)
+
+    repository.find_attempt = find_attempt
+
+
+def any_answer_is_right() -> None:
+    """Of several that differ, the one that came first."""
+    replication.count_votes = lambda results, replicas: Count(Finding.VALID, results[0].digest)  # type: ignore[attr-defined]  # as above
+
+
+def turns_do_not_know_use() -> None:
+    """Whoever came first is served first, whatever they had."""
+    original = turns.turn_of
+    turns.turn_of = lambda waiting, standing: original(waiting, 0.0)
+
+
 MUTANTS: dict[str, Callable[[], None]] = {
     "rescue_overwrites_completion": rescue_overwrites_completion,
     "fences_are_not_checked": fences_are_not_checked,
@@ -193,4 +280,13 @@ MUTANTS: dict[str, Callable[[], None]] = {
     "next_attempt_starts_from_the_oldest": next_attempt_starts_from_the_oldest,
     "leaving_to_be_continued_never_fails": leaving_to_be_continued_never_fails,
     "same_checkpoint_again_is_progress": same_checkpoint_again_is_progress,
+    "ceilings_are_ignored": ceilings_are_ignored,
+    "room_is_given_back_twice": room_is_given_back_twice,
+    "room_is_kept_for_ever": room_is_kept_for_ever,
+    "room_is_never_kept": room_is_never_kept,
+    "quarantine_is_ignored": quarantine_is_ignored,
+    "preempted_counts_as_lost": preempted_counts_as_lost,
+    "turns_do_not_know_use": turns_do_not_know_use,
+    "price_is_read_again_at_the_end": price_is_read_again_at_the_end,
+    "any_answer_is_right": any_answer_is_right,
 }

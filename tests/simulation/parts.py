@@ -82,8 +82,17 @@ class SimulatedDatabase:
         self._faults = faults
         self._crash = crash
         self._after_commit = after_commit
+        self.under_way = 0
+        """Transactions that were begun, and of which nobody has heard yet."""
 
     async def run(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        self.under_way += 1
+        try:
+            return await self._run(fn, *args, **kwargs)
+        finally:
+            self.under_way -= 1
+
+    async def _run(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         await self._hop()
         if self._faults.fires("hub_crash_before_commit", 0.002):
             self._crash()

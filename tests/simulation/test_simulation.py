@@ -1,4 +1,8 @@
-"""The whole grid under seeded faults (promises 1, 10–14), and the planted bugs that show that it can fail."""
+"""The whole grid under seeded faults (promises 1, 9–14), and the planted bugs that show that it can fail.
+
+Two kinds of worlds: whole ones have real agents and a real database, and a handful of nodes; fleets have neither, and
+dozens of nodes and hundreds of slices, so that room is scarce and turns matter.
+"""
 
 import json
 import os
@@ -13,9 +17,11 @@ import pytest
 from support.proofs import figure, proving
 
 TESTS = Path(__file__).parent.parent
-SEEDS = figure(300, 10_000)
-CHUNK = figure(75, 1_000)
+SEEDS = figure(200, 10_000)
+CHUNK = figure(50, 1_000)
 """So many in one test, so that the workers of a run share them."""
+FLEET_SEEDS = figure(500, 10_000)
+FLEET_CHUNK = figure(125, 1_000)
 SHARED = () if proving() else ("--jobs", "1")
 """Beside other tests, one process at a time."""
 LEAST_FAULTS_PER_SEED = 0.3
@@ -36,6 +42,12 @@ FAULTS = (
     "hub_outage",
     "transfer_broken",
     "network_job",
+    "reprice",
+    "joined",
+    "gpu_job",
+    "ceiling",
+    "preemptible_job",
+    "checked_job",
     # And what follows from them, or from what jobs do.
     "checkpoint_saved",
     "resumed",
@@ -52,10 +64,15 @@ LEAST_OVER_ALL = {
     "overtaken": 0.1,
     "overtaken_asleep": 0.05,
     "cut_off": 0.2,
+    "left_for_good": 0.2,
+    "confirmed": 0.1,
+    "found_out": 0.02,
+    "preempted": 0.05,
 }
 """What is rare, per seed: attempts that a draining node finished; a folder that was saved while its job stood still, or
 after it was told to go; jobs with network access that froze, that could send nothing, whose slice another was given
-while their machine was awake, or asleep; machines that were cut off with such a job for longer than its lease."""
+while their machine was awake, or asleep; machines that were cut off with such a job for longer than its lease; nodes
+that left for good; results that others confirmed, or showed to be made up; slices that lost their slot to others."""
 
 FOUND_BY = {
     "rescue_overwrites_completion": "",
@@ -70,8 +87,25 @@ FOUND_BY = {
     "next_attempt_starts_from_the_oldest": "the newest is",
     "leaving_to_be_continued_never_fails": "without a checkpoint",
     "same_checkpoint_again_is_progress": "without a checkpoint",
+    "price_is_read_again_at_the_end": "by the prices of leases it is",
+    "any_answer_is_right": "counts, which was made up",
+    "preempted_counts_as_lost": "times it was others' doing",
 }
 """Bugs, and the invariant that finds each."""
+FOUND_IN_FLEETS = {
+    "ceilings_are_ignored": "infeasible: .*the ceiling is",
+    "room_is_given_back_twice": "infeasible: .* left|memory: .* left|too much",
+    "room_is_kept_for_ever": "kept: .*for nobody",
+    "room_is_never_kept": "starved: the large slice",
+    "quarantine_is_ignored": "infeasible: .*in quarantine",
+    "preempted_counts_as_lost": "times it was others' doing",
+    "turns_do_not_know_use": "was passed over",
+}
+FLEET_FAULTS = (
+    *("join", "leave", "crash", "cut_off", "owner_comes", "reprice", "drain", "cancel"),
+    *("bad_host", "limited_renter", "repriced_while_leased", "waits_in_calm"),
+    *("preempted", "quarantined", "kept_room"),
+)
 QUICK_TO_FIND = (
     "rescue_overwrites_completion",
     "fences_are_not_checked",
@@ -81,6 +115,8 @@ QUICK_TO_FIND = (
     "freezing_comes_a_minute_late",
     "draining_gives_back",
     "next_attempt_starts_from_the_oldest",
+    "price_is_read_again_at_the_end",
+    "any_answer_is_right",
 )
 """Those are looked for in every run, all of them in `./dev prove`."""
 if proving():
@@ -160,3 +196,29 @@ def test_a_planted_bug_is_found_within_300_seeds(mutant: str):
     report = simulate("--mutant", mutant, "--seeds", "0:300", *SHARED)
     assert report["failed_seed"] is not None, f"{mutant} was not found"
     assert re.search(FOUND_BY[mutant], report["failure"]), report["failure"]
+
+
+# ── fleets ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+@pytest.mark.proof
+@pytest.mark.timeout(figure(300, 7200))
+@pytest.mark.parametrize("first", range(0, FLEET_SEEDS, FLEET_CHUNK))
+def test_nobody_is_given_what_they_cannot_have_or_waits_for_ever_in_any_fleet(first: int):
+    report = simulate("--fleet", "--seeds", f"{first}:{first + FLEET_CHUNK}", *SHARED)
+    assert report["failed_seed"] is None, (
+        f"seed {report['failed_seed']}: {report['failure']}\n"
+        f"again: PYTHONHASHSEED=0 PYTHONPATH=tests python -m simulation --fleet --seeds {report['failed_seed']}"
+    )
+    for what in FLEET_FAULTS:
+        assert report["fired"].get(what, 0) >= FLEET_CHUNK * 0.2, f"{what} was seen too rarely to prove much"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", FOUND_IN_FLEETS)
+def test_a_planted_bug_is_found_within_100_fleets(mutant: str):
+    report = simulate("--fleet", "--mutant", mutant, "--seeds", "0:100", *SHARED)
+    assert report["failed_seed"] is not None, f"{mutant} was not found"
+    assert re.search(FOUND_IN_FLEETS[mutant], report["failure"]), report["failure"]

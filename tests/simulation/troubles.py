@@ -11,7 +11,7 @@ from computepool.protocol.timing import REQUEUE_AFTER_SECONDS
 if TYPE_CHECKING:
     from simulation.world import SimulatedNode, World
 
-EVERY_SECONDS = 18.0
+EVERY_SECONDS = 15.0
 """On average, while troubles last."""
 LEASE_OVER = REQUEUE_AFTER_SECONDS + 2 * SWEEP_EVERY_SECONDS
 """After so long without a word a slice has been given to another, if there is one."""
@@ -31,6 +31,8 @@ class Troubles:
             kinds += [self._kill_agent, self._cut_line, self._partition, self._sleep, self._jump_clock]
             kinds += [self._owner_comes, self._owner_comes, self._pause, self._drain]
             kinds += [self._change_network, self._leave_hub_away, self._sleep_hub]
+            hosts = self._world.hosts
+            kinds += [hosts.reprice, hosts.reprice, hosts.join_or_leave]
             if self._rng.random() < 0.5:
                 # A hub that comes back begins all leases anew: they end only where it is left in peace.
                 of_the_hub = (self._restart_hub, self._sleep_hub, self._leave_hub_away)

@@ -29,6 +29,8 @@ class Process:
     """A laptop's lid is closed until then: it runs nothing."""
     slept: float = 0.0
     """For how long its timers have stood still, with the sleep that is not over yet."""
+    cheats: bool = False
+    """A machine that makes up its answers."""
 
     def sleep(self, now: float, seconds: float) -> None:
         """Elapsed time goes on (CLOCK_BOOTTIME), its timers do not (CLOCK_MONOTONIC): they fire so much later."""

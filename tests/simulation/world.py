@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from simulation.invariants import Watch
-from simulation.jobs import CHECKPOINT, KINDS, Ledger, Outdoors, SimulatedOutput, SimulatedSandbox
+from simulation.jobs import KINDS, Ledger, Outdoors, SimulatedOutput, SimulatedSandbox
+from simulation.market_life import Hosts
 from simulation.owners import Person, SimulatedWatch
 from simulation.parts import (
     AgentEnd,
@@ -23,6 +24,7 @@ from simulation.parts import (
     Wire,
     offload_in_place,
 )
+from simulation.specs import make_checked_spec, make_spec
 from simulation.troubles import Troubles
 from simulation.virtual_time import Process, VirtualClock, VirtualLoop, spawn
 from sqlalchemy.orm import Session
@@ -47,12 +49,13 @@ from computepool.hub.engine import Engine
 from computepool.hub.jobs import ending, queries, submission
 from computepool.hub.jobs.views import JobView
 from computepool.hub.nodes.tables import Node
-from computepool.protocol.capacity import Capacity
+from computepool.protocol.capacity import Capacity, Gpu
 from computepool.protocol.spec import parse_spec
 from computepool.protocol.states import JOB_FINAL, IsolationLevel, NodeState
 
-OWNER, STRANGER = "user_owner", "user_stranger"
-"""Whose the nodes are, and who else rents."""
+OWNER, STRANGER, LAB, FARM = "user_owner", "user_stranger", "user_lab", "user_farm"
+OWNERS = (OWNER, LAB, FARM)
+"""Whose the nodes are; the first of them rents too, and the stranger only rents."""
 SECRET = b"a secret key for the simulation, 32+"
 GIB = 1024**3
 LOOK_SECONDS = 5.0
@@ -76,6 +79,8 @@ class SimulatedNode:
     troubled_at: float = 0.0
     """When something last happened to it, or will have ended, that may cost it its attempts."""
     starts: int = 0
+    cheats: bool = False
+    gpus: int = 0
 
 
 @dataclass
@@ -109,6 +114,11 @@ class World:
         self.acknowledged: dict[str, str] = {}
         """Idempotency key → the job id that the hub answered with."""
         self.renters: dict[str, str] = {}
+        self.prices: dict[str, int] = {}
+        """What hosts ask for a core, where the hub is known to have heard it."""
+        self.hosts = Hosts(self)
+        self.compares = not plan.hub_restarts_only and self.rng.random() < 0.5
+        """Somebody wants their results compared, and somebody may make theirs up."""
 
     # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -137,6 +147,7 @@ class World:
             fence_epoch=facts.fence_epoch,
         )
         engine = Engine(context, keyring, self.store, signer)
+        self.watch.hub_started(engine)
         await engine.start()
         self.hub = engine
         started.set()
@@ -164,10 +175,12 @@ class World:
         person = Person() if index != 2 else None
         node = SimulatedNode(f"node_{index}", home, identity, VirtualClock(self.loop), person)
         node.clock.wall_error_seconds = self.rng.uniform(-300, 300)
+        node.gpus = max(0, 2 - index)
+        node.cheats = self.compares and index == 2 and self.rng.random() < 0.7
         assert self.hub is not None
         row = Node(
             id=node.node_id,
-            owner_id=OWNER,
+            owner_id=OWNERS[index % len(OWNERS)] if not self.plan.hub_restarts_only else OWNER,
             name=node.node_id,
             state=NodeState.OFFLINE,
             drain_requested=False,
@@ -175,7 +188,7 @@ class World:
             seal_key=identity.public_seal_key,
             country="DE",
             tags=[],
-            capacity=self._capacity().model_dump(mode="json"),
+            capacity=self._capacity(node).model_dump(mode="json"),
             agent_version="1",
             created_at=self.clock.now(),
         )
@@ -192,13 +205,16 @@ class World:
         self.nodes.append(node)
         self.start_agent(node)
 
-    def _capacity(self) -> Capacity:
+    def _capacity(self, node: SimulatedNode) -> Capacity:
         level = (IsolationLevel.BUBBLEWRAP,)
-        return Capacity(cpus=2, memory_bytes=8 * GIB, disk_bytes=50 * GIB, isolation=level, networked=level)
+        cards = [Gpu(id=f"gpu-{each}", name="Card", slug="card", memory_bytes=8 * GIB) for each in range(node.gpus)]
+        return Capacity(
+            cpus=2, memory_bytes=8 * GIB, disk_bytes=50 * GIB, gpus=tuple(cards), isolation=level, networked=level
+        )
 
     def start_agent(self, node: SimulatedNode) -> None:
         node.starts += 1
-        node.process = Process(f"{node.node_id}#{node.starts}")
+        node.process = Process(f"{node.node_id}#{node.starts}", cheats=node.cheats)
         spawn(self.loop, node.process, self._run_agent(node))
 
     async def _run_agent(self, node: SimulatedNode) -> None:
@@ -208,7 +224,7 @@ class World:
                 home=node.home,
                 node=node.home.node(),
                 identity=node.identity,
-                capacity=self._capacity(),
+                capacity=self._capacity(node),
                 instance_id=f"{node.node_id}-{node.starts}".ljust(32, "x"),
                 agent_version="1",
                 clock=node.clock,
@@ -284,7 +300,8 @@ class World:
             return ending.cancel(session, job, engine.context.now(), actor=owner)
 
         canceled = await engine.context.db.run(act)
-        engine.canceled(job_id, final=canceled.state in JOB_FINAL)
+        for one, state in [(job_id, canceled.state), *canceled.replicas]:
+            engine.canceled(one, final=state in JOB_FINAL)
         for attempt_id, fence, node_id in canceled.live:
             engine.stop_attempt(node_id, attempt_id, fence, "canceled")
 
@@ -320,6 +337,7 @@ class World:
         trouble.cancel()
         self.faults.enabled = False
         troubles.calm_down()
+        calming = asyncio.create_task(self.hosts.ask_for_nothing())
         try:
             async with asyncio.timeout(self.plan.calm_seconds):
                 await asyncio.gather(*renters)
@@ -328,6 +346,7 @@ class World:
             raise
         await self._settle()
         looking.cancel()
+        calming.cancel()
         self.watch.raise_if_violated()
         await self.watch.check_end()
 
@@ -352,36 +371,16 @@ class World:
     async def _rent(self, index: int) -> None:
         await asyncio.sleep(self.rng.uniform(0, self.plan.trouble_seconds * 0.6))
         owner = self.rng.choice((OWNER, STRANGER))
-        spec = make_spec(self.rng, self.faults, KINDS[index % len(KINDS)], harmless=self.plan.hub_restarts_only)
+        if self.compares and index == len(KINDS):
+            spec = make_checked_spec(self.rng, self.faults)
+        else:
+            spec = make_spec(self.rng, self.faults, KINDS[index % len(KINDS)], harmless=self.plan.hub_restarts_only)
         key = f"key-{index}"
         self.renters[key] = owner
         await self.submit(key, owner, spec)
         if self.faults.fires("cancel", 0.15):
             await asyncio.sleep(self.rng.uniform(0, 60))
             await self.cancel(self.acknowledged[key], owner)
-
-
-def make_spec(rng: random.Random, faults: Faults, kind: str, *, harmless: bool) -> dict[str, object]:
-    """Long ones are there to be cut off: with their line, by their owner, by a time limit that they keep."""
-    seconds = rng.choice((0.5, 5.0, 40.0, 130.0) if kind != "lazy" else (0.5, 5.0))
-    network = rng.random() < 0.5 and not harmless
-    if network:
-        seconds = rng.choice((40.0, 250.0, 350.0))
-        faults.fired["network_job"] += 1
-    spec: dict[str, object] = {
-        "run": ["sim", str(seconds), str(rng.choice((0, 0, 0, 1))), str(rng.choice((0, 100, 5000))), kind],
-        "slices": rng.choice((1, 1, 3)) if seconds < 200 else 1,
-        "retries": rng.choice((0, 2)),
-        "resources": {"cpus": rng.choice((1, 2)), "memory": "1GB", "disk": "1GB"},
-    }
-    if kind != "plain":
-        # Troubles last for minutes here: folders are saved more often than elsewhere.
-        spec["checkpoint"] = {"path": CHECKPOINT, "every": "20s"}
-    if network:
-        spec["network"] = True
-    if seconds >= 40 and rng.random() < 0.5:
-        spec["max_runtime"] = f"{int(seconds) + 20}s"
-    return spec
 
 
 def _watch(
