@@ -125,15 +125,16 @@ class Host:
             self.fences.clear()
 
     async def come_back(self) -> None:
-        """Both sides compare what they have, as at a handshake."""
+        """Both sides compare what they have, as at a handshake: the hub's is what is in its database."""
         if self.gone:
             return
         world, node = self.world, self.node
         self.awake = True
+        live = dict(world.truth.live.get(node.traits.node_id, {}))
         await world.connect(self)
-        for attempt_id, held in list(node.attempts.items()):
+        for attempt_id, row in live.items():
             if attempt_id not in self.runs:
-                await world.leases.lose(node, attempt_id, held.fence, FORGOTTEN)
+                await world.leases.lose(node, attempt_id, row.lease.fence, FORGOTTEN)
         for attempt_id in [one for one in self.runs if one not in node.attempts]:
             self.runs.pop(attempt_id).cancel()
             self.fences.pop(attempt_id, None)

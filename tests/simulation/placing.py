@@ -75,7 +75,8 @@ class Placing:
         live: dict[str, dict[str, tuple[Grant, Any]]] = defaultdict(dict)
         query = (
             "SELECT a.node_id, a.id, json_extract(json_extract(a.manifest, '$.body'), '$.grant'), a.own, "
-            f"a.price_micros, a.weight, j.owner_id FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.state IN ({LIVE})"
+            "a.price_micros, a.weight, j.owner_id FROM attempts a JOIN jobs j ON j.id = a.job_id "
+            f"WHERE a.state IN ({LIVE})"
         )
         for node_id, attempt_id, grant, *rest in self._db.execute(query):
             live[node_id][attempt_id] = (Grant.model_validate_json(grant), rest)
