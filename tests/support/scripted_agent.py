@@ -373,11 +373,18 @@ async def add_agent(
     country: str | None = None,
     tags: tuple[str, ...] = (),
     simulated: bool = False,
+    networked: tuple[IsolationLevel, ...] = (),
     connect: bool = True,
 ) -> ScriptedAgent:
     """Enrolled with a join token and keys of its own, and connected."""
     capacity = Capacity(
-        cpus=cpus, memory_bytes=memory_bytes, disk_bytes=disk_bytes, gpus=gpus, isolation=isolation, simulated=simulated
+        cpus=cpus,
+        memory_bytes=memory_bytes,
+        disk_bytes=disk_bytes,
+        gpus=gpus,
+        isolation=isolation,
+        networked=networked,
+        simulated=simulated,
     )
     key = Ed25519PrivateKey.generate()
     token = nodes.new_join_token()

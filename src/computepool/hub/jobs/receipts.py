@@ -25,6 +25,8 @@ class Order:
     slice_index: int = 0
     own: bool = False
     """The node belongs to whom the job belongs to."""
+    network: bool = False
+    """It can reach the world: it must stand still before another has its slice."""
 
 
 def order_of(manifest: Manifest, body: str) -> Order:
@@ -37,6 +39,7 @@ def order_of(manifest: Manifest, body: str) -> Order:
         manifest.max_runtime_seconds,
         manifest.slice_index,
         manifest.own,
+        network=manifest.network,
     )
 
 

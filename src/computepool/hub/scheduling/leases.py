@@ -1,9 +1,9 @@
 """The leases' clock: who has been silent for how long, and what follows.
 
 Renewals come with heartbeats and touch only memory. A node silent for 45 s is offline; an attempt that was not renewed
-for 135 s is lost and its slice queued again. One that its node should have ended long ago is not renewed any more: it
-then ends as that of a silent node does, and stands still before its slice is another's if it can reach the world. After
-a start of the hub all clocks begin anew: its downtime is nobody's fault, and what was running still runs somewhere. The
+for 135 s is lost and its slice queued again; so is one whose node renews it but does not end it when it should. If that
+one can reach the world, it is only not renewed any more: so it stands still before its slice is another's. After a
+start of the hub all clocks begin anew: its downtime is nobody's fault, and what was running still runs somewhere. The
 same when it could not listen: its machine slept, or something kept it from its work.
 """
 
@@ -64,7 +64,7 @@ class LeaseKeeper:
         renewed = []
         for ref in holding:
             held = node.attempts.get(ref.attempt_id)
-            if held is not None and held.fence == ref.fence and not held.is_overdue(now):
+            if held is not None and held.fence == ref.fence and not (held.order.network and held.is_overdue(now)):
                 held.renewed_at = now
                 held.renewed = True
                 renewed.append(AttemptRef(attempt_id=ref.attempt_id, fence=ref.fence))
@@ -78,6 +78,8 @@ class LeaseKeeper:
             for held in list(node.attempts.values()):
                 if now - held.renewed_at > REQUEUE_AFTER_SECONDS:
                     await self._give_up(node, held.attempt_id, held.fence, _why_over(node, held, now))
+                elif node.state in REACHABLE and held.is_overdue(now) and not held.order.network:
+                    await self._give_up(node, held.attempt_id, held.fence, _OVERDUE)
         orphans, self._scheduler.orphans = self._scheduler.orphans, []
         for node, attempt_id, fence in orphans:
             if not await self._give_up(node, attempt_id, fence, _BANNED):
