@@ -131,10 +131,11 @@ def test_reruns_that_disagree_leave_everybody_as_they_were(sqlite_hub):
     play(sqlite_hub, story)
 
 
-def test_newcomers_cannot_prove_anybody_wrong(sqlite_hub):
+def test_newcomers_cannot_prove_anybody_wrong_where_others_may_judge(sqlite_hub):
     async def story(pool):
         (bob,) = await add_agents(pool, BOB)
-        carol, dave, erin = await add_agents(pool, CAROL, DAVE, ERIN, connect=False)
+        carol, dave, *judges = await add_agents(pool, CAROL, DAVE, ERIN, "user_frank", "user_grace", connect=False)
+        await trust(pool, *judges)
         await pool.submit(**SAME)
         await answer(bob)
         await judged_by(pool, carol, b"nothing")
@@ -142,13 +143,28 @@ def test_newcomers_cannot_prove_anybody_wrong(sqlite_hub):
         dave.beat_on()
         await pool.settle(300)
         assert not dave.works, "the next one must be of somebody who may judge"
-        await trust(pool, dave, erin)
+        await trust(pool, dave)
         pool.engine.scheduler.wake()
         await answer(dave)
-        await judged_by(pool, erin, b"right")
+        await judged_by(pool, judges[0], b"right")
         assert [row.state for row in pool.rows(Check)] == ["valid"]
 
     play(sqlite_hub, story)
+
+
+def test_in_a_young_pool_two_newcomers_who_agree_prove_a_result_wrong(hub_url):
+    async def story(pool):
+        (bob,) = await add_agents(pool, BOB)
+        carol, dave = await add_agents(pool, CAROL, DAVE, connect=False)
+        await pool.submit(**SAME)
+        work = await answer(bob, b"wrong")
+        await judged_by(pool, carol, b"right")
+        assert [row.state for row in pool.rows(Check)] == ["open"], "one rerun proves nothing"
+        await judged_by(pool, dave, b"right")
+        assert [row.state for row in pool.rows(Check)] == ["guilty"]
+        assert (pool.attempt(work.id).verdict, record_of(pool, bob).guilty) == ("host", 1)
+
+    play(hub_url, story)
 
 
 def test_a_second_wrong_result_bans_the_node(sqlite_hub):

@@ -19,7 +19,7 @@ from computepool.hub.nodes.tables import Node
 from computepool.hub.trust import auditing, repository
 from computepool.hub.trust.consequences import WRONG_RESULT, Means, clear, convict
 from computepool.hub.trust.errors import BadCanary
-from computepool.hub.trust.judgement import Finding, judge, judge_against
+from computepool.hub.trust.judgement import RERUNS_AGAINST_A_JUDGE, Finding, judge, judge_against
 from computepool.hub.trust.replication import ABANDONED, answer_of, is_sound, may_judge
 from computepool.hub.trust.reruns import Started, add_audit
 from computepool.hub.trust.results import Result, result_digest
@@ -77,10 +77,12 @@ def rerun_ended(session: Session, job: Job, ended: Ended, end: Ending, now: date
     if is_result(end.reason, end.exit_code):
         session.add(answer_of(session, ended.attempt_id, check.id, end.exit_code or 0, now))
         session.flush()
-    rows = repository.list_results(session, check.id)
-    accused = Result(check.owner_id, check.digest, may_judge(session, check.node_id or "", now))
-    finding = _find(check, accused, [repository.result_of(row) for row in rows])
     root = session.get_one(Job, job.rerun_of)
+    results = [repository.result_of(row) for row in repository.list_results(session, check.id)]
+    accused = Result(check.owner_id, check.digest, may_judge(session, check.node_id or "", now))
+    if _is_young(session, check, root):
+        accused, results = replace(accused, may_judge=False), [replace(one, may_judge=True) for one in results]
+    finding = _find(check, accused, results)
     if finding is Finding.OPEN:
         if check.asked < RERUNS_AT_MOST:
             started = _ask_another(session, check, root, asked.gpu_class, now, means)
@@ -153,6 +155,13 @@ def give_up_old(session: Session, now: datetime) -> Consequences:
     return Consequences(needless=tuple(needless), finals=tuple(finals))
 
 
+def _is_young(session: Session, check: Check, root: Job) -> bool:
+    """A pool in which too few have been found right often enough to judge others. There, everybody who has no part in
+    it may: a pool must begin somehow, and two who agree are better than none."""
+    involved = {root.owner_id} | ({check.owner_id} if check.owner_id else set())
+    return repository.count_judging_owners(session, involved) < RERUNS_AGAINST_A_JUDGE
+
+
 def _find(check: Check, accused: Result, reruns: list[Result]) -> Finding:
     return judge(accused, reruns) if check.expected is None else judge_against(accused, check.expected, reruns)
 
@@ -170,7 +179,8 @@ def _can_be_audited(session: Session, job: Job, attempt: Attempt, node: Node) ->
 def _ask_another(
     session: Session, check: Check, root: Job, gpu_class: str | None, now: datetime, means: Means
 ) -> Started:
-    """Of owners who have no part in it. After a first answer that differs, only who may judge is worth asking."""
+    """Of owners who have no part in it. After a first answer that differs, only who may judge is worth asking, where
+    there are enough of them."""
     answered = repository.list_results(session, check.id)
     owners = {root.owner_id, *(row.owner_id for row in answered)} | ({check.owner_id} if check.owner_id else set())
     rerun = Rerun(
@@ -178,7 +188,7 @@ def _ask_another(
         audit_of=check.subject,
         not_owners=tuple(sorted(owners)),
         gpu_class=gpu_class,
-        judges_only=bool(answered) or check.expected is not None,
+        judges_only=(bool(answered) or check.expected is not None) and not _is_young(session, check, root),
     )
     check.asked += 1
     return add_audit(session, root, check.slice_index, rerun, now, means)

@@ -12,6 +12,8 @@ from computepool.hub.jobs.spending import PAID, cost_micros
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.verification import Role
 from computepool.hub.nodes.tables import Node
+from computepool.hub.reputation.record import JUDGES_FROM
+from computepool.hub.reputation.tables import Reputation
 from computepool.hub.trust.auditing import AuditRecord
 from computepool.hub.trust.clawback import LONGEST, Earning
 from computepool.hub.trust.judgement import Finding
@@ -49,6 +51,13 @@ def is_known_to_vary(session: Session, spec_digest: str) -> bool:
 
 def count_open(session: Session, node_id: str) -> int:
     return session.scalar(select(func.count()).where(Check.node_id == node_id, Check.state == Finding.OPEN)) or 0
+
+
+def count_judging_owners(session: Session, but: Iterable[str]) -> int:
+    """Owners with a node that was found right often enough to judge others, without those who have a part in it."""
+    judges = (Reputation.audited_ok >= JUDGES_FROM, Reputation.audited_wrong == 0, Node.owner_id.not_in(sorted(but)))
+    query = select(func.count(Node.owner_id.distinct())).join(Reputation, Reputation.id == Node.id).where(*judges)
+    return session.scalar(query) or 0
 
 
 def list_open_before(session: Session, before: datetime, limit: int) -> Sequence[Check]:
