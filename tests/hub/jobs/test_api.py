@@ -439,7 +439,7 @@ def test_reader_that_goes_away_leaves_nothing_behind(sqlite_hub):
         await agent.finish(work, exit_code=None, reason=EndReason.SANDBOX)
         await pool.settle()
         assert len(asyncio.all_tasks()) <= before
-        assert pool.engine.context.bus._listeners.keys() <= {"accounts"}
+        assert pool.engine.context.bus._listeners.keys() <= {"accounts", "benchmarks"}, "only the hub itself listens"
 
     play(sqlite_hub, story)
 
