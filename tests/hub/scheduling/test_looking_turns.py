@@ -51,3 +51,14 @@ def test_one_who_was_to_look_and_is_gone_does_not_hold_up_the_rest():
         for needs in (needs_of("user_first", 8), large):
             kept.reserve(fleet, needs, (), RESERVE_AFTER_SECONDS, tick)
     assert kept.of("user_large") is not None
+
+
+def test_one_who_had_its_room_does_not_keep_it_again_before_others_looked():
+    kept, fleet = Reservations(), busy_fleet()
+    many, large = needs_of("user_many", 2), needs_of("user_large", 2)
+    assert kept.reserve(fleet, many, (), RESERVE_AFTER_SECONDS, 0.0) is not None
+    kept.placed(many)
+    for tick in (20.0, 40.0):
+        for needs in (many, large):
+            kept.reserve(fleet, needs, (), RESERVE_AFTER_SECONDS, tick)
+    assert [one.needs.owner_id for one in kept] == ["user_large"]

@@ -54,7 +54,16 @@ class LookingTurns:
         self._given: tuple[Requirements, float] | None = None
         """Whose turn it is, and since when. Everybody who waits asks in each round: who does not has no need."""
 
+        self._served: Requirements | None = None
+
+    def served(self, needs: Requirements) -> None:
+        """It had what was kept for it: before more is kept for the same, others look."""
+        self._served = needs
+
     def may_look(self, needs: Requirements, now: float) -> bool:
+        if self._served is not None:
+            self._at = self._last[self._served] = now
+            self._served = None
         if self._at is not None and now - self._at < SCAN_EVERY_SECONDS:
             self._ask(needs)
             return False
@@ -115,6 +124,7 @@ class Reservations:
         one = self._by_owner.get(needs.owner_id)
         if one is not None and one.needs == needs:
             del self._by_owner[needs.owner_id]
+            self._turns.served(needs)
 
     def barred_to(self, needs: Requirements, fleet: Fleet, now: float) -> frozenset[str]:
         """Nodes that are kept for others, and that a slice with these needs might still occupy when they come."""
