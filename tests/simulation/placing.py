@@ -171,7 +171,7 @@ class Placing:
     def _closed_until(self, node_id: str, now: datetime) -> datetime | None:
         query = "SELECT r.quarantined_until, r.as_of FROM reputations r WHERE r.id = ?"
         until, as_of = self._db.execute(query, (node_id,)).fetchone() or (None, None)
-        if until is None or (now - _time(as_of)).total_seconds() < HEARD_SECONDS:
+        if until is None or as_of is None or (now - _time(as_of)).total_seconds() < HEARD_SECONDS:
             return None
         return _time(until)
 
