@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.proof(long=True)
 @pytest.mark.slow
 @pytest.mark.engine("bwrap")
 @pytest.mark.timeout(240)

@@ -13,7 +13,7 @@ from computepool.agent.logsetup import RotatingLog
 
 @pytest.fixture
 def log(cli):
-    handler = RotatingLog(cli.home / "agent" / "logs", file_bytes=300)
+    handler = RotatingLog(cli.home / "agent" / "logs", file_bytes=500)
 
     def write(text):
         handler.handle(logging.LogRecord("x", 20, "", 0, text, (), None))

@@ -224,6 +224,7 @@ def test_nobody_signed_in_no_permission_and_a_hub_that_is_away_are_told_plainly(
         assert "Traceback" not in done.err
 
 
+@pytest.mark.proof(long=True)
 def test_demo_shows_a_pool_that_is_alive_and_labels_all_of_it(tmp_path):
     with running_pool(tmp_path / "pool", hub=False) as pool:
         up = pool.up("--demo")

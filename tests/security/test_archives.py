@@ -372,6 +372,7 @@ def test_streamed_zip_with_sizes_after_the_data_is_unpacked(tmp_path: Path) -> N
     assert (arena.target / "b").read_bytes() == b"two"
 
 
+@pytest.mark.proof(long=True)
 def test_zip_with_more_entries_than_sixteen_bits_is_unpacked(tmp_path: Path) -> None:
     (tmp_path / "many").write_bytes(archives.many_members(66_000))
     assert extract(tmp_path / "many", tmp_path / "target") == Extracted(files=66_000, bytes=0)

@@ -17,8 +17,8 @@ import pytest
 from support.proofs import figure, proving
 
 TESTS = Path(__file__).parent.parent
-SEEDS = figure(100, 10_000)
-CHUNK = figure(50, 1_000)
+SEEDS = figure(60, 10_000)
+CHUNK = figure(30, 1_000)
 """So many in one test, so that the workers of a run share them."""
 FLEET_SEEDS = figure(500, 10_000)
 FLEET_CHUNK = figure(125, 1_000)
@@ -109,10 +109,8 @@ FLEET_FAULTS = (
 QUICK_TO_FIND = (
     "rescue_overwrites_completion",
     "fences_are_not_checked",
-    "silence_is_never_noticed",
     "leases_are_not_kept",
     "price_is_read_again_at_the_end",
-    "any_answer_is_right",
 )
 """Those are looked for in every run, all of them in `./dev prove`."""
 if proving():
@@ -170,7 +168,7 @@ def _sum_when_all_are_through(folder: Path, first: int, fired: dict[str, int]) -
 @pytest.mark.proof
 @pytest.mark.timeout(figure(300, 3600))
 def test_no_healthy_job_is_given_up_while_the_hub_is_away():
-    report = simulate("--restarts-only", "--seeds", f"0:{figure(25, 500)}", *SHARED)
+    report = simulate("--restarts-only", "--seeds", f"0:{figure(15, 500)}", *SHARED)
     assert report["failed_seed"] is None, f"seed {report['failed_seed']}: {report['failure']}"
     assert report["fired"]["hub_crash"] >= 25
     assert report["fired"]["hub_sleep"] >= 25

@@ -4,6 +4,7 @@ import asyncio
 import time
 from dataclasses import replace
 
+import pytest
 from support import disk_limits
 from support.sandboxes import ROOMY, read_all
 
@@ -78,6 +79,7 @@ def test_gvisors_own_threads_have_room_beside_the_jobs_processes(bench):
     assert asyncio.run(story()) == 1 + OVERHEAD_PIDS + GVISOR_PIDS
 
 
+TRIES = 3
 BURN = "for i in 1 2 3; do (while :; do :; done) & done; echo burning; sleep 60"
 
 
@@ -92,9 +94,12 @@ def test_cpu_is_bounded(every):
         await read_all(process)
         return used
 
-    few, many = asyncio.run(cores_used(0.2)), asyncio.run(cores_used(2.0))
-    assert 0.02 < few < 0.4, f"{few:.2f} cores"
-    assert many > few, "the control: with more cores it takes more"
+    for _ in range(TRIES):  # beside other tests there may not be more to have just then
+        few, many = asyncio.run(cores_used(0.2)), asyncio.run(cores_used(2.0))
+        assert 0.02 < few < 0.4, f"{few:.2f} cores"
+        if many > few:
+            return
+    pytest.fail("the control: with more cores it takes more")
 
 
 def test_big_file_is_stopped_at_the_disk_limit(every):

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 
+import pytest
 from sqlalchemy import insert, update
 from support.asgi_socket import connected
 from support.engine import ALICE, play
@@ -170,6 +171,7 @@ def test_log_of_a_late_slice_is_streamed_like_any_other(sqlite_hub):
     play(sqlite_hub, story)
 
 
+@pytest.mark.proof(long=True)
 def test_stream_of_a_large_job_is_told_little_however_much_happens(sqlite_hub):
     slices = 1_000
 

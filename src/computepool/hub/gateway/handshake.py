@@ -270,12 +270,12 @@ class Gateway:
     async def _settle(self, node: FleetNode, line: NodeLine, result: Reconciled) -> None:
         """What the node and the hub disagreed on. Commands go to the line, and out when it is attached."""
         for view, manifest in result.taken_back:
-            self._hold(node, manifest, view.state)
+            self._hold(node, manifest, view.state, view.price_micros)
             self._scheduler.taken_back(view.job_id, view.slice_index)
         for view in result.held:
             if view.attempt_id not in node.attempts:  # the hub was cut off between a commit and its memory
                 manifest = await self._context.db.read(manifest_of_attempt, view.attempt_id)
-                self._hold(node, manifest, view.state)
+                self._hold(node, manifest, view.state, view.price_micros)
         for view in result.lost:
             await self._leases.lose(
                 node, view.attempt_id, view.fence, Ending(Verdict.HOST, "forgotten_by_agent", lost=True)
@@ -286,9 +286,8 @@ class Gateway:
             signed = Signed.model_validate_json(manifest)
             order = Manifest.model_validate_json(signed.body)
             wanted = order.expires_at > self._context.now() and not view.cancel_requested
-            self._hold(
-                node, manifest, view.state
-            )  # else the line would take its offer for one of an attempt that has ended
+            # Else the line would take its offer for one of an attempt that has ended.
+            self._hold(node, manifest, view.state, view.price_micros)
             if not (wanted and self._scheduler.offer_again(line, order, signed)):
                 await self._leases.lose(
                     node, view.attempt_id, view.fence, Ending(Verdict.HUB, "never_delivered", lost=True)
@@ -299,11 +298,12 @@ class Gateway:
         for one in result.stale:
             line.stop(one.attempt_id, one.fence, "superseded")
 
-    def _hold(self, node: FleetNode, signed: str, state: AttemptState) -> None:
+    def _hold(self, node: FleetNode, signed: str, state: AttemptState, price_micros: int | None) -> None:
         body = Signed.model_validate_json(signed).body
         manifest = Manifest.model_validate_json(body)
         if manifest.attempt_id not in node.attempts:
-            self._scheduler.hold(node, held_of(manifest, body, self._context.clock.monotonic(), state=state))
+            held = held_of(manifest, body, self._context.clock.monotonic(), state=state)
+            self._scheduler.hold(node, held, price_micros)
 
     def _fleet_node(self, row: Node, proof: Proof, outdated: bool) -> FleetNode:
         node = self._scheduler.fleet.get(row.id)

@@ -191,8 +191,9 @@ class Scheduler:
         self.following.follow(ended.after, self._context.clock.monotonic())
         self.wake()
 
-    def hold(self, node: FleetNode, held: Held, price_micros: int | None = None) -> None:
-        """An attempt has room on a node. Without a price it costs what such a slice costs there now."""
+    def hold(self, node: FleetNode, held: Held, price_micros: int | None) -> None:
+        """An attempt has room on a node, at the price that its lease locked. Without one, from before there were
+        prices, it costs what such a slice costs there now."""
         take_room(node, held)
         self._occupy(node, held, price_micros, self._context.clock.monotonic())
 
