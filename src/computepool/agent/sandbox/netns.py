@@ -127,6 +127,9 @@ def _raise_loopback(any_socket: socket.socket) -> None:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, _FLAGS_OF_LO.pack(b"lo", flags | _IFF_UP))
 
 
+EMPTY_SANDBOX_SECONDS = 5.0
+
+
 def can_listen_in(bwrap: str) -> bool:
     """Whether it works on this machine, tried on an empty sandbox. Takes some ten milliseconds."""
     told, tell = os.pipe()
@@ -157,9 +160,17 @@ def _try_on_empty_sandbox(bwrap: str, told: int, tell: int) -> bool:
         digits = said.partition(b'"child-pid":')[2].split(b",")[0].strip(b" \n}")
         listen_in(int(digits or b"0"), PROBE_PORT).close()
     finally:
+        _end(sandbox)
+    return True
+
+
+def _end(sandbox: "subprocess.Popen[bytes]") -> None:
+    """It ends by itself when its input does. Killed in its first moments, it would leave its inner half behind."""
+    try:
+        sandbox.communicate(timeout=EMPTY_SANDBOX_SECONDS)
+    except subprocess.TimeoutExpired:
         sandbox.kill()
         sandbox.communicate()
-    return True
 
 
 if __name__ == "__main__":
