@@ -43,9 +43,6 @@ class Role(StrEnum):
     """Hidden: its right result is known, and it runs to see whether a node gives it."""
 
 
-HIDDEN = frozenset({Role.REPLICA, Role.AUDIT, Role.CANARY})
-
-
 @dataclass(frozen=True, slots=True)
 class Consequences:
     """What else the end of an attempt changed, as the scheduler's memory has to know it."""

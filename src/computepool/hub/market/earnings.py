@@ -13,7 +13,6 @@ from computepool.hub.market.rates import divide_up, fee_of
 
 MILLION = 1_000_000
 HOURS_A_DAY = 24
-DAYS_A_MONTH = 30
 WATTS_PER_KILOWATT = 1000
 LEAST_POINTS = 6
 """An hour's worth: fewer say nothing."""

@@ -95,12 +95,6 @@ class Tables:
     def is_listed(self, country: str) -> bool:
         return country in self._homes
 
-    def factor_of(self, region: str) -> int | None:
-        """Of a region by its name; None where there is none of it any more."""
-        if region == ELSEWHERE:
-            return ELSEWHERE_MILLIS
-        return next((one.factor_millis for one in self.regions.items if one.name == region), None)
-
     def most_factor(self, countries: frozenset[str] = frozenset()) -> int:
         """The highest of those countries, or of all."""
         if countries:

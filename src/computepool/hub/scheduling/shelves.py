@@ -92,10 +92,6 @@ class Shelves:
         """The same by the shelves' numbers."""
         self._first_score: dict[Ordering, array[float]] = {}
 
-    @property
-    def shelf_count(self) -> int:
-        return len(self._shelves) - len(self._empty)
-
     # ── putting nodes where they belong ──────────────────────────────────────────────────────────────────────────────
 
     def place(self, node: FleetNode) -> None:
