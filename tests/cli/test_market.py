@@ -175,14 +175,19 @@ def test_tiers_are_changed_one_by_one(cli, hub):
 
 def test_rates_are_changed_one_by_one(cli, hub):
     assert cli("admin", "settings", "rates", "set", "--base", "12.5", "--spot-most", "1.5").code == 0
+    assert cli("admin", "settings", "rates", "set", "--preemptible", "60").code == 0
     assert hub.market.tables["rates"] == {
         "base_micros": 12_500_000,
         "spot_least_millis": 500,
         "spot_most_millis": 1500,
+        "preemptible_percent": 60,
     }
     assert cli("admin", "settings", "rates", "set").code == 2
+    assert cli("admin", "settings", "rates", "set", "--preemptible", "0").code == 2
     assert cli("admin", "settings", "rates", "set", "--base", "-1").code == 2
-    assert "from 0.5 to 1.5" in cli("admin", "settings", "rates", "show").text
+    shown = cli("admin", "settings", "rates", "show").text
+    assert "from 0.5 to 1.5" in shown
+    assert "60 % of a price" in shown
 
 
 def test_regions_are_shown_with_what_is_in_none(cli, hub):

@@ -75,7 +75,9 @@ def random_ask(rng: Random) -> Ask:
     if rng.random() < 0.2:
         return NOTHING
     return Ask(
-        gpu_micros=rng.choice([1, 10_000_000, 30_000_000]) * rng.randint(1, 3), core_micros=rng.randint(0, 900_000)
+        gpu_micros=rng.choice([1, 10_000_000, 30_000_000]) * rng.randint(1, 3),
+        core_micros=rng.randint(0, 900_000),
+        preemptible_percent=rng.choice([70, 70, 70, 40, 100]),  # an operator's change reaches nodes one by one
     )
 
 
@@ -138,6 +140,7 @@ def random_needs(rng: Random, rich: bool = True) -> Requirements:
         optimize=rng.choice(list(Optimize)),
         max_price_micros=rng.choice([None, None, 0, 400_000, 30_000_000, 60_000_000]),
         min_reliability=rng.choice([None, None, None, 0.3, 0.75, 1.0]),
+        preemptible=rng.random() < 0.25,
     )
     if not rich:
         return needs

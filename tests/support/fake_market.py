@@ -99,7 +99,12 @@ class FakeMarket:
         self.tables: dict[str, dict[str, Any]] = {
             "tiers": {"cards": {"rtx-4090": 3000, "gtx-1660": 1300}, "cpu_millis": 800},
             "regions": {"items": [{"name": "IN", "countries": ["IN"], "factor_millis": 700}]},
-            "rates": {"base_micros": 10 * CREDIT, "spot_least_millis": 500, "spot_most_millis": 2000},
+            "rates": {
+                "base_micros": 10 * CREDIT,
+                "spot_least_millis": 500,
+                "spot_most_millis": 2000,
+                "preemptible_percent": 70,
+            },
         }
         self.notices: list[str] = []
         self.asked: list[dict[str, Any]] = []

@@ -185,14 +185,14 @@ def _read(file: Path) -> str:
 
 @settings.group(epilog="Example: computepool admin settings rates set --base 12")
 def rates() -> None:
-    """The base rate, and how far spot may go."""
+    """The base rate, how far spot may go, and what preemptible jobs pay."""
 
 
 @rates.command("show", epilog="Example: computepool admin settings rates show")
 @json_option
 @pool_options
 def show_rates(as_json: bool) -> None:
-    """Show the base rate and the bounds of spot."""
+    """Show the base rate, the bounds of spot, and what preemptible jobs pay."""
     with open_pool() as pool:
         document = _shown(pool, "rates", as_json)
     if document is None:
@@ -204,6 +204,7 @@ def show_rates(as_json: bool) -> None:
         (
             ("base", f"{credits(value['base_micros'])} credits an hour, for tier 1 where the factor is 1"),
             ("spot", f"from {_spelled(value['spot_least_millis'])} to {_spelled(value['spot_most_millis'])}"),
+            ("preemptible", f"{value.get('preemptible_percent', 70)} % of a price"),
         )
     )
     _print_history(document)
@@ -213,12 +214,18 @@ def show_rates(as_json: bool) -> None:
 @click.option("--base", metavar="CREDITS", help="An hour of a card of tier 1, where the factor is 1.")
 @click.option("--spot-least", metavar="FACTOR", help="At most 1.")
 @click.option("--spot-most", metavar="FACTOR", help="At least 1.")
+@click.option(
+    "--preemptible", "percent", metavar="PERCENT", type=click.IntRange(1, 100),
+    help="Of a price, what a job pays that may lose its slot.",
+)  # fmt: skip
 @json_option
 @pool_options
-def set_rates(base: str | None, spot_least: str | None, spot_most: str | None, as_json: bool) -> None:
+def set_rates(
+    base: str | None, spot_least: str | None, spot_most: str | None, percent: int | None, as_json: bool
+) -> None:
     """Change some of them, and leave the others."""
-    if base is spot_least is spot_most is None:
-        raise click.UsageError("What is to be changed? --base, --spot-least or --spot-most.")
+    if base is spot_least is spot_most is percent is None:
+        raise click.UsageError("What is to be changed? --base, --spot-least, --spot-most or --preemptible.")
     from computepool.protocol.units import BadValueError, parse_credits
 
     with open_pool() as pool:
@@ -233,6 +240,8 @@ def set_rates(base: str | None, spot_least: str | None, spot_most: str | None, a
             value["spot_least_millis"] = _millis(spot_least, "--spot-least")
         if spot_most is not None:
             value["spot_most_millis"] = _millis(spot_most, "--spot-most")
+        if percent is not None:
+            value["preemptible_percent"] = percent
         _save(pool, document, value, as_json)
 
 

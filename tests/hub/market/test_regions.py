@@ -124,6 +124,9 @@ def test_thousandths_are_spelled_exactly(millis):
         ("rates", {"base_micros": 1.5}, "integer"),
         ("rates", {"spot_least_millis": 1500}, "less than"),
         ("rates", {"spot_most_millis": 500}, "greater than"),
+        ("rates", {"preemptible_percent": 0}, "greater than"),
+        ("rates", {"preemptible_percent": 101}, "less than"),
+        ("rates", {"preemptible_percent": 70.0}, "integer"),
     ],
 )
 def test_absurd_tables_are_refused_with_the_field(name, value, said):

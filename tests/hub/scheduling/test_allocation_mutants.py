@@ -55,7 +55,7 @@ def answers_grow_old(patch):
 
 
 def ceiling_is_taken_for_a_floor(patch):
-    patch.setattr(catalogue, "unit_ceiling", lambda needs, micros: micros // 4)
+    patch.setattr(catalogue, "unit_ceiling", lambda needs, micros, percent: micros // 4)
 
 
 def who_leaves_stays_in_front(patch):

@@ -101,7 +101,7 @@ def _add_tables(routes: Routes, context: Context, book: Book, reprice: Reprice, 
         return TableView(
             name=name,
             version=rows[0].id if rows else 0,
-            value=rows[0].value if rows else KINDS[name]().model_dump(mode="json"),
+            value=KINDS[name].model_validate(rows[0].value if rows else {}).model_dump(mode="json"),
             history=[version_of(row) for row in rows],
             notices=_notices(unlisted()) if name == "regions" else [],
         )

@@ -196,7 +196,8 @@ class Book:
             gpu_micros = host.over(gpu_micros)
         elif host is not None:
             core_micros = host.over(core_micros)
-        return Ask(gpu_micros, core_micros, Basis(place.cpu.region, gpu, core, host))
+        percent = self.tables.rates.preemptible_percent
+        return Ask(gpu_micros, core_micros, percent, Basis(place.cpu.region, gpu, core, host))
 
     def _speeds_of(self, traits: Traits, capacity: Capacity) -> Mapping[str, float]:
         known = self.speeds.get(traits.node_id)

@@ -18,6 +18,10 @@ class Basis:
     host: HostPrice | None = None
 
 
+PREEMPTIBLE_PERCENT = 70
+"""Of what a node asks, in a new pool: a slice that may lose its slot to others pays only so much."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """A node's prices now. A lease locks the one that it was made at."""
@@ -26,12 +30,12 @@ class Ask:
     """For one GPU and one hour."""
     core_micros: int
     """For one core and one hour, where no GPU is asked for."""
+    preemptible_percent: int = PREEMPTIBLE_PERCENT
+    """So much of it, where the slice may lose its slot to others."""
     basis: Basis | None = field(default=None, compare=False, repr=False)
 
 
 NOTHING = Ask(gpu_micros=0, core_micros=0)
-PREEMPTIBLE_PERCENT = 70
-"""Of what a node asks: a slice that may lose its slot to others pays only so much."""
 
 
 def hourly_price(needs: Requirements, ask: Ask, *, own: bool) -> int:
@@ -42,7 +46,7 @@ def hourly_price(needs: Requirements, ask: Ask, *, own: bool) -> int:
         price = needs.gpu_count * ask.gpu_micros
     else:
         price = -(-needs.cpu_millis * ask.core_micros // MILLI)
-    return -(-price * PREEMPTIBLE_PERCENT // 100) if needs.preemptible else price
+    return -(-price * ask.preemptible_percent // 100) if needs.preemptible else price
 
 
 def price_made_of(needs: Requirements, ask: Ask, *, own: bool) -> dict[str, Any]:
@@ -53,7 +57,7 @@ def price_made_of(needs: Requirements, ask: Ask, *, own: bool) -> dict[str, Any]
         return made
     made |= {"gpus": needs.gpu_count} if per == "gpu" else {"cpu_millis": needs.cpu_millis}
     if needs.preemptible:
-        made["preemptible_percent"] = PREEMPTIBLE_PERCENT
+        made["preemptible_percent"] = ask.preemptible_percent
     made["ask_micros"] = ask.gpu_micros if per == "gpu" else ask.core_micros
     basis = ask.basis
     if basis is None:

@@ -57,7 +57,7 @@ def change_table(
     if expected is not None and expected != version:
         raise TableMoved(name, version)
     value = table.model_dump(mode="json")
-    old = before.value if before is not None else KINDS[name]().model_dump(mode="json")
+    old = KINDS[name].model_validate(before.value if before is not None else {}).model_dump(mode="json")
     if old == value and before is not None:
         return before
     row = MarketSetting(name=name, value=value, changed_by=actor, changed_at=now)

@@ -1,4 +1,5 @@
-"""The pool's own tables: what cards are worth, where money buys how much, the base rate, and how far spot may go.
+"""The pool's own tables: what cards are worth, where money buys how much, the base rate, how far spot may go, and what
+slices pay that may lose their slot.
 
 An operator edits them while the hub runs; every version is kept. What is here is what a new pool starts with.
 """
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from computepool.hub.market.pricing import PREEMPTIBLE_PERCENT
 from computepool.hub.market.regions import DEFAULT_REGIONS, ELSEWHERE, ELSEWHERE_MILLIS, Region, check_regions
 from computepool.hub.market.spot import Bounds
 from computepool.hub.market.tiers import CPU_TIER_MILLIS, TIER_MILLIS
@@ -60,11 +62,13 @@ class Regions(Table):
 
 
 class Rates(Table):
-    """What an hour of a card of tier 1 costs in a region of factor 1, and between which factors spot moves."""
+    """What an hour of a card of tier 1 costs in a region of factor 1, between which factors spot moves, and how much of
+    a price is paid for a slot that may be lost."""
 
     base_micros: Annotated[int, Field(ge=0, le=MOST_BASE_MICROS, strict=True)] = BASE_MICROS
     spot_least_millis: Annotated[int, Field(ge=50, le=1000, strict=True)] = 500
     spot_most_millis: Annotated[int, Field(ge=1000, le=20_000, strict=True)] = 2000
+    preemptible_percent: Annotated[int, Field(ge=1, le=100, strict=True)] = PREEMPTIBLE_PERCENT
 
 
 KINDS: dict[str, type[Table]] = {"tiers": Tiers, "regions": Regions, "rates": Rates}

@@ -46,6 +46,8 @@ class Prices(BaseModel):
     fee_bps: int
     spot_least: float
     spot_most: float
+    preemptible_percent: int
+    """Of a price, what a slice pays that may lose its slot."""
     regions: dict[str, float]
     """The factor of each, and of everything elsewhere."""
     items: list[PriceRow]
@@ -102,6 +104,7 @@ def prices_of(book: Book, fee_bps: int) -> Prices:
         fee_bps=fee_bps,
         spot_least=tables.rates.spot_least_millis / MILLI,
         spot_most=tables.rates.spot_most_millis / MILLI,
+        preemptible_percent=tables.rates.preemptible_percent,
         regions={name: millis / MILLI for name, millis in regions.items()},
         items=rows,
         history=[],

@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from computepool.hub.market.feasibility import Gate, Traits, alike_gpus, passes
-from computepool.hub.market.pricing import PREEMPTIBLE_PERCENT
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.facets import Facet, step
 from computepool.hub.scheduling.views import Room
@@ -101,8 +100,12 @@ class Catalogue:
         self._make, self._rules, self._country, self._record = Facet(), Facet(), Facet(), Facet()
         self._tags, self._gpus, self._cpu, self._memory, self._disk = Facet(), Facet(), Facet(), Facet(), Facet()
         self._lower, self._gpu_price, self._core_price = Facet(), Facet(), Facet()
+        self._least_percent = 100
+        """Of what nodes ask, the least that preemptible slices ever paid to one that was here. While the operator's
+        change of it goes through the fleet, it is not the same for all."""
 
     def static_of(self, traits: Traits) -> int:
+        self._least_percent = min(self._least_percent, traits.ask.preemptible_percent)
         make = (_rest_of_traits(traits), traits.rules.isolation, traits.standing.verified)
         if self._coarse:
             static = Static(make, None, None, frozenset(), False)
@@ -204,7 +207,7 @@ class Catalogue:
             shelves &= self._lower.accepting(least, least.__le__)
         if needs.max_price_micros is not None:
             facet = self._gpu_price if needs.gpu is not None else self._core_price
-            most = price_step(unit_ceiling(needs, needs.max_price_micros))
+            most = price_step(unit_ceiling(needs, needs.max_price_micros, self._least_percent))
             shelves &= facet.accepting(most, most.__ge__)
         return shelves
 
@@ -233,10 +236,10 @@ def limits_of(traits: Traits) -> Limits:
     return Limits(lower_step(traits.standing.lower), price_step(ask.gpu_micros), price_step(ask.core_micros))
 
 
-def unit_ceiling(needs: Requirements, max_price_micros: int) -> int:
+def unit_ceiling(needs: Requirements, max_price_micros: int, preemptible_percent: int) -> int:
     """The most that a GPU, or a core, may ask for an hour, for the slice to stay within its ceiling."""
     if needs.preemptible:
-        max_price_micros = max_price_micros * 100 // PREEMPTIBLE_PERCENT
+        max_price_micros = max_price_micros * 100 // preemptible_percent
     if needs.gpu is not None:
         return max_price_micros // needs.gpu_count
     return max_price_micros * MILLI // max(needs.cpu_millis, 1)
