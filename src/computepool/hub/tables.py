@@ -7,6 +7,8 @@ import computepool.hub.core.keyring
 import computepool.hub.core.owners
 import computepool.hub.jobs.spending
 import computepool.hub.jobs.tables
+import computepool.hub.ledger.holds
+import computepool.hub.ledger.tables
 import computepool.hub.market.tables
 import computepool.hub.nodes.benchmarks
 import computepool.hub.nodes.tables

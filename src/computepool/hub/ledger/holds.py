@@ -1,0 +1,167 @@
+"""Credits that are set aside for an attempt, so that what it costs is there. A hold resolves exactly once.
+
+A long attempt has several, one after the other: each is captured for the time that it paid for, and the next is
+opened. Which pocket the credits came from is remembered: what is not used goes back there, and a present stays a
+present, whoever it is spent on.
+"""
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import cast
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Table, bindparam, select, text
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from computepool.hub.core.tables import Base, Id
+from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account
+from computepool.hub.ledger.entries import Entry, Posting, moved
+from computepool.hub.ledger.journal import NotEnough, balances, post
+
+_OPEN = text("resolved_at IS NULL")
+
+
+@dataclass(frozen=True, slots=True)
+class Pockets:
+    """How much of an amount is of which kind."""
+
+    promotional: int = 0
+    available: int = 0
+    earnings: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.promotional, self.available, self.earnings) < 0:
+            raise ValueError(f"an amount below zero: {self}")
+
+    @property
+    def total(self) -> int:
+        return self.promotional + self.available + self.earnings
+
+    @property
+    def real(self) -> int:
+        """What somebody paid for, once."""
+        return self.available + self.earnings
+
+    def first(self, micros: int) -> "Pockets":
+        """So much of it, in the order in which credits are spent."""
+        if not 0 <= micros <= self.total:
+            raise ValueError(f"{micros} of {self.total} micros")
+        taken = {}
+        for kind in SPENT_FIRST:
+            taken[kind.value] = min(micros, getattr(self, kind))
+            micros -= taken[kind.value]
+        return Pockets(**taken)
+
+    def without(self, other: "Pockets") -> "Pockets":
+        return Pockets(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+
+
+class HoldRow(Base):
+    __tablename__ = "ledger_holds"
+    __table_args__ = (
+        CheckConstraint("promotional >= 0 AND available >= 0 AND earnings >= 0", name="nothing_below_zero"),
+        Index("ix_ledger_holds_open", "owner_id", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    )
+
+    attempt_id: Mapped[str] = mapped_column(Id, primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    """From 1, within its attempt."""
+    owner_id: Mapped[str] = mapped_column(ForeignKey("owners.id"))
+    job_id: Mapped[str] = mapped_column(Id, index=True)
+    slice_index: Mapped[int]
+    promotional: Mapped[int] = mapped_column(BigInteger)
+    available: Mapped[int] = mapped_column(BigInteger)
+    earnings: Mapped[int] = mapped_column(BigInteger)
+    price_micros: Mapped[int] = mapped_column(BigInteger)
+    """For an hour, locked by the lease."""
+    seconds: Mapped[int]
+    """How long it lasts at that price."""
+    opened_at: Mapped[datetime]
+    resolved_at: Mapped[datetime | None]
+
+    @property
+    def pockets(self) -> Pockets:
+        return Pockets(self.promotional, self.available, self.earnings)
+
+
+_HOLDS = cast(Table, HoldRow.__table__)
+_RESOLVE = (
+    _HOLDS.update()
+    .where(
+        _HOLDS.c.attempt_id == bindparam("for_attempt"),
+        _HOLDS.c.number == bindparam("for_number"),
+        _HOLDS.c.resolved_at.is_(None),
+    )
+    .values(resolved_at=bindparam("now"))
+)
+
+
+def spendable(session: Session, owner_id: str, *, lock: bool = False) -> Pockets:
+    has = balances(session, owner_id, lock=lock)
+    return Pockets(has[Kind.PROMOTIONAL], has[Kind.AVAILABLE], has[Kind.EARNINGS])
+
+
+def open_hold(
+    session: Session,
+    owner_id: str,
+    job_id: str,
+    slice_index: int,
+    attempt_id: str,
+    number: int,
+    micros: int,
+    price_micros: int,
+    seconds: int,
+    now: datetime,
+) -> Pockets:
+    """Set so much aside, or raise NotEnough and set nothing aside."""
+    has = spendable(session, owner_id, lock=True)
+    if has.total < micros:
+        raise NotEnough(account(owner_id, Kind.AVAILABLE), micros)
+    taken = has.first(micros)
+    postings = tuple(
+        posting
+        for kind in SPENT_FIRST
+        for posting in moved(account(owner_id, kind), account(owner_id, Kind.HELD), getattr(taken, kind))
+    )
+    entry = Entry(f"hold/{attempt_id}/{number}", "hold", postings, job_id=job_id, attempt_id=attempt_id)
+    if not post(session, entry, now).is_new:
+        raise AssertionError(f"hold {number} of {attempt_id} exists")
+    row = {
+        "attempt_id": attempt_id,
+        "number": number,
+        "owner_id": owner_id,
+        "job_id": job_id,
+        "slice_index": slice_index,
+        "promotional": taken.promotional,
+        "available": taken.available,
+        "earnings": taken.earnings,
+        "price_micros": price_micros,
+        "seconds": seconds,
+        "opened_at": now,
+        "resolved_at": None,
+    }
+    session.connection().execute(_HOLDS.insert(), row)
+    return taken
+
+
+def find_open(session: Session, attempt_id: str) -> HoldRow | None:
+    query = select(HoldRow).where(HoldRow.attempt_id == attempt_id, HoldRow.resolved_at.is_(None))
+    return session.scalars(query).one_or_none()
+
+
+def resolve(session: Session, hold: HoldRow, entry: Entry, now: datetime) -> None:
+    """Its one end. `entry` moves all of it, and nothing else, out of what is held."""
+    held = account(hold.owner_id, Kind.HELD)
+    if entry.changes.get(held) != -hold.pockets.total:
+        raise ValueError(f"{entry.key} does not resolve a hold of {hold.pockets.total} micros")
+    for_it = {"for_attempt": hold.attempt_id, "for_number": hold.number, "now": now}
+    if session.connection().execute(_RESOLVE, for_it).rowcount != 1:
+        raise AssertionError(f"hold {hold.number} of {hold.attempt_id} was resolved before")
+    post(session, entry, now)
+
+
+def given_back(owner_id: str, rest: Pockets) -> tuple[Posting, ...]:
+    """What was not used, to where it came from."""
+    held = account(owner_id, Kind.HELD)
+    return tuple(
+        posting for kind in SPENT_FIRST for posting in moved(held, account(owner_id, kind), getattr(rest, kind))
+    )

@@ -1,0 +1,158 @@
+"""The only writes of the ledger: an entry with its postings, and the balances that follow from it."""
+
+import zlib
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+from sqlalchemy import Executable, Table, bindparam, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.errors import Conflict, PoolError
+from computepool.hub.ledger.accounts import Kind, account, is_platforms, kind_of
+from computepool.hub.ledger.entries import Entry, Posting
+from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
+from computepool.protocol.units import format_credits
+
+PLATFORM_SHARDS = 16
+
+_BALANCES, _ENTRIES, _POSTINGS = (cast(Table, table.__table__) for table in (BalanceRow, EntryRow, PostingRow))
+_THIS_ACCOUNT = (_BALANCES.c.account == bindparam("for_account"), _BALANCES.c.shard == bindparam("for_shard"))
+_CHANGE = (
+    _BALANCES.update()
+    .where(*_THIS_ACCOUNT, _BALANCES.c.micros + bindparam("change") >= 0)
+    .values(micros=_BALANCES.c.micros + bindparam("change"))
+)
+_FILL_UP = (
+    _BALANCES.update()
+    .where(*_THIS_ACCOUNT, _BALANCES.c.micros + bindparam("change") <= 0)
+    .values(micros=_BALANCES.c.micros + bindparam("change"))
+)
+_ADD_POSTINGS = _POSTINGS.insert()
+_BALANCE = select(func.sum(_BALANCES.c.micros)).where(_BALANCES.c.account == bindparam("for_account"))
+
+
+class Posted(NamedTuple):
+    id: int
+    is_new: bool
+    """If not, the same had been posted before, and nothing happened now."""
+
+
+class NotEnough(Conflict):
+    """An account has less than is to be taken from it."""
+
+    code = "insufficient_credits"
+
+    def __init__(self, name: str, micros: int) -> None:
+        self.account, self.micros = name, micros
+        pocket = kind_of(name).replace("_", " ")
+        super().__init__(
+            f"{format_credits(micros)} credits are needed, and the {pocket} balance is below that.",
+            hint="`computepool wallet` shows what there is; `computepool wallet top-up N` adds to it.",
+        )
+
+
+class KeyTaken(PoolError):
+    """The same key for something else: a bug of the caller, which must not move anything."""
+
+    status = 500
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"The ledger has another entry with the key {key}.", code="ledger_key_taken")
+
+
+def post(session: Session, entry: Entry, now: datetime) -> Posted:
+    """Write it, once, or raise and write nothing. Balances are locked in the order of their names."""
+    values = {
+        "key": entry.key,
+        "kind": entry.kind,
+        "actor": entry.actor,
+        "job_id": entry.job_id,
+        "attempt_id": entry.attempt_id,
+        "note": entry.note,
+        "details": dict(entry.details),
+        "reverses": entry.reverses,
+        "created_at": now,
+    }
+    connection = session.connection()
+    row = connection.execute(_add_entry(connection.dialect.name), values).first()
+    if row is None:
+        return _posted_before(session, entry)
+    postings = [
+        {
+            "entry_id": row.id,
+            "number": number,
+            "source": one.source,
+            "destination": one.destination,
+            "micros": one.micros,
+        }
+        for number, one in enumerate(entry.postings)
+    ]
+    connection.execute(_ADD_POSTINGS, postings)
+    for name, change in sorted(entry.changes.items()):
+        _apply(session, name, change, entry.key)
+    return Posted(row.id, True)
+
+
+def balance(session: Session, name: str) -> int:
+    """As it is in this transaction."""
+    return int(session.connection().execute(_BALANCE, {"for_account": name}).scalar() or 0)
+
+
+def balances(session: Session, owner_id: str, *, lock: bool = False) -> dict[Kind, int]:
+    """All pockets of an owner; those that were never used are empty. `lock`: nobody changes them meanwhile."""
+    names = [account(owner_id, kind) for kind in Kind]
+    query = select(BalanceRow.account, BalanceRow.micros).where(BalanceRow.account.in_(names), BalanceRow.shard == 0)
+    if lock:
+        query = query.order_by(BalanceRow.account).with_for_update()
+    found = {Kind(kind_of(name)): micros for name, micros in session.execute(query)}
+    return {kind: found.get(kind, 0) for kind in Kind}
+
+
+def reversal(key: str, kind: str, entry_id: int, postings: Sequence[Posting], **about: Any) -> Entry:
+    """An entry that takes another one back: every posting the other way round."""
+    back = tuple(Posting(one.destination, one.source, one.micros) for one in postings)
+    return Entry(key, kind, back, reverses=entry_id, **about)
+
+
+def postings_of(session: Session, entry_id: int) -> tuple[Posting, ...]:
+    rows = session.execute(select(PostingRow).where(PostingRow.entry_id == entry_id).order_by(PostingRow.number))
+    return tuple(Posting(row.source, row.destination, row.micros) for row in rows.scalars())
+
+
+def _apply(session: Session, name: str, change: int, key: str) -> None:
+    connection = session.connection()
+    if is_platforms(name):
+        shard = zlib.crc32(key.encode()) % PLATFORM_SHARDS
+        connection.execute(_upsert(connection.dialect.name), {"account": name, "shard": shard, "micros": change})
+        return
+    is_debt = kind_of(name) == Kind.DEBT
+    if (change < 0) == is_debt:  # this way there is always room
+        connection.execute(_upsert(connection.dialect.name), {"account": name, "shard": 0, "micros": change})
+        return
+    guarded = _FILL_UP if is_debt else _CHANGE
+    if connection.execute(guarded, {"for_account": name, "for_shard": 0, "change": change}).rowcount != 1:
+        raise NotEnough(name, abs(change))
+
+
+@cache
+def _add_entry(dialect: str) -> Executable:
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    return insert(_ENTRIES).on_conflict_do_nothing(index_elements=["key"]).returning(_ENTRIES.c.id)
+
+
+@cache
+def _upsert(dialect: str) -> Executable:
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    row = insert(_BALANCES)
+    more = {"micros": _BALANCES.c.micros + row.excluded.micros}
+    return row.on_conflict_do_update(index_elements=["account", "shard"], set_=more)
+
+
+def _posted_before(session: Session, entry: Entry) -> Posted:
+    earlier = session.execute(select(EntryRow.id, EntryRow.kind).where(EntryRow.key == entry.key)).one()
+    if earlier.kind != entry.kind or postings_of(session, earlier.id) != entry.postings:
+        raise KeyTaken(entry.key)
+    return Posted(earlier.id, False)
