@@ -1,0 +1,1 @@
+"""Credits: double entry, whole micros, never changed. Accounts, entries, balances and holds; no prices, no jobs."""
