@@ -13,7 +13,7 @@ import psycopg
 import pytest
 import sqlalchemy
 from obstore.exceptions import PermissionDeniedError
-from support.services import S3, Postgres
+from support.services import MEMORY, S3, Postgres
 
 
 def plain(url: str) -> str:
@@ -93,6 +93,7 @@ def test_services_end_when_the_tests_are_killed():
         family = psutil.Process(tests.pid).children(recursive=True)
         folders = {Path(p.cmdline()[2]) for p in family if "guardian.py" in " ".join(p.cmdline())}
         assert len(folders) == 2
+        folders |= {MEMORY / f"{folder.name}-data" for folder in folders}
         assert len(family) > 4
         tests.send_signal(signal.SIGKILL)
     _, alive = psutil.wait_procs(family, timeout=15)

@@ -3,7 +3,7 @@
     python guardian.py FOLDER UID SIGNAL [LEFTOVER...] -- COMMAND...
 
 The tests hold the other end of stdin. When that closes, because they are done or because they were killed, the service
-is stopped; its folder, and the files it is known to leave elsewhere, are removed. Nothing has to run in the dying
+is stopped; its folder, and what it is known to have elsewhere, are removed. Nothing has to run in the dying
 process for this to work.
 """
 
@@ -40,8 +40,11 @@ def main() -> int:
         os.killpg(service.pid, signal.SIGKILL)
     if stopping.is_set():
         shutil.rmtree(folder, ignore_errors=True)
-        for path in leftovers:
-            Path(path).unlink(missing_ok=True)
+        for path in map(Path, leftovers):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
     return code
 
 

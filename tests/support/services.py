@@ -30,6 +30,8 @@ from support.guardian import account
 
 START_SECONDS = 30
 START_TRIES = 3  # a free port may be taken between choosing and binding it
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES = 3 << 30  # free there, or data goes to the disk
 
 
 class ServiceDidNotStart(Exception):
@@ -101,7 +103,8 @@ class Postgres:
     def database(self, template: str = "template1") -> Iterator[str]:
         """The URL of a fresh database, dropped at the end, whoever is still connected to it."""
         name = f"test_{next(self._numbers)}"
-        self._execute(f'CREATE DATABASE {name} TEMPLATE "{template}"')
+        # Copying files takes half as long as writing every page of them to the log, which nobody will read.
+        self._execute(f'CREATE DATABASE {name} TEMPLATE "{template}" STRATEGY FILE_COPY')
         try:
             yield self.url(name)
         finally:
@@ -154,8 +157,7 @@ def _postgres(folder: Path) -> Iterator[Postgres]:
     uid = unprivileged_uid()
     programs = postgres_programs(folder, uid)
     folder.chmod(0o711)
-    data = folder / "data"
-    data.mkdir(mode=0o700)
+    data = data_folder(folder)
     os.chown(data, uid, -1)
     initdb = [
         str(programs / "initdb"),
@@ -178,6 +180,7 @@ def _postgres(folder: Path) -> Iterator[Postgres]:
     options = {
         "port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off",
         "full_page_writes": "off", "max_connections": 200, "shared_buffers": "64MB", "timezone": "UTC",
+        "wal_level": "minimal", "max_wal_senders": 0, "max_wal_size": "256MB", "autovacuum": "off",
     }  # fmt: skip
     command = [str(programs / "postgres"), "-D", str(data)]
     for name, value in options.items():
@@ -191,7 +194,7 @@ def _postgres(folder: Path) -> Iterator[Postgres]:
             return False
         return True
 
-    with guarded(folder, command, ready, uid=uid, stop=signal.SIGINT):
+    with guarded(folder, command, ready, uid=uid, stop=signal.SIGINT, leftovers=(str(data),)):
         yield server
 
 
@@ -249,14 +252,14 @@ def _s3_server(folder: Path) -> Iterator[str]:
         "actions": ["Admin", "Read", "Write", "List", "Tagging"],
     }
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
-    (folder / "data").mkdir()
-    command = [weed(), "-logtostderr=true", "mini", "-dir=data", "-s3.config=s3.json"]
+    data = data_folder(folder)
+    command = [weed(), "-logtostderr=true", "mini", f"-dir={data}", "-s3.config=s3.json"]
     command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-admin.ui=false", "-webdav=false"]
     command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
     parts = ["s3", "master", "volume", "filer", "admin"]
     ports = free_ports(2 * len(parts))
     # It leaves sockets behind, in /tmp whatever TMPDIR says. Others may be using theirs: ours go by exact name.
-    leftovers = []
+    leftovers = [str(data)]
     for part, port, grpc_port in zip(parts, ports[::2], ports[1::2], strict=True):
         command += [f"-{part}.port={port}", f"-{part}.port.grpc={grpc_port}"]
         leftovers += [f"/tmp/seaweedfs-{part}-{port}.sock", f"/tmp/seaweedfs-{part}-grpc-{grpc_port}.sock"]
@@ -289,6 +292,18 @@ def weed() -> str:
 
 # --- both -------------------------------------------------------------------------------------------------------------
 
+
+def data_folder(folder: Path) -> Path:
+    """Where a service keeps its data: in memory where there is enough, below its folder otherwise.
+
+    A database is some hundred files. To make and remove them on a disk takes ten times as long as a test's work there.
+    """
+    in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES
+    data = MEMORY / f"{folder.name}-data" if in_memory else folder / "data"
+    data.mkdir(mode=0o700)
+    return data
+
+
 Service = TypeVar("Service")
 
 
@@ -300,6 +315,7 @@ def started(start: Callable[[Path], contextlib.AbstractContextManager[Service]])
             # In /tmp where that exists: PostgreSQL as another user has to reach it.
             folder = Path(tempfile.mkdtemp(prefix="computepool-tests-", dir="/tmp" if Path("/tmp").is_dir() else None))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.callback(shutil.rmtree, MEMORY / f"{folder.name}-data", ignore_errors=True)
             try:
                 service = stack.enter_context(start(folder))
                 break
