@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ for name in [name for name in os.environ if name.startswith(("COMPUTEPOOL_", "AW
     if name not in {"COMPUTEPOOL_PROVE", "COMPUTEPOOL_REQUIRE_ENGINES", "COMPUTEPOOL_UPDATE_SNAPSHOTS"}:
         del os.environ[name]
 
+# Hundreds of processes are started, each of hundreds of files: they are compiled once, whoever runs the tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A busy machine is slow, not wrong.
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
@@ -24,10 +29,16 @@ settings.load_profile("house")
 
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
+        engines.found.update(config.workerinput["engines"])
         return
     absent = [f"{name}: {reason}" for name in sorted(engines.required()) if (reason := engines.missing(name))]
     if absent:
         raise pytest.UsageError("required engines do not work here\n  " + "\n  ".join(absent))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["engines"] = engines.found
 
 
 @pytest.hookimpl(optionalhook=True)

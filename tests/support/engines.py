@@ -44,11 +44,20 @@ def known() -> str:
     return ", ".join(sorted(PROBES))
 
 
-@functools.cache
+found: dict[str, str | None] = {}
+"""What was found out, here or by the process that started this one: to bring up an engine takes seconds."""
+
+
 def missing(name: str) -> str | None:
     """Why the engine cannot be used here, or None."""
     if name not in PROBES:
         return f"no engine is called {name}; there are {known()}"
+    if name not in found:
+        found[name] = _look_for(name)
+    return found[name]
+
+
+def _look_for(name: str) -> str | None:
     probe = PROBES[name]
     if not isinstance(probe, list):
         return probe()

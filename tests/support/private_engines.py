@@ -4,6 +4,7 @@ Nothing of the machine's own engines is touched, and nothing is left: what a dae
 """
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -177,6 +178,7 @@ def rootless_podman_engine() -> Iterator[PrivateEngine]:
             engine.stop()
 
 
+@functools.cache
 def trouble_with(name: str) -> str | None:
     """Why an engine cannot be brought up here, found out by doing it; None if it can."""
     needed = {"docker": ("dockerd", "containerd", "runc"), "podman": ("podman", "conmon", "runc"), "gvisor": ("runsc",)}
