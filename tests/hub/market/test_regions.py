@@ -50,15 +50,27 @@ def test_csv_may_name_the_region():
     assert [(one.name, one.countries) for one in found] == [("Alps", ("AT", "DE")), ("CH", ("CH",))]
 
 
+def test_digits_of_a_published_index_are_rounded_to_thousandths():
+    found = read_csv("DE,0.94949999\nIN,0.2871362\nUS,1.000")
+    assert [one.factor_millis for one in found] == [949, 287, 1000]
+
+
+def test_name_of_a_region_is_the_same_however_it_is_spelled():
+    found = read_csv("DE,0.95,Alps\nAT,0.95,alps")
+    assert [(one.name, one.countries) for one in found] == [("Alps", ("AT", "DE"))]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("DE,0.9\nUK,0.9", "line 2: 'UK' is no country of ISO 3166 in two letters; is GB meant?"),
         ("DE,zero", "line 1: 'zero' is not a number"),
-        ("DE,0.9999", "line 1: '0.9999' is not a number with at most three decimals"),
         ("DE,-1", "line 1: -1 is not a factor from 0.05 to 20.0"),
         ("DE,nan", "line 1: 'nan' is not a number"),
-        ("DE,1e400", "line 1"),
+        ("DE,1e400", "line 1: '1e400' is not a number"),
+        ("DE,1e999999", "line 1: '1e999999' is not a number"),
+        ("DE,1_0", "line 1: '1_0' is not a number"),
+        ("DE,٠.٩", "line 1: '٠.٩' is not a number"),
         ("DE,0", "line 1: 0 is not a factor"),
         ("DE,1000", "line 1: 1000 is not a factor"),
         ("DE", "line 1: expected `country,factor`"),

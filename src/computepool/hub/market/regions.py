@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Iterable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -15,6 +15,8 @@ ELSEWHERE_MILLIS = 1000
 LEAST_FACTOR_MILLIS, MOST_FACTOR_MILLIS = 50, 20_000
 REGION_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,39}$"
 CSV_LIMIT_LINES = 1000
+PLAIN_NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,15})?")
+"""No exponents, no signs of other scripts, no underscores: what a person reads is what is meant."""
 EUROPEAN_UNION = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split()  # noqa: SIM905
 
 
@@ -72,7 +74,7 @@ def read_csv(text: str) -> tuple[Region, ...]:
 
     Countries without a region are one of their own. Raises BadRegions, which names the line.
     """
-    found: dict[str, tuple[int, list[str]]] = {}
+    found: dict[str, tuple[str, int, list[str]]] = {}  # by name, however it is spelled: EU and eu are the same
     seen: dict[str, int] = {}
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
         cells = [cell.strip() for cell in _cells(line, number)]
@@ -84,7 +86,7 @@ def read_csv(text: str) -> tuple[Region, ...]:
         if code in seen:
             raise BadRegions(f"line {number}: {code} is there already, in line {seen[code]}")
         seen[code] = number
-        millis, countries = found.setdefault(name, (factor, []))
+        name, millis, countries = found.setdefault(name.lower(), (name, factor, []))
         if millis != factor:
             raise BadRegions(
                 f"line {number}: the region {name} has the factor {spell_millis(millis)}, and here {cells[1]}"
@@ -92,7 +94,7 @@ def read_csv(text: str) -> tuple[Region, ...]:
         countries.append(code)
     if not found:
         raise BadRegions("there is no country in it: expected lines such as `DE,0.95`")
-    return tuple(Region(name=name, countries=tuple(codes), factor_millis=m) for name, (m, codes) in found.items())
+    return tuple(Region(name=name, countries=tuple(codes), factor_millis=m) for name, m, codes in found.values())
 
 
 def _cells(line: str, number: int) -> list[str]:
@@ -109,7 +111,7 @@ def _read_row(cells: Sequence[str], number: int) -> tuple[str, int, str]:
     if code not in COUNTRIES:
         raise BadRegions(f"line {number}: {_unknown_country(cells[0])}")
     try:
-        factor = read_millis(cells[1])
+        factor = _read_factor(cells[1])
     except ValueError as error:
         raise BadRegions(f"line {number}: {error}") from None
     if not LEAST_FACTOR_MILLIS <= factor <= MOST_FACTOR_MILLIS:
@@ -134,14 +136,18 @@ def merge(before: Iterable[Region], new: Sequence[Region]) -> tuple[Region, ...]
     return (*left, *new)
 
 
+def _read_factor(text: str) -> int:
+    """In thousandths, to the nearest: published indexes have many digits."""
+    if not PLAIN_NUMBER.fullmatch(text):
+        raise ValueError(f"{text[:40]!r} is not a number, such as 0.95")
+    return int((Decimal(text) * 1000).to_integral_value(ROUND_HALF_UP))
+
+
 def read_millis(text: str) -> int:
     """`0.95` is 950. Exact, or a ValueError."""
-    try:
-        value = Decimal(text) * 1000
-        if not value.is_finite() or value != value.to_integral_value() or abs(value) > 10**9:
-            raise InvalidOperation
-    except InvalidOperation:
-        raise ValueError(f"{text[:40]!r} is not a number with at most three decimals, such as 0.95") from None
+    value = Decimal(text) * 1000 if PLAIN_NUMBER.fullmatch(text) else None
+    if value is None or value != value.to_integral_value():
+        raise ValueError(f"{text[:40]!r} is not a number with at most three decimals, such as 0.95")
     return int(value)
 
 
