@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from computepool.hub.market import rates
 from computepool.hub.market.rates import (
     MOST_FEE_BPS,
+    MOST_RATE_MICROS,
     Factors,
     HostPrice,
     core_rate,
@@ -23,8 +24,8 @@ from computepool.hub.market.rates import (
 )
 
 CREDIT = 1_000_000
-micros = st.integers(0, 10**15)
-millis = st.integers(0, 10**6)
+micros = st.integers(0, 10**15) | st.integers(0, 10**8)
+millis = st.integers(0, 10**6) | st.integers(0, 5000)
 many_factors = st.builds(Factors, base_micros=micros, tier_millis=millis, region_millis=millis, spot_millis=millis)
 
 
@@ -56,8 +57,8 @@ def test_rate_is_the_exact_product_rounded_up_once(factors):
     exact = Fraction(factors.base_micros)
     for factor in (factors.tier_millis, factors.region_millis, factors.spot_millis):
         exact *= Fraction(factor, 1000)
-    assert gpu_rate(factors) == ceil(exact)
-    assert core_rate(factors) == ceil(exact / 8)
+    assert gpu_rate(factors) == min(ceil(exact), MOST_RATE_MICROS)
+    assert core_rate(factors) == min(ceil(exact / 8), MOST_RATE_MICROS)
     assert isinstance(gpu_rate(factors), int)
 
 

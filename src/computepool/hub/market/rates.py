@@ -15,6 +15,9 @@ BASIS_POINTS = 10_000
 MOST_FEE_BPS = 2_000
 """The platform's share is never more than a fifth."""
 SECONDS_PER_HOUR = 3600
+MOST_RATE_MICROS = 10**12
+"""A million credits: nothing is suggested for more, however the factors are set, and no host may ask for more. What is
+made of it, by many cards for a month, still fits into a database's integers."""
 
 Per = Literal["gpu", "core"]
 """What a price is for, each time for one hour."""
@@ -36,12 +39,12 @@ class Factors:
 
 def gpu_rate(factors: Factors) -> int:
     """Micros for one GPU and one hour."""
-    return divide_up(factors.product, MILLI**3)
+    return min(divide_up(factors.product, MILLI**3), MOST_RATE_MICROS)
 
 
 def core_rate(factors: Factors) -> int:
     """Micros for one core and one hour."""
-    return divide_up(factors.product, MILLI**3 * CORES_OF_THE_CPU_TIER)
+    return min(divide_up(factors.product, MILLI**3 * CORES_OF_THE_CPU_TIER), MOST_RATE_MICROS)
 
 
 @dataclass(frozen=True, slots=True)
