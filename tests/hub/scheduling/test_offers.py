@@ -1,5 +1,8 @@
 """Filters, order and pages of the market: what is known is exact, and what is not is an error with a way on."""
 
+import base64
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from support.fleets import GIB, STRANGER, gpu, make_node
 
 from computepool.hub.core.errors import Invalid
 from computepool.hub.market.book import Book
+from computepool.hub.market.standing import Standing
 from computepool.hub.scheduling.offers import (
     FIELDS,
     BadFilter,
@@ -19,6 +23,7 @@ from computepool.hub.scheduling.offers import (
 from computepool.protocol.capacity import HouseRules
 from computepool.protocol.messages import Availability
 from computepool.protocol.states import IsolationLevel
+from computepool.protocol.versions import RUNC
 
 CREDIT = 1_000_000
 
@@ -62,6 +67,7 @@ def market() -> list[Offer]:
         ("country=IN,DE", "23"),
         ("country!=US", "23"),
         ("region=EU", "3"),
+        ("region=eu", "3"),
         ("tag=lab", "3"),
         ("tier>=2.5", "12"),
         ("reliability>0.9", ""),
@@ -98,6 +104,7 @@ def test_filters(market, text, left):
         ("cpus>inf", "cpus: 'inf' is not a number", "cpus>=8"),
         ("memory>much", "memory: 'much' is not a size", "memory>=32GB"),
         ("country=Mars", "country: 'MARS' is no country", "country=IN,DE"),
+        ("country=,", "country: ',' names no country", "country=IN,DE"),
         ("verified=maybe", "verified: 'maybe' is neither true nor false", "verified=true"),
         ("isolation>=contaner", "is container meant?", "isolation>=container"),
         ("gpu=rtx-4090,price<30", "'<30' is no part of a filter", "Write it like"),
@@ -176,7 +183,10 @@ def test_a_page_goes_on_where_it_was_though_its_last_offer_is_gone(market):
     assert [one.node_id for one in page_of(rest, "", "price", first.next, 2).items] == ["node_2", "node_1"]
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "bm90IGpzb24=", "W10=", "e30=", "WyJwcmljZSIsIHt9XQ=="])
+DEEP = base64.urlsafe_b64encode(b"[" * 14_000).decode()
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "bm90IGpzb24=", "W10=", "e30=", "WyJwcmljZSIsIHt9XQ==", DEEP])
 def test_foreign_cursors_are_refused(market, cursor):
     with pytest.raises(Invalid):
         page_of(market, "", "price", cursor, 2)
@@ -196,8 +206,11 @@ def test_what_is_not_for_strangers_is_no_offer():
         make_node("node_4", rules=HouseRules(renters=("user_friend",))),
         make_node("node_5", outdated=True),
         make_node("node_6"),
+        make_node("node_7", standing=Standing(0.4, 0.2, quarantined_until=datetime(2026, 1, 2, tzinfo=UTC))),
+        make_node("node_8", rules=HouseRules(isolation=IsolationLevel.GVISOR)),
+        make_node("node_9", isolation=(IsolationLevel.CONTAINER,), unsafe=frozenset({RUNC})),
     ]
-    closed[-1].availability = Availability(strangers=False)
+    closed[5].availability = Availability(strangers=False)
     assert offers_of(*closed) == []
 
 
@@ -205,3 +218,11 @@ def test_an_offer_says_nothing_of_its_owner():
     (one,) = offers_of(make_node("node_1", owner_id=STRANGER))
     assert STRANGER not in one.model_dump_json()
     assert not {"owner_id", "name"} & set(Offer.model_fields)
+
+
+def test_an_offer_names_the_strongest_isolation_that_strangers_get():
+    both = (IsolationLevel.BUBBLEWRAP, IsolationLevel.CONTAINER)
+    (one,) = offers_of(make_node("node_1", isolation=both, unsafe=frozenset({RUNC})))
+    assert one.isolation == "bubblewrap"
+    (one,) = offers_of(make_node("node_1", isolation=both, rules=HouseRules(isolation=IsolationLevel.CONTAINER)))
+    assert one.isolation == "container"

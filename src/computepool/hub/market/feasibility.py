@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from computepool.hub.market.pricing import NOTHING, Ask, hourly_price
-from computepool.hub.market.requirements import Requirements
+from computepool.hub.market.requirements import DEFAULT_STRANGER_ISOLATION, Requirements
 from computepool.hub.market.standing import NEWCOMER, Standing
 from computepool.protocol.capacity import SIMULATED, Gpu, HouseRules
 from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
@@ -100,6 +100,17 @@ def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
     return own or (not escapable and _is_allowed(level, node.rules))
 
 
+def levels_for_strangers(node: Traits) -> list[IsolationLevel]:
+    """At which some work of strangers may run there."""
+    return [
+        level
+        for level in node.isolation
+        if level.rank >= DEFAULT_STRANGER_ISOLATION.rank
+        and _is_allowed(level, node.rules)
+        and not is_escapable(level, node.unsafe, uses_gpu=False)
+    ]
+
+
 def _is_allowed(level: IsolationLevel, rules: HouseRules) -> bool:
     return rules.isolation is None or level.rank >= rules.isolation.rank
 
@@ -131,6 +142,13 @@ def is_welcome(needs: Requirements, owner_id: str, rules: HouseRules) -> bool:
         image=needs.image,
     )
     return why_not is None
+
+
+def is_hidden(needs: Requirements, node: Traits) -> bool:
+    """Whether its host has nothing to do with this renter, whatever is asked for: then nobody tells them of it."""
+    renter = needs.on_behalf_of or needs.owner_id
+    at_least = node.rules.why_not(renter=renter, internet=False, gpu=True, seconds=0.0, image=None)
+    return needs.owner_id != node.owner_id and at_least is not None
 
 
 def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str] = ()) -> list[Gpu]:

@@ -19,7 +19,8 @@ from pydantic import BaseModel
 
 from computepool.hub.core.errors import Invalid
 from computepool.hub.market.book import Book, Place, cards_of
-from computepool.hub.market.requirements import DEFAULT_STRANGER_ISOLATION, MILLI
+from computepool.hub.market.feasibility import levels_for_strangers
+from computepool.hub.market.requirements import MILLI
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.protocol.countries import COUNTRIES
 from computepool.protocol.gpu_names import gpu_name_matches, model_words
@@ -45,7 +46,7 @@ class Offer(BaseModel):
     region: str
     tags: list[str]
     isolation: str
-    """The strongest that it has proven."""
+    """The strongest that it has proven, of those that strangers get there."""
     tier: float | None
     tier_basis: str | None
     """card, measured or claimed: whether its speed was seen."""
@@ -74,10 +75,10 @@ class OfferPage(BaseModel):
 def offer_of(node: FleetNode, book: Book) -> Offer | None:
     """None for a node that takes no strangers' work now."""
     traits = node.traits
-    levels = [level for level in traits.isolation if level.rank >= DEFAULT_STRANGER_ISOLATION.rank]
+    levels, quarantined = levels_for_strangers(traits), traits.standing.quarantined_until is not None
     place = book.place_of(traits.node_id)
     open_to_strangers = traits.rules.strangers and not traits.rules.renters and node.availability.strangers
-    if not (node.takes_work and open_to_strangers and levels and place is not None) or traits.outdated:
+    if not (node.takes_work and open_to_strangers and levels and place is not None) or traits.outdated or quarantined:
         return None
     return _describe(node, place, max(levels, key=lambda level: level.rank))
 
@@ -156,6 +157,8 @@ def _read_country(text: str) -> frozenset[str]:
     for code in codes:
         if code not in COUNTRIES:
             raise ValueError(f"{code!r} is no country in two letters")
+    if not codes:
+        raise ValueError(f"{text!r} names no country")
     return codes
 
 
@@ -202,7 +205,7 @@ FIELDS = {
             same=lambda country, codes: country in codes,
             example="country=IN,DE",
         ),
-        Field("region", str, lambda offer: offer.region, ordered=False, example="region=EU"),
+        Field("region", str.lower, lambda offer: offer.region.lower(), ordered=False, example="region=EU"),
         Field(
             "tag",
             str,
@@ -345,7 +348,7 @@ def _start_of(ordered: Sequence[Offer], key: Key, cursor: str | None, order: str
     try:
         made_for, last = json.loads(base64.urlsafe_b64decode(cursor.encode()))
         after = key(Offer.model_validate(last))
-    except (ValueError, TypeError, binascii.Error, UnicodeError):
+    except (ValueError, TypeError, binascii.Error, UnicodeError, RecursionError):
         made_for = None
     if made_for != (order or DEFAULT_ORDER):
         raise Invalid("This cursor is none of ours.", hint="Send the `next` of the page before, with the same order.")
