@@ -177,3 +177,20 @@ def test_an_event_that_nobody_contested_cannot_be_resolved(sqlite_hub):
         assert answer.status_code == 404
 
     play(sqlite_hub, story)
+
+
+def test_words_with_a_zero_byte_are_refused(hub_url):
+    """PostgreSQL could not keep them."""
+
+    async def story(pool):
+        _, path = await with_history(pool)
+        event = (await history(pool, path))["items"][0]["id"]
+        bad = await pool.call("POST", f"{path}/{event}/contest", {"reason": "power\0cut"})
+        assert bad.status_code == 422, bad.text
+        assert (await pool.call("POST", f"{path}/{event}/contest", {"reason": "a power cut\n§"})).status_code == 200
+        decided = f"admin/contests/{event}/resolve"
+        bad = await pool.call("POST", decided, {"resolution": "upheld", "note": "\0"}, user=ADMIN)
+        assert bad.status_code == 422, bad.text
+        assert (await pool.call("POST", decided, {"resolution": "upheld"}, user=ADMIN)).status_code == 200
+
+    play(hub_url, story)

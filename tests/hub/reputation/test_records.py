@@ -259,6 +259,18 @@ def test_audits_are_counted_apart_and_a_wrong_result_is_a_host_verdict(hub_url):
     play(hub_url, story)
 
 
+def test_a_node_may_judge_with_its_tenth_right_result_and_not_one_later(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool)
+        found = [
+            await pool.db.run(service.count_audit, agent.node_id, f"attempt_{n}", pool.clock.now(), right=True)
+            for n in range(10)
+        ]
+        assert [one.may_judge for one in found] == [False] * 9 + [True]
+
+    play(sqlite_hub, story)
+
+
 def test_uptime_is_added_up_when_a_node_comes_and_goes_and_heartbeats_write_nothing(hub_url):
     async def story(pool):
         agent = await add_agent(pool)

@@ -26,6 +26,8 @@ from computepool.hub.reputation.views import (
 
 PAGE_LIMIT = 500
 WORDS_LIMIT = 1000
+STORABLE = r"^[^\x00]*$"
+"""PostgreSQL keeps no zero bytes."""
 EventId = Annotated[int, Path(ge=1, le=2**62)]
 Before = Annotated[int | None, Query(ge=1, le=2**62)]
 Limit = Annotated[int, Query(ge=1, le=PAGE_LIMIT)]
@@ -36,14 +38,14 @@ Changed = Callable[[str, Standing], None]
 class Contest(BaseModel):
     model_config = {"extra": "forbid"}
 
-    reason: str = Field(min_length=1, max_length=WORDS_LIMIT)
+    reason: str = Field(min_length=1, max_length=WORDS_LIMIT, pattern=STORABLE)
 
 
 class Decision(BaseModel):
     model_config = {"extra": "forbid"}
 
     resolution: Resolution
-    note: str = Field(default="", max_length=WORDS_LIMIT)
+    note: str = Field(default="", max_length=WORDS_LIMIT, pattern=STORABLE)
 
 
 def router(authenticate: Authenticate, context: Context, changed: Changed) -> APIRouter:

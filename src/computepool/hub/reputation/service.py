@@ -85,8 +85,9 @@ def count_audit(
     """A result of it was computed again by others. Correctness is counted apart; a wrong one is a host verdict too."""
     found = repository.lock(session, node_id)
     if right:
-        repository.write(session, found.id, {"audited_ok": found.record.audited_ok + 1})
-        return standing_of(found.record, now, half_life)
+        right_ones = found.record.audited_ok + 1
+        repository.write(session, found.id, {"audited_ok": right_ones})
+        return standing_of(replace(found.record, audited_ok=right_ones), now, half_life)
     repository.write(session, found.id, {"audited_wrong": found.record.audited_wrong + 1})
     happening = Happening(Verdict.HOST, WEIGHTS[Verdict.HOST], now)
     return _count(session, node_id, attempt_id, FAILED_AUDIT, happening, half_life)
