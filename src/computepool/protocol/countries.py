@@ -1,5 +1,9 @@
 """ISO 3166-1 alpha-2 country codes."""
 
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
 COUNTRIES = frozenset(
     """
     AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ
@@ -14,3 +18,13 @@ COUNTRIES = frozenset(
 
 COUNTRY_SLIPS = {"UK": "GB", "EN": "GB", "USA": "US", "EL": "GR", "GER": "DE", "IND": "IN"}
 """What people write instead."""
+
+
+def _known(code: str) -> str:
+    if code not in COUNTRIES:
+        meant = COUNTRY_SLIPS.get(code)
+        raise ValueError(f"{code} is no country of ISO 3166" + (f"; is {meant} meant?" if meant else ""))
+    return code
+
+
+Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$"), AfterValidator(_known)]

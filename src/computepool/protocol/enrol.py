@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from computepool.protocol.capacity import Capacity
+from computepool.protocol.countries import Country
 from computepool.protocol.messages import AgentVersion, HubKey
 from computepool.protocol.model import Wire
 from computepool.protocol.spec_fields import TAG
@@ -16,7 +17,7 @@ NAME_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 class EnrolRequest(Wire):
     token: str = Field(max_length=200)
     name: str = Field(min_length=1, max_length=64, pattern=NAME_PATTERN)
-    country: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
+    country: Country | None = None
     tags: tuple[Annotated[str, Field(pattern=f"^{TAG.pattern}$")], ...] = Field(default=(), max_length=32)
     sign_key: str
     """Base64 of the node's raw Ed25519 public key."""

@@ -516,3 +516,81 @@ def test_fee_is_the_operators_setting(sqlite_hub):
         assert card["per_day"]["fee_micros"] * 10 == card["per_day"]["gross_micros"]
 
     play(sqlite_hub, story, settings={"platform_fee_bps": 1000})
+
+
+# ── what makes no sense ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "path", ["market/offers?gpu=rtx-4090", "market/prices?regoin=EU", "market/earnings?card=rtx-4090&country=IN"]
+)
+def test_a_parameter_that_nobody_knows_is_an_error_and_not_dropped(sqlite_hub, path):
+    async def story(pool):
+        said = (await answer(pool, "GET", path, user=None, status=422))["error"]
+        name = path.partition("?")[2].partition("=")[0]
+        assert said["message"] == f"There is no parameter '{name}' here."
+        assert said["hint"].startswith("Known are ")
+
+    play(sqlite_hub, story)
+
+
+def test_a_node_stands_in_a_country_that_there_is_or_in_none_that_is_known(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, gpus=(gpu(0),), country="US")
+        path = f"nodes/{agent.node_id}"
+        for code, said in (("UK", "is GB meant?"), ("ZZ", "no country"), ("de", "pattern")):
+            refused = await answer(pool, "PATCH", path, {"country": code}, status=422)
+            assert said in refused["error"]["fields"][0]["message"]
+        shown = await answer(pool, "PATCH", path, {"country": "IN"})
+        assert (shown["country"], shown["ask"]["region"], shown["ask"]["gpu_micros"]) == ("IN", "IN", 21 * CREDIT)
+        shown = await answer(pool, "PATCH", path, {"name": "attic"})
+        assert shown["country"] == "IN"
+        shown = await answer(pool, "PATCH", path, {"country": None})
+        assert (shown["country"], shown["ask"]["region"]) == (None, "elsewhere")
+
+    play(sqlite_hub, story)
+
+
+def test_a_node_without_gpus_has_no_price_of_a_gpu(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, country="US")
+        path, wrong = f"nodes/{agent.node_id}", {"price": {"fixed_micros": 5, "per": "gpu"}}
+        said = (await answer(pool, "PATCH", path, wrong, status=422))["error"]
+        assert said["message"] == "This node has no GPU that could have a price."
+        shown = await answer(pool, "PATCH", path, {"price": {"fixed_micros": 5}})
+        assert (shown["price"]["per"], shown["ask"]["core_micros"]) == ("core", 5)
+
+    play(sqlite_hub, story)
+
+
+def test_absurd_tables_make_prices_that_can_be_stored(hub_url):
+    """Each factor is within its own bounds; their product is more than a database's integer holds."""
+
+    async def story(pool):
+        agent = await add_agent(pool, owner=ADMIN, gpus=(gpu(0),), country="US")
+        region = {"name": "US", "countries": ["US"], "factor_millis": 20_000}
+        for name, value in (
+            ("tiers", {"cards": {"rtx-4090": 10**6}}),
+            ("regions", {"items": [region]}),
+            ("rates", {"base_micros": 10**12, "spot_most_millis": 20_000}),
+        ):
+            await answer(pool, "PUT", f"admin/market/{name}", {"value": value}, user=ADMIN)
+        assert node_of(pool, agent).traits.ask.gpu_micros == 10**12
+        waiting = await pool.submit(resources={"gpu": "rtx-4090:64"}, max_runtime="30d", user=BOB)
+        running = await pool.submit(**CARD, user=BOB)
+        assert (await answer(pool, "GET", f"jobs/{waiting}", user=BOB))["ceiling_micros"] == 80 * 10**12
+        shown = await answer(pool, "GET", f"jobs/{running}", user=BOB)
+        assert shown["slices"][0]["attempts"][0]["price_micros"] == 10**12
+
+    play(hub_url, story)
+
+
+def test_earnings_of_every_card_cost_one_look_at_the_past(sqlite_hub):
+    async def story(pool):
+        await pool.settle(1)
+        before = pool.db.statements
+        found = (await answer(pool, "GET", "market/earnings?country=IN", user=None))["items"]
+        assert len(found) == 10
+        assert pool.db.statements - before < 5  # the hub's own looks are among them
+
+    play(sqlite_hub, story)

@@ -20,6 +20,7 @@ from fastapi import APIRouter, Depends, FastAPI, Header
 from fastapi.openapi.models import HTTPBearer as BearerScheme
 from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount
@@ -110,6 +111,8 @@ class Gate:
         self.visible = visible
         self.scope = scope
         self.body_limit_bytes = body_limit_bytes
+        self.strict_query = False
+        """A parameter that the route does not know is an error: a filter must not be dropped in silence."""
         self._authenticate = authenticate
 
     def check(self, scope: AsgiScope) -> None:
@@ -184,8 +187,16 @@ class GatedRoute(APIRoute):
             gate.check(scope)
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:
                 raise Invalid("The address has a zero byte in it.")  # nothing is called so, and PostgreSQL cannot look
+            if gate.strict_query:
+                _refuse_unknown(QueryParams(scope["query_string"]), {one.alias for one in self.dependant.query_params})
             receive = _bounded(scope, receive, gate.body_limit_bytes)
         await super().handle(scope, receive, send)
+
+
+def _refuse_unknown(asked: QueryParams, known: set[str]) -> None:
+    for name in asked:
+        if name not in known:
+            raise Invalid(f"There is no parameter {name[:60]!r} here.", hint=f"Known are {', '.join(sorted(known))}.")
 
 
 def _bounded(scope: AsgiScope, receive: Receive, limit_bytes: int) -> Receive:
@@ -234,10 +245,12 @@ class Routes:
         visible: Visible,
         scope: Scope | None = None,
         body_limit_bytes: int = BODY_LIMIT_BYTES,
+        strict_query: bool = False,
         **options: Any,
     ) -> Callable[[Handler], Handler]:
         """`options` are FastAPI's own, such as `status_code` or `response_model`."""
         gate = self._gate(visible, scope, body_limit_bytes)
+        gate.strict_query = strict_query
         declared = {"x-visible": visible} | ({"x-scope": gate.scope.value} if gate.scope else {})
         extra = declared | options.pop("openapi_extra", {})
         return self.router.api_route(

@@ -3,7 +3,7 @@
 Quotes and offers need the fleet: they are the scheduler's.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -18,6 +18,7 @@ from computepool.hub.market.book import Book
 from computepool.hub.market.earnings import LEAST_POINTS, MILLION, TYPICAL_WATTS, Earnings, Running, UseBasis
 from computepool.hub.market.rates import MILLI, gpu_rate
 from computepool.hub.market.regions import merge, read_csv, spell_millis
+from computepool.hub.market.repository import Past
 from computepool.hub.market.settings import KINDS, Regions, Table, tables_of
 from computepool.hub.market.spot import Segment
 from computepool.hub.market.tiers import is_listed
@@ -53,7 +54,7 @@ def router(authenticate: Authenticate, context: Context, book: Book, reprice: Re
 
 
 def _add_public(routes: Routes, context: Context, book: Book) -> None:
-    @routes.get("/market/prices", visible="public")
+    @routes.get("/market/prices", visible="public", strict_query=True)
     async def prices(
         history: Annotated[str | None, Query(max_length=20)] = None,
         tier: Annotated[str | None, Query(max_length=12)] = None,
@@ -73,7 +74,7 @@ def _add_public(routes: Routes, context: Context, book: Book) -> None:
             found.history = [spot_view(point) for point in points]
         return found
 
-    @routes.get("/market/earnings", visible="public")
+    @routes.get("/market/earnings", visible="public", strict_query=True)
     async def earnings(
         gpu: Annotated[str | None, Query(max_length=100)] = None,
         country: Annotated[str | None, Query(max_length=40)] = None,
@@ -85,9 +86,12 @@ def _add_public(routes: Routes, context: Context, book: Book) -> None:
         code = _country(country)
         tariff_micros = _tariff(tariff)
         names = [_card(gpu)] if gpu is not None else list(book.tables.tiers.cards)
+        tier = spell_millis(book.tier(names[0]).millis) if gpu is not None else None
+        since = context.now() - MEASURED_OVER
+        past = await context.db.read(repository.sum_use, since, tier) if utilisation is None else {}
         items = []
         for name in names:
-            measured = (utilisation, "assumed", 0) if utilisation is not None else await _use(context, book, name, code)
+            measured = (utilisation, "assumed", 0) if utilisation is not None else _use(book, past, name, code)
             watts = power_watts if power_watts is not None else _watts(name)
             items.append(_earnings(book, name, code, context.settings.platform_fee_bps, watts, tariff_micros, measured))
         return {"items": items}
@@ -193,14 +197,18 @@ def _watts(name: str) -> int | None:
     return next((watts for card, watts in TYPICAL_WATTS.items() if gpu_name_matches(card, name)), None)
 
 
-async def _use(context: Context, book: Book, name: str, country: str | None) -> tuple[float | None, UseBasis, int]:
+def _use(
+    book: Book, past: Mapping[tuple[str, str], Past], name: str, country: str | None
+) -> tuple[float | None, UseBasis, int]:
     """How much of the time such cards were in use: here, else anywhere in the pool, else nobody knows."""
-    tier, since = spell_millis(book.tier(name).millis), context.now() - MEASURED_OVER
-    region, _ = book.tables.region_of(country)
-    for where, basis in ((region, "measured"), (None, "measured elsewhere")):
-        points, busy, total = await context.db.read(repository.sum_use, since, tier, where)
-        if points >= LEAST_POINTS and total:
-            return round(busy / total, 4), "measured" if basis == "measured" else "measured elsewhere", points
+    tier, (region, _) = spell_millis(book.tier(name).millis), book.tables.region_of(country)
+    here = past.get((tier, region))
+    if here is not None and here.points >= LEAST_POINTS:
+        return round(here.busy / here.total, 4), "measured", here.points
+    everywhere = [one for (of_tier, _), one in past.items() if of_tier == tier]
+    points, total = sum(one.points for one in everywhere), sum(one.total for one in everywhere)
+    if points >= LEAST_POINTS:
+        return round(sum(one.busy for one in everywhere) / total, 4), "measured elsewhere", points
     return None, "no data", 0
 
 

@@ -1,6 +1,6 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, or_, select
 from sqlalchemy.orm import Session
@@ -122,18 +122,20 @@ def list_points(
     return session.scalars(query.order_by(SpotPoint.id.desc()).limit(POINTS_LIMIT)).all()[::-1]
 
 
-def sum_use(session: Session, since: datetime, tier: str, region: str | None) -> tuple[int, int, int]:
-    """(points, busy, total) of a kind of card that was there, in one region or in all of them."""
-    query = select(
-        func.count(), func.coalesce(func.sum(SpotPoint.busy), 0), func.coalesce(func.sum(SpotPoint.total), 0)
-    )
-    query = query.where(
-        SpotPoint.at >= since, SpotPoint.tier == tier, SpotPoint.simulated.is_(False), SpotPoint.total > 0
-    )
-    if region is not None:
-        query = query.where(SpotPoint.region == region)
-    points, busy, total = session.execute(query).one()
-    return int(points), int(busy), int(total)
+class Past(NamedTuple):
+    points: int
+    busy: int
+    total: int
+
+
+def sum_use(session: Session, since: datetime, tier: str | None = None) -> dict[tuple[str, str], Past]:
+    """By tier and region, how much of the cards that were there was in use: of one tier, or of each."""
+    columns = (SpotPoint.tier, SpotPoint.region, func.count(), func.sum(SpotPoint.busy), func.sum(SpotPoint.total))
+    query = select(*columns).where(SpotPoint.at >= since, SpotPoint.simulated.is_(False), SpotPoint.total > 0)
+    if tier is not None:
+        query = query.where(SpotPoint.tier == tier)
+    rows = session.execute(query.group_by(SpotPoint.tier, SpotPoint.region).limit(SEGMENTS_LIMIT))
+    return {(tier, region): Past(points, int(busy), int(total)) for tier, region, points, busy, total in rows}
 
 
 def prune_points(session: Session, now: datetime, limit: int) -> int:

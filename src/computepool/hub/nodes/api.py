@@ -22,6 +22,7 @@ from computepool.hub.nodes.prices import AskView, PriceChange, PriceView, price_
 from computepool.hub.nodes.reliability_view import LookBack, ReliabilityView
 from computepool.hub.nodes.tables import JoinToken, Node
 from computepool.protocol.capacity import Capacity
+from computepool.protocol.countries import Country
 from computepool.protocol.enrol import NAME_PATTERN, EnrolReply, EnrolRequest
 from computepool.protocol.messages import Availability, GpuLoad
 from computepool.protocol.spec_fields import TAG
@@ -103,7 +104,8 @@ class NodeChange(BaseModel):
     model_config = {"extra": "forbid"}
 
     name: str | None = Field(default=None, min_length=1, max_length=64, pattern=NAME_PATTERN)
-    country: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
+    country: Country | None = None
+    """Null if nobody is to know."""
     tags: list[Tag] | None = Field(default=None, max_length=32)
     price: PriceChange | None = None
     """A floor or a fixed price for the leases to come; null leaves it to the pool."""
@@ -268,7 +270,9 @@ def load_node(session: Session, principal: Principal, node_id: str) -> Node:
 
 def _change(session: Session, principal: Principal, node_id: str, change: NodeChange, now: datetime) -> Node:
     node = load_node(session, principal, node_id)
-    values = change.model_dump(exclude_none=True, exclude={"price"})
+    values = change.model_dump(exclude_none=True, exclude={"price", "country"})
+    if "country" in change.model_fields_set:
+        values["country"] = change.country
     if "tags" in values:
         values["tags"] = sorted(set(values["tags"]))
     for name, value in values.items():

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from computepool.hub.core.errors import Invalid
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.units import MICROS_PER_CREDIT
@@ -63,6 +64,8 @@ def set_price(node: Node, change: PriceChange | None) -> None:
         node.price_per = node.price_floor_micros = node.price_fixed_micros = None
         return
     has_gpus = bool(Capacity.model_validate(node.capacity).gpus)
+    if change.per == "gpu" and not has_gpus:
+        raise Invalid("This node has no GPU that could have a price.", hint="Give the price of a core-hour: per core.")
     node.price_per = change.per or ("gpu" if has_gpus else "core")
     node.price_floor_micros, node.price_fixed_micros = change.floor_micros, change.fixed_micros
 

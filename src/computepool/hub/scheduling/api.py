@@ -49,7 +49,7 @@ class Shelf:
 def router(authenticate: Authenticate, context: Context, fleet: Fleet, book: Book) -> APIRouter:
     routes, shelf = Routes(authenticate, tags=["market"]), Shelf(context, fleet, book)
 
-    @routes.get("/market/offers", visible="public")
+    @routes.get("/market/offers", visible="public", strict_query=True)
     async def offers(
         filter: Annotated[str, Query(max_length=FILTER_CHARACTERS)] = "",
         order: Annotated[str, Query(max_length=100)] = DEFAULT_ORDER,
