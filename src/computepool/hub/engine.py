@@ -156,14 +156,14 @@ class Engine:
         if brief is None:
             return []
         waiting = self.scheduler.replicas.list_waiting(self.scheduler.queue, brief)
-        now, tick = self.context.now(), self.context.clock.monotonic()
+        now, tick, admission = self.context.now(), self.context.clock.monotonic(), self.scheduler.admission
         groups = await explain_all(
             self.scheduler.fleet,
             self.scheduler.queue,
             waiting,
             now,
             lambda owner_id: self.scheduler.occupancy.standing(owner_id, tick),
-            lambda one: self.scheduler.admission.why_limited(one, now),
+            lambda one: admission.why_limited(one, now) or admission.why_kept(one, now, tick),
         )
         return [group.model_dump(mode="json") for group in groups]
 

@@ -3,6 +3,7 @@
 import pytest
 from support.checkpoints import save, take
 from support.engine import ADMIN, ALICE, BOB, play
+from support.fleets import gpu
 from support.scripted_agent import add_agent
 
 from computepool.hub.jobs import policy
@@ -23,6 +24,30 @@ async def limit(pool, user, **limits):
     answer = await pool.call("PUT", f"admin/limits/{user}", limits, user=ADMIN)
     assert answer.status_code == 200, answer.text
     return answer.json()
+
+
+def test_slice_that_waits_because_room_is_kept_for_a_larger_one_is_told_so(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=CAROL, cpus=8, gpus=(gpu(0), gpu(1)))
+        agent.beat_on()
+        one, two = {"resources": {"gpu": 1}}, {"resources": {"gpu": 2}}
+        await pool.submit(**one, user=BOB)
+        work = await take(agent)
+        large = await pool.submit(**two, user=ALICE)
+        await pool.settle(120)
+        pool.engine.scheduler.wake()
+        await pool.settle(1)
+        small = await pool.submit(**one, user=BOB)
+        why = (await pool.call("GET", f"jobs/{small}/why", user=BOB)).json()
+        assert why["waiting"][0]["free"] == 1
+        assert why["summary"].startswith("What is free is kept for others")
+        short = await pool.submit(**one, max_runtime="10m", user=BOB)
+        assert (await pool.call("GET", f"jobs/{short}", user=BOB)).json()["state"] == "running"
+        why = (await pool.call("GET", f"jobs/{large}/why", user=ALICE)).json()
+        assert "busy" in why["summary"]
+        await agent.finish(work)
+
+    play(sqlite_hub, story)
 
 
 # ── turns ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -110,7 +135,10 @@ def test_limits_are_an_admins_to_set_and_of_somebody_who_is_there(sqlite_hub):
     async def story(pool):
         assert (await pool.call("PUT", f"admin/limits/{ALICE}", {"slices": 1}, user=ALICE)).status_code == 403
         assert (await pool.call("PUT", "admin/limits/user_nobody", {"slices": 1}, user=ADMIN)).status_code == 404
-        for bad in ({"slices": 0}, {"slices": -1}, {"daily_micros": 10**16}, {"weekly_micros": 5}):
+        assert (await pool.call("GET", "admin/limits/user_nobody", user=ADMIN)).status_code == 404
+        assert (await pool.call("GET", f"admin/limits/{ALICE}", user=ALICE)).status_code == 403
+        bad_ones = [{"slices": 0}, {"slices": -1}, {"slices": True}, {"slices": "5"}, {"hourly_micros": 1.0}]
+        for bad in (*bad_ones, {"daily_micros": 10**16}, {"weekly_micros": 5}):
             assert (await pool.call("PUT", f"admin/limits/{ALICE}", bad, user=ADMIN)).status_code == 422, bad
 
     play(sqlite_hub, story)

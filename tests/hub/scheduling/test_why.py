@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fleets import (
     GIB,
+    ME,
     STRANGER,
     gpu,
     make_needs,
@@ -27,6 +28,7 @@ from computepool.hub.scheduling.fleet import Fleet
 from computepool.hub.scheduling.queue import Queue
 from computepool.hub.scheduling.relaxations import smallest_change
 from computepool.hub.scheduling.why import GROUPS_SHOWN, explain_all
+from computepool.protocol.capacity import HouseRules
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.units import Range
@@ -335,3 +337,24 @@ def test_nobody_is_advised_to_let_a_node_pretend():
     pretended = why(make_needs(tags=frozenset({"simulated"})), node, make_node("node_2"))
     assert (pretended.free, pretended.gates[0].removed) == (1, 1)
     assert pretended.gates[0].detail == "real machines, and where.tags asks for simulated ones"
+
+
+def test_nearest_misses_do_not_tell_of_nodes_that_are_closed_to_the_renter():
+    """Their ids, and what they have, are nobody's business but their owners'."""
+    kinds = [
+        HouseRules(strangers=False),
+        HouseRules(renters=("user_friend",)),
+        HouseRules(turned_away=(ME,)),
+        HouseRules(longest_seconds=1.0),
+    ]
+    nodes = [make_node(f"node_{n}", owner_id=STRANGER, rules=rules) for n, rules in enumerate(kinds)]
+    nodes.append(make_node("node_mine", owner_id=ME, cpu_millis=10, rules=HouseRules(strangers=False)))
+    answer = why(make_needs(seconds=60.0), *nodes)
+    assert {one.node_id for one in answer.misses} == {"node_3", "node_mine"}
+    assert answer.nodes_total == 5  # they are counted
+
+
+def test_card_that_is_larger_than_asked_for_is_a_wider_range_away():
+    needs = make_needs(gpu=GpuRequest(memory=Range[int](minimum=8 * GIB, maximum=12 * GIB)))
+    answer = why(needs, make_node(gpus=(gpu(0, gib=24),)))
+    assert answer.suggestions == ["gpu memory: up to 12GB → 24GB would find a node"]

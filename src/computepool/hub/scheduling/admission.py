@@ -95,6 +95,19 @@ class Admission:
         words = self.limits.allowance(needs, self.occupancy.share(needs.owner_id), now).words
         return f"{words}: it waits until that leaves room for it."
 
+    def why_kept(self, waiting: Waiting, now: datetime, tick: float) -> str | None:
+        """In words, if what is free is kept for others."""
+        barred = self._barred(waiting, tick)
+        needs = self.replicas.narrowed(waiting, self._allowed(waiting.brief.requirements, now))
+        if not barred or self.fleet.choose(needs, waiting.avoid, avoided_too=True, barred=barred) is not None:
+            return None
+        if self.fleet.choose(needs, waiting.avoid, avoided_too=True) is None:
+            return None
+        return (
+            "What is free is kept for others: for a larger slice that waits until its room is enough, or for one that"
+            " goes before this one. It runs when they have begun; a shorter max_runtime may let it run before."
+        )
+
     def _barred(self, waiting: Waiting, tick: float) -> frozenset[str]:
         kept = self.reservations.barred_to(waiting.brief.requirements, self.fleet, tick)
         return kept | self.claims.barred_to(waiting.brief)

@@ -10,12 +10,12 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.http import Authenticate, Caller, Routes, Scope
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.scheduling.limits import Limits
-from computepool.hub.scheduling.limits_store import change_limits
+from computepool.hub.scheduling.limits_store import change_limits, check_owner
 from computepool.hub.scheduling.scheduler import Scheduler
 
 MOST_SLICES = 1_000_000
 MOST_MICROS = 10**15
-Micros = Annotated[int, Field(ge=1, le=MOST_MICROS)]
+Micros = Annotated[int, Field(ge=1, le=MOST_MICROS, strict=True)]
 
 
 class LimitsChange(BaseModel):
@@ -23,7 +23,7 @@ class LimitsChange(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    slices: Annotated[int, Field(ge=1, le=MOST_SLICES)] | None = None
+    slices: Annotated[int, Field(ge=1, le=MOST_SLICES, strict=True)] | None = None
     hourly_micros: Micros | None = None
     daily_micros: Micros | None = None
     monthly_micros: Micros | None = None
@@ -72,6 +72,7 @@ def router(authenticate: Authenticate, context: Context, scheduler: Scheduler) -
     @routes.get("/admin/limits/{owner_id}", visible="admin", scope=Scope.ADMIN)
     async def show_limits(owner_id: str) -> LimitsView:
         """Of one renter: what it may have of other people's nodes, and has."""
+        await context.db.read(check_owner, owner_id)
         return view(owner_id)
 
     @routes.put("/admin/limits/{owner_id}", visible="admin", scope=Scope.ADMIN)

@@ -35,10 +35,14 @@ def list_limits(session: Session) -> list[tuple[str, Limits]]:
     return [(row.owner_id, Limits(row.slices, row.hourly_micros, row.daily_micros, row.monthly_micros)) for row in rows]
 
 
+def check_owner(session: Session, owner_id: str) -> None:
+    if session.get(Owner, owner_id) is None:
+        raise NotFound(f"There is no user or team {owner_id[:60]}.")
+
+
 def change_limits(session: Session, owner_id: str, limits: Limits, now: datetime, *, actor: str) -> None:
     """All of them at once: what is left out is the default again."""
-    if session.get(Owner, owner_id) is None:
-        raise NotFound(f"There is no user or team {owner_id}.")
+    check_owner(session, owner_id)
     row = session.get(OwnerLimits, owner_id)
     if row is None:
         row = OwnerLimits(owner_id=owner_id)

@@ -109,6 +109,12 @@ def _other_gpu(needs: Requirements, node: Traits) -> Iterator[Relaxation]:
             smaller = _rounded_down(gpu.memory_bytes)
             words = f"gpu memory: {format_bytes(least)} → {format_bytes(smaller)} would find a node"
             yield _gpu_change(needs, asked, words, 1 - smaller / least, memory=Range[int](minimum=smaller))
+        most = asked.memory.maximum if asked.memory is not None else None
+        if most is not None and gpu.memory_bytes > most:
+            larger = _rounded_up(gpu.memory_bytes)
+            words = f"gpu memory: up to {format_bytes(most)} → {format_bytes(larger)} would find a node"
+            wider = Range[int](minimum=least or 0, maximum=larger)
+            yield _gpu_change(needs, asked, words, 1 - most / larger, memory=wider)
         same_memory = asked.model_copy(update={"name": None})
         if asked.name is not None and same_memory.accepts(gpu.slug, gpu.memory_bytes):
             words = f"gpu: {gpu.slug} instead of {asked.name} would find a node"
@@ -168,6 +174,10 @@ def _rounded_down(size_bytes: int) -> int:
         if size_bytes >= unit:
             return size_bytes // unit * unit
     return size_bytes
+
+
+def _rounded_up(size_bytes: int) -> int:
+    return next((-(-size_bytes // unit) * unit for unit in (1024**3, 1024**2, 1024) if size_bytes >= unit), size_bytes)
 
 
 _WAYS: dict[Gate, Ways] = {

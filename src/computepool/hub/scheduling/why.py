@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from computepool.hub.market.feasibility import Gate, closed_gates
+from computepool.hub.market.feasibility import Gate, closed_gates, is_hidden
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.fleet import Fleet, FleetNode
 from computepool.hub.scheduling.queue import Queue, Waiting
@@ -72,7 +72,7 @@ async def explain_all(
     waiting: Sequence[Waiting],
     now: datetime,
     standing: Standing = lambda owner_id: 0.0,
-    why_limited: Callable[[Waiting], str | None] = lambda waiting: None,
+    why_held: Callable[[Waiting], str | None] = lambda waiting: None,
 ) -> list[WhySlice]:
     """Slices of one job, those that wait for the same together. Each group is a walk through the fleet, so there are
     only so many; whoever is left is counted, and the first of them speaks for all."""
@@ -93,7 +93,7 @@ async def explain_all(
             look.at(node)
         answers.append(look.answer(speaker, sorted(one.slice_index for one in group), position, now))
     for answer, speaker in zip(answers, speakers, strict=True):
-        if answer.free and (words := why_limited(speaker)) is not None:
+        if answer.free and (words := why_held(speaker)) is not None:
             answer.summary = words
     if rest:
         last = answers[-1]
@@ -125,7 +125,7 @@ class _Look:
 
     def _note_miss(self, node: FleetNode) -> None:
         closed = closed_gates(self._needs, node.traits)
-        if Gate.SIMULATED not in closed:
+        if Gate.SIMULATED not in closed and not is_hidden(self._needs, node.traits):
             insort(self._misses, (len(closed), node.traits.node_id, closed))
             del self._misses[MISSES_SHOWN:]
 
