@@ -110,12 +110,16 @@ class FakeMarket:
         self.asked: list[dict[str, Any]] = []
         """Queries and bodies, in order."""
         self._version = 0
+        self.limits: dict[str, dict[str, int | None]] = {}
+        """What was set, by owner."""
+        self.used = {"running_slices": 0, "running_hourly_micros": 0, "spent_today_micros": 0}
 
     def routes(self, api: str) -> list[Route]:
         return [
             Route(f"{api}/market/offers", self._offers),
             Route(f"{api}/market/earnings", self._earnings),
             Route(f"{api}/market/quote", self._quote, methods=["POST"]),
+            Route(f"{api}/admin/limits/{{owner}}", self._limits, methods=["GET", "PUT"]),
             Route(f"{api}/admin/market/regions/import", self._import, methods=["POST"]),
             Route(f"{api}/admin/market/{{name}}", self._table, methods=["GET", "PUT"]),
         ]
@@ -154,6 +158,16 @@ class FakeMarket:
             self.tables[name] = body["value"]
             self._version += 1
         return JSONResponse(self._view(name))
+
+    async def _limits(self, request: Request) -> Response:
+        owner = request.path_params["owner"]
+        if not owner.startswith("user_"):
+            return JSONResponse({"error": {"code": "not_found", "message": f"There is no user or team {owner}."}}, 404)
+        if request.method == "PUT":
+            self.limits[owner] = await request.json()
+        known = ("slices", "hourly_micros", "daily_micros", "monthly_micros")
+        limits = {name: self.limits.get(owner, {}).get(name) for name in known}
+        return JSONResponse({"owner_id": owner, **limits, **self.used, "spent_this_month_micros": 12_500_000})
 
     def _view(self, name: str) -> dict[str, Any]:
         history = []

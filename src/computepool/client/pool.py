@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import quote
 
 from computepool.client.config import find_target
 from computepool.client.downloads import Downloader, Fetched, newest_outputs
@@ -146,10 +147,10 @@ class Pool:
 
     def limits(self, owner_id: str | None = None) -> dict[str, Any]:
         """How much of other people's nodes one may have, and has. Another's only for admins."""
-        return dict(self._http.get("/me/limits" if owner_id is None else f"/admin/limits/{owner_id}"))
+        return dict(self._http.get("/me/limits" if owner_id is None else _limits_path(owner_id)))
 
     def change_limits(self, owner_id: str, limits: Mapping[str, int | None]) -> dict[str, Any]:
-        answer = self._http.request("PUT", f"/admin/limits/{owner_id}", json=dict(limits), retry="always")
+        answer = self._http.request("PUT", _limits_path(owner_id), json=dict(limits), retry="always")
         return dict(answer.json())
 
     def why(self, job_id: str) -> Why:
@@ -394,3 +395,12 @@ def _named(text: str, jobs: Iterable[Job]) -> list[Job]:
     known = list(jobs)
     beginning = text if text.startswith("job_") else f"job_{text.lower()}"
     return [job for job in known if job.id.startswith(beginning)] or [job for job in known if job.name == text]
+
+
+def _limits_path(owner_id: str) -> str:
+    """Whatever was typed is one name, and not a way to somewhere else."""
+    if not owner_id.strip(". "):
+        raise ClientError("No user or team is named.", hint="Write its id, such as user_01….")
+    if "/" in owner_id:
+        raise ClientError(f"There is no user or team {owner_id!r}.", hint="Write its id, such as user_01….")
+    return f"/admin/limits/{quote(owner_id, safe='')}"
