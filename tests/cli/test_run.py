@@ -144,6 +144,7 @@ def test_wait_between_attempts_says_what_for(hub, cli):
     told = "waiting to retry (host): It failed before, and is tried again at 03:04:05 UTC."
     assert result.err.count(told) == 1
     assert result.err.count("waiting to retry") == 1
+    assert "succeeded on beta" not in result.err.replace("✓ succeeded", "")  # the last line tells it, and no other
 
 
 def test_news_of_a_wait_are_not_told_all_the_time_where_there_is_no_terminal(capfd):
@@ -392,6 +393,25 @@ def test_node_is_told_by_id_or_name(hub, cli, named):
     hub.play = prints(b"")
     cli("run", "--node", named, "--", "true")
     assert spec_of(hub)["where"]["node"] == node()["id"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], " · your 1 node · "),
+        (["--node", node()["name"]], f" · node {node()['name']} · "),
+        (["--tag", "simulated"], " · your simulated nodes (none online) · "),
+        (["--image", "python:3.12-slim"], " · image python:3.12-slim · your 1 node · "),
+    ],
+)
+def test_plan_says_where_it_may_go(hub, cli, words, said):
+    hub.nodes = [node()]
+    assert said in cli("run", *words, "--", "x").err
+
+
+def test_plan_of_somebody_without_machines_speaks_of_other_peoples_alone(hub, cli):
+    hub.nodes, hub.nodes_online = [], 2
+    assert " · other people's nodes · " in cli("run", "--", "x").err
 
 
 def test_what_a_node_says_of_a_job_that_went_well_is_told(hub, cli):

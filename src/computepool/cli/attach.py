@@ -208,7 +208,8 @@ class Attachment:
     def _is_silent(self) -> bool:
         """Nothing was printed yet by what runs now."""
         newest = [(part.index, part.newest) for part in self._job.slices if part.state == "running"]
-        return not any(one is not None and self._attempts.get(index) == one.number for index, one in newest)
+        spoke = any(one is not None and self._attempts.get(index) == one.number for index, one in newest)
+        return bool(newest) and not spoke
 
     def _running_text(self) -> str:
         found = [part.newest for part in self._job.slices if part.newest is not None]

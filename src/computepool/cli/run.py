@@ -252,29 +252,40 @@ def price_words(quote: dict[str, Any] | None, strangers: bool) -> str:
 def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, quote: dict[str, Any] | None) -> None:
     """Two lines: what, and with what, where, how long and for how much."""
     from computepool.cli.display import count, size
-    from computepool.protocol.capacity import SIMULATED
     from computepool.protocol.units import format_cpus, format_duration
 
     spec = request.spec
     needs = [f"{format_cpus(spec.resources.cpus.minimum)} cpu", size(spec.resources.memory.minimum)]
     if spec.resources.gpu is not None:
         needs.append(f"gpu {spec.resources.gpu}")
-    simulated = SIMULATED in spec.where.tags
-    usable = [node for node in nodes if node.capacity.simulated is simulated]
-    online = sum(node.owner_id == me and node.state == "online" for node in usable)
-    kind = "simulated " if simulated else ""
-    where = f"your {count(online, f'{kind}node')}" if online else f"your {kind}nodes (none online)"
-    if strangers:
-        where = f"{where} or other people's"
-    price = price_words(quote, strangers)
+    if spec.image is not None:
+        needs.append(f"image {spec.image}")
     parts = [
         count(spec.slices, "slice") if spec.slices > 1 else "",
         count(len(spec.inputs), "input") if spec.inputs else "",
         " · ".join(needs),
-        where,
+        _where_words(request, nodes, me, strangers),
         f"at most {format_duration(spec.max_runtime_seconds)}",
-        price,
+        price_words(quote, strangers),
     ]
     command = request.command.strip().replace("\n", "; ")
     tell(f"› {clean(command[:100] + ('…' if len(command) > 100 else ''))}", dim=True)
     tell(f"  {' · '.join(part for part in parts if part)}", dim=True)
+
+
+def _where_words(request: Request, nodes: "list[Node]", me: str, strangers: bool) -> str:
+    """`your 2 nodes`, `node attic`, `other people's nodes`: where it may go, before any gate but these is asked."""
+    from computepool.cli.display import count
+    from computepool.protocol.capacity import SIMULATED
+
+    where = request.spec.where
+    if where.node is not None:
+        return f"node {next((node.name for node in nodes if node.id == where.node), where.node)}"
+    simulated = SIMULATED in where.tags
+    kind = "simulated " if simulated else ""
+    mine = [node for node in nodes if node.capacity.simulated is simulated and node.owner_id == me]
+    online = sum(node.state == "online" for node in mine)
+    if strangers and not mine:
+        return f"other people's {kind}nodes"
+    words = f"your {count(online, f'{kind}node')}" if online else f"your {kind}nodes (none online)"
+    return f"{words} or other people's" if strangers else words
