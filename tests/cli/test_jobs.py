@@ -68,6 +68,31 @@ def test_show_tells_attempts_and_isolation(hub, cli):
         assert part in text
 
 
+def test_show_names_what_ended_an_attempt_unless_its_exit_code_does(hub, cli):
+    made = job(hub, state="running", resources={"cpus": "0.5..", "memory": "256MB.."})
+    made.lose()
+    made.slice()["attempts"][-1]["reason"] = "agent_restarted"
+    made.begin()
+    made.finish(0)
+    made.slice()["attempts"][-1]["reason"] = made.document["reason"] = "exited"
+    text = cli("show", "last").text
+    assert "agent restarted" in text
+    assert "exited" not in text
+    assert "cpus 0.5+, memory 256MB+" in text
+
+
+def test_ps_counts_the_slices_that_succeeded_once_a_job_is_over(hub, cli):
+    made = job(hub, slices=3)
+    made.begin(0)
+    made.slice(0)["state"] = "succeeded"
+    made.touch()
+    assert "running 1/3" in cli("ps").text
+    made.finish(3)
+    made.slice(0)["state"] = "succeeded"
+    made.touch()
+    assert "failed (3) 1 of 3 succeeded" in cli("ps", "-a").text
+
+
 def waiting_to_retry(hub: FakeHub, **last: object) -> FakeJob:
     made = job(hub, state="running")
     made.lose()
@@ -159,12 +184,17 @@ def test_why_counts_gates_and_suggests(hub, cli):
                 "position": 3,
                 "summary": "x",
                 "suggestions": ["gpu: rtx-3090 is what a node has"],
+                "misses": [
+                    {"node_id": hub.nodes[0]["id"], "gates": ["gpu"]},
+                    {"node_id": "node_of_somebody_else", "gates": ["price"]},
+                ],
             }
         ],
     }
     text = cli("why", "last").text
     for part in ("None of the 2", "gpu", "-2", "3 slices would be served before", "→ gpu: rtx-3090"):
         assert part in text
+    assert f"Nearest: {hub.nodes[0]['name']} (gpu); node_of_somebody_else (price)" in text
     assert json.loads(cli("why", "last", "--json").out)["summary"].startswith("None")
 
 

@@ -27,7 +27,7 @@ LABEL_CELLS = 8
 HOT_CELSIUS = 83.0
 KEYS = (("p", "pause"), ("r", "resume"), ("d", "drain"), ("q", "quit"), ("?", "help"))
 HELP = (
-    ("p", "take the machine back at once: what runs is ended and given back to the pool"),
+    ("p", "take the machine back at once: what runs stands still, and soon is given back"),
     ("r", "take work again"),
     ("d", "finish what runs, take nothing new, then stop the agent"),
     ("q", "leave this screen; the agent goes on"),

@@ -145,8 +145,10 @@ def spoken(seconds: int) -> str:
 
 
 def duration(seconds: float) -> str:
+    if seconds < 0.1:
+        return "<0.1s"
     if seconds < 10:
-        return f"{max(seconds, 0):.1f}s"
+        return f"{seconds:.1f}s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
@@ -160,7 +162,8 @@ def duration(seconds: float) -> str:
 def ago(at: datetime | None) -> str:
     if at is None:
         return "never"
-    return f"{duration((datetime.now(UTC) - at).total_seconds())} ago"
+    seconds = (datetime.now(UTC) - at).total_seconds()
+    return f"{duration(seconds)} ago" if seconds >= 0.1 else "now"
 
 
 def instant(at: datetime | None) -> str:

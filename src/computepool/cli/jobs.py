@@ -8,6 +8,8 @@ from computepool.cli.errors import clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from computepool.client.models import Attempt, Job, Why
     from computepool.client.pool import Pool
 
@@ -57,7 +59,9 @@ def _print_jobs(jobs: "list[Job]", *, with_owner: bool) -> None:
         done = sum(job.counts.get(state, 0) for state in ("succeeded", "failed", "canceled"))
         note = f"({job.exit_code})" if job.state == "failed" and job.exit_code is not None else ""
         if total > 1:
-            note = f"{note} {done}/{total}".strip()
+            good = job.counts.get("succeeded", 0)
+            far = f"{done}/{total}" if not job.is_final or good == total else f"{good} of {total} succeeded"
+            note = f"{note} {far}".strip()
         note = " ".join(filter(None, (note, retry_note(job), simulated_note(job))))
         owner = (job.owner_id,) if with_owner else ()
         rows.append((job.id, job.name, state_text(job.state, note), ago(job.created_at), took(job), *owner))
@@ -136,7 +140,7 @@ def _print_job(job: "Job", waits_for: str) -> None:
             ("waits", waits_for),
             ("verdict", job.verdict),
             ("exit code", job.exit_code),
-            ("reason", job.reason),
+            ("reason", _reason(job)),
             ("message", job.message),
             ("command", text),
             ("resources", _resources(job)),
@@ -158,7 +162,7 @@ def _print_job(job: "Job", waits_for: str) -> None:
             f"{attempt.node_name or attempt.node_id or ''} {simulated_note(job)}".strip(),
             isolation_label(attempt),
             took(attempt),
-            attempt.detail or attempt.reason or "",
+            attempt.detail or _reason(attempt),
         )
         for part in job.slices
         for attempt in part.attempts
@@ -171,11 +175,20 @@ def _print_job(job: "Job", waits_for: str) -> None:
         tell(f"{shown} The next: computepool show {job.id} --from-slice {job.next_slice}", dim=True)
 
 
+def _reason(ended: "Job | Attempt") -> str:
+    """In words. That a command exited is told by its exit code already."""
+    if ended.reason is None or (ended.reason == "exited" and ended.exit_code is not None):
+        return ""
+    return ended.reason.replace("_", " ")
+
+
 def _resources(job: "Job") -> str:
+    """As they were asked for; `8+` is at least 8, which specs write as `8..` too."""
     wanted = job.spec.get("resources")
     if not isinstance(wanted, dict):
         return ""
-    return ", ".join(f"{name} {_gpu(value) if name == 'gpu' else value}" for name, value in wanted.items())
+    asked = {name: _gpu(value) if name == "gpu" else str(value) for name, value in wanted.items()}
+    return ", ".join(f"{name} {f'{text[:-2]}+' if text.endswith('..') else text}" for name, text in asked.items())
 
 
 def _gpu(value: object) -> str:
@@ -241,17 +254,20 @@ def retry(job: str, everything: bool, as_json: bool) -> None:
 @json_option
 @pool_options
 def why(job: str, as_json: bool) -> None:
-    with open_pool() as pool:
-        document = pool.why_document(pool.find_job(job))
-    if as_json:
-        print_json(document)
-        return
     from computepool.client.models import Why
 
-    _print_why(Why.model_validate(document))
+    with open_pool() as pool:
+        document = pool.why_document(pool.find_job(job))
+        if as_json:
+            print_json(document)
+            return
+        answer = Why.model_validate(document)
+        # Of other people's machines only the id is known.
+        names = {node.id: node.name for node in pool.nodes()} if any(one.misses for one in answer.waiting) else {}
+    _print_why(answer, names)
 
 
-def _print_why(answer: "Why") -> None:
+def _print_why(answer: "Why", names: "Mapping[str, str]") -> None:
     from computepool.cli.display import count, print_table
 
     click.echo(clean(answer.summary or f"The job is {answer.state}."))
@@ -267,7 +283,9 @@ def _print_why(answer: "Why") -> None:
         if group.position:
             click.echo(f"{count(group.position, 'slice')} would be served before it.")
         if group.misses:
-            near = "; ".join(f"{miss.node_id} ({', '.join(miss.gates)})" for miss in group.misses)
+            near = "; ".join(
+                f"{names.get(miss.node_id, miss.node_id)} ({', '.join(miss.gates)})" for miss in group.misses
+            )
             click.echo(f"Nearest: {clean(near)}")
         for suggestion in group.suggestions:
             click.echo(f"→ {clean(suggestion)}")
