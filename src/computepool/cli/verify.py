@@ -67,6 +67,8 @@ def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: boo
         print_json({"job_id": proof.job_id, "verified": passed, "checks": rows})
     else:
         _print_checks(checks)
+        if passed:
+            _tell_holds(proof, folder)
     if not passed:
         raise CliError("This job's record does not hold.", "Do not rely on its results; tell the operator of the hub.")
 
@@ -86,6 +88,19 @@ def _print_checks(checks: "list[Check]") -> None:
         for check in checks
     ]
     print_table(("slice.attempt", "check", "result", "detail"), rows)
+
+
+def _tell_holds(proof: "Proof", folder: Path | None) -> None:
+    """What was found, and what was not looked at: nobody is to take the one for the other."""
+    import json
+
+    from computepool.cli.display import count
+
+    tell(f"✓ the record holds: {count(len(proof.items), 'receipt')}", fg="green")
+    if folder is None and any(json.loads(item.receipt.body).get("outputs") for item in proof.items):
+        tell("  Outputs were not looked at. Those that `get` fetched: -o DIR", dim=True)
+    if not proof.logs:
+        tell("  Logs were not looked at: they are not in the file. With the hub: computepool verify JOB", dim=True)
 
 
 @dataclass(frozen=True)
