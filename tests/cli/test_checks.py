@@ -57,3 +57,18 @@ def test_an_operator_sends_a_canary(hub, cli):
     made = hub.add_job({"run": "true", "deterministic": True})
     assert "on its way" in cli("admin", "canary", "alpha", made.id, "--slice", "3").err
     assert hub.canaries == [{"node_id": hub.nodes[0]["id"], "job_id": made.id, "slice": 3}]
+
+
+def test_an_operator_says_what_canaries_are_drawn_from(hub, cli):
+    empty = cli("admin", "canaries", "list")
+    assert "0.2 a day" in empty.err
+    assert "admin canaries add" in empty.err
+    made = hub.add_job({"run": "true", "deterministic": True})
+    assert "check_0 is sent" in cli("admin", "canaries", "add", made.id, "--slice", "2").err
+    assert (hub.known[0]["job_id"], hub.known[0]["slice"]) == (made.id, 2)
+    listed = cli("admin", "canaries", "list").text
+    assert "an operator vouches" in listed
+    assert "12 s" in listed
+    assert json.loads(cli("admin", "canaries", "list", "--json").text)["items"] == hub.known
+    assert "to nobody any more" in cli("admin", "canaries", "remove", "check_0").err
+    assert hub.known == []

@@ -145,6 +145,8 @@ class FakeHub:
         self.events: list[dict[str, Any]] = []
         self.audits: list[dict[str, Any]] = []
         self.canaries: list[dict[str, Any]] = []
+        self.known: list[dict[str, Any]] = []
+        """Results that canaries are drawn from."""
         self.checks: dict[str, Any] = {"replicas": [], "checks": []}
         """What moved the reliability of a node."""
         self.nodes_online = 1
@@ -249,7 +251,9 @@ class FakeHub:
             Route(f"{api}/nodes/{{id}}/reliability/{{event}}/contest", self._settle_event, methods=["POST"]),
             Route(f"{api}/admin/contests", self._contests),
             Route(f"{api}/admin/audits", self._audits),
-            Route(f"{api}/admin/canaries", self._canaries, methods=["POST"]),
+            Route(f"{api}/admin/canaries", self._canaries, methods=["GET", "POST"]),
+            Route(f"{api}/admin/canaries/answers", self._vouch, methods=["POST"]),
+            Route(f"{api}/admin/canaries/answers/{{id}}/withdraw", self._withdraw, methods=["POST"]),
             Route(f"{api}/jobs/{{id}}/checks", self._checks),
             Route(f"{api}/admin/contests/{{event}}/resolve", self._settle_event, methods=["POST"]),
             Route(f"{api}/admin/nodes/{{id}}/{{mark}}", self._mark_node, methods=["POST"]),
@@ -344,8 +348,20 @@ class FakeHub:
         return _page([one for one in self.audits if not states or one["state"] in states])
 
     async def _canaries(self, request: Request) -> Response:
+        if request.method == "GET":
+            return JSONResponse({"rate_per_day": 0.2, "items": self.known})
         self.canaries.append(await request.json())
         return JSONResponse({"job_id": "job_hidden"}, status_code=201)
+
+    async def _vouch(self, request: Request) -> Response:
+        body = await request.json()
+        made = {"id": f"check_{len(self.known)}", "kind": "known", "gpu_class": None, "seconds": 12.3, "since": CREATED}
+        self.known.append({**made, **body})
+        return JSONResponse(self.known[-1], status_code=201)
+
+    async def _withdraw(self, request: Request) -> Response:
+        self.known = [one for one in self.known if one["id"] != request.path_params["id"]]
+        return JSONResponse({"id": request.path_params["id"]})
 
     async def _checks(self, _: Request) -> Response:
         return JSONResponse(self.checks)

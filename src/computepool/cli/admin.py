@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from computepool.cli.checks import audits, canary
+from computepool.cli.checks import audits, canaries, canary
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.reputation import contests, resolve, unverify, verify
@@ -21,7 +21,7 @@ def admin() -> None:
     """Run the pool: what its operator decides. Only admins may."""
 
 
-for _command in (contests, resolve, verify, unverify, audits, canary):
+for _command in (contests, resolve, verify, unverify, audits, canary, canaries):
     admin.add_command(_command)
 
 

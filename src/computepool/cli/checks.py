@@ -108,3 +108,75 @@ def canary(node_name: str, job: str, index: int, as_json: bool) -> None:
         print_json(document)
     else:
         tell(f"{clean(document['job_id'])} is on its way. What comes of it: computepool admin audits")
+
+
+@click.group(epilog="Example: computepool admin canaries list")
+def canaries() -> None:
+    """Slices whose right result is known, which the hub sends to machines now and then."""
+
+
+@canaries.command("list", epilog="Example: computepool admin canaries list --json")
+@json_option
+@pool_options
+def list_canaries(as_json: bool) -> None:
+    """List what canaries are drawn from."""
+    with open_pool() as pool:
+        page = pool.call("GET", "/admin/canaries")
+    if as_json:
+        print_json(page)
+        return
+    rate = page["rate_per_day"]
+    often = f"Each machine gets {rate:g} a day on average" if rate else "The hub sends none by itself"
+    tell(f"{often} (COMPUTEPOOL_CANARY_RATE_PER_DAY).", dim=True)
+    if not page["items"]:
+        tell("No result is known yet. Vouch for one: computepool admin canaries add JOB", dim=True)
+        return
+    from datetime import datetime
+
+    from computepool.cli.display import ago, print_table
+
+    words = {"known": "an operator vouches", "audit": "audited", "replicas": "replicas agreed"}
+    rows = [
+        (
+            one["id"],
+            ago(datetime.fromisoformat(one["since"])),
+            words.get(one["kind"], one["kind"]),
+            one["job_id"],
+            one["slice"],
+            one["gpu_class"] or "",
+            f"{one['seconds']:.0f} s",
+        )
+        for one in page["items"]
+    ]
+    print_table(("canary", "known", "because", "job", "slice", "GPU", "ran"), rows)
+
+
+@canaries.command("add", epilog="Example: computepool admin canaries add job_01k9… --slice 3")
+@click.argument("job")
+@click.option("--slice", "index", type=click.IntRange(0), default=0, show_default=True, help="Which part of it.")
+@json_option
+@pool_options
+def add_canary(job: str, index: int, as_json: bool) -> None:
+    """Vouch for the result of a slice that succeeded.
+
+    JOB is deterministic, without network, setup or inputs from the web, and took at most a quarter of an hour. It is
+    sent in the name of its renter: submit it from an account that hosts do not know as yours.
+    """
+    with open_pool() as pool:
+        document = pool.call("POST", "/admin/canaries/answers", {"job_id": pool.find_job(job), "slice": index})
+    if as_json:
+        print_json(document)
+    else:
+        tell(f"{clean(document['id'])} is sent to machines from now on.")
+
+
+@canaries.command("remove", epilog="Example: computepool admin canaries remove check_01k9…")
+@click.argument("check", metavar="CANARY")
+@pool_options
+def remove_canary(check: str) -> None:
+    """Send it to nobody any more; those that owners agreed on stay for thirty days."""
+    from urllib.parse import quote
+
+    with open_pool() as pool:
+        pool.call("POST", f"/admin/canaries/answers/{quote(check, safe='')}/withdraw")
+    tell(f"{clean(check)} is sent to nobody any more.")

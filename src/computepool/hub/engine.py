@@ -45,6 +45,8 @@ from computepool.hub.nodes.api import Live, Room
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation.service import list_standings
 from computepool.hub.scheduling import memory, remembering
+from computepool.hub.scheduling.canary_clock import TICK_SECONDS as CANARY_SECONDS
+from computepool.hub.scheduling.canary_clock import CanaryClock
 from computepool.hub.scheduling.fleet import free_of, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.market_clock import TICK_SECONDS, MarketClock
@@ -86,6 +88,7 @@ class Engine:
         self.book = Book()
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
         self.market = MarketClock(context, self.book, self.scheduler)
+        self.canaries = CanaryClock(context, self.scheduler.fleet, self.checks_changed)
         self.scheduler.following.banned = self._ban
         self.presence = Presence(context, self.scheduler)
         self.leases = LeaseKeeper(context, self.scheduler, self.presence, self.logs.forget)
@@ -124,6 +127,7 @@ class Engine:
         self._spawn(self._every(POLL_SWEEP_SECONDS, self.polls.sweep))
         self._spawn(self._every(TIDY_SECONDS, self._tidy))
         self._spawn(self._every(TICK_SECONDS, self.market.tick))
+        self._spawn(self._every(CANARY_SECONDS, self.canaries.tick))
         self._spawn(self._seal_cut_off())
 
     async def say_goodbye(self) -> None:

@@ -280,53 +280,7 @@ def test_a_result_that_went_on_from_anothers_checkpoint_accuses_nobody(sqlite_hu
     play(sqlite_hub, story)
 
 
-# ── canaries, and what people see ────────────────────────────────────────────────────────────────────────────────────
-
-
-async def canary(pool, job_id, node):
-    body = {"job_id": job_id, "node_id": node.node_id}
-    return await pool.call("POST", "admin/canaries", body, user=ADMIN)
-
-
-async def known_job(pool):
-    """A job of Alice's whose result is known to be right."""
-    bob, _, job_id, judges = await audited(pool)
-    await judged_by(pool, judges[0], b"right")
-    await bob.disconnect()
-    return job_id, judges
-
-
-@pytest.mark.parametrize(("output", "state"), [(b"right", "valid"), (b"wrong", "guilty")])
-def test_a_canary_tells_who_gives_the_known_result(sqlite_hub, output, state):
-    async def story(pool):
-        job_id, (carol, dave, erin) = await known_job(pool)
-        await erin.connect()
-        assert (await canary(pool, job_id, erin)).status_code == 201
-        work = await answer(erin, output)
-        assert work.manifest.renter == ALICE
-        await erin.disconnect()
-        if state == "guilty":
-            await judged_by(pool, dave, b"right")
-        (check,) = pool.rows(Check, kind="canary")
-        assert (check.state, check.node_id) == (state, erin.node_id)
-        assert pool.rows(Reputation, id=erin.node_id)[0].audited_wrong == (state == "guilty")
-        found = (await pool.call("GET", f"jobs/{job_id}/checks")).json()["checks"]
-        assert [one["kind"] for one in found] == ["audit"], "the renter hears nothing of canaries"
-        assert not carol.works
-
-    play(sqlite_hub, story)
-
-
-def test_a_job_whose_right_result_is_not_known_is_no_canary(sqlite_hub):
-    async def story(pool):
-        (bob,) = await add_agents(pool, BOB)
-        job_id = await pool.submit()
-        await answer(bob)
-        answered = await canary(pool, job_id, bob)
-        assert answered.status_code == 409
-        assert "bad_canary" in answered.text
-
-    play(sqlite_hub, story)
+# ── what people see ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_renter_sees_what_was_found_and_only_then_and_the_operator_sees_all(sqlite_hub):

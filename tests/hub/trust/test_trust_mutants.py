@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.checked_work import CAROL, DAVE, add_agents, answer, judged_by, trust
+from support.checked_work import CAROL, DAVE, ERIN, add_agents, answer, judged_by, trust
 from support.engine import ALICE, BOB, play
 from support.planted import each_check, each_mutant
 from support.scripted_agent import add_agent
@@ -15,7 +15,7 @@ from computepool.hub.jobs.tables import Attempt
 from computepool.hub.market import feasibility
 from computepool.hub.market.feasibility import Gate
 from computepool.hub.scheduling.replicas import Replicas
-from computepool.hub.trust import auditing, audits, consequences, replication, repository
+from computepool.hub.trust import auditing, audits, canaries, consequences, judgement, replication, repository
 from computepool.hub.trust.judgement import Count, Finding
 from computepool.hub.trust.tables import Check, Clawback
 
@@ -76,6 +76,37 @@ async def two_judges_convict_and_one_does_not(pool):
     assert [row.state for row in pool.rows(Check)] == ["guilty"]
     assert [row.attempt_id for row in pool.rows(Clawback)] == [work.id]
     assert pool.engine.scheduler.fleet.get(bob.node_id).traits.standing.quarantined_until is not None
+
+
+async def a_canary_is_not_known_as_one_and_needs_judges_of_its_own(pool):
+    (bob,) = await add_agents(pool, BOB)
+    await pool.submit(**SAME)
+    paid = await answer(bob, seconds=30)
+    await bob.disconnect()
+    carol, dave, erin, mine = await add_agents(pool, CAROL, DAVE, ERIN, ALICE, connect=False)
+    await judged_by(pool, carol, b"right")
+    for agent in (bob, carol, mine, erin):
+        await agent.connect()
+        traits = pool.engine.scheduler.fleet.get(agent.node_id).traits
+        for _ in range(2):
+            after = await pool.db.run(
+                canaries.send, traits, pool.clock.now(), consequences.means_of(pool.engine.context)
+            )
+            pool.engine.checks_changed(after)
+        await pool.settle(1)
+        assert len(agent.works) == (agent is erin)
+    work = await answer(erin, b"wrong", seconds=30)
+    assert {**work.manifest.model_dump(), **ANY} == {**paid.manifest.model_dump(), **ANY}
+    await erin.disconnect()
+    await pool.settle(30)
+    assert not bob.works
+    assert not carol.works
+    await judged_by(pool, dave, b"right")
+    (check,) = pool.rows(Check, kind="canary")
+    assert check.state == "open"
+
+
+ANY = dict.fromkeys(("node_id", "job_id", "attempt_id", "fence", "issued_at", "expires_at"))
 
 
 # ── bugs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -150,7 +181,47 @@ def the_guilty_go_on(plant):
     plant.setattr(audits, "convict", lenient)
 
 
+def renters_own_nodes_get_canaries_too(plant):
+    plant.setattr(canaries, "closed_gate", lambda needs, traits: None)
+    plant.setattr(canaries, "_suiting", lambda session, candidates, traits: iter(candidates))
+
+
+def who_ran_it_gets_it_again(plant):
+    plant.setattr(canaries, "_was_seen_by", lambda session, known, owner_id: False)
+
+
+def canaries_pile_up(plant):
+    plant.setattr(repository, "has_open_canary", lambda session, node_id: False)
+
+
+def canaries_have_another_name(plant):
+    real = canaries.add_audit
+
+    def told(session, root, index, rerun, now, means, role):
+        brief, indices = real(session, root, index, rerun, now, means, role)
+        return replace(brief, name="canary"), indices
+
+    plant.setattr(canaries, "add_audit", told)
+
+
+def who_made_it_known_judges_by_it(plant):
+    plant.setattr(repository, "list_owners_behind", lambda session, job_id, index: set())
+
+
+def one_rerun_convicts_after_a_canary(plant):
+    plant.setattr(judgement, "RERUNS_FOR_GUILT", 1)
+
+
 MUTANTS = {
+    a_canary_is_not_known_as_one_and_needs_judges_of_its_own: [
+        audits_give_themselves_away,
+        renters_own_nodes_get_canaries_too,
+        who_ran_it_gets_it_again,
+        canaries_pile_up,
+        canaries_have_another_name,
+        who_made_it_known_judges_by_it,
+        one_rerun_convicts_after_a_canary,
+    ],
     one_owner_never_confirms_itself: [
         replicas_go_anywhere,
         the_gate_of_owners_stays_open,

@@ -198,6 +198,20 @@ def _change_old(session: Session, artifact_ids: Sequence[str], stored_before: da
     return changed
 
 
+def forget_outputs(session: Session, attempt_ids: Sequence[str]) -> None:
+    """What attempts left behind, stored or not, and nobody will fetch: the next sweep deletes it."""
+    for start in range(0, len(attempt_ids), ROWS_AT_ONCE):
+        session.execute(
+            update(Artifact)
+            .where(
+                Artifact.attempt_id.in_(attempt_ids[start : start + ROWS_AT_ONCE]),
+                Artifact.state != ArtifactState.ABANDONED,
+            )
+            .values(state=ArtifactState.ABANDONED, stored_at=None)
+            .execution_options(synchronize_session=False)
+        )
+
+
 def abandon_unfinished(session: Session, before: datetime, limit: int) -> list[Artifact]:
     """Uploads that nobody can go on with, all abandoned now. One that is being completed at this moment is not."""
     found = session.scalars(

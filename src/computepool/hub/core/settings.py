@@ -4,11 +4,12 @@ import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, Field, ValidationError, field_validator
+from pydantic import AliasChoices, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
@@ -36,7 +37,7 @@ OTHERS = frozenset(
 NOT_YET = frozenset(
     f"{PREFIX}{name}"
     for name in (
-        *("REDIS_URL", "SMTP_URL", "STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"),
+        *("REDIS_URL", "SMTP_URL"),
         *(f"OAUTH_{who}_CLIENT_{what}" for who in ("GOOGLE", "GITHUB", "OIDC") for what in ("ID", "SECRET")),
         *("OAUTH_OIDC_ISSUER", "CASH_OUT_MIN"),
     )
@@ -121,6 +122,46 @@ class Settings(BaseSettings):
         ),
     ] = 2000
 
+    currency: Annotated[
+        str,
+        Field(
+            pattern=r"^[a-z]{3}$",
+            description="The currency that credits are bought and paid out in, as three small letters such as `inr`.",
+        ),
+    ] = "inr"
+    credit_value: Annotated[
+        Decimal,
+        Field(
+            gt=0,
+            le=1_000_000,
+            max_digits=12,
+            decimal_places=6,
+            allow_inf_nan=False,
+            description="What one credit is worth in that currency.",
+        ),
+    ] = Decimal(1)
+    stripe_secret_key: Annotated[
+        str | None,
+        Field(
+            repr=False,
+            description="The secret key of a Stripe account, `sk_test_…` or `sk_live_…`. Unset: the operator grants "
+            "credits and pays hosts by hand.",
+        ),
+    ] = None
+    stripe_webhook_secret: Annotated[
+        str | None,
+        Field(
+            repr=False,
+            validate_default=True,
+            description="What Stripe signs its messages with, `whsec_…`; several with commas between them. Needed "
+            "with the secret key.",
+        ),
+    ] = None
+    stripe_api_url: Annotated[
+        str | None,
+        Field(description="Where Stripe's API is. Unset: at Stripe. Only tests with a stand-in need another one."),
+    ] = None
+
     fair_share_half_life_hours: Annotated[
         float,
         Field(
@@ -153,6 +194,16 @@ class Settings(BaseSettings):
         int,
         Field(ge=0, le=100, description="Proven wrong so many times, a node is banned. 0: only by hand."),
     ] = 2
+    canary_rate_per_day: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=100,
+            allow_inf_nan=False,
+            description="Jobs with a known result that each node gets in a day online, on average and at the "
+            "platform's cost: to see whether it gives that. 0: only by hand.",
+        ),
+    ] = 0.2
 
     @field_validator("home")
     @classmethod
@@ -182,7 +233,25 @@ class Settings(BaseSettings):
             raise ValueError("expected file:///path or s3://bucket")
         return value
 
-    @field_validator("public_url")
+    @field_validator("stripe_secret_key")
+    @classmethod
+    def _secret_of_stripe(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[sr]k_(test|live)_\w+", value):
+            raise ValueError("expected a secret key such as sk_test_… (not a publishable one, pk_…)")
+        return value
+
+    @field_validator("stripe_webhook_secret")
+    @classmethod
+    def _secrets_of_webhooks(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None:
+            if info.data.get("stripe_secret_key") is not None:
+                raise ValueError("is needed with COMPUTEPOOL_STRIPE_SECRET_KEY: payments are credited when Stripe says so")
+            return None
+        if not all(re.fullmatch(r"whsec_\w+", one.strip()) for one in value.split(",")):
+            raise ValueError("expected whsec_…, or several with commas between them")
+        return value
+
+    @field_validator("public_url", "stripe_api_url")
     @classmethod
     def _web_address(cls, value: str | None) -> str | None:
         if value is None:

@@ -1,7 +1,8 @@
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
@@ -11,7 +12,8 @@ from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs.queries import check_slice, load_job
 from computepool.hub.jobs.verification import Consequences
 from computepool.hub.nodes.api import load_node
-from computepool.hub.trust.audits import start_canary
+from computepool.hub.trust import canaries
+from computepool.hub.trust.canaries import Known
 from computepool.hub.trust.consequences import Means, means_of
 from computepool.hub.trust.views import AuditPage, JobChecks, checks_of_job, page_of_checks
 
@@ -34,6 +36,39 @@ class Canary(BaseModel):
 class CanaryStarted(BaseModel):
     job_id: str
     """Of the hidden job: `admin audits` tells what came of it."""
+
+
+class Vouched(BaseModel):
+    """A slice whose result the operator says is right."""
+
+    model_config = {"extra": "forbid"}
+
+    job_id: str = Field(max_length=40)
+    slice: int = Field(default=0, ge=0)
+
+
+class KnownAnswer(BaseModel):
+    """A slice that is sent as a canary, because its right result is known."""
+
+    id: str
+    kind: str
+    """audit or replicas: owners agreed on it. known: an operator vouches for it."""
+    job_id: str
+    slice: int
+    gpu_class: str | None
+    """The only model of GPU on which it is known; None for work without a GPU."""
+    seconds: float
+    since: datetime
+
+
+class Withdrawn(BaseModel):
+    id: str
+
+
+class KnownAnswers(BaseModel):
+    rate_per_day: float
+    """Canaries that each node gets in a day online, on average."""
+    items: list[KnownAnswer]
 
 
 def router(authenticate: Authenticate, context: Context, started: Started) -> APIRouter:
@@ -67,7 +102,46 @@ def router(authenticate: Authenticate, context: Context, started: Started) -> AP
         after = await unbroken.run(both())
         return CanaryStarted(job_id=after.reruns[0][0].job_id)
 
+    _add_answers(routes, context)
     return routes.router
+
+
+def _add_answers(routes: Routes, context: Context) -> None:
+    @routes.get("/admin/canaries", visible="admin")
+    async def list_answers() -> KnownAnswers:
+        """What canaries are drawn from: results that owners agreed on, and those that operators vouch for."""
+        found = await context.db.read(canaries.list_known, context.now())
+        rate = context.settings.canary_rate_per_day
+        return KnownAnswers(rate_per_day=rate, items=[_answer_view(one) for one in found])
+
+    @routes.post("/admin/canaries/answers", visible="admin", status_code=201)
+    async def vouch(body: Vouched, caller: Caller) -> KnownAnswer:
+        """Vouch for the result of a slice that succeeded: from now on it is sent to nodes, to see who gives it too."""
+        return _answer_view(await context.db.run(_vouch, context, means_of(context), caller, body))
+
+    @routes.post("/admin/canaries/answers/{check_id}/withdraw", visible="admin")
+    async def withdraw(check_id: Annotated[str, Path(max_length=40)], caller: Caller) -> Withdrawn:
+        """Send what an operator vouched for to nobody any more."""
+        await context.db.run(canaries.withdraw, check_id, context.now(), caller.user_id)
+        return Withdrawn(id=check_id)
+
+
+def _answer_view(known: Known) -> KnownAnswer:
+    return KnownAnswer(
+        id=known.check_id,
+        kind=known.kind,
+        job_id=known.root.id,
+        slice=known.index,
+        gpu_class=known.gpu_class,
+        seconds=known.seconds,
+        since=known.since,
+    )
+
+
+def _vouch(session: Session, context: Context, means: Means, principal: Principal, body: Vouched) -> Known:
+    job = load_job(session, principal, body.job_id)
+    check_slice(job, body.slice)
+    return canaries.vouch(session, job, body.slice, context.now(), means, principal.user_id)
 
 
 def _show(session: Session, principal: Principal, job_id: str) -> JobChecks:
@@ -78,4 +152,4 @@ def _start(session: Session, context: Context, means: Means, principal: Principa
     job = load_job(session, principal, body.job_id)
     check_slice(job, body.slice)
     node = load_node(session, principal, body.node_id)
-    return start_canary(session, job, body.slice, node, context.now(), means)
+    return canaries.start_by_hand(session, job, body.slice, node, context.now(), means)

@@ -3,27 +3,24 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from computepool.hub.artifacts.repository import mark_abandoned
-from computepool.hub.artifacts.tables import Artifact
+from computepool.hub.artifacts.repository import forget_outputs
 from computepool.hub.core.records import record as note
 from computepool.hub.jobs import repository as repository_of_jobs
 from computepool.hub.jobs.brief import Rerun
 from computepool.hub.jobs.ending import Ended, cancel_slice
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.tables import Attempt, Job
-from computepool.hub.jobs.verification import Consequences, Role, is_result
+from computepool.hub.jobs.verification import Consequences, is_result
 from computepool.hub.nodes.tables import Node
 from computepool.hub.trust import auditing, repository
 from computepool.hub.trust.consequences import WRONG_RESULT, Means, clear, convict
-from computepool.hub.trust.errors import BadCanary
 from computepool.hub.trust.judgement import RERUNS_AGAINST_A_JUDGE, Finding, judge, judge_against
 from computepool.hub.trust.replication import ABANDONED, answer_of, is_sound, may_judge
 from computepool.hub.trust.reruns import Started, add_audit
 from computepool.hub.trust.results import Result, result_digest
-from computepool.hub.trust.tables import Check
+from computepool.hub.trust.tables import Check, CheckResult
 
 RERUNS_AT_MOST = 8
 OPEN_AT_MOST = 20
@@ -92,35 +89,6 @@ def rerun_ended(session: Session, job: Job, ended: Ended, end: Ending, now: date
     return replace(ended, after=_decide(session, check, root, finding, now, means))
 
 
-def start_canary(session: Session, root: Job, index: int, node: Node, now: datetime, means: Means) -> Consequences:
-    """Let a node do what was done before, to see whether it gives what is known to be right.
-
-    `root`: a job that ended well, and whose slice can be run anywhere. Raises BadCanary.
-    """
-    attempt = repository.find_deciding(session, root.id, index)
-    if attempt is None or not root.spec.get("deterministic") or not is_sound(root):
-        raise BadCanary(root.id)
-    rerun = Rerun(renter_id=root.owner_id, node_id=node.id)
-    started = add_audit(session, root, index, rerun, now, means, Role.CANARY)
-    receipt = repository.receipt_of(attempt)
-    check = Check(
-        id=means.new_id("check"),
-        subject=started[0].job_id,
-        kind="canary",
-        job_id=root.id,
-        slice_index=index,
-        state=Finding.OPEN,
-        spec_digest=root.spec_digest,
-        asked=0,
-        node_id=node.id,
-        owner_id=node.owner_id,
-        expected=result_digest(receipt.exit_code, receipt.outputs),
-        created_at=now,
-    )
-    session.add(check)
-    return Consequences(reruns=(started,))
-
-
 def canary_ended(session: Session, job: Job, ended: Ended, end: Ending, now: datetime, means: Means) -> Ended:
     check = repository.find_check(session, job.id)
     if ended.requeued is not None or check is None or job.rerun_of is None:
@@ -159,6 +127,8 @@ def _is_young(session: Session, check: Check, root: Job) -> bool:
     """A pool in which too few have been found right often enough to judge others. There, everybody who has no part in
     it may: a pool must begin somehow, and two who agree are better than none."""
     involved = {root.owner_id} | ({check.owner_id} if check.owner_id else set())
+    if check.expected is not None:
+        involved |= repository.list_owners_behind(session, root.id, check.slice_index)
     return repository.count_judging_owners(session, involved) < RERUNS_AGAINST_A_JUDGE
 
 
@@ -183,6 +153,8 @@ def _ask_another(
     there are enough of them."""
     answered = repository.list_results(session, check.id)
     owners = {root.owner_id, *(row.owner_id for row in answered)} | ({check.owner_id} if check.owner_id else set())
+    if check.expected is not None:
+        owners |= repository.list_owners_behind(session, root.id, check.slice_index)  # they would only repeat it
     rerun = Rerun(
         renter_id=root.owner_id,
         audit_of=check.subject,
@@ -197,41 +169,36 @@ def _ask_another(
 def _decide(session: Session, check: Check, root: Job, finding: Finding, now: datetime, means: Means) -> Consequences:
     rows = repository.list_results(session, check.id)
     node_id, attempt_id = check.node_id or "", check.attempt_id or ""
+    needless = [row.attempt_id for row in rows] + ([attempt_id] if check.kind == "canary" else [])
     if finding is Finding.VALID:
         _close(session, check, finding, "others computed the same", now)
-        _forget_outputs(session, [row.attempt_id for row in rows])
+        forget_outputs(session, needless)
         standing = clear(session, check, now, means)
         return Consequences(standings=((node_id, standing),) if standing is not None else ())
     if finding is Finding.NOT_DETERMINISTIC:
         _close(
             session, check, finding, "reruns of it disagree: the job is not deterministic, and nobody is to blame", now
         )
-        _forget_outputs(session, [row.attempt_id for row in rows])
+        forget_outputs(session, needless)
         return Consequences()
     right = next(row for row in reversed(rows) if row.digest != check.digest)
     _close(session, check, finding, "others who may judge computed another result, and the same", now)
-    _forget_outputs(session, [row.attempt_id for row in rows if row is not right])
+    delivered = right.attempt_id if check.kind == "audit" else None
+    forget_outputs(session, [one for one in needless if one != delivered])
     sentence = convict(session, check, node_id, attempt_id, WRONG_RESULT, now, means)
-    if check.kind == "audit" and right.exit_code == 0:
-        repository.put_result(session, root.id, check.slice_index, right.attempt_id)
-    note(
-        session,
-        "job.result_corrected",
-        root.id,
-        now,
-        topics=(f"job/{root.id}", f"owner/{root.owner_id}"),
-        slice=check.slice_index,
-    )
+    if check.kind == "audit":
+        _correct(session, check, root, right, now)
     return Consequences(standings=((node_id, sentence.standing),), banned=(node_id,) if sentence.banned else ())
+
+
+def _correct(session: Session, check: Check, root: Job, right: CheckResult, now: datetime) -> None:
+    if right.exit_code == 0:
+        repository.put_result(session, root.id, check.slice_index, right.attempt_id)
+    topics = (f"job/{root.id}", f"owner/{root.owner_id}")
+    note(session, "job.result_corrected", root.id, now, topics=topics, slice=check.slice_index)
 
 
 def _close(session: Session, check: Check, state: str, detail: str, now: datetime) -> None:
     check.state, check.detail, check.decided_at = state, detail, now
     session.flush()
     note(session, "check.decided", check.id, now, state=state, about=check.subject)
-
-
-def _forget_outputs(session: Session, attempt_ids: list[str]) -> None:
-    """Only their digests were asked for."""
-    ids = session.scalars(select(Artifact.id).where(Artifact.attempt_id.in_(attempt_ids))).all() if attempt_ids else []
-    mark_abandoned(session, list(ids))

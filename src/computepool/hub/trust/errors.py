@@ -1,4 +1,4 @@
-from computepool.hub.core.errors import Conflict
+from computepool.hub.core.errors import Conflict, NotFound
 
 
 class BadCanary(Conflict):
@@ -8,4 +8,13 @@ class BadCanary(Conflict):
         super().__init__(
             f"{job_id} is no canary: its right result is not known, or may differ from run to run.",
             hint="Take a slice that succeeded, of a deterministic job without network and without setup.",
+        )
+
+
+class NoSuchAnswer(NotFound):
+    code = "no_such_canary_answer"
+
+    def __init__(self, check_id: str) -> None:
+        super().__init__(
+            f"There is no result {check_id[:40]} that an operator vouched for.", hint="computepool admin canaries list"
         )

@@ -28,7 +28,7 @@ class Finding(StrEnum):
 
 def judge(accused: Result, reruns: Sequence[Result]) -> Finding:
     """Of an audited result. If the first rerun agrees, that is all; else it takes two that may judge, or three."""
-    needed = RERUNS_AGAINST_A_JUDGE if accused.may_judge else RERUNS_FOR_GUILT
+    needed = _needed_against(accused)
     others = independent(reruns, but=accused.owner_id)
     if others and others[0].digest == accused.digest:
         return Finding.VALID
@@ -41,14 +41,19 @@ def judge(accused: Result, reruns: Sequence[Result]) -> Finding:
 
 
 def judge_against(accused: Result, expected: str, reruns: Sequence[Result]) -> Finding:
-    """Of a canary, whose right result is known. A wrong answer still needs one rerun that gives the right one: the
-    pool's idea of what is right may be old."""
+    """Of a canary, whose right result is known. A wrong answer still needs as many reruns as any, and all of them have
+    to give the known one: it may be old, or the agreement of two who left everything undone."""
     if accused.digest == expected:
         return Finding.VALID
-    judges = [one for one in independent(reruns, but=accused.owner_id) if one.may_judge]
-    if not judges:
-        return Finding.OPEN
-    return Finding.GUILTY if judges[0].digest == expected else Finding.NOT_DETERMINISTIC
+    needed = _needed_against(accused)
+    judges = [one for one in independent(reruns, but=accused.owner_id) if one.may_judge][:needed]
+    if any(one.digest != expected for one in judges):
+        return Finding.NOT_DETERMINISTIC
+    return Finding.GUILTY if len(judges) == needed else Finding.OPEN
+
+
+def _needed_against(accused: Result) -> int:
+    return RERUNS_AGAINST_A_JUDGE if accused.may_judge else RERUNS_FOR_GUILT
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,22 @@ def count_open(session: Session, node_id: str) -> int:
     return session.scalar(select(func.count()).where(Check.node_id == node_id, Check.state == Finding.OPEN)) or 0
 
 
+def list_owners_behind(session: Session, job_id: str, index: int) -> set[str]:
+    """Those on whose word the result of a slice is known to be right."""
+    found = select(Check).where(Check.job_id == job_id, Check.slice_index == index, Check.state == Finding.VALID)
+    owners: set[str] = set()
+    for check in session.scalars(found.where(Check.kind.in_(["audit", "replicas"]))):
+        owners |= {check.owner_id} if check.owner_id is not None else set()
+        owners |= {row.owner_id for row in list_results(session, check.id)}
+    attempt = find_deciding(session, job_id, index)
+    return owners | ({session.get_one(Node, attempt.node_id).owner_id} if attempt is not None else set())
+
+
+def has_open_canary(session: Session, node_id: str) -> bool:
+    query = select(Check.id).where(Check.node_id == node_id, Check.kind == "canary", Check.state == Finding.OPEN)
+    return session.scalar(query.limit(1)) is not None
+
+
 def count_judging_owners(session: Session, but: Iterable[str]) -> int:
     """Owners with a node that was found right often enough to judge others, without those who have a part in it."""
     judges = (Reputation.audited_ok >= JUDGES_FROM, Reputation.audited_wrong == 0, Node.owner_id.not_in(sorted(but)))
@@ -104,7 +120,10 @@ def began_elsewhere(session: Session, attempt: Attempt, owner_id: str) -> bool:
 
 
 def find_deciding(session: Session, job_id: str, index: int) -> Attempt | None:
-    """The attempt that a slice succeeded with, if it did."""
+    """The attempt that a slice succeeded with, if it did; or the one that others proved right."""
+    replaced = session.scalar(select(Slice.result_attempt).where(Slice.job_id == job_id, Slice.index == index))
+    if replaced is not None:
+        return session.get(Attempt, replaced)
     query = select(Attempt).where(Attempt.job_id == job_id, Attempt.slice_index == index, Attempt.verdict == Verdict.OK)
     return session.scalar(query.order_by(Attempt.number.desc()).limit(1))
 

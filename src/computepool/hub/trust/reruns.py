@@ -16,6 +16,7 @@ from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.submission import brief_of_row
 from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.verification import Role
+from computepool.hub.market.requirements import Requirements
 from computepool.hub.trust.consequences import Means
 
 Started = tuple[JobBrief, tuple[int, ...]]
@@ -56,19 +57,30 @@ def _add(
         rerun=rerun.to_wire() if rerun is not None else None,
     )
     service.add_hidden(session, job, now)
+    return _brief(root, job.id, owner_id, role, rerun, job.ceiling_micros), (index,)
+
+
+def needs_of(root: Job, rerun: Rerun) -> Requirements:
+    """What one for the platform's sake would ask of a node."""
+    return _brief(root, root.id, PLATFORM, Role.AUDIT, rerun, None).requirements
+
+
+def _brief(
+    root: Job, job_id: str, owner_id: str, role: Role, rerun: Rerun | None, ceiling_micros: int | None
+) -> JobBrief:
     row = OpenJob(
-        id=job.id,
-        owner_id=job.owner_id,
-        name=job.name,
-        spec=job.spec,
-        spec_digest=job.spec_digest,
-        bundle=job.bundle,
-        inputs=job.inputs,
-        image_digest=job.image_digest,
-        ceiling_micros=job.ceiling_micros,
-        slice_indices=[index],
-        role=job.role,
-        rerun_of=job.rerun_of,
-        rerun=job.rerun,
+        id=job_id,
+        owner_id=owner_id,
+        name=root.name,
+        spec=root.spec,
+        spec_digest=root.spec_digest,
+        bundle=root.bundle,
+        inputs=root.inputs,
+        image_digest=root.image_digest,
+        ceiling_micros=ceiling_micros,
+        slice_indices=None,
+        role=role,
+        rerun_of=root.id,
+        rerun=rerun.to_wire() if rerun is not None else None,
     )
-    return brief_of_row(row, {}), (index,)
+    return brief_of_row(row, {})

@@ -21,7 +21,7 @@ class Check(Base):
     subject: Mapped[str] = mapped_column(String(80), unique=True)
     """What is checked: the attempt of an audit, `job/slice` of a replicated one. There is one check of it."""
     kind: Mapped[str] = mapped_column(String(12))
-    """replicas, audit or canary."""
+    """replicas, audit or canary; or known: a result that an operator vouches for."""
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"))
     """Whose result it is: never one of the hidden jobs that run it again."""
     slice_index: Mapped[int]
@@ -37,7 +37,7 @@ class Check(Base):
     digest: Mapped[str | None] = mapped_column(String(80))
     """Of an audit: what the accused delivered."""
     expected: Mapped[str | None] = mapped_column(String(80))
-    """Of a canary: what is right."""
+    """Of a canary, and of what an operator vouches for: what is right."""
     given_at: Mapped[datetime | None]
     detail: Mapped[str | None] = mapped_column(String(500))
     created_at: Mapped[datetime]

@@ -68,7 +68,7 @@ class AuditPage(BaseModel):
 
 def checks_of_job(session: Session, job: Job) -> JobChecks:
     """Only what is decided: who knows that an audit is under way might tell."""
-    query = select(Check).where(Check.job_id == job.id, Check.kind != "canary")
+    query = select(Check).where(Check.job_id == job.id, Check.kind.in_(["audit", "replicas"]))
     query = query.where((Check.kind == "replicas") | Check.decided_at.is_not(None))
     rows = session.scalars(query.order_by(Check.slice_index, Check.id).limit(REPLICAS_SHOWN)).all()
     digests = _deciding_digests(session, [row for row in rows if row.kind == "replicas" and row.state == "valid"])
