@@ -295,6 +295,25 @@ def test_sign_in_link_signs_a_browser_in(tmp_path):
     assert "cpo_" not in shown
 
 
+@pytest.mark.slow
+@pytest.mark.engine("chromium")
+def test_sign_in_link_may_lead_to_a_job(tmp_path):
+    async def story(job: str):
+        async with served_hub(tmp_path / job) as (url, prepared):
+            token = {"Authorization": f"Bearer {prepared.cli_token}"}
+            async with httpx.AsyncClient(base_url=url, headers=token) as client:
+                made = await client.post("/api/v1/jobs", json={"run": ["sh", "-c", "echo it's"]})
+            place = f"{url}{prepared.sign_in_path}&job={made.json()['id'] if job == 'there' else 'job_nothing'}"
+            return await asyncio.to_thread(_page_in_browser, place, tmp_path / "profile")
+
+    shown = asyncio.run(story("there"))
+    assert """<code>sh -c 'echo it'"'"'s'</code>""" in shown
+    assert "cpo_" not in shown
+    shown = asyncio.run(story("nowhere"))
+    assert ">No such job<" in shown
+    assert '<div class="card" hidden="">' in shown  # where the facts would be
+
+
 def _page_in_browser(url: str, profile: Path) -> str:
     """The page as its scripts have made it after a few (virtual) seconds."""
     command = [*BROWSER, f"--user-data-dir={profile}", "--virtual-time-budget=6000", "--dump-dom", url]

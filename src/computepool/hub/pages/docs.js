@@ -70,6 +70,9 @@ function answers(responses) {
   });
 }
 
+// What stands between backticks is code.
+const prose = (text) => text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
+
 // The first sentence says more than a name made from the handler's.
 const aboutOf = (route) => (route.description ?? route.summary ?? "").split(/(?<=[.:])\s/)[0].replace(/[.:]$/, "");
 
@@ -77,7 +80,7 @@ function makeRoute(method, path, route) {
   const who = route["x-scope"] ?? route["x-visible"] ?? "";
   const visible = VISIBLE[route["x-visible"]] ?? route["x-visible"] ?? "";
   const parts = [];
-  if (route.description) parts.push(h("p", {}, route.description));
+  if (route.description) parts.push(h("p", {}, ...prose(route.description)));
   parts.push(h("p", { class: "muted" }, `For ${visible}`,
     ...(route["x-scope"] ? [", with the scope ", h("code", {}, route["x-scope"])] : []), "."));
   const parameters = (route.parameters ?? []).map((one) => (
@@ -88,7 +91,7 @@ function makeRoute(method, path, route) {
   const node = h("details", { class: "route", id: `${method}-${path}` },
     h("summary", {}, h("span", { class: `method is-${method}` }, method.toUpperCase()),
       h("code", { class: "path" }, path),
-      h("span", { class: "about" }, aboutOf(route)), h("span", { class: "badge scope" }, who)),
+      h("span", { class: "about" }, ...prose(aboutOf(route))), h("span", { class: "badge scope" }, who)),
     h("div", { class: "inside" }, ...parts));
   node.searched = [method, path, route.summary, route.description, who].join(" ").toLowerCase();
   return node;
@@ -98,10 +101,12 @@ function makeSchema([name, schema]) {
   const required = new Set(schema.required ?? []);
   const fields = Object.entries(schema.properties ?? {}).map(([field, shape]) => (
     { name: field, required: required.has(field), shape, about: shape.description }));
-  const about = schema.description ? [h("p", {}, schema.description)] : [];
+  const about = schema.description ? [h("p", {}, ...prose(schema.description))] : [];
   const inside = fields.length ? fieldTable("Fields", fields) : h("p", {}, ...words(schema));
-  return h("details", { class: "route", id: `schema-${name}` }, h("summary", {}, h("code", { class: "path" }, name)),
-    h("div", { class: "inside" }, ...about, inside));
+  const node = h("details", { class: "route", id: `schema-${name}` },
+    h("summary", {}, h("code", { class: "path" }, name)), h("div", { class: "inside" }, ...about, inside));
+  node.searched = `${name} ${schema.description ?? ""}`.toLowerCase();
+  return node;
 }
 
 function show(api) {
@@ -126,16 +131,22 @@ function show(api) {
 
 function filter() {
   const wanted = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  for (const section of $("routes").children) {
-    const routes = [...section.querySelectorAll(".route")];
-    for (const route of routes) route.hidden = !wanted.every((word) => route.searched.includes(word));
-    section.hidden = routes.every((route) => route.hidden);
+  const sections = [...$("routes").children, $("schemas")];
+  for (const section of sections) {
+    const found = [...section.querySelectorAll(".route")];
+    for (const one of found) one.hidden = !wanted.every((word) => one.searched.includes(word));
+    section.hidden = found.every((one) => one.hidden);
   }
+  put($("problem"), sections.every((section) => section.hidden) ? "Nothing has all of these words." : "");
 }
 
 function openNamed() {
   const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!(named instanceof HTMLDetailsElement)) return;
+  if (named.hidden) { // a link to a shape that the search has put away
+    $("filter").value = "";
+    filter();
+  }
   named.open = true;
   named.scrollIntoView({ block: "start" });
 }

@@ -12,21 +12,22 @@ export function showJob(place, id) {
   const state = badge("unknown", "…"), pretended = badge("simulated");
   const title = h("h1", { id: "job-title", tabindex: "-1" }, "Job");
   const cancel = h("button", { type: "button", class: "button danger", hidden: true, click: askCancel }, "Cancel job");
-  const facts = h("dl", { class: "facts" }), message = h("p", { class: "message", hidden: true });
+  const facts = h("dl", { class: "facts" }), card = h("div", { class: "card", hidden: true }, facts);
+  const message = h("p", { class: "message", hidden: true });
   const why = h("section", { class: "card why", "aria-label": "Why it waits", hidden: true });
   const slices = h("div", { class: "slices", role: "group", "aria-label": "Slices" });
   const attempts = h("tbody");
   const attemptsCard = h("section", { "aria-label": "Attempts", hidden: true }, h("h2", {}, "Attempts"), slices,
     h("div", { class: "card flush" }, h("table", { class: "rows attempts" }, h("thead", {}, h("tr", {},
       ...["State", "Node", "Isolation"].map((name) => h("th", { scope: "col" }, name)),
-      ...["Exit code", "Duration", "Log"].map((name) => h("th", { scope: "col", class: "number" }, name)))), attempts)));
+      ...["Ended", "Duration", "Log"].map((name) => h("th", { scope: "col", class: "number" }, name)))), attempts)));
   const log = new Log(path);
   place.replaceChildren(h("p", {}, h("a", { href: "#" }, "← All jobs")),
     h("div", { class: "bar-title" }, h("div", { class: "head" }, title, state, pretended), cancel), message,
-    h("div", { class: "card" }, facts), why, attemptsCard, log.node);
+    card, why, attemptsCard, log.node);
   title.focus({ preventScroll: true });
   pretended.hidden = true;
-  let chosen = { slice: 0, attempt: null }, shown = null, sure = 0;
+  let chosen = { slice: null, attempt: null }, shown = null, sure = 0;
 
   async function askCancel() {
     if (Date.now() > sure) { // a second click within a few seconds means it
@@ -59,7 +60,10 @@ export function showJob(place, id) {
     pretended.title = "It runs on simulated nodes: nothing of it is really run.";
     message.hidden = !job.message;
     put(message, job.message);
+    card.hidden = false;
     sync(facts, factsOf(job), ([name]) => name, makeFact);
+    // Whoever opens a job that failed wants to see what did; a slice once shown stays until another is chosen.
+    chosen.slice ??= (job.state === "failed" && job.slices.find((one) => one.state === "failed")?.index) || 0;
     const slice = job.slices.find((one) => one.index === chosen.slice) ?? job.slices[0];
     slices.hidden = job.slices.length < 2;
     sync(slices, job.slices, (one) => one.index, (one) => makeSlice(one, choose));
@@ -91,7 +95,7 @@ export function showJob(place, id) {
 
 function factsOf(job) {
   const { run, resources } = job.spec;
-  const command = Array.isArray(run) ? run.join(" ") : run;
+  const command = Array.isArray(run) ? run.map(quoted).join(" ") : run;
   const took = job.started_at && (Date.parse(job.finished_at ?? "") || hubNow()) - Date.parse(job.started_at);
   const counts = Object.entries(job.counts).filter(([, count]) => count).map(([name, count]) => `${count} ${name}`);
   return [
@@ -102,10 +106,16 @@ function factsOf(job) {
     ["Submitted", `${local(job.created_at)} (${ago(job.created_at, hubNow())})`],
     ["Duration", took ? seconds(took / 1000) : ""],
     ["Exit code", job.exit_code ?? ""],
-    ["Verdict", job.verdict ? `${job.verdict} (${job.reason ?? "no reason"})` : ""],
+    ["Verdict", [job.verdict, reasonOf(job) && `(${reasonOf(job)})`].filter(Boolean).join(" ")],
     ["Retry of", job.retry_of ?? ""],
   ].filter(([, value]) => value !== "");
 }
+
+// As a shell would read it back.
+const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
+
+// In words. That a command exited is told by its exit code already.
+const reasonOf = (ended) => (ended.reason === "exited" ? "" : (ended.reason ?? "").replaceAll("_", " "));
 
 function need([name, value]) {
   if (name !== "gpu" || typeof value !== "object") return `${name} ${String(value).replace(/\.\.$/, "+")}`;
@@ -139,10 +149,10 @@ function makeAttempt(attempt, choose) {
   const row = h("tr", {}, h("td", { class: "state" }, state), ...cells, h("td", { class: "act" }, button));
   row.update = (one) => {
     state.update(one.state);
-    row.title = [one.verdict && `verdict: ${one.verdict}`, one.reason, one.detail].filter(Boolean).join(" · ");
+    row.title = [one.verdict && `verdict: ${one.verdict}`, reasonOf(one), one.detail].filter(Boolean).join(" · ");
     put(cells[0], one.node_name);
     put(cells[1], one.isolation === "process" ? "not isolated" : one.isolation ?? "");
-    put(cells[2], one.exit_code === null ? one.reason ?? "" : `exit ${one.exit_code}`);
+    put(cells[2], one.exit_code === null ? reasonOf(one) : `exit ${one.exit_code}`);
     const from = one.started_at ?? one.leased_at;
     put(cells[3], seconds(((Date.parse(one.finished_at ?? "") || hubNow()) - Date.parse(from)) / 1000));
     button.setAttribute("aria-label", `Show the log of attempt ${one.number}`);

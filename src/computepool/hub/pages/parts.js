@@ -91,7 +91,8 @@ export const number = (value) => Number(value.toFixed(value < 10 ? 1 : 0)).toLoc
 export const many = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 export function seconds(value) {
-  if (value < 10) return `${Math.max(0, value).toFixed(1)} s`;
+  if (value < 0.1) return "< 0.1 s";
+  if (value < 10) return `${value.toFixed(1)} s`;
   const s = Math.round(value);
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;

@@ -62,7 +62,10 @@ export const post = async (path, body = {}) => (await call(path, { method: "POST
 export async function begin() {
   const link = new URLSearchParams(location.hash.slice(1)).get("sign-in");
   if (link !== null) {
-    history.replaceState(null, "", location.pathname + location.search); // before anything can show or keep it
+    const rest = new URLSearchParams(location.hash.slice(1)); // a link may lead to a job as well
+    rest.delete("sign-in");
+    // Before anything can show or keep the token.
+    history.replaceState(null, "", location.pathname + location.search + (rest.size ? `#${rest}` : ""));
     try {
       return await signIn("auth/one-time", { token: link });
     } catch (error) {
