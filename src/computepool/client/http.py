@@ -5,9 +5,11 @@ reads, and posts that carry an idempotency key or are idempotent by themselves.
 """
 
 import random
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -25,6 +27,7 @@ FIRST_WAIT_SECONDS = 0.1
 LONGEST_WAIT_SECONDS = 5.0
 RETRY_AFTER_LIMIT_SECONDS = 30.0
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
+AGENT = {"User-Agent": f"computepool/{__version__}"}
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Retry = Literal["always", "unsent", "never"]
@@ -68,17 +71,30 @@ class Http:
         self.sleep = sleep
         self._chance = chance or random.Random()
         self.reached = False
-        agent = {"User-Agent": f"computepool/{__version__}"}
-        headers = agent | ({"Authorization": f"Bearer {token}"} if token else {})
+        headers = AGENT | ({"Authorization": f"Bearer {token}"} if token else {})
         # A proxy from the environment cannot know this machine's own loopback.
         self.is_local = urlsplit(url).hostname in LOOPBACK
-        self._client = httpx.Client(base_url=url + API, headers=headers, timeout=TIMEOUT, trust_env=not self.is_local)
+        verify = self._trust if urlsplit(url).scheme == "https" else _trusts_nobody()
+        self._client = httpx.Client(
+            base_url=url + API, headers=headers, timeout=TIMEOUT, trust_env=not self.is_local, verify=verify
+        )
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        """To read all authorities takes longer than most commands do: once, and only for those who need them."""
+        return httpx.create_ssl_context(trust_env=not self.is_local)
+
+    @cached_property
+    def _bare(self) -> httpx.Client:
         # Signed URLs carry their own right. The token is for the hub alone, and must not reach a storage server.
-        self._bare = httpx.Client(headers=agent, timeout=TIMEOUT, follow_redirects=True, trust_env=not self.is_local)
+        return httpx.Client(
+            headers=AGENT, timeout=TIMEOUT, follow_redirects=True, trust_env=not self.is_local, verify=self._trust
+        )
 
     def close(self) -> None:
         self._client.close()
-        self._bare.close()
+        if "_bare" in vars(self):
+            self._bare.close()
 
     # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -165,6 +181,11 @@ class Http:
 
     def absolute(self, url: str) -> str:
         return str(httpx.URL(self.url + "/").join(url))
+
+
+def _trusts_nobody() -> ssl.SSLContext:
+    """For a hub without TLS."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 RESUME_HINT = "Run the same command again: it goes on where it stopped."
