@@ -223,20 +223,57 @@ def test_quote_says_the_price_the_most_and_the_nodes(sqlite_hub):
         cheap = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="IN")
         await add_agent(pool, owner=BOB, country="US")
         await add_agent(pool, owner=BOB, simulated=True)
-        spec = {"run": "true", "slices": 4, "max_runtime": "30m", **CARD}
+        spec = {"run": "true", "max_runtime": "30m", **CARD}
         quoted = await answer(pool, "POST", "market/quote", spec)
         assert quoted["price_micros"] == 21 * CREDIT
         assert quoted["ceiling_micros"] == 27 * CREDIT  # 26.25, rounded up
         assert quoted["ceiling_basis"] == "quote"
-        assert quoted["now_micros"] == 42 * CREDIT
-        assert quoted["at_most_micros"] == 54 * CREDIT
+        assert quoted["now_micros"] == 10.5 * CREDIT
+        assert quoted["at_most_micros"] == 13.5 * CREDIT
         assert (quoted["nodes_total"], quoted["feasible"], quoted["free_now"]) == (4, 1, 1)
         assert {one["gate"]: one["removed"] for one in quoted["gates"]} == {"simulated": 1, "gpu": 1, "price": 1}
         assert [one["node_id"] for one in quoted["nodes"]] == [cheap.node_id]
         assert BOB not in json.dumps(quoted)
         more = await answer(pool, "POST", "market/quote", {**spec, "max_price": 40})
         assert [one["node_id"] for one in more["nodes"]] == [cheap.node_id, dear.node_id]
-        assert (more["ceiling_basis"], more["at_most_micros"]) == ("spec", 80 * CREDIT)
+        assert (more["ceiling_basis"], more["at_most_micros"]) == ("spec", 20 * CREDIT)
+
+    play(sqlite_hub, story)
+
+
+def test_quote_of_many_slices_is_for_all_the_nodes_that_they_would_go_to(sqlite_hub):
+    """The cheapest node has room for one of them: it does not keep the others from the rest of the pool."""
+
+    async def story(pool):
+        await add_agent(pool, owner=BOB, gpus=(gpu(0), gpu(1)), country="US", cpus=8)
+        cheap = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="IN")
+        await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        mad = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        await answer(pool, "PATCH", f"nodes/{mad.node_id}", {"price": {"fixed_micros": 900 * CREDIT}}, user=BOB)
+        spec = {"run": "true", "max_runtime": "30m", **CARD}
+        many = await answer(pool, "POST", "market/quote", {**spec, "slices": 3})
+        assert (many["price_micros"], many["ceiling_micros"], many["feasible"]) == (21 * CREDIT, 38 * CREDIT, 3)
+        assert many["now_micros"] == (21 + 30 + 30) * CREDIT / 2
+        assert many["at_most_micros"] == 3 * 38 * CREDIT / 2
+        beyond = await answer(pool, "POST", "market/quote", {**spec, "slices": 1000})
+        assert beyond["ceiling_micros"] == 38 * CREDIT  # and not what somebody made up
+        assert beyond["now_micros"] == (21 + 999 * 30) * CREDIT / 2
+        job = await pool.submit(slices=3, user=ALICE, **CARD)
+        shown = await answer(pool, "GET", f"jobs/{job}")
+        assert shown["ceiling_micros"] == 38 * CREDIT
+        assert shown["counts"] == {"running": 3}
+        assert {one["attempts"][0]["node_id"] for one in shown["slices"]} >= {cheap.node_id}
+
+    play(sqlite_hub, story)
+
+
+def test_quote_counts_ones_own_node_for_as_many_slices_as_it_holds(sqlite_hub):
+    async def story(pool):
+        await add_agent(pool, owner=ALICE, gpus=(gpu(0), gpu(1)), country="US", cpus=8)
+        await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        quoted = await answer(pool, "POST", "market/quote", {"run": "true", "slices": 5, **CARD})
+        assert (quoted["own"], quoted["price_micros"]) == (True, 0)
+        assert quoted["now_micros"] == 3 * 30 * CREDIT
 
     play(sqlite_hub, story)
 

@@ -1,7 +1,8 @@
 """What a job would cost now, at most, and where: asked before it is submitted, and when it is.
 
-A spec that names no `max_price` gets a ceiling when it is submitted: a quarter more than the node of another owner that
-it would go to right now asks for, and never more than the pool itself could come to suggest. So a price that somebody
+A spec that names no `max_price` gets a ceiling when it is submitted: a quarter more than the nodes of other owners ask
+for that its slices would go to right now (the dearest of them: one cheap node with room for one slice must not keep a
+thousand others from all the rest), and never more than the pool itself could come to suggest. So a price that somebody
 made up is paid only by those who said that they would. Where no such node is free, it is the latter alone. Ceilings are
 rounded up to two digits: jobs alike, submitted in the same hour, then still wait in the same line.
 """
@@ -18,9 +19,12 @@ from computepool.hub.market.pricing import hourly_price
 from computepool.hub.market.rates import divide_up, round_up, slice_cost
 from computepool.hub.market.requirements import MILLI, Requirements, requirements_of
 from computepool.hub.scheduling.fleet import Fleet
+from computepool.hub.scheduling.room import how_many_fit
 from computepool.hub.scheduling.survey import Candidate
 from computepool.protocol.spec import JobSpec
 
+NODES_ASKED = 64
+"""To which slices of one job would go: with more, those that were asked speak for the rest."""
 MARGIN_PERCENT = 125
 """Of what was quoted: prices may move a little before a slice gets its turn."""
 SHOWN_NODES = 5
@@ -71,7 +75,8 @@ class Quote(BaseModel):
     slices: int
     max_runtime_seconds: int
     now_micros: int | None
-    """If every slice ran for the whole of its time at the price of now."""
+    """If every slice ran for the whole of its time at the price of now: each on the node that it would go to, and those
+    for which there is no room now at the dearest of these prices."""
     at_most_micros: int
     """If every slice ran for the whole of its time at the ceiling."""
     nodes_total: int
@@ -84,7 +89,25 @@ class Quote(BaseModel):
     """The best few."""
 
 
-def ceiling_for(fleet: Fleet, book: Book, needs: Requirements) -> Ceiling:
+def prices_now(
+    fleet: Fleet, needs: Requirements, slices: int, not_owners: frozenset[str] = frozenset()
+) -> list[tuple[int, int]]:
+    """(price of a slice-hour, slices there) of the free nodes that so many slices would go to, the best first."""
+    found: list[tuple[int, int]] = []
+    barred: frozenset[str] = frozenset()
+    while slices > 0 and len(found) < NODES_ASKED:
+        node = fleet.choose(needs, not_owners=not_owners, barred=barred)
+        if node is None:
+            break
+        there = min(slices, how_many_fit(node, needs))
+        own = node.traits.owner_id == needs.owner_id
+        found.append((hourly_price(needs, node.traits.ask, own=own), there))
+        barred |= {node.traits.node_id}
+        slices -= there
+    return found
+
+
+def ceiling_for(fleet: Fleet, book: Book, needs: Requirements, slices: int = 1) -> Ceiling:
     if needs.mine_only:
         return Ceiling(needs.max_price_micros, "own" if needs.max_price_micros is None else "spec")
     node = fleet.choose(needs, not_owners=frozenset({needs.owner_id}))
@@ -94,6 +117,10 @@ def ceiling_for(fleet: Fleet, book: Book, needs: Requirements) -> Ceiling:
     most = _with_margin(book.list_ceiling(needs))
     if price is None or _with_margin(price) > most:
         return Ceiling(most, "list", price if price is not None and price <= most else None)
+    if slices > 1:
+        asked = prices_now(fleet, replace(needs, max_price_micros=most), slices, frozenset({needs.owner_id}))
+        dearest = max((price, *(one for one, _ in asked)))
+        return Ceiling(min(_with_margin(dearest), most), "quote", price)
     return Ceiling(_with_margin(price), "quote", price)
 
 
@@ -106,19 +133,21 @@ def with_its_ceiling(fleet: Fleet, book: Book, brief: JobBrief) -> tuple[JobBrie
     needs = brief.requirements
     micros = needs.max_price_micros
     if micros is None:
-        micros = ceiling_for(fleet, book, needs).micros
+        micros = ceiling_for(fleet, book, needs, brief.slices).micros
     return with_ceiling(brief, micros), micros
 
 
 async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote:
     needs = requirements_of(spec, owner_id)
-    ceiling = ceiling_for(fleet, book, needs)
-    seen = await fleet.survey(replace(needs, max_price_micros=ceiling.micros))
+    ceiling = ceiling_for(fleet, book, needs, spec.slices)
+    within = replace(needs, max_price_micros=ceiling.micros)
+    seen = await fleet.survey(within)
     best = [*seen.candidates, *seen.later]
     price = best[0].hourly_micros if best else None
     elsewhere = next((one.hourly_micros for one in best if one.node.traits.owner_id != owner_id), None)
     seconds = int(spec.max_runtime_seconds)
     runs = spec.slices * (spec.verify.replicas if spec.verify is not None else 1)
+    hourly = None if price is None else _all_now(prices_now(fleet, within, runs), runs, price)
     return Quote(
         price_micros=price,
         own=bool(best) and best[0].node.traits.owner_id == owner_id,
@@ -127,7 +156,7 @@ async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote
         ceiling_basis=ceiling.basis,
         slices=spec.slices,
         max_runtime_seconds=seconds,
-        now_micros=None if price is None else slice_cost(price, seconds, runs),
+        now_micros=None if hourly is None else slice_cost(hourly, seconds),
         at_most_micros=0 if ceiling.micros is None else slice_cost(ceiling.micros, seconds, runs),
         nodes_total=seen.total,
         feasible=seen.feasible,
@@ -135,6 +164,13 @@ async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote
         gates=[GateCount(gate=gate, removed=seen.removed[gate]) for gate in Gate if seen.removed[gate]],
         nodes=[_shown(one, owner_id, free_now=one in seen.candidates) for one in best[:SHOWN_NODES]],
     )
+
+
+def _all_now(found: list[tuple[int, int]], slices: int, price: int) -> int:
+    """Of all slices for an hour; `price` is that of the node that one would wait for, where none is free."""
+    placed = sum(count for _, count in found)
+    left = (slices - placed) * max((one for one, _ in found), default=price)
+    return sum(one * count for one, count in found) + left
 
 
 def _shown(one: Candidate, owner_id: str, *, free_now: bool) -> NodePrice:

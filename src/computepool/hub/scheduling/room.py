@@ -1,10 +1,12 @@
 """Questions about room that is not there yet."""
 
+from collections import Counter
 from collections.abc import Collection
 
-from computepool.hub.market.feasibility import Gate, fits
+from computepool.hub.market.feasibility import Gate, fits, matching_gpus
 from computepool.hub.market.requirements import Requirements
-from computepool.hub.scheduling.fleet import Fleet, FleetNode, free_of
+from computepool.hub.scheduling.fleet import ATTEMPTS_LIMIT, Fleet, FleetNode, free_of
+from computepool.hub.scheduling.fleet_node import kept_from
 
 
 def could_hold(fleet: Fleet, node: FleetNode, needs: Requirements) -> bool:
@@ -17,3 +19,20 @@ def would_fit(node: FleetNode, needs: Requirements, without: Collection[str]) ->
     kept = () if node.traits.owner_id == needs.owner_id else node.availability.gpus_in_use
     staying = [held for held in node.attempts.values() if held.attempt_id not in without]
     return fits(needs, free_of(node.traits, staying), kept)
+
+
+def how_many_fit(node: FleetNode, needs: Requirements) -> int:
+    """Slices of that kind that have room there at once now, on a node that has room for one."""
+    free, slots = node.free, node.traits.standing.slots
+    counts = [free.cpu_millis // needs.cpu_millis, ATTEMPTS_LIMIT - len(node.attempts)]
+    if needs.memory_bytes:
+        counts.append(free.memory_bytes // needs.memory_bytes)
+    if needs.disk_bytes:
+        counts.append(free.disk_bytes // needs.disk_bytes)
+    if needs.gpu is not None:
+        usable = matching_gpus(needs, free.gpus, kept_from(needs, node))
+        kinds = Counter((gpu.slug, gpu.memory_bytes) for gpu in usable)
+        counts.append(sum(count // needs.gpu_count for count in kinds.values()))
+    if slots is not None and node.traits.owner_id != needs.owner_id:
+        counts.append(slots - sum(not held.order.own for held in node.attempts.values()))
+    return max(1, min(counts))
