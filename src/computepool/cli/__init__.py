@@ -8,6 +8,8 @@ import sys
 
 
 def main() -> None:
+    # httpx brings a command line of its own, and loads a highlighter and more for it: half of the time of its import.
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # as the import system marks what is not there
     from computepool.cli.app import run
 
     sys.exit(run(sys.argv[1:]))
