@@ -142,3 +142,27 @@ def test_job_without_a_receipt_says_so(hub, cli, job):
     result = cli("verify", "last")
     assert result.code == 1
     assert "no receipt" in result.err
+
+
+def test_a_result_that_was_replaced_is_checked_by_the_papers_of_what_counts(hub, cli, job):
+    elsewhere = {"node_id": "node_9", "attempt_id": "attempt_9"}
+    other = receipt_item(
+        HUB,
+        OTHER,
+        "job_hidden",
+        outputs={"a.txt": b"right"},
+        manifest={**SPEC["manifest"], **elsewhere},
+        receipt={**DIGEST, **elsewhere},
+    )
+    node = {"id": "node_9", "name": "gamma", "sign_key": OTHER.text}
+    papers = {key: other[key] for key in ("manifest", "receipt")}
+    job.receipts[0]["instead"] = {"job_id": "job_hidden", "attempt": 1, "node": node, **papers}
+    job.outputs = [(0, 0, "a.txt", b"right")]
+    assert cli("get", "last", "-o", "out").code == 0
+    result = cli("verify", "last", "-o", "out", "--save", "proof.json")
+    assert result.code == 0, result.text
+    assert "what gamma gave counts" in result.text
+    hub.stop()
+    assert cli("verify", "proof.json", "-o", "out").code == 0
+    Path("out/a.txt").write_text("wrong")
+    assert "a.txt differs" in cli("verify", "proof.json", "-o", "out").text

@@ -9,7 +9,7 @@ from support.receipts import Signer, receipt_item
 
 from computepool.client import ClientError
 from computepool.client.receipts import ReceiptItem, read_receipt
-from computepool.client.verification import Check, Evidence, verify
+from computepool.client.verification import INSTEAD, Check, Evidence, verify
 from computepool.protocol.messages import HubKey
 from computepool.protocol.spec import parse_spec
 
@@ -229,3 +229,71 @@ def test_downloads_are_held_against_the_receipt(outputs, log, wrong):
 def test_items_survive_a_round_trip_through_a_file():
     item = json.loads(json.dumps(ReceiptItem.model_validate(receipt_item(HUB, NODE)).model_dump(mode="json")))
     assert failed(item) == set()
+
+
+# ── a result that another's replaced ─────────────────────────────────────────────────────────────────────────────────
+
+
+def replaced(manifest=None, receipt=None, signer=HUB, **changes):
+    """Slice 0's own attempt was wrong; one of another job counts instead."""
+    elsewhere = {"node_id": "node_9", "attempt_id": "attempt_9", "fence": 3}
+    other = receipt_item(
+        signer,
+        OTHER,
+        "job_hidden",
+        outputs={"a.txt": b"right"},
+        manifest={**elsewhere, "own": False, "isolation": "bubblewrap", **(manifest or {})},
+        receipt={**elsewhere, **(receipt or {})},
+    )
+    node = {"id": "node_9", "name": "gamma", "sign_key": OTHER.text}
+    instead = {"job_id": "job_hidden", "attempt": 1, **{key: other[key] for key in ("manifest", "receipt")}}
+    item = receipt_item(HUB, NODE, outputs={"a.txt": b"wrong"})
+    return [ReceiptItem.model_validate({**item, "instead": {**instead, "node": node, **changes}})]
+
+
+FOUND = {(0, INSTEAD): Evidence({"a.txt": digest(b"right")})}
+DELIVERED_WRONG = {(0, INSTEAD): Evidence({"a.txt": digest(b"wrong")})}
+
+
+def wrong_in(items, **asked):
+    asked = {"hub_keys": [HubKey.model_validate(HUB.hub_key)], "job_id": "job_1", "succeeded": [0], **asked}
+    return {check.name for check in verify(items, **asked) if not check.passed}
+
+
+def test_a_result_that_another_attempt_replaced_is_verified_by_that_ones_papers():
+    assert wrong_in(replaced(), evidence=FOUND) == set()
+    assert wrong_in(replaced(), evidence=DELIVERED_WRONG) == {"outputs"}
+    said = [check for check in verify(replaced()) if check.name == "same work"]
+    assert [(one.attempt, one.passed) for one in said] == [(INSTEAD, True)]
+    assert "gamma" in said[0].detail
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"argv": ("false",)},
+        {"env": {"SEED": "9"}},
+        {"slice_index": 1, "slices": 2},
+        {"renter": "user_somebody"},
+        {"spec_digest": "sha256:other"},
+        {"outputs": ("b.txt",)},
+        {"bundle": {"digest": "sha256:other", "size_bytes": 3}},
+        {"name": "other"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_replacement_that_was_ordered_to_do_something_else_is_found(change):
+    same = {"spec_digest": change["spec_digest"]} if "spec_digest" in change else {}
+    assert "same work" in wrong_in(replaced(manifest=change, receipt=same))
+
+
+def test_a_replacement_from_the_same_node_or_of_another_hub_is_found():
+    again = {"node_id": "node_1"}
+    node = {"id": "node_1", "sign_key": OTHER.text}
+    assert "same work" in wrong_in(replaced(manifest=again, receipt=again, node=node))
+    assert "hub signature" in wrong_in(replaced(signer=OTHER))
+    assert "receipt answers order" in wrong_in(replaced(job_id="job_2"))
+
+
+def test_a_replacement_that_failed_proves_no_success_and_neither_does_what_it_replaced():
+    assert wrong_in(replaced(receipt={"exit_code": 1})) == {"receipt"}

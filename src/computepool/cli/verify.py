@@ -170,6 +170,7 @@ def _ask_for_proof(job: str, trust_new_keys: bool) -> Proof:
 
 def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":
     """The hub's keys as this machine first saw them: a hub cannot swap them afterwards without being noticed."""
+    from computepool.cli.display import count
     from computepool.client.config import load_preferences, save_preference
     from computepool.protocol.messages import HubKey
 
@@ -180,9 +181,10 @@ def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":
     if known and not trust_new_keys:
         strange = [key for key in told if key.public_key not in {other.public_key for other in known}]
         if strange:
+            keys = count(len(strange), "signing key")
             tell(
-                f"note: the hub shows {len(strange)} signing key(s) that this machine does not know; orders signed with"
-                " them are not trusted. If the operator rotated the keys: --trust-new-keys",
+                f"note: the hub shows {keys} that this machine did not see before; orders signed with it are not"
+                " trusted. If the operator announced a new key: --trust-new-keys",
                 fg="yellow",
             )
         return known
@@ -192,7 +194,7 @@ def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":
 
 
 def _evidence(proof: Proof, folder: Path | None) -> "dict[tuple[int, int], Evidence]":
-    from computepool.client.verification import Evidence
+    from computepool.client.verification import INSTEAD, Evidence
 
     newest: dict[int, int] = {}
     for item in proof.items:
@@ -203,6 +205,8 @@ def _evidence(proof: Proof, folder: Path | None) -> "dict[tuple[int, int], Evide
         files = None
         if folder is not None and item.attempt == newest[item.slice]:
             files = _files_in(folder / str(item.slice) if len(newest) > 1 else folder)
+        if item.instead is not None:
+            found[(item.slice, INSTEAD)], files = Evidence(files), None
         found[place] = Evidence(files, *proof.logs.get(place, (None, None)))
     return found
 

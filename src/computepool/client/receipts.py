@@ -16,6 +16,16 @@ class ReceiptNode(Model):
     sign_key: str
 
 
+class Instead(Model):
+    """The papers of an attempt that ran the slice once more, elsewhere, and whose outputs count."""
+
+    job_id: str
+    attempt: int
+    manifest: Signed
+    receipt: Signed
+    node: ReceiptNode
+
+
 class ReceiptItem(Model):
     """The order and the answer to it, each in the bytes that were signed."""
 
@@ -25,6 +35,8 @@ class ReceiptItem(Model):
     receipt: Signed
     node: ReceiptNode
     hub_keys: tuple[HubKey, ...] = ()
+    instead: Instead | None = None
+    """Others proved this one wrong: whose outputs are the slice's instead."""
 
 
 def read_receipt(item: Mapping[str, object]) -> ReceiptItem:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
-from computepool.client.receipts import ReceiptItem
+from computepool.client.receipts import Instead, ReceiptItem
 from computepool.protocol.manifest import MANIFEST, Manifest
 from computepool.protocol.messages import HubKey
 from computepool.protocol.receipt import RECEIPT, EndReason, Receipt
@@ -22,6 +22,14 @@ from computepool.protocol.signing import SignatureRefused, key_id_of, load_publi
 from computepool.protocol.signing import verify as open_signed
 from computepool.protocol.spec import JobSpec
 from computepool.protocol.states import IsolationLevel
+
+INSTEAD = 0
+"""The number under which an attempt is told whose outputs replaced those of the job's own: these count from 1."""
+SAME_WORK = (
+    *("hub_id", "renter", "name", "spec_digest", "slice_index", "slices", "argv", "env", "bundle", "inputs", "outputs"),
+    *("image", "setup", "checkpoint", "network", "max_runtime_seconds"),
+)
+"""What two orders of the same slice have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ def verify(
     """All checks of all receipts. `hub_keys` are those that the caller trusts; without them, those beside a receipt.
 
     `job_id` and `spec` are what the caller asked for, `succeeded` the slices that are said to have succeeded;
-    `evidence` is keyed by (slice, attempt).
+    `evidence` is keyed by (slice, attempt), with `INSTEAD` for an attempt whose outputs count instead of the job's own.
     """
     checks: list[Check] = []
     shown: set[int] = set()
@@ -67,6 +75,10 @@ def verify(
         judge = _Judge(item)
         found = (evidence or {}).get((item.slice, item.attempt))
         checks += judge.run(hub_keys, job_id, spec, found)
+        if item.instead is not None:
+            judge = _JudgeOfOther(item, item.instead, judge.manifest)
+            found = (evidence or {}).get((item.slice, INSTEAD))
+            checks += judge.run(hub_keys, item.instead.job_id, spec, found)
         if judge.shows_success:
             shown.add(item.slice)
     missing = sorted(set(succeeded) - shown)
@@ -81,6 +93,8 @@ class _Judge:
     def __init__(self, item: ReceiptItem) -> None:
         self._item = item
         self._checks: list[Check] = []
+        self.manifest: Manifest | None = None
+        """What the hub ordered, if it did."""
         self.shows_success = False
         """A node signed that the command ended well."""
 
@@ -92,7 +106,7 @@ class _Judge:
         evidence: Evidence | None,
     ) -> list[Check]:
         item = self._item
-        manifest = self._manifest(item.hub_keys if hub_keys is None else hub_keys)
+        manifest = self.manifest = self._manifest(item.hub_keys if hub_keys is None else hub_keys)
         receipt = self._receipt()
         if manifest is not None and receipt is not None:
             self._belong_together(manifest, receipt, job_id)
@@ -105,6 +119,11 @@ class _Judge:
             self._outputs(receipt, evidence)
             self._log(receipt, evidence)
         return self._checks
+
+    @property
+    def _number(self) -> int:
+        """Of the attempt, within its job."""
+        return self._item.attempt
 
     def _say(self, name: str, passed: bool, detail: str) -> None:
         self._checks.append(Check(self._item.slice, self._item.attempt, name, passed, detail))
@@ -146,7 +165,7 @@ class _Judge:
             ("node of the key", item.node.id, manifest.node_id),
             ("manifest digest", receipt.manifest_digest, digest_of_bytes(item.manifest.body.encode())),
             ("slice", item.slice, manifest.slice_index),
-            ("number of the attempt", item.attempt, manifest.attempt_number),
+            ("number of the attempt", self._number, manifest.attempt_number),
             ("job that was asked for", job_id or manifest.job_id, manifest.job_id),
         )
         wrong = [f"{name}: {one} is not {other}" for name, one, other in pairs if one != other]
@@ -202,6 +221,47 @@ class _Judge:
         if not same:
             detail = f"the log of {evidence.log_bytes} bytes is not the one of {receipt.log_bytes} that the node signed"
         self._say("log", same, detail)
+
+
+class _JudgeOfOther(_Judge):
+    """Of an attempt that ran the slice once more for another's sake: it counts only if it was told to do the very same.
+
+    Its job is another one, which the caller never saw. What ties it to the caller's is the hub's signature under an
+    order in the same renter's name, equal in all that a node is told to do.
+    """
+
+    def __init__(self, item: ReceiptItem, instead: Instead, replaced: Manifest | None) -> None:
+        super().__init__(
+            ReceiptItem(
+                slice=item.slice,
+                attempt=INSTEAD,
+                manifest=instead.manifest,
+                receipt=instead.receipt,
+                node=instead.node,
+                hub_keys=item.hub_keys,
+            )
+        )
+        self._instead = instead
+        self._replaced = replaced
+
+    @property
+    def _number(self) -> int:
+        return self._instead.attempt
+
+    def _belong_together(self, manifest: Manifest, receipt: Receipt, job_id: str | None) -> None:
+        super()._belong_together(manifest, receipt, job_id)
+        replaced = self._replaced
+        if replaced is None:
+            self._say("same work", False, "nothing that the hub ordered for this job can be compared with it")
+            return
+        wrong = [name for name in SAME_WORK if getattr(manifest, name) != getattr(replaced, name)]
+        if replaced.image_digest not in (None, manifest.image_digest):
+            wrong.append("image_digest")  # which the first attempt may not have known
+        if manifest.node_id == replaced.node_id:
+            wrong.append("node_id")
+        detail = f"the other order is not for the same: {', '.join(wrong)}"
+        told = f"others proved {replaced.node_id} wrong; what {self._instead.node.name or manifest.node_id} gave counts"
+        self._say("same work", not wrong, detail if wrong else told)
 
 
 def _trusted(keys: Sequence[HubKey]) -> dict[str, Ed25519PublicKey]:

@@ -65,6 +65,18 @@ class ReceiptNode(BaseModel):
     sign_key: str
 
 
+class InsteadView(BaseModel):
+    """The papers of an attempt that ran the slice once more, at another owner's, and was found right."""
+
+    job_id: str
+    """Of the hidden job that it belongs to."""
+    attempt: int
+    attempt_id: str
+    manifest: Signed
+    receipt: Signed
+    node: ReceiptNode
+
+
 class ReceiptView(BaseModel):
     slice: int
     attempt: int
@@ -75,6 +87,8 @@ class ReceiptView(BaseModel):
     receipt: Signed
     node: ReceiptNode
     hub_keys: list[HubKey]
+    instead: InsteadView | None = None
+    """Where this one was proven wrong, or outvoted: whose outputs are the slice's instead."""
 
 
 class ReceiptPage(BaseModel):
@@ -375,7 +389,7 @@ def _output_view(store: Store, output: queries.Output) -> OutputView:
 
 def _why_summary(job: Job, waiting: list[dict[str, Any]]) -> str:
     if job.state in JOB_FINAL:
-        return f"It is {job.state}: it waits for nothing."
+        return f"It {'was canceled' if job.state == 'canceled' else job.state}: it waits for nothing."
     if not waiting:
         return "Every slice has a node: it waits for nothing."
     return str(waiting[0]["summary"])
@@ -390,6 +404,22 @@ def _receipt_view(row: dict[str, Any], keys: list[HubKey]) -> ReceiptView:
         verdict=row["verdict"],
         manifest=Signed.model_validate_json(row["manifest"]),
         receipt=Signed.model_validate_json(row["receipt"]),
-        node=ReceiptNode(id=row["node_id"], name=row["name"], sign_key=row["sign_key"]),
+        node=_receipt_node(row),
         hub_keys=keys,
+        instead=_instead_view(row["instead"]) if row["instead"] is not None else None,
     )
+
+
+def _instead_view(row: dict[str, Any]) -> InsteadView:
+    return InsteadView(
+        job_id=row["job_id"],
+        attempt=row["number"],
+        attempt_id=row["id"],
+        manifest=Signed.model_validate_json(row["manifest"]),
+        receipt=Signed.model_validate_json(row["receipt"]),
+        node=_receipt_node(row),
+    )
+
+
+def _receipt_node(row: dict[str, Any]) -> ReceiptNode:
+    return ReceiptNode(id=row["node_id"], name=row["name"], sign_key=row["sign_key"])

@@ -171,25 +171,31 @@ def page_outputs(
     return shown, f"{last.slice_index}.{last.artifact.path}" if last is not None else None
 
 
+_PAPERS = select(
+    Attempt.job_id,
+    Attempt.slice_index,
+    Attempt.number,
+    Attempt.id,
+    Attempt.state,
+    Attempt.verdict,
+    Attempt.manifest,
+    Attempt.receipt,
+    Node.id.label("node_id"),
+    Node.name,
+    Node.sign_key,
+).join(Node, Node.id == Attempt.node_id)
+
+
 def page_receipts(
     session: Session, principal: Principal, job_id: str, cursor: str | None, limit: int
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Of every attempt that ended on its node, by slice and number; and where to go on."""
+    """Of every attempt that ended on its node, by slice and number; and where to go on. Where others proved a slice's
+    last one wrong, it has those of the attempt whose outputs count `instead`."""
     load_job(session, principal, job_id)
+    newest = (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index) & (Slice.fence == Attempt.fence)
     query = (
-        select(
-            Attempt.slice_index,
-            Attempt.number,
-            Attempt.id,
-            Attempt.state,
-            Attempt.verdict,
-            Attempt.manifest,
-            Attempt.receipt,
-            Node.id.label("node_id"),
-            Node.name,
-            Node.sign_key,
-        )
-        .join(Node, Node.id == Attempt.node_id)
+        _PAPERS.add_columns(Slice.result_attempt)
+        .outerjoin(Slice, newest)
         .where(Attempt.job_id == job_id, Attempt.receipt.is_not(None))
         .order_by(Attempt.slice_index, Attempt.number)
         .limit(limit + 1)
@@ -199,6 +205,10 @@ def page_receipts(
         query = query.where(_comes_after(Attempt.slice_index, index, Attempt.number, _whole(number)))
     rows = [dict(row._mapping) for row in session.execute(query)]
     shown, last = rows[:limit], rows[limit - 1] if len(rows) > limit else None
+    counting = [row["result_attempt"] for row in shown if row["result_attempt"] is not None]
+    found = {row.id: dict(row._mapping) for row in session.execute(_PAPERS.where(Attempt.id.in_(counting)))}
+    for row in shown:
+        row["instead"] = found.get(row["result_attempt"])
     return shown, f"{last['slice_index']}.{last['number']}" if last is not None else None
 
 
