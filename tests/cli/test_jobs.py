@@ -69,7 +69,8 @@ def test_show_tells_attempts_and_isolation(hub, cli):
 
 
 def test_show_names_what_ended_an_attempt_unless_its_exit_code_does(hub, cli):
-    made = job(hub, state="running", resources={"cpus": "0.5..", "memory": "256MB.."})
+    gpu = {"name": "a100", "memory": "40GB..", "count": 2}
+    made = job(hub, state="running", resources={"cpus": "0.5..", "memory": "256MB..", "gpu": gpu})
     made.lose()
     made.slice()["attempts"][-1]["reason"] = "agent_restarted"
     made.begin()
@@ -78,7 +79,7 @@ def test_show_names_what_ended_an_attempt_unless_its_exit_code_does(hub, cli):
     text = cli("show", "last").text
     assert "agent restarted" in text
     assert "exited" not in text
-    assert "cpus 0.5+, memory 256MB+" in text
+    assert "cpus 0.5+, memory 256MB+, gpu 2 × a100 40GB+" in text
 
 
 def test_ps_counts_the_slices_that_succeeded_once_a_job_is_over(hub, cli):

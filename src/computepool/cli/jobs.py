@@ -194,7 +194,8 @@ def _resources(job: "Job") -> str:
 def _gpu(value: object) -> str:
     if not isinstance(value, dict):
         return str(value)
-    return ":".join(str(value[key]) for key in ("name", "memory", "count") if value.get(key) is not None)
+    kind = " ".join(str(value[key]) for key in ("name", "memory") if value.get(key) is not None)
+    return f"{value['count']} × {kind}" if value.get("count", 1) != 1 else kind
 
 
 def isolation_label(attempt: "Attempt") -> str:

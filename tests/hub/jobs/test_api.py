@@ -212,7 +212,7 @@ def test_why_tells_groups_of_slices_that_wait_alike(sqlite_hub):
         done = await pool.submit(resources={"cpus": 64})
         await pool.cancel(done)
         answer = (await pool.call("GET", f"jobs/{done}/why")).json()
-        assert (answer["summary"], answer["waiting"]) == ("It is canceled: it waits for nothing.", [])
+        assert (answer["summary"], answer["waiting"]) == ("It was canceled: it waits for nothing.", [])
 
     play(sqlite_hub, story)
 
