@@ -80,6 +80,8 @@ def test_show_names_what_ended_an_attempt_unless_its_exit_code_does(hub, cli):
     assert "agent restarted" in text
     assert "exited" not in text
     assert "cpus 0.5+, memory 256MB+, gpu 2 × a100 40GB+" in text
+    job(hub, resources={"gpu": {"count": 1}})
+    assert "gpu any" in cli("show", "last").text
 
 
 def test_ps_counts_the_slices_that_succeeded_once_a_job_is_over(hub, cli):

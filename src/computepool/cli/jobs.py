@@ -195,7 +195,7 @@ def _gpu(value: object) -> str:
     if not isinstance(value, dict):
         return str(value)
     kind = " ".join(str(value[key]) for key in ("name", "memory") if value.get(key) is not None)
-    return f"{value['count']} × {kind}" if value.get("count", 1) != 1 else kind
+    return f"{value['count']} × {kind or 'any'}" if value.get("count", 1) != 1 else kind or "any"
 
 
 def isolation_label(attempt: "Attempt") -> str:
