@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from computepool.hub.market.regions import (
     DEFAULT_REGIONS,
     ELSEWHERE,
+    EUROPEAN_UNION,
     BadRegions,
     Region,
     merge,
@@ -103,6 +104,19 @@ def test_import_takes_a_country_out_of_where_it_was():
     assert tables.region_of("DE") == ("DE", 800)
     assert tables.region_of("FR") == ("EU", 950)
     assert tables.region_of("IN") == ("IN", 700)
+
+
+def test_import_leaves_what_it_does_not_name():
+    merged = merge(DEFAULT_REGIONS, read_csv("CH,0.95,EU"))
+    tables = Tables(regions=Regions(items=merged))
+    assert tables.region_of("CH") == tables.region_of("FR") == ("EU", 950)
+    whole = read_csv("\n".join(f"{code},0.9,eu" for code in EUROPEAN_UNION))
+    assert Tables(regions=Regions(items=merge(DEFAULT_REGIONS, whole))).region_of("FR") == ("eu", 900)
+
+
+def test_import_that_would_give_a_region_two_factors_is_refused():
+    with pytest.raises(BadRegions, match=r"the region EU also has AT BE .* at 0.95: name them too"):
+        merge(DEFAULT_REGIONS, read_csv("DE,0.9,EU"))
 
 
 @given(st.integers(0, 10**9))

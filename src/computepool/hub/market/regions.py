@@ -124,16 +124,31 @@ def _read_row(cells: Sequence[str], number: int) -> tuple[str, int, str]:
 
 
 def merge(before: Iterable[Region], new: Sequence[Region]) -> tuple[Region, ...]:
-    """What is new, and of what was before everything that it does not name again."""
+    """What is new, and of what was before everything that it does not name again.
+
+    Raises BadRegions where a region would have two factors: for the countries that are named, and for those that are
+    not.
+    """
     taken = {code for region in new for code in region.countries}
-    names = {region.name.lower() for region in new}
+    named = {region.name.lower(): region for region in new}
     left = []
     for region in before:
         countries = tuple(code for code in region.countries if code not in taken)
-        # A region of that name is told anew: what it does not list any more is in none.
-        if countries and region.name.lower() not in names:
+        again = named.get(region.name.lower())
+        if not countries:
+            continue
+        if again is None:
             left.append(region.model_copy(update={"countries": countries}))
-    return (*left, *new)
+        elif again.factor_millis == region.factor_millis:
+            together = tuple(sorted({*again.countries, *countries}))
+            named[region.name.lower()] = again.model_copy(update={"countries": together})
+        else:
+            others, factor = " ".join(countries[:30]), spell_millis(region.factor_millis)
+            raise BadRegions(
+                f"the region {region.name} also has {others}, at {factor}: name them too, give the region another name,"
+                " or replace all regions"
+            )
+    return (*left, *named.values())
 
 
 def _read_factor(text: str) -> int:
