@@ -109,6 +109,11 @@ def waiting_to_retry(hub: FakeHub, **last: object) -> FakeJob:
     [
         ({"state": "failed", "reason": "exited", "exit_code": 3}, "running · waiting to retry (exit code 3)"),
         ({"reason": "lease_expired"}, "running · waiting to retry (lease expired)"),
+        ({"reason": "input"}, "running · waiting to retry (input)"),
+        (
+            {"reason": "input", "detail": "box:1 could not be pulled: no such host " + "x" * 100},
+            "running · waiting to retry (box:1 could not be pulled: no such host xxx",
+        ),
         ({}, "running · waiting to retry (host)"),
     ],
 )

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from computepool.client.pool import Pool
 
 ACTIVE_STATES = ("running", "queued")
+SAYS_LITTLE = frozenset({"input", "sandbox", "unreachable", "node_disk"})
+"""Reasons by which nobody knows what to do; what the node says of them is told instead."""
+DETAIL_LIMIT = 90
 ASKED_LIMIT = 20
 """Jobs of a list that are looked at one by one."""
 JOB_HELP = "JOB is an id, the beginning of one, a name that only one job has, or `last`."
@@ -89,6 +92,8 @@ def retry_note(job: "Job") -> str:
 def end_of(attempt: "Attempt") -> str:
     if attempt.reason == "exited" and attempt.exit_code is not None:
         return f"exit code {attempt.exit_code}"
+    if attempt.reason in SAYS_LITTLE and attempt.detail:
+        return attempt.detail if len(attempt.detail) <= DETAIL_LIMIT else f"{attempt.detail[:DETAIL_LIMIT]}…"
     return (attempt.reason or attempt.verdict or attempt.state).replace("_", " ")
 
 
