@@ -72,8 +72,8 @@ def test_agents_folder_the_hosts_homes_and_the_engine_are_not_seen(every, state)
     echo /*"""
     _, output = every.shell(script)
     assert set(output.split()) <= {
-        "/bin", "/computepool-init", "/dev", "/etc", "/job", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run",
-        "/sbin", "/sys", "/tmp", "/usr", "/var",
+        "/bin", "/computepool-door", "/computepool-init", "/dev", "/etc", "/job", "/lib", "/lib32", "/lib64", "/libx32",
+        "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var",
     }  # fmt: skip
 
 

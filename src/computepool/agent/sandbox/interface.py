@@ -1,4 +1,4 @@
-"""What the agent asks of a sandbox, whichever it is: plain process, bubblewrap, later a container.
+"""What the agent asks of a sandbox, whichever it is: plain process, bubblewrap, a container.
 
 SandboxError
 └── FolderUnreachable   the job's user cannot reach the attempt's folder
@@ -8,7 +8,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from computepool.protocol.states import IsolationLevel
 
@@ -158,6 +158,15 @@ class Sandbox(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class MayLoseEgress(Protocol):
+    """A sandbox of which a part of the machine or of the image decides whether its way out works."""
+
+    def give_up_egress(self, why: str) -> None:
+        """From now on it has none: what it isolates, it isolates all the same."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from computepool.protocol.states import IsolationLevel
 
-from .interface import EGRESS_PORT, Command, Exit, Limits, Sandbox, SandboxError, SelfTest, ServeEgress
+from .interface import EGRESS_PORT, Command, Exit, Limits, MayLoseEgress, Sandbox, SandboxError, SelfTest, ServeEgress
 from .running import readable
 
 MEGABYTE = 1 << 20
@@ -82,6 +82,8 @@ what=egress-answers;  say bash -c 'exec 3<>/dev/tcp/127.0.0.1/$0; read -r line <
 command -v bash >/dev/null || echo "egress-answers untold"
 """
 EGRESS_EXPECTED = {"egress-listens": "yes", "other-listeners": "no", "network-device": "no", "egress-answers": "yes"}
+ONLY_SHUT = ("egress-listens: no", "egress-answers: no")
+"""With these, and no others, the door does not open, and nothing else does."""
 
 # Holds a quarter of the limit, and says so; then three times the limit, for long enough that a watchdog can see it.
 MEMORY_PROBE = (
@@ -115,12 +117,13 @@ async def self_test(sandbox: Sandbox) -> SelfTest:
                 _memory(sandbox),
                 _disk(sandbox),
                 _cpu(sandbox) if not sandbox.soft_limits else _nothing(),
-                _egress(sandbox) if has_egress else _nothing(),
+                _egress_if_it_opens(sandbox) if has_egress else _nothing(),
             )
     except SandboxError as error:
         return SelfTest(False, (str(error),))
     except TimeoutError:
         return SelfTest(False, (f"a probe did not end within {patience:.0f} seconds",))
+    has_egress = has_egress and sandbox.has_egress
     problems = tuple(problem for problems in found for problem in problems)
     facts = {
         "isolation": "namespaces, seccomp, no capabilities, no network" if isolated else "none",
@@ -229,6 +232,21 @@ def _answers(outcome: Outcome) -> dict[str, str]:
     return dict(line.split() for line in outcome.output.splitlines() if line.endswith((" yes", " no", " untold")))
 
 
+async def _egress_if_it_opens(sandbox: Sandbox) -> list[str]:
+    """A door that only stays shut takes the way out from a sandbox that may do without, not its level."""
+    if not isinstance(sandbox, MayLoseEgress):
+        return await _egress(sandbox)
+    try:
+        problems = await _egress(sandbox)
+    except SandboxError as error:
+        sandbox.give_up_egress(str(error))
+        return []
+    if problems and all(one.endswith(ONLY_SHUT) for one in problems):
+        sandbox.give_up_egress("; ".join(problems))
+        return []
+    return problems
+
+
 async def _egress(sandbox: Sandbox) -> list[str]:
     """With a way out: whoever the agent put there answers, and there is nothing else."""
     word = secrets.token_hex(8)
@@ -252,6 +270,8 @@ async def _egress(sandbox: Sandbox) -> list[str]:
             task.cancel()
         await asyncio.gather(*answering, return_exceptions=True)
     said = _answers(outcome)
+    if not said:
+        raise SandboxError(f"a command with a way out did not run: {outcome.output.strip()[-300:]}")
     return [
         f"with egress, {name}: {said.get(name, 'no answer')}"
         for name, wanted in EGRESS_EXPECTED.items()

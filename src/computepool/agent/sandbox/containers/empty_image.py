@@ -18,7 +18,8 @@ LABEL = "computepool.empty"
 FOLDERS = ("usr", "etc", "proc", "dev", "sys", "var", "run", "job")
 # What is mounted over them in memory takes over their mode.
 OPEN_FOLDERS = ("tmp", "var/tmp")
-INIT = "/computepool-init"
+INIT, DOOR = "/computepool-init", "/computepool-door"
+"""Programs of ours, which every container may be given."""
 
 
 def empty_root() -> bytes:
@@ -29,7 +30,8 @@ def empty_root() -> bytes:
             _add(tar, name, tarfile.DIRTYPE, mode=0o755)
         for name in OPEN_FOLDERS:
             _add(tar, name, tarfile.DIRTYPE, mode=0o1777)
-        _add(tar, INIT.lstrip("/"), tarfile.REGTYPE, mode=0o755)
+        for program in (INIT, DOOR):
+            _add(tar, program.lstrip("/"), tarfile.REGTYPE, mode=0o755)
         for name in SYSTEM_FOLDERS:
             path = Path("/", name)
             if path.is_symlink():

@@ -234,14 +234,18 @@ class Engine:
             return False
         return True
 
-    async def attach(self, container: str) -> tuple[socket.socket, bytes]:
-        """The container's output as it comes: a socket, and what was read from it already.
+    async def attach(
+        self, container: str, streams: Sequence[str] = ("stdout", "stderr")
+    ) -> tuple[socket.socket, bytes]:
+        """The container's output as it comes: a socket, and what was read from it already. With `stdin` among the
+        streams, what is sent there is the container's input.
 
         Asked for before the container starts, so that nothing is lost.
         """
         place = await self._versioned(f"/containers/{container}/attach")
+        wanted = "".join(f"&{stream}=1" for stream in streams)
         request = (
-            f"POST {place}?stream=1&stdout=1&stderr=1 HTTP/1.1\r\n"
+            f"POST {place}?stream=1{wanted} HTTP/1.1\r\n"
             "Host: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n"
         )
         loop = asyncio.get_running_loop()

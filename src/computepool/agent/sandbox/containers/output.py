@@ -10,15 +10,18 @@ import os
 import socket
 
 HEADER_BYTES = 8
+STDOUT, STDERR = 1, 2
 CHUNK_BYTES = 1 << 18
 # The kernel takes no more pieces than this at once.
 PIECES = 512
 
 
 class Frames:
-    """Takes a stream apart, whatever pieces it comes in."""
+    """Takes a stream apart, whatever pieces it comes in. `only` one of the two: podman sends both to whoever asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, only: int | None = None) -> None:
+        self._only = only
+        self._is_wanted = True
         self._header = b""
         self._left = 0
 
@@ -29,7 +32,8 @@ class Frames:
         while place < end:
             if self._left:
                 piece = data[place : place + self._left]
-                found.append(piece)
+                if self._is_wanted:
+                    found.append(piece)
                 place += len(piece)
                 self._left -= len(piece)
                 continue
@@ -38,6 +42,7 @@ class Frames:
             place += wanted
             if len(self._header) == HEADER_BYTES:
                 self._left = int.from_bytes(self._header[4:], "big")
+                self._is_wanted = self._only in (None, self._header[0])
                 self._header = b""
         return found
 
@@ -45,10 +50,10 @@ class Frames:
 class Pump:
     """Runs on the event loop that made it, until the stream ends or nobody reads any more."""
 
-    def __init__(self, source: socket.socket, rest: bytes) -> None:
+    def __init__(self, source: socket.socket, rest: bytes, only: int | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._source = source
-        self._frames = Frames()
+        self._frames = Frames(only)
         self._buffer = bytearray(CHUNK_BYTES)
         self._view = memoryview(self._buffer)
         self._waiting: list[memoryview] = []

@@ -22,13 +22,15 @@ from computepool.agent.sandbox.space import open_folder
 from computepool.agent.sandbox.watchdog import Watchdog
 from computepool.protocol.states import IsolationLevel
 
+from .door import find_door
 from .empty_image import ensure_empty_image
 from .engine import Engine, EngineError, EngineFacts, EngineRefused, Json
 from .holder import Lifeline
-from .output import Pump
+from .output import STDOUT, Pump
 from .process import ContainerProcess
 from .profile import seccomp_profile
 from .spec import ATTEMPT, INSTANCE, MARK, RUN, Host, Image, User, container_spec, profile_text
+from .tunnel import Tunnel
 from .usage import find_group
 
 log = logging.getLogger(__name__)
@@ -98,7 +100,11 @@ class ContainerSandbox:
             seccomp=self._seccomp(),
             read_only=tuple(read_only),
             hidden=(state, self._identity.base, *hidden),
+            door=self._door(),
         )
+        # gVisor has a network of its own inside, and that of another user's engine is not ours to enter.
+        self._enters_networks = is_root and not gvisor
+        self._why_no_egress = ""
         # Of this run of the agent: an old lifeline must not end what a new agent starts.
         self._agents_run = run or new_run(state)
         # One that came back has other containers than the one that went, which may still have some running.
@@ -114,8 +120,13 @@ class ContainerSandbox:
 
     @property
     def has_egress(self) -> bool:
-        """gVisor has a network of its own inside, in which nobody else can listen."""
-        return os.geteuid() == 0 and not self._host.is_gvisor
+        """Where its network cannot be entered, a program of ours listens inside; it needs an init that buries it."""
+        can_be_opened = self._enters_networks or (self._host.door is not None and self._host.init is not None)
+        return can_be_opened and not self._why_no_egress
+
+    def give_up_egress(self, why: str) -> None:
+        log.warning("sandbox.no_way_out", extra={"level": self.level.value, "why": why})
+        self._why_no_egress = why
 
     def adopt(self, folder: Path) -> None:
         self._identity.adopt(folder)
@@ -126,7 +137,8 @@ class ContainerSandbox:
 
     async def start(self, command: Command) -> Process:
         if command.egress is not None and not self.has_egress:
-            raise SandboxError(f"a job at level {self.level} cannot have the network here")
+            why = self._why_no_egress or "the engine has no init program, or this machine is of an unusual kind"
+            raise SandboxError(f"a job at level {self.level} cannot have the network here: {why}")
         self._identity.must_reach((command.folder, *command.shown.values()))
         try:
             return await self._start(command)
@@ -141,24 +153,34 @@ class ContainerSandbox:
         mark = f"{self._run}.{next(self._numbers)}"
         labels = {INSTANCE: self._instance, RUN: self._run, ATTEMPT: command.folder.name, MARK: mark}
         with contextlib.ExitStack() as failed:
-            network = "none"
-            if command.egress is not None:
+            network, with_door = "none", command.egress is not None and not self._enters_networks
+            if command.egress is not None and not with_door:
                 network = await self._network_with_way_out(command, user, labels, failed)
             spec = container_spec(
-                command, argv, host=self._host, image=image, user=user, labels=labels, network=network
-            )
+                command, argv, host=self._host, image=image, user=user, labels=labels, network=network,
+                with_door=with_door,
+            )  # fmt: skip
             container = await self._create(f"computepool-{mark}", spec, failed)
-            pump = Pump(*await self.engine.attach(container))
+            # With a door inside, the errors are what it says, and the job's own go with its output.
+            streams, only = (("stdout",), STDOUT) if with_door else (("stdout", "stderr"), None)
+            pump = Pump(*await self.engine.attach(container, streams), only)
             failed.callback(os.close, pump.output_fd)
             failed.callback(pump.close)
+            tunnel = await self._tunnel(command, container, failed) if with_door else None
             root = open_folder(command.folder)
             failed.callback(os.close, root)
             await self._start_container(container)
             pid = await self.engine.first_pid(container)
             # From here on all of it goes with the end of the command, but the output, which its reader closes.
             failed.pop_all()
-            helpers = [network.removeprefix("container:")] if command.egress is not None else []
-            return self._running(command, container, pid, pump, root, helpers, problem)
+            helpers = [network.removeprefix("container:")] if network != "none" else []
+            return self._running(command, container, pid, pump, root, helpers, problem, tunnel)
+
+    async def _tunnel(self, command: Command, container: str, failed: contextlib.ExitStack) -> Tunnel:
+        assert command.egress is not None
+        tunnel = Tunnel(*await self.engine.attach(container, ("stdin", "stderr")), command.egress)
+        failed.callback(tunnel.close)
+        return tunnel
 
     def _running(
         self,
@@ -169,10 +191,13 @@ class ContainerSandbox:
         root: int,
         helpers: list[str],
         problem: str,
+        tunnel: Tunnel | None,
     ) -> ContainerProcess:
         group = find_group(pid, container) if pid else None
 
         def over() -> None:
+            if tunnel is not None:
+                tunnel.close()
             os.close(root)
             self._remove_later(container, *helpers)
 
@@ -308,12 +333,22 @@ class ContainerSandbox:
         text = profile_text(seccomp_profile())
         if self.facts.kind == "docker":
             return text
-        file = self._users / f"seccomp-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+        return str(self._kept("seccomp", text.encode(), 0o644, ".json"))
+
+    def _door(self) -> Path | None:
+        """Copied, because what comes out of a package cannot be run, or lies where nobody else may read it."""
+        found = find_door()
+        return self._kept("door", found.read_bytes(), 0o755) if found is not None else None
+
+    def _kept(self, name: str, content: bytes, mode: int, suffix: str = "") -> Path:
+        """A file of ours for engines, under the digest of what is in it."""
+        file = self._users / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
         if not file.exists():
             fresh = file.with_suffix(f".{secrets.token_hex(4)}")
-            fresh.write_text(text)
+            fresh.write_bytes(content)
+            fresh.chmod(mode)
             fresh.rename(file)
-        return str(file)
+        return file
 
     def _remove_later(self, *containers: str) -> None:
         """One after the other: podman keeps a container as long as another needs its network."""

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from computepool.agent.sandbox.environment import job_environment, welcome
-from computepool.agent.sandbox.interface import Command
+from computepool.agent.sandbox.interface import EGRESS_PORT, Command
 from computepool.agent.sandbox.layout import JOB_FOLDER, SYSTEM_FOLDERS, shown_arguments
 from computepool.agent.sandbox.spawn import MAX_OPEN_FILES, OOM_SCORE_ADJ
 
-from .empty_image import INIT
+from .empty_image import DOOR, INIT
 from .engine import EngineFacts, Json
 
 INSTANCE, RUN, ATTEMPT, MARK = "computepool.instance", "computepool.run", "computepool.attempt", "computepool.mark"
@@ -62,6 +62,8 @@ class Host:
     seccomp: str
     read_only: tuple[Path, ...]
     hidden: tuple[Path, ...]
+    door: Path | None = None
+    """The program that listens inside where nobody can from outside."""
 
     @property
     def is_gvisor(self) -> bool:
@@ -85,11 +87,15 @@ def container_spec(
     user: User,
     labels: Mapping[str, str],
     network: str = "none",
+    with_door: bool = False,
 ) -> Json:
+    """`with_door` starts the program of the door first: it speaks by the container's input and errors (tunnel.py)."""
     brings_image = command.image is not None
     environment = _environment(command, image if brings_image else None)
     # -g: a signal for it is for all of the command's group.
     words = [INIT, "-g", "--", *argv] if host.init else list(argv)
+    if with_door:
+        words = [DOOR, str(EGRESS_PORT), *words]
     spec: Json = {
         "Image": image.id,
         # As the entry point, so that the image's own, and its command, are out of the way.
@@ -106,6 +112,11 @@ def container_spec(
     }
     if network == "none":
         spec |= {"NetworkDisabled": True, "Hostname": "job"}
+    if with_door:
+        assert host.door is not None
+        spec |= {"OpenStdin": True, "StdinOnce": True, "AttachStdin": True}
+        spec["HostConfig"]["Mounts"].append(_bind(host.door, DOOR))
+        spec["HostConfig"]["PidsLimit"] += 1
     return spec
 
 
