@@ -1,0 +1,91 @@
+"""Machines of three owners, one of which delivers what nobody computed: real processes, and real cheating."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import httpx
+import pytest
+from support.pool import TINY, Agent
+
+from computepool.client.pool import Pool as Client
+
+pytestmark = pytest.mark.slow
+
+CHEATING_BWRAP = """#!/bin/sh
+[ "$1" = --args ] || exec {bwrap} "$@"
+arguments=$2
+shift 3
+exec {bwrap} --args "$arguments" -- /bin/sh -c '
+    [ -n "$COMPUTEPOOL_OUTPUT" ] || exec "$@"
+    sleep 1
+    echo 41 >"$COMPUTEPOOL_OUTPUT/answer.txt"
+' - "$@"
+"""
+"""A host's own: it passes every test that an agent makes of its sandbox, and runs no job. It waits, and makes it up."""
+COMPUTE = 'sleep 1; echo 42 >"$COMPUTEPOOL_OUTPUT/answer.txt"'
+SAME = {**TINY, "run": ["sh", "-c", COMPUTE], "deterministic": True}
+
+
+def join_as(pool, owner, **environment):
+    """Somebody else's machine, with an account of its own."""
+    person = {"email": f"{owner}@example.org", "password": "correct horse battery", "name": owner}
+    session = httpx.post(f"{pool.url}/api/v1/auth/register", json=person).raise_for_status().json()
+    with Client(pool.url, session["access_token"], pool.folder) as client:
+        token = client.join_token().token
+    agent = Agent(pool, owner, environment)
+    pool.agents.append(agent)
+    agent.run("join", pool.url, "--token", token, "--name", owner, wait=False)
+    return agent
+
+
+@pytest.fixture
+def folder_of_all():
+    """That every account of this machine may look into: sandboxes are not started as root."""
+    with tempfile.TemporaryDirectory(prefix="computepool-tests-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def cheating_path(folder):
+    """A machine's programs, with another bwrap in front."""
+    script = folder / "bwrap"
+    script.write_text(CHEATING_BWRAP.format(bwrap=shutil.which("bwrap")))
+    script.chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+def answer_of(pool, job_id, folder):
+    pool.client.download_outputs(job_id, pool.folder / folder)
+    return (pool.folder / folder / "answer.txt").read_text()
+
+
+@pytest.mark.engine("bwrap")
+def test_a_cheating_host_is_found_out_and_the_renter_gets_what_is_right(pool, folder_of_all):
+    join_as(pool, "bob")
+    carol = join_as(pool, "carol", PATH=cheating_path(folder_of_all))
+    for agent in (*pool.agents, join_as(pool, "dave")):
+        pool.until(lambda agent=agent: agent.link is not None, f"{agent.name} has a line")
+
+    # Alone, the cheater's word counts at first: nobody has computed the same. Then two others do.
+    audited = pool.client.submit({**SAME, "where": {"node": carol.node_id}})
+    # Two have to agree, and if the cheater is one of them, the third decides.
+    replicated = pool.client.submit({**SAME, "verify": {"replicas": 2}})
+
+    def convicted():
+        found = pool.client.call("GET", "/admin/audits?state=guilty")["items"]
+        return found[0] if found else None
+
+    found = pool.until(convicted, "carol is proven wrong", 60)
+    assert (found["node_id"], found["job_id"], found["kind"]) == (carol.node_id, audited.id, "audit")
+    assert found["given_back_micros"] > 0
+    assert answer_of(pool, audited.id, "audited") == "42\n"
+    pool.until_state(replicated.id, "succeeded")
+    assert answer_of(pool, replicated.id, "replicated") == "42\n"
+    for job, folder in ((audited, "audited"), (replicated, "replicated")):
+        record = pool.cli("verify", job.id, "-o", folder, "--json").expect(0).json
+        assert record["verified"] is True
+        assert "outputs" in {check["check"] for check in record["checks"]}
+    attempt = pool.client.job(audited.id).slices[0].newest
+    assert (attempt.verdict, attempt.reason) == ("host", "wrong_result")
