@@ -152,6 +152,12 @@ def test_reasons_and_ends_are_told():
     assert "none: name not found" in words(drawn({"link": None, "trouble": "name not found"}))
 
 
+def test_agent_that_drains_welcomes_nobody():
+    text = words(drawn({**STATUS, "state": "draining"}, 140))
+    assert "policy nothing new: the agent stops when what runs is finished" in text
+    assert "renters are welcome" not in text
+
+
 @pytest.mark.parametrize(
     ("causes", "told"),
     [

@@ -230,4 +230,4 @@ def test_light_install_says_what_a_hub_needs(tmp_path):
         [sys.executable, "-c", code, str(tmp_path / "home")], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 1
-    assert "pip install 'computepool[hub]'" in done.stderr
+    assert "pip install '.[hub]'" in done.stderr

@@ -108,6 +108,8 @@ def _policy(status: Status, now: datetime) -> Text | None:
     policy = status.get("policy")
     if not isinstance(policy, Mapping):
         return None
+    if status.get("state") == "draining":
+        return Text("nothing new: the agent stops when what runs is finished", style="yellow")
     if policy.get("strangers_welcome"):
         words, style = "renters are welcome", "green"
     else:

@@ -29,7 +29,8 @@ def hub_commands() -> Any:
         if (error.name or "").startswith("computepool"):
             raise
         raise CliError(
-            f"This installation has no hub: the package {error.name} is missing.", "pip install 'computepool[hub]'"
+            f"This installation has no hub: the package {error.name} is missing.",
+            "In a clone of ComputePool: pip install '.[hub]', or ./dev up",
         ) from None
     return commands
 
