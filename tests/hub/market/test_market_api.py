@@ -267,6 +267,20 @@ def test_quote_of_many_slices_is_for_all_the_nodes_that_they_would_go_to(sqlite_
     play(sqlite_hub, story)
 
 
+def test_node_that_asks_for_nothing_does_not_bind_the_job_to_itself(sqlite_hub):
+    async def story(pool):
+        gift = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
+        await answer(pool, "PATCH", f"nodes/{gift.node_id}", {"price": {"fixed_micros": 0}}, user=BOB)
+        quoted = await answer(pool, "POST", "market/quote", {"run": "true", **CARD})
+        assert (quoted["price_micros"], quoted["now_micros"], quoted["feasible"]) == (0, 0, 2)
+        assert (quoted["ceiling_basis"], quoted["ceiling_micros"]) == ("list", 75 * CREDIT)
+        nothing = await answer(pool, "POST", "market/quote", {"run": "true", "max_price": 0, **CARD})
+        assert (nothing["ceiling_micros"], nothing["feasible"]) == (0, 1)
+
+    play(sqlite_hub, story)
+
+
 def test_quote_counts_ones_own_node_for_as_many_slices_as_it_holds(sqlite_hub):
     async def story(pool):
         await add_agent(pool, owner=ALICE, gpus=(gpu(0), gpu(1)), country="US", cpus=8)

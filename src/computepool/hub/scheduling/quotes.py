@@ -3,8 +3,9 @@
 A spec that names no `max_price` gets a ceiling when it is submitted: a quarter more than the nodes of other owners ask
 for that its slices would go to right now (the dearest of them: one cheap node with room for one slice must not keep a
 thousand others from all the rest), and never more than the pool itself could come to suggest. So a price that somebody
-made up is paid only by those who said that they would. Where no such node is free, it is the latter alone. Ceilings are
-rounded up to two digits: jobs alike, submitted in the same hour, then still wait in the same line.
+made up is paid only by those who said that they would. Where no such node is free, or it asks for nothing, it is the
+latter alone. Ceilings are rounded up to two digits: jobs alike, submitted in the same hour, then still wait in the same
+line.
 """
 
 from dataclasses import dataclass, replace
@@ -115,6 +116,9 @@ def ceiling_for(fleet: Fleet, book: Book, needs: Requirements, slices: int = 1) 
     if needs.max_price_micros is not None:
         return Ceiling(needs.max_price_micros, "spec", price)
     most = _with_margin(book.list_ceiling(needs))
+    if price == 0:
+        # A quarter more than nothing is nothing: a job whose node is gone would wait for a gift for ever.
+        return Ceiling(most, "list", price)
     if price is None or _with_margin(price) > most:
         return Ceiling(most, "list", price if price is not None and price <= most else None)
     if slices > 1:
