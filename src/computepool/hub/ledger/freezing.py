@@ -1,0 +1,27 @@
+"""While the ledger does not add up, nobody is paid out."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.records import record
+from computepool.hub.core.tables import HubFact
+
+_FROZEN = "cash_outs_frozen_at"
+
+
+def is_frozen(session: Session) -> bool:
+    """Asked in the transaction of every cash-out."""
+    row = session.get(HubFact, _FROZEN)
+    return row is not None and row.value != ""
+
+
+def freeze(session: Session, problems: Sequence[str], now: datetime) -> None:
+    session.merge(HubFact(name=_FROZEN, value=now.isoformat()))
+    record(session, "ledger.frozen", "ledger", now, problems=list(problems[:10]))
+
+
+def thaw(session: Session, now: datetime) -> None:
+    session.merge(HubFact(name=_FROZEN, value=""))
+    record(session, "ledger.thawed", "ledger", now)

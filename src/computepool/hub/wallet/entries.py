@@ -1,0 +1,94 @@
+"""An owner's entries, newest first. However long the history: one page costs a few looks at an index."""
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.errors import Invalid
+from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.journal import balances
+from computepool.hub.ledger.tables import EntryRow, PostingRow
+from computepool.hub.wallet.views import ENTRY_PREFIX, EntriesPage, EntryView, WalletView, entry_view
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """All of them have to hold; None is no wish."""
+
+    kinds: tuple[str, ...] = ()
+    job_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    """Itself not included."""
+
+
+def show_wallet(session: Session, owner_id: str) -> WalletView:
+    has = balances(session, owner_id)
+    return WalletView(
+        owner_id=owner_id,
+        spendable_micros=has[Kind.PROMOTIONAL] + has[Kind.AVAILABLE] + has[Kind.EARNINGS],
+        available_micros=has[Kind.AVAILABLE],
+        promotional_micros=has[Kind.PROMOTIONAL],
+        earnings_micros=has[Kind.EARNINGS],
+        held_micros=has[Kind.HELD],
+        cashing_out_micros=has[Kind.CASHING_OUT],
+        debt_micros=-has[Kind.DEBT],
+    )
+
+
+def page_entries(session: Session, owner_id: str, wanted: Filter, cursor: str | None, limit: int) -> EntriesPage:
+    before = _read_cursor(cursor) if cursor is not None else None
+    ids = list(itertools.islice(_ids(session, owner_id, wanted, before, limit + 1), limit + 1))
+    items = show_entries(session, owner_id, ids[:limit])
+    return EntriesPage(items=items, next=items[-1].id if len(ids) > limit else None)
+
+
+def show_entries(session: Session, owner_id: str, ids: list[int]) -> list[EntryView]:
+    """As the owner sees them, in this order."""
+    rows = {row.id: row for row in session.scalars(select(EntryRow).where(EntryRow.id.in_(ids)))}
+    postings: dict[int, list[PostingRow]] = {entry_id: [] for entry_id in ids}
+    query = select(PostingRow).where(PostingRow.entry_id.in_(ids)).order_by(PostingRow.entry_id, PostingRow.number)
+    for one in session.scalars(query):
+        postings[one.entry_id].append(one)
+    return [entry_view(owner_id, rows[entry_id], postings[entry_id]) for entry_id in ids]
+
+
+def _ids(session: Session, owner_id: str, wanted: Filter, before: int | None, limit: int) -> Iterator[int]:
+    """Newest first, each once. Every pocket has an index of its own that is in order already; these are merged."""
+    lists = [
+        list(session.scalars(_query(side == name, wanted, before, limit)))
+        for name in (account(owner_id, kind) for kind in Kind)
+        for side in (PostingRow.source, PostingRow.destination)
+    ]
+    for entry_id, _ in itertools.groupby(heapq.merge(*lists, reverse=True)):
+        yield entry_id
+
+
+def _query(mine: ColumnElement[bool], wanted: Filter, before: int | None, limit: int) -> Select[int]:
+    query = select(PostingRow.entry_id).where(mine)
+    if before is not None:
+        query = query.where(PostingRow.entry_id < before)
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.kinds:
+        conditions.append(EntryRow.kind.in_(wanted.kinds))
+    if wanted.job_id is not None:
+        conditions.append(EntryRow.job_id == wanted.job_id)
+    if wanted.since is not None:
+        conditions.append(EntryRow.created_at >= wanted.since)
+    if wanted.until is not None:
+        conditions.append(EntryRow.created_at < wanted.until)
+    if conditions:
+        query = query.join(EntryRow, EntryRow.id == PostingRow.entry_id).where(*conditions)
+    return query.distinct().order_by(PostingRow.entry_id.desc()).limit(limit)
+
+
+def _read_cursor(cursor: str) -> int:
+    number = cursor.removeprefix(ENTRY_PREFIX)
+    if cursor == number or not number.isascii() or not number.isdigit() or len(number) > 18:
+        raise Invalid("This cursor is none of ours.", hint="Send the `next` of the page before, as it is.")
+    return int(number)
