@@ -75,6 +75,11 @@ class EngineWatch:
         containers = sorted(self._offered.values(), key=lambda sandbox: -sandbox.level.rank)
         return [*containers, *self._others]
 
+    @property
+    def found(self) -> Sequence[FoundEngine]:
+        """Those that answer, whether they hold what they promise or not."""
+        return self._known
+
     def status(self) -> list[dict[str, Any]]:
         """The engines that this agent sees, with what they are good for."""
         levels: dict[Any, list[str]] = {}

@@ -7,7 +7,7 @@ import logging
 import random
 import secrets
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from computepool.agent.agent import Agent, Parts
@@ -15,6 +15,7 @@ from computepool.agent.benchmark.desk import BenchmarkDesk
 from computepool.agent.clock import SystemClock
 from computepool.agent.control import serve_control
 from computepool.agent.detect import Hardware, detect, isolation_of, offered_disk_bytes
+from computepool.agent.detect.software import as_engines_say
 from computepool.agent.detect.software import look_again as detect_software_again
 from computepool.agent.engines import EngineWatch
 from computepool.agent.home import AgentHome
@@ -25,7 +26,7 @@ from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.ports import offload_to_threads
 from computepool.agent.proof import Proof
 from computepool.agent.sandbox import FoundEngine, Sandbox, available_sandboxes, find_engines, look_again, self_test
-from computepool.agent.sandbox.available import container_sandbox
+from computepool.agent.sandbox.available import chosen_engines, container_sandbox
 from computepool.agent.sandbox.containers.sandbox import new_run
 from computepool.agent.transfer import HttpTransfer
 from computepool.agent.workbook import WorkBook
@@ -63,7 +64,9 @@ async def proven_sandboxes(
             continue
         result = await self_test(sandbox)
         if result.ok:
-            proof.note(sandbox.level)
+            # What gave up its way out here would have it again at the next start.
+            if result.facts.get("egress") != "none":
+                proof.note(sandbox.level)
             proven.append(sandbox)
         else:
             log.warning("sandbox.unproven", extra={"level": sandbox.level.value, "why": "; ".join(result.problems)})
@@ -83,22 +86,35 @@ async def watch_engines(home: AgentHome) -> EngineWatch:
 async def measure(home: AgentHome) -> Capacity:
     """What this machine can offer, for `join`."""
     home.prepare()
-    sandboxes = await proven_sandboxes(home)
+    engines = await find_engines()
+    sandboxes = await proven_sandboxes(home, engines)
     try:
         hardware = await offload_to_threads(detect, home.root)
-        return _offer(hardware, sandboxes, PolicyFile(home.root))
+        return _offer(hardware, sandboxes, PolicyFile(home.root), engines)
     finally:
         for sandbox in sandboxes:
             await sandbox.close()
 
 
-def _offer(hardware: Hardware, sandboxes: Sequence[Sandbox], policy_file: PolicyFile) -> Capacity:
+def _offer(
+    hardware: Hardware, sandboxes: Sequence[Sandbox], policy_file: PolicyFile, engines: Sequence[FoundEngine]
+) -> Capacity:
     policy_file.refresh()
     policy = policy_file.policy
     # Where jobs write, which may be another disk than the agent's own.
     disks = [offered_disk_bytes(sandbox.attempts_folder, policy.storage.keep_free) for sandbox in sandboxes]
-    changes = {"rules": policy.house_rules(), "disk_bytes": min(disks, default=hardware.disk_bytes)}
+    changes = {
+        "rules": policy.house_rules(),
+        "disk_bytes": min(disks, default=hardware.disk_bytes),
+        "software": as_engines_say(hardware.software, parts_of(engines)),
+    }
     return hardware.capacity(sandboxes).model_copy(update=changes)
+
+
+def parts_of(engines: Sequence[FoundEngine]) -> list[Mapping[str, str]]:
+    """What they say of themselves, the one that runs jobs at level `container` first."""
+    first = [one for one, gvisor in chosen_engines(engines) if not gvisor]
+    return [one.facts.parts for one in (*first, *(other for other in engines if other not in first))]
 
 
 async def run_agent(
@@ -128,7 +144,7 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
     hardware = await offload_to_threads(detect, home.root)
     policy_file = PolicyFile(home.root)
     policy_file.write_default_if_missing()
-    capacity = _offer(hardware, proven, policy_file)
+    capacity = _offer(hardware, proven, policy_file, engines.found if engines is not None else ())
     connections = Connections(node, identity, agent_version(), rng)
     transfer = HttpTransfer(node.hub_url)
     async with contextlib.AsyncExitStack() as closing:
@@ -179,7 +195,7 @@ def offer_what_engines_bring(agent: Agent, engines: EngineWatch, images: NodeIma
 
     async def change(sandboxes: Sequence[Sandbox]) -> None:
         software = await offload_to_threads(detect_software_again, agent.capacity.software)
-        changes = {**isolation_of(sandboxes), "software": software}
+        changes = {**isolation_of(sandboxes), "software": as_engines_say(software, parts_of(engines.found))}
         images.follow(sandboxes)
         await agent.offer(sandboxes, agent.capacity.model_copy(update=changes))
 

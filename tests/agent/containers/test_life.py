@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import subprocess
 import time
 
 import pytest
@@ -10,6 +11,7 @@ from support.sandboxes import ROOMY, processes_with, read_all
 
 from computepool.agent.sandbox import Command, FolderUnreachable, SandboxError
 from computepool.agent.sandbox.running import readable
+from computepool.protocol.versions import version_text
 
 
 def test_exit_code_and_output_are_the_commands(every):
@@ -18,6 +20,16 @@ def test_exit_code_and_output_are_the_commands(every):
     assert (ended.code, ended.reason, ended.signal) == (3, "exited", None)
     assert output.split() == ["one", "two", "three", "four"], "in the order in which they were written"
     assert ended.ran
+
+
+def test_engine_tells_its_own_version_and_its_runtimes(shared_kernel):
+    facts = shared_kernel.facts
+    assert facts.parts[facts.kind] == facts.version
+    runtime = subprocess.run(["runc", "--version"], capture_output=True, text=True, check=True).stdout
+    assert version_text(facts.parts["runc"]) == version_text(runtime)
+    if facts.kind == "docker":
+        daemon = subprocess.run(["dockerd", "--version"], capture_output=True, text=True, check=True).stdout
+        assert facts.version in daemon
 
 
 def test_job_sees_what_a_bubblewrap_job_sees(every):

@@ -10,8 +10,9 @@ import computepool.agent.detect as package
 from computepool.agent.detect import detect, find_gpus, usable_cpus, usable_memory_bytes
 from computepool.agent.detect.found import pci_address
 from computepool.agent.detect.machine import cpu_model, platform_name
-from computepool.agent.detect.software import find_software
+from computepool.agent.detect.software import as_engines_say, find_software
 from computepool.agent.detect.tools import Patience, TookTooLong, run_tool
+from computepool.protocol.capacity import Software
 from computepool.protocol.versions import unsafe_software
 
 
@@ -87,6 +88,19 @@ def test_the_toolkits_older_program_is_asked_too_and_one_that_fails_is_named_wit
     found = {one.name: one.version for one in find_software(tmp_path)}
     assert found["nvidia-container-toolkit"] == "1.14.3"
     assert found["crun"] == ""
+
+
+def test_engine_that_answers_tells_its_own_version_and_its_runtimes():
+    programs = [Software(name=name, version="1.0") for name in ("docker", "runc", "bubblewrap")]
+    docker = {"docker": "28.2.2", "runc": "1.3.4-0ubuntu1"}
+    podman = {"podman": "5.2.3", "runc": "runc version 1.1.5+ds1\ncommit: 1.1.5", "crun": ""}
+    assert {one.name: one.version for one in as_engines_say(programs, [docker, podman])} == {
+        "docker": "28.2.2",
+        "runc": "1.3.4-0ubuntu1",  # of the first, where jobs run
+        "bubblewrap": "1.0",
+        "podman": "5.2.3",
+    }
+    assert as_engines_say(programs, []) == tuple(programs)
 
 
 def test_a_tool_that_hangs_is_ended_with_its_children(tools, tmp_path):

@@ -45,6 +45,18 @@ def look_again(known: Sequence[Software], root: Path = ROOT) -> tuple[Software, 
     return (*find_software(root), *(one for one in known if one.name not in _ASKED))
 
 
+def as_engines_say(found: Sequence[Software], engines: Sequence[Mapping[str, str]]) -> tuple[Software, ...]:
+    """A program tells its own version; the engine that jobs run in, and its runtime, may be others.
+
+    Of several engines the first one's word counts: jobs run there.
+    """
+    said: dict[str, str] = {}
+    for parts in reversed(engines):
+        said |= {name: version for name, text in parts.items() if (version := version_text(text)[:60])}
+    kept = [Software(name=one.name, version=said.pop(one.name, one.version)) for one in found]
+    return (*kept, *(Software(name=name, version=version) for name, version in said.items()))
+
+
 def _answer(commands: Sequence[Sequence[str]], root: Path) -> str | None:
     for command in commands:
         if (answer := run_tool(command, root=root, seconds=_SECONDS)) is not None:

@@ -12,11 +12,12 @@ import contextlib
 import json
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from computepool.agent.sandbox.interface import SandboxError
+from computepool.protocol.versions import CRUN, RUNC
 
 from .unix_http import Broken, Request, send
 
@@ -30,6 +31,7 @@ HEADER_LIMIT_BYTES = 65_536
 TESTED_API = (1, 41)
 """What this client was made for. Engines speak a range of versions, and newer ones have left it behind."""
 PODMAN_POLL = "50ms"
+RUNTIMES = (RUNC, CRUN)
 
 
 class EngineError(SandboxError):
@@ -58,6 +60,8 @@ class EngineFacts:
     """What it guards containers with: with another answer it has to prove itself again."""
     cgroup_version: int
     storage: Path
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """The versions that it tells of itself and of the runtimes that it was started with, by name."""
 
     @property
     def gvisor_runtime(self) -> str | None:
@@ -340,4 +344,15 @@ def _facts(version: Json, info: Json) -> EngineFacts:
         security=security,
         cgroup_version=2 if str(info.get("CgroupVersion")) == "2" else 1,
         storage=Path(str(info.get("DockerRootDir") or "/var/lib/docker")),
+        parts=_parts(version),
     )
+
+
+def _parts(version: Json) -> dict[str, str]:
+    """Docker says `runc`, podman `OCI Runtime (runc)`."""
+    found: dict[str, str] = {kind_of(version): str(version.get("Version") or "")}
+    for part in version.get("Components") or []:
+        name = str(part.get("Name", "")).removeprefix("OCI Runtime (").removesuffix(")")
+        if name in RUNTIMES:
+            found[name] = str(part.get("Version") or "")
+    return found
