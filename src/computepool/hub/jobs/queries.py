@@ -82,7 +82,8 @@ def find_log(session: Session, principal: Principal, job_id: str, index: int, at
         Attempt.job_id == job_id, Attempt.slice_index == index
     )
     if attempt is not None:
-        query = query.where(Attempt.number == attempt)
+        # Databases have their greatest integer, and no slice is tried that often.
+        query = query.where(Attempt.number == min(attempt, 2**31 - 1))
     row = session.execute(query.order_by(Attempt.number.desc()).limit(1)).first()
     if row is None:
         if attempt is not None:
