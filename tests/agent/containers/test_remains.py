@@ -35,29 +35,30 @@ from pathlib import Path
 from computepool.agent.sandbox import Command, Limits
 from computepool.agent.sandbox.containers import ContainerSandbox, Engine
 
-async def main(state, path, script, lifeline):
+async def main(state, path, script, lifeline, level):
     engine = Engine(Path(path))
-    sandbox = ContainerSandbox(Path(state), engine=engine, facts=await engine.facts())
+    sandbox = ContainerSandbox(Path(state), engine=engine, facts=await engine.facts(), gvisor=level == "gvisor")
     if lifeline == "cut":
         sandbox._lifeline.ensure = lambda: None
     folder = sandbox.attempts_folder / "attempt-of-the-killed"
     (folder / "work").mkdir(parents=True)
     limits = Limits(cpus=1.0, memory_bytes=1 << 28, pids=50, disk_bytes=1 << 28)
-    await sandbox.start(Command(argv=["/bin/sh", "-c", script], env={}, folder=folder, limits=limits))
-    print("running", flush=True)
+    job = await sandbox.start(Command(argv=["/bin/sh", "-c", script], env={}, folder=folder, limits=limits))
+    print(job.container, flush=True)
     await asyncio.sleep(600)
 
 asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def killed_agent(state: Path, engine: Path, mark: str, *, lifeline: str) -> None:
+def killed_agent(state: Path, engine: Path, mark: str, *, lifeline: str, level: str = "container") -> str:
+    """The container that its job was in."""
     agent = subprocess.Popen(
-        [sys.executable, "-c", AGENT, str(state), str(engine), f"sleep {mark}", lifeline], stdout=subprocess.PIPE
+        [sys.executable, "-c", AGENT, str(state), str(engine), f"sleep {mark}", lifeline, level], stdout=subprocess.PIPE
     )
     assert agent.stdout
     try:
-        assert agent.stdout.readline() == b"running\n"
+        return agent.stdout.readline().decode().strip()
     finally:
         agent.send_signal(signal.SIGKILL)
         agent.wait()
@@ -84,26 +85,28 @@ def home(tmp_path_factory):
         yield folder
 
 
-def test_containers_of_a_killed_agent_are_ended_by_its_lifeline(shared_kernel, home):
+def test_containers_of_a_killed_agent_are_ended_by_its_lifeline(every, home):
     mark = f"37{time.time_ns() % 10**7}"
-    killed_agent(home, shared_kernel.private.socket, mark, lifeline="held")
-    assert until(lambda: not processes_with(f"sleep {mark}"))
+    container = killed_agent(home, every.private.socket, mark, lifeline="held", level=every.sandbox.level)
+    # gVisor's processes are not the host's: there it is what carries them.
+    assert until(lambda: container and not processes_with(container) and not processes_with(f"sleep {mark}"))
 
 
-def test_sweep_ends_what_a_killed_agent_left_and_nothing_else(shared_kernel, home):
+def test_sweep_ends_what_a_killed_agent_left_and_nothing_else(every, home):
     mark = f"38{time.time_ns() % 10**7}"
-    killed_agent(home, shared_kernel.private.socket, mark, lifeline="cut")
-    assert processes_with(f"sleep {mark}"), "the control: nobody else ended it"
+    container = killed_agent(home, every.private.socket, mark, lifeline="cut", level=every.sandbox.level)
+    assert container
+    assert processes_with(container), "the control: nobody else ended it"
 
     async def story() -> None:
-        engine = shared_kernel.engine()
-        await shared_kernel.finish("true")
+        engine = every.engine()
+        await every.finish("true")
         image = (await engine.list_images(labels=["computepool.empty"]))[0]["Id"]
         strangers = await engine.create("strangers-own", {"Image": image, "Cmd": ["/x"]})
         other = await engine.create(
             "another-agents", {"Image": image, "Cmd": ["/x"], "Labels": {"computepool.instance": "another"}}
         )
-        sandbox = ContainerSandbox(home, engine=shared_kernel.engine(), facts=shared_kernel.facts)
+        sandbox = ContainerSandbox(home, engine=every.engine(), facts=every.facts)
         swept = await sandbox.sweep()
         assert swept == ["container of attempt attempt-of-the-killed: running"]
         assert await sandbox.sweep() == []
@@ -115,7 +118,7 @@ def test_sweep_ends_what_a_killed_agent_left_and_nothing_else(shared_kernel, hom
         await sandbox.close()
 
     asyncio.run(story())
-    assert until(lambda: not processes_with(f"sleep {mark}"))
+    assert until(lambda: not processes_with(container) and not processes_with(f"sleep {mark}"))
 
 
 def test_sweep_spares_what_runs_now_in_any_sandbox_of_this_agent(bench, home, docker: PrivateEngine):
