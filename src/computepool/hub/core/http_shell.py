@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
@@ -41,6 +42,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(PoolError, _tell_pool_error)
     app.add_exception_handler(RequestValidationError, _tell_invalid)
     app.add_exception_handler(HTTPException, _tell_http_error)
+    app.add_exception_handler(DataError, _tell_unstorable)
 
 
 async def _tell_pool_error(connection: HTTPConnection, error: Exception) -> Any:
@@ -54,6 +56,14 @@ async def _tell_pool_error(connection: HTTPConnection, error: Exception) -> Any:
 async def _tell_invalid(_connection: HTTPConnection, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     return error_response(Invalid("The request does not fit.", fields=[_field_error(e) for e in error.errors()]))
+
+
+async def _tell_unstorable(_connection: HTTPConnection, error: Exception) -> Response:
+    """PostgreSQL takes no text with a zero byte in it, wherever in a request that was. All else is our own mistake."""
+    assert isinstance(error, DataError)
+    if "NUL" not in str(error.orig):
+        raise error
+    return error_response(Invalid("A text in the request has a zero byte in it."))
 
 
 async def _tell_http_error(connection: HTTPConnection, error: Exception) -> Any:
