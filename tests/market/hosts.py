@@ -41,6 +41,8 @@ class Host:
     earnings: list[Earning] = field(default_factory=list)
     """Not cashed out yet."""
     wrong_attempts: set[str] = field(default_factory=set)
+    seen: set[int] = field(default_factory=set)
+    """The numbers of what it was given: it gets no canary that it could remember."""
     cashed_micros: int = 0
     cashed_wrong_micros: int = 0
     honest_taken_micros: int = 0
@@ -68,6 +70,7 @@ class Host:
         """The digest of what it delivers, and whether it did the work."""
         cheats = self.cheats(work)
         self.done += 1
+        self.seen.add(work.number)
         return (self.wrong(work) if cheats else self.compute(work)), not cheats
 
     def compute(self, work: Work) -> str:

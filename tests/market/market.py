@@ -1,5 +1,5 @@
-"""A pool for some simulated weeks. Who is audited, who is guilty, what is given back and how reliable a node counts
-are the hub's own functions; only work, money and chance are made up.
+"""A pool for some simulated weeks. Who is audited, who gets canaries, who is guilty, what is given back and how
+reliable a node counts are the hub's own functions; only work, money and chance are made up.
 """
 
 from collections import Counter
@@ -9,11 +9,12 @@ from random import Random
 
 from market.hosts import KINDS, Colluder, Host, Sleeper, Work
 
+from computepool.hub.core.settings import Settings
 from computepool.hub.market.tiers import EXPECTED_GFLOPS, Measured, tier_of
 from computepool.hub.reputation import record as records
 from computepool.hub.reputation.record import Happening
 from computepool.hub.reputation.reliability import HALF_LIFE, WEIGHTS
-from computepool.hub.trust import auditing, clawback, judgement
+from computepool.hub.trust import auditing, canaries, clawback, judgement
 from computepool.hub.trust.clawback import Earning
 from computepool.hub.trust.judgement import Finding
 from computepool.hub.trust.results import Result
@@ -41,6 +42,20 @@ CASH_OUT_MICROS = 500 * MICROS_PER_CREDIT
 ASKED_AT_MOST = 12
 """Reruns of one audit, until it is left open for good."""
 SMALL_CARD_GFLOPS = 4_400.0
+CANARIES_A_DAY = float(Settings.model_fields["canary_rate_per_day"].default)
+DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True)
+class Known:
+    """A result that owners agreed on. They may have agreed on nothing."""
+
+    work: Work
+    card: str
+    digest: str
+    owners: frozenset[str]
+    """On whose word it is known."""
+    since: datetime
 
 
 @dataclass
@@ -50,6 +65,14 @@ class Audit:
     earning: Earning
     mine: Result
     reruns: list[Result] = field(default_factory=list)
+    known: Known | None = None
+    """Of a canary: what is said to be right."""
+
+    @property
+    def finding(self) -> Finding:
+        if self.known is not None:
+            return judgement.judge_against(self.mine, self.known.digest, self.reruns)
+        return judgement.judge(self.mine, self.reruns)
 
 
 @dataclass
@@ -58,8 +81,11 @@ class Market:
     hosts: list[Host] = field(default_factory=list)
     audits: list[Audit] = field(default_factory=list)
     findings: Counter[Finding] = field(default_factory=Counter)
+    by_canary: Counter[Finding] = field(default_factory=Counter)
+    known: list[Known] = field(default_factory=list)
     jobs: int = 0
     reruns: int = 0
+    canaries: int = 0
 
     def __post_init__(self) -> None:
         self.rng = Random(self.seed)
@@ -87,6 +113,7 @@ class Market:
             now = START + day * DAY
             for host in [one for one in self.hosts if one.joined <= now and not one.banned]:
                 self.work_a_day(host, now)
+            self.send_canaries(now)
             for audit in self.audits[:]:
                 self.go_on_with(audit, now)
             if day % 7 == 6:
@@ -113,17 +140,21 @@ class Market:
             self.count(host, Verdict.HOST, now)
             return
         digest, worked = host.deliver(work)
+        earning = self.pay(host, work, worked, now, f"attempt-{work.number}")
+        if work.deterministic and self.draws(host, work):
+            mine = Result(host.owner, digest, may_judge=host.audits.may_judge)
+            self.audits.append(Audit(work, host, earning, mine))
+
+    def pay(self, host: Host, work: Work, worked: bool, now: datetime, attempt_id: str) -> Earning:
         micros = price_micros(host, work, worked)
-        earning = Earning(f"attempt-{work.number}", now, micros)
+        earning = Earning(attempt_id, now, micros)
         host.earnings.append(earning)
         if worked:
             host.cost_micros += int(micros * POWER_SHARE)
         else:
             host.wrong_attempts.add(earning.attempt_id)
         self.count(host, Verdict.OK, now)
-        if work.deterministic and self.draws(host, work):
-            mine = Result(host.owner, digest, may_judge=host.audits.may_judge)
-            self.audits.append(Audit(work, host, earning, mine))
+        return earning
 
     def draws(self, host: Host, work: Work) -> bool:
         return auditing.is_drawn(auditing.share_audited(host.audits.valid_in_a_row), self.rng.getrandbits)
@@ -131,10 +162,30 @@ class Market:
     def count(self, host: Host, verdict: Verdict, now: datetime) -> None:
         host.record = records.after(host.record, Happening(verdict, WEIGHTS[verdict], now), HALF_LIFE)
 
+    # ── canaries ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def send_canaries(self, now: datetime) -> None:
+        self.known = [one for one in self.known if now - one.since <= canaries.KEPT]
+        there = [one for one in self.hosts if one.joined <= now and not one.banned]
+        for _ in range(canaries.draw_count(len(there), CANARIES_A_DAY, DAY_SECONDS, self.rng.getrandbits)):
+            host = there[canaries.draw_below(len(there), self.rng.getrandbits)]
+            suiting = [one for one in self.known if one.card == host.card and one.work.number not in host.seen]
+            standing = records.standing_of(host.record, now, HALF_LIFE)
+            if suiting and not host.banned and standing.quarantined_until is None:
+                self.send_canary(host, self.rng.choice(suiting), now)
+
+    def send_canary(self, host: Host, known: Known, now: datetime) -> None:
+        """To the host it is a job like any other, and paid like one."""
+        self.canaries += 1
+        digest, worked = host.deliver(known.work)
+        earning = self.pay(host, known.work, worked, now, f"canary-{self.canaries}")
+        mine = Result(host.owner, digest, may_judge=host.audits.may_judge)
+        self.audits.append(Audit(known.work, host, earning, mine, known=known))
+
     # ── audits ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def go_on_with(self, audit: Audit, now: datetime) -> None:
-        finding = judgement.judge(audit.mine, audit.reruns)
+        finding = audit.finding
         while finding is Finding.OPEN:
             other = self.choose_other(audit)
             if other is None:
@@ -142,7 +193,7 @@ class Market:
             self.reruns += 1
             digest, _ = other.deliver(audit.work)
             audit.reruns.append(Result(other.owner, digest, may_judge=other.audits.may_judge))
-            finding = judgement.judge(audit.mine, audit.reruns)
+            finding = audit.finding
         if finding is not Finding.OPEN:
             self.decide(audit, finding, now)
             self.audits.remove(audit)
@@ -150,8 +201,10 @@ class Market:
             self.audits.remove(audit)
 
     def choose_other(self, audit: Audit) -> Host | None:
-        """By lot, of those with a record; a newcomer only where nobody has one, and only for the first rerun."""
-        asked = {audit.accused.owner, *(one.owner_id for one in audit.reruns)}
+        """By lot, of those with a record; a newcomer only where nobody has one, and only for the first rerun. For a
+        canary, nobody on whose word its result is known."""
+        behind = audit.known.owners if audit.known is not None else frozenset()
+        asked = {audit.accused.owner, *(one.owner_id for one in audit.reruns)} | behind
         there = [
             one
             for one in self.hosts
@@ -160,11 +213,12 @@ class Market:
         judges = [one for one in there if one.audits.may_judge]
         if judges:
             return self.rng.choice(judges)
-        return self.rng.choice(there) if there and not audit.reruns else None
+        return self.rng.choice(there) if there and not audit.reruns and audit.known is None else None
 
     def decide(self, audit: Audit, finding: Finding, now: datetime) -> None:
         host, given_at = audit.accused, audit.earning.at
         self.findings[finding] += 1
+        self.learn(audit, finding, now)
         if host.banned:
             return
         last_valid_at = host.audits.last_valid_at
@@ -183,6 +237,16 @@ class Market:
         if auditing.is_banned(host.audits):
             host.banned = True
             self.come_back_as_another(host, now)
+
+    def learn(self, audit: Audit, finding: Finding, now: datetime) -> None:
+        """What was found valid is sent to others; what nobody gives again is not."""
+        if audit.known is not None:
+            self.by_canary[finding] += 1
+            if finding is Finding.NOT_DETERMINISTIC:
+                self.known = [one for one in self.known if one.work != audit.work]
+        elif finding is Finding.VALID:
+            owners = frozenset({audit.accused.owner, *(one.owner_id for one in audit.reruns)})
+            self.known.append(Known(audit.work, audit.accused.card, audit.mine.digest, owners, now))
 
     def come_back_as_another(self, host: Host, now: datetime) -> None:
         """A cheater who was found out joins anew, a week later, as somebody whom nobody knows."""

@@ -32,7 +32,9 @@ class Outcome:
     banned: int = 0
     jobs: int = 0
     reruns: int = 0
+    canaries: int = 0
     findings: Counter[Finding] = field(default_factory=Counter)
+    by_canary: Counter[Finding] = field(default_factory=Counter)
     proceeds: dict[str, list[float]] = field(default_factory=dict)
     """By kind of cheater, in credits: what each kept of the pay for wrong results, less the honest pay that it lost."""
     against_honest: dict[str, list[float]] = field(default_factory=dict)
@@ -42,7 +44,9 @@ class Outcome:
     def add(self, market: Market) -> None:
         self.jobs += market.jobs
         self.reruns += market.reruns
+        self.canaries += market.canaries
         self.findings += market.findings
+        self.by_canary += market.by_canary
         for card in CARDS:
             with_card = [one for one in market.hosts if one.card == card and one.done]
             honest = [one for one in with_card if one.is_honest]
@@ -62,18 +66,21 @@ class Outcome:
             assert mean(self.against_honest[kind]) <= 0, f"{kind}: more than honest work brings"
         assert self.banned <= FALSE_BANS * self.honest, f"{self.banned} of {self.honest} honest hosts banned"
         assert self.lasting == 0, f"{self.lasting} who always cheat are still there after three weeks"
-        assert min(self.findings[one] for one in (Finding.VALID, Finding.GUILTY, Finding.NOT_DETERMINISTIC)) > 0
+        every = (Finding.VALID, Finding.GUILTY, Finding.NOT_DETERMINISTIC)
+        assert min(self.findings[one] for one in every) > 0
+        assert min(self.by_canary[one] for one in every[:2]) > 0, "canaries were sent, and found somebody"
 
     def told(self) -> str:
         lines = [
-            f"{self.jobs} jobs, audit overhead {self.reruns / self.jobs:.1%} of the work,"
-            f" {self.banned} of {self.honest} honest hosts banned"
+            f"{self.jobs} jobs, {self.reruns / self.jobs:.1%} of them computed again by others and"
+            f" {self.canaries / self.jobs:.1%} more sent as canaries ({self.by_canary[Finding.GUILTY]} proved a host"
+            f" wrong), {self.banned} of {self.honest} honest hosts banned"
         ]
         for kind, nets in self.proceeds.items():
             ahead = sum(net > 0 for net in nets) / len(nets)
             lines.append(
-                f"{kind}: {len(nets)} cheaters, proceeds {mean(nets):.1f} credits on average, {ahead:.1%} ahead,"
-                f" {mean(self.against_honest[kind]):.0f} against honest work"
+                f"{kind}: {len(nets)} cheaters, on average {mean(nets):.1f} credits of gain by cheating and"
+                f" {mean(self.against_honest[kind]):.0f} against honest work; of single ones, {ahead:.1%} gained"
             )
         return "\n".join(lines)
 

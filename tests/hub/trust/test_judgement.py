@@ -67,16 +67,18 @@ def test_nobody_is_guilty_without_two_other_owners_who_agree(owners, data):
         assert len(voices) >= 2
 
 
-def test_a_canary_answered_rightly_needs_no_rerun_and_a_wrong_answer_as_many_as_any():
+def test_a_canary_answered_rightly_needs_no_rerun_and_a_wrong_answer_one_more_than_an_audit():
+    e = Result("e", "right")
     late = Result("a", "wrong", may_judge=False)
     assert judge_against(A, "right", []) is Finding.VALID
     assert judge_against(late, "right", []) is Finding.OPEN
     assert judge_against(late, "right", [B]) is Finding.OPEN
     assert judge_against(late, "right", [B, B]) is Finding.OPEN
-    assert judge_against(late, "right", [B, Result("e", "right", may_judge=False)]) is Finding.OPEN
-    assert judge_against(late, "right", [B, C]) is Finding.GUILTY
-    assert judge_against(wrong(A), "right", [B, C]) is Finding.OPEN
-    assert judge_against(wrong(A), "right", [B, C, D]) is Finding.GUILTY
+    assert judge_against(late, "right", [B, C]) is Finding.OPEN
+    assert judge_against(late, "right", [B, C, Result("e", "right", may_judge=False)]) is Finding.OPEN
+    assert judge_against(late, "right", [B, C, D]) is Finding.GUILTY
+    assert judge_against(wrong(A), "right", [B, C, D]) is Finding.OPEN
+    assert judge_against(wrong(A), "right", [B, C, D, e]) is Finding.GUILTY
 
 
 def test_a_known_result_that_nobody_gives_again_accuses_nobody():

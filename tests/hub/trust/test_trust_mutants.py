@@ -15,7 +15,7 @@ from computepool.hub.jobs.tables import Attempt
 from computepool.hub.market import feasibility
 from computepool.hub.market.feasibility import Gate
 from computepool.hub.scheduling.replicas import Replicas
-from computepool.hub.trust import auditing, audits, canaries, consequences, judgement, replication, repository
+from computepool.hub.trust import auditing, audits, canaries, consequences, replication, repository
 from computepool.hub.trust.judgement import Count, Finding
 from computepool.hub.trust.tables import Check, Clawback
 
@@ -209,7 +209,8 @@ def who_made_it_known_judges_by_it(plant):
 
 
 def one_rerun_convicts_after_a_canary(plant):
-    plant.setattr(judgement, "RERUNS_FOR_GUILT", 1)
+    hasty = lambda accused, expected, reruns: Finding.GUILTY if reruns else Finding.OPEN  # noqa: E731
+    plant.setattr(audits, "judge_against", hasty)
 
 
 MUTANTS = {

@@ -41,11 +41,11 @@ def judge(accused: Result, reruns: Sequence[Result]) -> Finding:
 
 
 def judge_against(accused: Result, expected: str, reruns: Sequence[Result]) -> Finding:
-    """Of a canary, whose right result is known. A wrong answer still needs as many reruns as any, and all of them have
-    to give the known one: it may be old, or the agreement of two who left everything undone."""
+    """Of a canary, whose right result is known. A wrong answer needs one rerun more than in an audit, and all of them
+    have to give the known one: two may have agreed on nothing, and a job with few outcomes is sent again and again."""
     if accused.digest == expected:
         return Finding.VALID
-    needed = _needed_against(accused)
+    needed = _needed_against(accused) + 1
     judges = [one for one in independent(reruns, but=accused.owner_id) if one.may_judge][:needed]
     if any(one.digest != expected for one in judges):
         return Finding.NOT_DETERMINISTIC
