@@ -62,10 +62,11 @@ class IsolationLevel(StrEnum):
 
     @property
     def rank(self) -> int:
-        return _RANKS[self]
+        return _RANKS[self._value_]
 
 
-_RANKS = {level: rank for rank, level in enumerate(IsolationLevel)}
+_RANKS = {level.value: rank for rank, level in enumerate(IsolationLevel)}
+"""By the plain text: an enum is slow as a key, and this is asked for every node that is given something."""
 
 TAKES_IMAGES = frozenset({IsolationLevel.CONTAINER, IsolationLevel.GVISOR})
 """The levels that can run a container image."""

@@ -13,7 +13,7 @@ from support.proofs import figure
 
 from computepool.hub.market.pricing import Ask
 from computepool.hub.market.standing import Standing
-from computepool.hub.scheduling import scoring
+from computepool.hub.scheduling import blocks, facets, scoring, shelves
 from computepool.hub.scheduling.fleet import FEW_OWN, Fleet, FleetNode, give_room_back
 from computepool.hub.scheduling.scoring import WARM_DISCOUNT, rank_of
 from computepool.hub.scheduling.search import FEW_HOLDERS, WALK_MOST
@@ -49,6 +49,15 @@ def test_choice_is_that_of_a_plain_look_at_every_node(block):
         story.run(40)
         chosen += story.chosen
     assert chosen > size * 5, "stories in which nobody finds a node prove nothing"
+
+
+def test_choice_is_the_same_where_all_is_kept_as_in_a_large_fleet(monkeypatch):
+    monkeypatch.setattr(shelves, "SORT_ALL_FROM", 3)
+    monkeypatch.setattr(shelves, "EMPTY_KEPT", 2)
+    monkeypatch.setattr(blocks, "BLOCK", 4)
+    monkeypatch.setattr(facets, "NEWS_KEPT", 3)
+    for seed in range(2000, 2030):
+        Story(seed).run(40)
 
 
 def test_no_weights_make_an_infeasible_node_win(monkeypatch):

@@ -36,7 +36,7 @@ def room_is_not_told(patch):
 def buckets_promise_too_much(patch):
     """What a bucket says is believed, and nobody looks closely."""
     patch.setattr(fleet, "has_room", lambda node, needs: True)
-    patch.setattr(fleet.Fleet, "_judge", lambda *_: lambda node: True)
+    patch.setattr(fleet.Fleet, "_judge", lambda *_: search.Judge(lambda node: True, lambda node: True))
 
 
 def buckets_promise_too_little(patch):
@@ -63,7 +63,7 @@ def who_leaves_stays_in_front(patch):
 
 
 def second_of_a_shelf_is_never_seen(patch):
-    patch.setattr(shelves.Shelves, "in_order", lambda self, ordering, there: self._heads_of(ordering, there))
+    patch.setattr(shelves.Shelves, "in_order", shelves.Shelves._heads_of)
 
 
 def best_is_the_dearest(patch):

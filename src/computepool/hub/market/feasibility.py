@@ -7,11 +7,13 @@ to what a machine has, so that "the first gate that removed it" is the answer a 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from computepool.hub.market.pricing import NOTHING, Ask, hourly_price
 from computepool.hub.market.requirements import DEFAULT_STRANGER_ISOLATION, Requirements
 from computepool.hub.market.standing import NEWCOMER, Standing
 from computepool.protocol.capacity import SIMULATED, Gpu, HouseRules
+from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
 from computepool.protocol.versions import is_escapable
 
@@ -85,6 +87,8 @@ class Traits:
 
 
 Rule = Callable[[Requirements, Traits], bool]
+_WITH_IMAGES = tuple(TAKES_IMAGES)
+"""A look through a few is quicker than the hash of an enum."""
 
 
 def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
@@ -92,12 +96,14 @@ def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
     own = node.owner_id == needs.owner_id
     if level.rank < needs.least_isolation(own=own).rank:
         return False
-    if needs.image is not None and level not in TAKES_IMAGES:
+    if needs.image is not None and level not in _WITH_IMAGES:
         return False
     if (needs.internet or needs.indexes) and level not in node.networked:
         return False
-    escapable = is_escapable(level, node.unsafe, uses_gpu=needs.gpu is not None)
-    return own or (not escapable and _is_allowed(level, node.rules))
+    if own:
+        return True
+    escapable = bool(node.unsafe) and is_escapable(level, node.unsafe, uses_gpu=needs.gpu is not None)
+    return not escapable and _is_allowed(level, node.rules)
 
 
 def levels_for_strangers(node: Traits) -> list[IsolationLevel]:
@@ -116,7 +122,8 @@ def _is_allowed(level: IsolationLevel, rules: HouseRules) -> bool:
 
 
 def _strong_enough(needs: Requirements, node: Traits) -> bool:
-    return any(_will_do(level, needs, node) for level in node.isolation)
+    # The strongest comes last, and will do if any does, mostly.
+    return any(_will_do(level, needs, node) for level in reversed(node.isolation))
 
 
 def weakest_level(needs: Requirements, node: Traits) -> IsolationLevel:
@@ -152,16 +159,23 @@ def is_hidden(needs: Requirements, node: Traits) -> bool:
 
 
 def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str] = ()) -> list[Gpu]:
-    if needs.gpu is None:
+    asked = needs.gpu
+    if asked is None:
         return []
     return [
         gpu
         for gpu in gpus
         if gpu.id not in kept
         # One that shares the machine's memory is no card: it is given only to those who ask for it by name.
-        and (not gpu.integrated or needs.gpu.name is not None)
-        and needs.gpu.accepts(gpu.slug, gpu.memory_bytes)
+        and (not gpu.integrated or asked.name is not None)
+        and _is_accepted(asked, gpu.slug, gpu.memory_bytes)
     ]
+
+
+@lru_cache(maxsize=16_384)
+def _is_accepted(asked: GpuRequest, slug: str, memory_bytes: int) -> bool:
+    """Names are compared word by word, and the same few are, all the time."""
+    return asked.accepts(slug, memory_bytes)
 
 
 def alike_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str] = ()) -> list[Gpu]:

@@ -32,7 +32,7 @@ from computepool.hub.scheduling.fleet_node import (
     traits_of,
 )
 from computepool.hub.scheduling.scoring import rank_of
-from computepool.hub.scheduling.search import best_on
+from computepool.hub.scheduling.search import Judge, best_on
 from computepool.hub.scheduling.shelves import Shelves
 from computepool.hub.scheduling.survey import Survey, survey_of
 from computepool.hub.scheduling.views import at_best, now_for_owner, now_for_strangers
@@ -209,44 +209,39 @@ class Fleet:
         explore: bool,
         not_owners: AbstractSet[str],
     ) -> FleetNode | None:
-        suits = self._judge(needs, avoided, not_owners)
+        judge = self._judge(needs, avoided, not_owners)
         if needs.node_id is not None:
             node = self._nodes.get(needs.node_id)
-            return node if node is not None and suits(node) else None
-        own = self._best_own(needs, suits, wanted)
+            return node if node is not None and judge.suits(node) else None
+        own = self._best_own(needs, judge, wanted)
         if own is not None or needs.mine_only:
             return own
         if explore:
-            newcomer = best_on(self._now, needs, suits, wanted, self._holders, newcomers=True)
+            newcomer = best_on(self._now, needs, judge, wanted, self._holders, newcomers=True)
             if newcomer is not None:
                 return newcomer
-        return best_on(self._now, needs, suits, wanted, self._holders)
+        return best_on(self._now, needs, judge, wanted, self._holders)
 
-    def _best_own(
-        self, needs: Requirements, suits: Callable[[FleetNode], bool], wanted: Sequence[str]
-    ) -> FleetNode | None:
+    def _best_own(self, needs: Requirements, judge: Judge, wanted: Sequence[str]) -> FleetNode | None:
         owned = self._owned.get(needs.owner_id)
         if owned is None:
             return None
         shelves = owned.shelves()
         if shelves is not None:
-            return best_on(shelves[0], needs, suits, wanted, self._holders)
+            return best_on(shelves[0], needs, judge, wanted, self._holders)
         return min(
-            (node for node in owned.nodes.values() if suits(node)),
+            (node for node in owned.nodes.values() if judge.suits(node)),
             key=lambda node: rank_of(node.traits, node.free.cpu_millis, node.cached, needs, wanted),
             default=None,
         )
 
-    def _judge(
-        self, needs: Requirements, avoided: frozenset[str], not_owners: AbstractSet[str]
-    ) -> Callable[[FleetNode], bool]:
+    def _judge(self, needs: Requirements, avoided: frozenset[str], not_owners: AbstractSet[str]) -> Judge:
         cpu_millis, memory_bytes, disk_bytes = needs.cpu_millis, needs.memory_bytes, needs.disk_bytes
         owner_id, least, most = needs.owner_id, needs.min_reliability, needs.max_price_micros
 
-        def suits(node: FleetNode) -> bool:
+        def may_suit(node: FleetNode) -> bool:
+            """What shelves do not know: those there have about the same room and price, not just the same."""
             free, traits = node.free, node.traits
-            # What is quickly said comes first: a shelf holds nodes of about the same room and price, not of just the
-            # same. The gates have the last word all the same.
             if free.cpu_millis < cpu_millis or free.memory_bytes < memory_bytes or free.disk_bytes < disk_bytes:
                 return False
             if traits.node_id in avoided or traits.owner_id in not_owners:
@@ -256,9 +251,14 @@ class Fleet:
                     return False
                 if most is not None and hourly_price(needs, traits.ask, own=False) > most:
                     return False
-            return node.takes_work and has_room(node, needs) and closed_gate(needs, traits) is None
+            return True
 
-        return suits
+        def suits(node: FleetNode) -> bool:
+            return (
+                may_suit(node) and node.takes_work and has_room(node, needs) and closed_gate(needs, node.traits) is None
+            )
+
+        return Judge(may_suit, suits)
 
     def _anybody_else_could(self, needs: Requirements, avoided: frozenset[str], not_owners: AbstractSet[str]) -> bool:
         """Were it free, and left by its owner. In a large fleet some thousands are looked at, and then it is no: the
@@ -282,9 +282,9 @@ class Fleet:
             if shelves is None:
                 if any(map(could, owned.nodes.values())):
                     return True
-            elif shelves[1].any_of(shelves[1].matching(needs), could, LOOK_MOST):
+            elif _is_any(shelves[1], needs, could):
                 return True
-        return not needs.mine_only and self._ever.any_of(self._ever.matching(needs), could, LOOK_MOST)
+        return not needs.mine_only and _is_any(self._ever, needs, could)
 
     # ── keeping the shelves ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -339,6 +339,11 @@ class Fleet:
         for node_id in holders:
             self._nodes[node_id].mark()
         self._look_at_changes()
+
+
+def _is_any(shelves: Shelves, needs: Requirements, could: Callable[[FleetNode], bool]) -> bool:
+    there = shelves.matching(needs)
+    return there is not None and any(map(could, shelves.some_of(there, LOOK_MOST)))
 
 
 def _discard(index: dict[str, set[str]], thing: str, node_id: str) -> None:

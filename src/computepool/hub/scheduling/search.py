@@ -9,11 +9,12 @@ no more than 1 / (1 - WARM_DISCOUNT) times as expensive, and no worse than the b
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.fleet_node import FleetNode
-from computepool.hub.scheduling.scoring import Rank, warmth, warmth_of
-from computepool.hub.scheduling.shelves import ORDERINGS, Entry, Shelves
+from computepool.hub.scheduling.scoring import Rank, warmth_of
+from computepool.hub.scheduling.shelves import ORDERINGS, Entry, Ordering, Shelves, There
 
 FEW_HOLDERS = 128
 WALK_MOST = 256
@@ -23,42 +24,85 @@ Holders = Mapping[str, AbstractSet[str]]
 Suits = Callable[[FleetNode], bool]
 
 
+class Judge(NamedTuple):
+    """Two answers about a node: the first is quick, and never no where the second is yes, which is the last word."""
+
+    may_suit: Suits
+    suits: Suits
+
+
 def best_on(
     shelves: Shelves,
     needs: Requirements,
-    suits: Suits,
+    judge: Judge,
     wanted: Sequence[str],
     holders: Holders,
     *,
     newcomers: bool = False,
 ) -> FleetNode | None:
-    """`suits` is the last word on a node: what the shelves say is only where to look."""
+    """What the shelves say is only where to look. They know nearly all, so that the last word on the one that is found
+    is enough, mostly; else all are asked."""
     there = shelves.matching(needs, newcomers=newcomers)
-    if not there:
+    if there is None:
         return None
     ordering = ORDERINGS.index((needs.gpu is not None, needs.optimize))
     shelves.sort(ordering)
-    known = [one for one in wanted if one in holders]
-    if not known:
-        return next((entry[5] for entry in shelves.in_order(ordering, there) if suits(entry[5])), None)
-    rare: set[str] = set().union(*(holders[one] for one in known if len(holders[one]) <= FEW_HOLDERS))
-    best = _best_of(shelves.entries_of(rare, ordering, there), suits, wanted)
-    common = sum(len(holders[one]) > FEW_HOLDERS for one in known)
-    least = warmth_of(common, len(wanted))  # of those who have nothing that is rare
-    for met, entry in enumerate(shelves.in_order(ordering, there)):
+    held = [holders[one] for one in wanted if one in holders]
+    found = _best(shelves, there, ordering, judge.may_suit, wanted, held)
+    if found is None or judge.suits(found):
+        return found
+    return _best(shelves, there, ordering, judge.suits, wanted, held)
+
+
+def _best(
+    shelves: Shelves,
+    there: There,
+    ordering: Ordering,
+    suits: Suits,
+    wanted: Sequence[str],
+    held: Sequence[AbstractSet[str]],
+) -> FleetNode | None:
+    """`held`: who has something of what is wanted."""
+    if not held:
+        for entry in shelves.in_order(ordering, there):
+            if suits(entry[5]):
+                return entry[5]
+        return None
+    rare = [some for some in held if len(some) <= FEW_HOLDERS]
+    # What a node's score is worth, by how much it has at hand.
+    factors = [warmth_of(at_hand, len(wanted)) for at_hand in range(len(wanted) + 1)]
+    least = factors[len(held) - len(rare)]  # of those who have nothing that is rare
+    best = _best_of(shelves.entries_of(frozenset().union(*rare), ordering, there), suits, wanted, factors)
+    for met, entry in enumerate(shelves.in_order(ordering, there, several=True)):
         if best is not None and (met >= WALK_MOST or entry[0] * least > best[0][0]):
             break
-        rank = _rank(entry, wanted)
-        if (best is None or rank < best[0]) and suits(entry[5]):
-            best = rank, entry[5]
+        best = _better(best, entry, suits, wanted, factors)
     return best[1] if best is not None else None
 
 
-def _best_of(entries: Iterable[Entry], suits: Suits, wanted: Sequence[str]) -> tuple[Rank, FleetNode] | None:
-    ranked = sorted(((_rank(entry, wanted), entry[5]) for entry in entries), key=lambda one: one[0])
-    return next((one for one in ranked if suits(one[1])), None)
+def _best_of(
+    entries: Iterable[Entry], suits: Suits, wanted: Sequence[str], factors: Sequence[float]
+) -> tuple[Rank, FleetNode] | None:
+    best = None
+    for entry in entries:
+        best = _better(best, entry, suits, wanted, factors)
+    return best
 
 
-def _rank(entry: Entry, wanted: Sequence[str]) -> Rank:
+def _better(
+    best: tuple[Rank, FleetNode] | None,
+    entry: Entry,
+    suits: Suits,
+    wanted: Sequence[str],
+    factors: Sequence[float],
+) -> tuple[Rank, FleetNode] | None:
+    """The better of the two, of whom the first is known to suit."""
     score, speed, cores, node_id, _, node = entry
-    return score * warmth(node.cached, wanted), speed, cores, node_id
+    if best is not None and score * factors[-1] > best[0][0]:
+        return best
+    at_hand, cached = 0, node.cached
+    for one in wanted:
+        if one in cached:
+            at_hand += 1
+    rank = score * factors[at_hand], speed, cores[0], node_id
+    return (rank, node) if (best is None or rank < best[0]) and suits(node) else best

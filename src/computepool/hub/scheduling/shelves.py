@@ -8,36 +8,52 @@ and its cost grows with the variety of a fleet, not with its size; where no shel
 import math
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import islice
+from typing import NamedTuple
 
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.requirements import Requirements
-from computepool.hub.scheduling.blocks import Heads
-from computepool.hub.scheduling.catalogue import Catalogue, Limits, ShelfKey, best_of, limits_of
+from computepool.hub.scheduling.blocks import Families
+from computepool.hub.scheduling.catalogue import (
+    Catalogue,
+    Limits,
+    ShelfKey,
+    best_of,
+    better_of,
+    limits_of,
+)
 from computepool.hub.scheduling.facets import bits_of, raw_of
 from computepool.hub.scheduling.fleet_node import FleetNode
 from computepool.hub.scheduling.scoring import cold_score
-from computepool.hub.scheduling.views import Room, View, at_best
+from computepool.hub.scheduling.views import View, at_best
 from computepool.protocol.spec import Optimize
 
 EMPTY_KEPT = 1024
 """Empty shelves that stay where they are, at least: a node that is given a slice and ends it comes back."""
 SHELF_MOST = 4096
 """Nodes on one shelf; then another one is opened beside it. Putting one into a long list takes long."""
-FEW_SHELVES = 200
-"""So many are picked out at once."""
-WALK_RATIO = 2
+WALK_RATIO = 4
 """How long those that will do are looked for among all shelves, in the order of their best nodes, before they are
-picked out and sorted: so many times as long as it takes if they are spread evenly, and a quarter of a step for each."""
+picked out and sorted: so many times as long as it takes if they are spread evenly."""
+SEVERAL = 2
+"""So many are looked at where something that some nodes have at hand decides."""
 
-Entry = tuple[float, float, int, str, int, FleetNode]
-"""Score, speed (negative), free cores, id, as in `scoring.Rank`; the number of the shelf, and the node."""
+Entry = tuple[float, float, list[int], str, int, FleetNode]
+"""Score, speed (negative), free cores, id, as in `scoring.Rank`; the number of the shelf, and the node.
+
+Free cores are in a list of one, which all entries of a node share: where no other node has the same score, nothing else
+has to change when some are taken."""
 Ordering = int
 """For GPUs or for cores, and what is to be saved: a place in `ORDERINGS`, as enums are slow keys."""
 ORDERINGS = [(gpu, optimize) for gpu in (False, True) for optimize in Optimize]
+GPU_ORDERINGS = [place for place, (gpu, _) in enumerate(ORDERINGS) if gpu]
+SORT_ALL_FROM = 500
+"""Nodes on shelves. Up to here an ordering is made when somebody first asks for it; from here on all of them are kept,
+so that nobody's question has to sort a large fleet."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,8 +61,11 @@ class Shelf:
     number: int
     key: ShelfKey
     bit: int
+    family: int | None = None
+    """Of those who stand here, or of those who last stood here with a card that was free."""
     members: "dict[str, Spot]" = field(default_factory=dict)
-    orders: dict[Ordering, list[Entry]] = field(default_factory=dict)
+    orders: list[list[Entry]] = field(default_factory=lambda: [[] for _ in ORDERINGS])
+    """By ordering, who stands here, the best first."""
     limits: Limits | None = None
     """None before anybody came."""
     is_stale: bool = False
@@ -64,8 +83,23 @@ class Spot:
     asked: int
     """How many tags had been asked for when it was sorted in."""
     shelf: Shelf | None = None
-    entries: dict[Ordering, Entry] = field(default_factory=dict)
-    scores: dict[Ordering, tuple[float, float]] = field(default_factory=dict)
+    cores: list[int] = field(default_factory=lambda: [0])
+    entries: list[Entry | None] = field(default_factory=lambda: [None] * len(ORDERINGS))
+    scores: list[tuple[float, float] | None] = field(default_factory=lambda: [None] * len(ORDERINGS))
+    """Both by ordering."""
+
+
+class There(NamedTuple):
+    """Shelves on which there may be a node for a request."""
+
+    raw: bytes
+    """One bit for each shelf."""
+    shelves: int
+    """How many they are."""
+    families: frozenset[int | None] | None
+
+    def has(self, number: int) -> bool:
+        return bool(self.raw[number >> 3] >> (number & 7) & 1)
 
 
 class Shelves:
@@ -74,7 +108,7 @@ class Shelves:
         these are the own nodes; None for strangers."""
         self._view = view
         self._lasting = view is at_best
-        """Room does not change while somebody takes some of it."""
+        """Room does not change while somebody takes some of it. Nobody asks for the best of these."""
         self._asked_tags = asked_tags
         self._own = owner_id is not None
         self._catalogue = Catalogue(asked_tags, owner_id, coarse=coarse)
@@ -86,7 +120,9 @@ class Shelves:
         self._live = 0
         """The shelves with somebody on them, as bits."""
         self._empty: dict[int, Shelf] = {}
-        self._heads: dict[Ordering, Heads[Entry]] = {}
+        self._resting: dict[str, Spot] = {}
+        """Nodes whose cards are all taken, and that are still among those with cards."""
+        self._heads: dict[Ordering, Families[Entry]] = {}
         """For each ordering that somebody asked for: the best of each shelf."""
         self._first: dict[Ordering, list[Entry | None]] = {}
         """The same by the shelves' numbers."""
@@ -113,13 +149,17 @@ class Shelves:
             self._learn(spot, traits)
         elif spot.asked != len(self._asked_tags):
             spot.static, spot.asked = self._catalogue.static_of(traits), len(self._asked_tags)
-        shelf = self._shelf(spot, room)
-        if shelf is not spot.shelf:
-            if spot.shelf is not None:
-                self._leave(spot, spot.shelf)
-            self._enter(spot, shelf)
+        shelf = self._move(spot, self._catalogue.key_of(spot.static, room))
+        if spot.cores[0] != room.cpu_millis:
+            self._set_cores(spot, shelf, room.cpu_millis)
         for ordering in self._heads:
-            self._sort_in(ordering, spot, shelf, room)
+            has_room = bool(room.gpus) if ORDERINGS[ordering][0] else room.cores
+            if (spot.entries[ordering] is not None) is not has_room:
+                self._sort_in(ordering, spot, shelf, has_room=has_room)
+        self._note_rest(spot, shelf, has_cards=bool(room.gpus))
+        if len(self._standing) >= SORT_ALL_FROM and len(self._heads) < len(ORDERINGS) and not self._lasting:
+            for ordering in range(len(ORDERINGS)):
+                self.sort(ordering)
 
     def remove(self, node_id: str) -> None:
         spot = self._spots.pop(node_id, None)
@@ -127,12 +167,19 @@ class Shelves:
             self._leave(spot, spot.shelf)
 
     def _learn(self, spot: Spot, traits: Traits) -> None:
-        spot.scores.clear()
+        shelf = spot.shelf
+        if shelf is not None:
+            self._take_all_out(spot, shelf)
+        spot.scores = [None] * len(ORDERINGS)
         spot.traits, spot.static, spot.asked = traits, self._catalogue.static_of(traits), len(self._asked_tags)
         spot.limits = limits_of(traits)
-        if spot.shelf is not None:
-            spot.shelf.is_stale = True
-            self._welcome(spot.shelf, spot)
+        if shelf is None:
+            return
+        if len(shelf.members) == 1:
+            shelf.limits, shelf.is_stale = self._catalogue.change(shelf.limits, spot.limits, shelf.bit), False
+        else:
+            shelf.is_stale = True
+            self._welcome(shelf, spot)
 
     def _enter(self, spot: Spot, shelf: Shelf) -> None:
         if shelf.members:
@@ -148,80 +195,130 @@ class Shelves:
 
     def _welcome(self, shelf: Shelf, spot: Spot) -> None:
         """It stands there with others."""
-        limits = best_of((shelf.limits, spot.limits)) if shelf.limits is not None else spot.limits
+        limits = better_of(shelf.limits, spot.limits) if shelf.limits is not None else spot.limits
         shelf.limits = self._catalogue.change(shelf.limits, limits, shelf.bit)
 
     def _leave(self, spot: Spot, shelf: Shelf) -> None:
         del shelf.members[spot.traits.node_id]
         self._standing.discard(spot.traits.node_id)
         spot.shelf = None
-        for ordering, entry in spot.entries.items():
-            self._take_out(ordering, shelf, entry)
-        spot.entries = {}
+        self._take_all_out(spot, shelf)
         shelf.is_stale = True
         if not shelf.members:
             self._empty[shelf.number] = shelf
             self._live ^= shelf.bit
 
-    def _sort_in(self, ordering: Ordering, spot: Spot, shelf: Shelf, room: Room) -> None:
-        before = spot.entries.get(ordering)
-        entry = self._entry(ordering, spot, shelf, room)
-        if before is not None:
-            if entry == before:
-                return
-            self._take_out(ordering, shelf, before)
-            del spot.entries[ordering]
-        if entry is None:
+    def _set_cores(self, spot: Spot, shelf: Shelf, cpu_millis: int) -> None:
+        """Before they change, whoever has neighbours that are as good is taken out: it may stand elsewhere then."""
+        if len(shelf.members) > 1:
+            self._take_all_out(spot, shelf)
+        else:
+            for ordering in self._heads:
+                entry = spot.entries[ordering]
+                if entry is not None and entry[0] in self._heads[ordering].all.tied:
+                    self._take_out(ordering, spot, shelf, entry)
+        spot.cores[0] = cpu_millis
+
+    def _sort_in(self, ordering: Ordering, spot: Spot, shelf: Shelf, *, has_room: bool) -> None:
+        gpu, optimize = ORDERINGS[ordering]
+        entry = spot.entries[ordering]
+        if entry is not None:
+            if not has_room and not gpu:
+                self._take_out(ordering, spot, shelf, entry)
             return
+        if not has_room:
+            return
+        known = spot.scores[ordering]
+        if known is None:
+            known = spot.scores[ordering] = cold_score(spot.traits, optimize, gpu=gpu, own=self._own)
+        entry = known[0], -known[1], spot.cores, spot.traits.node_id, shelf.number, spot.node
         spot.entries[ordering] = entry
-        order = shelf.orders.get(ordering)
-        if not order:
-            shelf.orders[ordering] = [entry]
-            self._put_first(ordering, shelf.number, None, entry)
-        elif entry < order[0]:
-            self._put_first(ordering, shelf.number, order[0], entry)
+        order = shelf.orders[ordering]
+        if not order or entry < order[0]:
+            self._put_first(ordering, shelf, order[0] if order else None, entry)
             order.insert(0, entry)
         else:
             insort(order, entry)
 
-    def _entry(self, ordering: Ordering, spot: Spot, shelf: Shelf, room: Room) -> Entry | None:
-        gpu, optimize = ORDERINGS[ordering]
-        if not (room.gpus if gpu else room.cores):
-            return None
-        known = spot.scores.get(ordering)
-        if known is None:
-            known = spot.scores[ordering] = cold_score(spot.traits, optimize, gpu=gpu, own=self._own)
-        return known[0], -known[1], room.cpu_millis, spot.traits.node_id, shelf.number, spot.node
+    def _note_rest(self, spot: Spot, shelf: Shelf, *, has_cards: bool) -> None:
+        """Cards that are taken come back: some nodes stay where they are until then. No request for cards finds them,
+        for their shelf has none."""
+        node_id, resting = spot.traits.node_id, self._resting
+        if has_cards:
+            resting.pop(node_id, None)
+        elif any(spot.entries[ordering] is not None for ordering in GPU_ORDERINGS):
+            resting[node_id] = spot
+            if len(resting) > max(EMPTY_KEPT, len(self._standing) // 8):
+                oldest = resting.pop(next(iter(resting)))
+                for ordering in GPU_ORDERINGS:
+                    entry = oldest.entries[ordering]
+                    if entry is not None and oldest.shelf is not None:
+                        self._take_out(ordering, oldest, oldest.shelf, entry)
 
-    def _take_out(self, ordering: Ordering, shelf: Shelf, entry: Entry) -> None:
+    def _take_all_out(self, spot: Spot, shelf: Shelf) -> None:
+        self._resting.pop(spot.traits.node_id, None)
+        for ordering in self._heads:
+            entry = spot.entries[ordering]
+            if entry is not None:
+                self._take_out(ordering, spot, shelf, entry)
+
+    def _take_out(self, ordering: Ordering, spot: Spot, shelf: Shelf, entry: Entry) -> None:
+        spot.entries[ordering] = None
         order = shelf.orders[ordering]
         if order[0] is entry:
             del order[0]
-            self._put_first(ordering, shelf.number, entry, order[0] if order else None)
+            self._put_first(ordering, shelf, entry, order[0] if order else None)
         else:
             del order[bisect_left(order, entry)]
 
-    def _put_first(self, ordering: Ordering, number: int, before: Entry | None, now: Entry | None) -> None:
-        heads = self._heads[ordering]
+    def _put_first(self, ordering: Ordering, shelf: Shelf, before: Entry | None, now: Entry | None) -> None:
+        heads, family = self._heads[ordering], shelf.family if ORDERINGS[ordering][0] else None
         if before is not None:
-            heads.remove(before)
+            heads.remove(before, family)
         if now is not None:
-            heads.add(now)
-        self._first[ordering][number] = now
-        self._first_score[ordering][number] = now[0] if now is not None else math.inf
+            heads.add(now, family)
+        self._first[ordering][shelf.number] = now
+        self._first_score[ordering][shelf.number] = now[0] if now is not None else math.inf
 
-    def _shelf(self, spot: Spot, room: Room) -> Shelf:
-        key = self._catalogue.key_of(spot.static, room)
-        if spot.shelf is not None and spot.shelf.key == key:
-            return spot.shelf
-        shelf = self._by_key.get(key)
-        return shelf if shelf is not None and len(shelf.members) < SHELF_MOST else self._open(key)
+    def _move(self, spot: Spot, key: ShelfKey) -> Shelf:
+        """To the shelf where it belongs. One that is alone on its shelf, and nobody else is where it belongs, takes the
+        shelf with it: in a fleet of many kinds that is what mostly happens, and most of what is known of it stays."""
+        shelf = spot.shelf
+        if shelf is not None and shelf.key == key:
+            return shelf
+        other = self._by_key.get(key)
+        if shelf is not None and len(shelf.members) == 1 and (other is None or not other.members):
+            self._rename(shelf, key)
+            return shelf
+        if other is None or len(other.members) >= SHELF_MOST:
+            other = self._open(key)
+        if shelf is not None:
+            self._leave(spot, shelf)
+        self._enter(spot, other)
+        return other
+
+    def _rename(self, shelf: Shelf, key: ShelfKey) -> None:
+        if self._by_key.get(shelf.key) is shelf:
+            del self._by_key[shelf.key]
+        self._catalogue.move(shelf.key, key, shelf.bit)
+        shelf.key = key
+        self._by_key[key] = shelf
+        family = self._catalogue.family_of(key)
+        if family not in (shelf.family, None):  # without cards they are taken out of their family, a moment later
+            self._change_family(shelf, family)
+
+    def _change_family(self, shelf: Shelf, family: int | None) -> None:
+        for ordering, families in self._heads.items():
+            head = self._first[ordering][shelf.number] if ORDERINGS[ordering][0] else None
+            if head is not None:
+                families.move(head, shelf.family, family)
+        shelf.family = family
 
     def _open(self, key: ShelfKey) -> Shelf:
         number = len(self._shelves)
         if len(self._empty) > max(EMPTY_KEPT, number // 2):
             number = self._close(next(iter(self._empty.values())))
-        shelf = Shelf(number, key, 1 << number)
+        shelf = Shelf(number, key, 1 << number, self._catalogue.family_of(key))
         if number == len(self._shelves):
             self._shelves.append(shelf)
             for ordering in self._heads:
@@ -237,40 +334,41 @@ class Shelves:
     def _close(self, shelf: Shelf) -> int:
         """The one that has been empty for longest: its number is used again."""
         del self._empty[shelf.number]
-        if self._by_key[shelf.key] is shelf:
+        if self._by_key.get(shelf.key) is shelf:
             del self._by_key[shelf.key]
         self._catalogue.drop(shelf.key, shelf.limits, shelf.bit)
         return shelf.number
 
     # ── looking for the best ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def matching(self, needs: Requirements, *, newcomers: bool = False) -> int:
-        """Shelves on which there may be a node for it, as bits."""
-        return self._catalogue.matching(needs, self._live, newcomers=newcomers)
+    def matching(self, needs: Requirements, *, newcomers: bool = False) -> There | None:
+        """Shelves on which there may be a node for it; None if there are none."""
+        shelves = self._catalogue.matching(needs, self._live, newcomers=newcomers)
+        if not shelves:
+            return None
+        return There(raw_of(shelves, len(self._shelves)), shelves.bit_count(), self._catalogue.families(needs))
 
-    def any_of(self, shelves: int, suits: Callable[[FleetNode], bool], most: int) -> bool:
-        """Whether it is true of one of the first so many nodes there."""
-        spots = (
-            spot
-            for number in bits_of(raw_of(shelves, len(self._shelves)))
-            for spot in self._shelves[number].members.values()
-        )
-        return any(suits(spot.node) for spot in islice(spots, most))
+    def some_of(self, there: There, most: int) -> Iterator[FleetNode]:
+        """The first so many nodes there, in no order."""
+        spots = (spot for number in bits_of(there.raw) for spot in self._shelves[number].members.values())
+        return (spot.node for spot in islice(spots, most))
 
-    def entries_of(self, node_ids: set[str], ordering: Ordering, shelves: int) -> Iterator[Entry]:
+    def entries_of(self, node_ids: AbstractSet[str], ordering: Ordering, there: There) -> Iterator[Entry]:
         """Of those of these nodes that stand there."""
-        raw = raw_of(shelves, len(self._shelves))
         for node_id in node_ids & self._standing:
             spot = self._spots[node_id]
-            number = spot.shelf.number if spot.shelf is not None else 0
-            if raw[number >> 3] >> (number & 7) & 1 and (entry := spot.entries.get(ordering)) is not None:
+            if (
+                spot.shelf is not None
+                and there.has(spot.shelf.number)
+                and (entry := spot.entries[ordering]) is not None
+            ):
                 yield entry
 
-    def in_order(self, ordering: Ordering, shelves: int) -> Iterator[Entry]:
-        """Who stands there, the best first. `sort` has to have been called."""
+    def in_order(self, ordering: Ordering, there: There, several: bool = False) -> Iterator[Entry]:
+        """Who stands there, the best first; `several` if one will not be enough. `sort` has to have been called."""
         waiting: list[tuple[Entry, Iterator[Entry], Shelf]] = []
         """The next of each shelf that was begun. No two entries are equal, so that nothing behind them is compared."""
-        heads = self._heads_of(ordering, shelves)
+        heads = self._heads_of(ordering, there, several)
         head = next(heads, None)
         while head is not None or waiting:
             if head is not None and (not waiting or head < waiting[0][0]):
@@ -300,20 +398,19 @@ class Shelves:
             shelf.limits = self._catalogue.change(shelf.limits, limits, shelf.bit)
             shelf.is_stale = False
 
-    def _heads_of(self, ordering: Ordering, shelves: int) -> Iterator[Entry]:
+    def _heads_of(self, ordering: Ordering, there: There, several: bool = False) -> Iterator[Entry]:
         """The best of each of these shelves, in order. Going through all shelves in order finds the first of many soon;
         few are picked out and sorted."""
-        if not shelves:
-            return
-        raw = raw_of(shelves, len(self._shelves))
-        left = count = shelves.bit_count()
+        raw, left = there.raw, there.shelves
+        heads, total = self._heads[ordering].of_these(there.families, raw)
         last: Entry | None = None
-        most = WALK_RATIO * len(self._shelves) // count + count // 4 if count > FEW_SHELVES else 0
-        for passed, head in enumerate(self._heads[ordering]):
-            if passed >= most:
+        evenly = (total // left + 1) * (SEVERAL if several else 1)
+        """How many one goes past until the first of them, if they are spread evenly."""
+        most = WALK_RATIO * evenly + left if evenly < 2 * left + len(raw) // 64 else -1
+        for head, passed in heads:
+            if passed > most:
                 break
-            number = head[4]
-            if raw[number >> 3] >> (number & 7) & 1:
+            if head is not None:
                 last = head
                 yield head
                 left -= 1
@@ -339,25 +436,14 @@ class Shelves:
                     yield head
 
     def sort(self, ordering: Ordering) -> None:
-        """Somebody asks in this order, perhaps for the first time: the only walk through all nodes, once for each."""
+        """Somebody asks in this order, perhaps for the first time, in a small fleet."""
         if ordering in self._heads:
             return
-        found: list[Entry] = []
-        for shelf in self._shelves:
-            entries = []
-            for spot in shelf.members.values():
-                room = self._view(spot.node)
-                entry = self._entry(ordering, spot, shelf, room) if room is not None else None
-                if entry is not None:
-                    spot.entries[ordering] = entry
-                    entries.append(entry)
-            if entries:
-                entries.sort()
-                shelf.orders[ordering] = entries
-                found.append(entries[0])
-        self._heads[ordering] = Heads(found)
+        self._heads[ordering] = Families()
         self._first[ordering] = [None] * len(self._shelves)
         self._first_score[ordering] = array("d", [math.inf]) * len(self._shelves)
-        for head in found:
-            self._first[ordering][head[4]] = head
-            self._first_score[ordering][head[4]] = head[0]
+        for spot in self._spots.values():
+            room = self._view(spot.node) if spot.shelf is not None else None
+            if spot.shelf is not None and room is not None:
+                has_room = bool(room.gpus) if ORDERINGS[ordering][0] else room.cores
+                self._sort_in(ordering, spot, spot.shelf, has_room=has_room)
