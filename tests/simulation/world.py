@@ -136,7 +136,8 @@ class World:
         keyring = await db.run(load_keyring, SECRET, self.clock.now())
         signer = BlobSigner(SECRET, self.clock)
         context = HubContext(
-            settings=Settings(home=self.folder),
+            # A canary for a node that left, or with nobody left to judge, would keep a world from coming to rest.
+            settings=Settings(home=self.folder, canary_rate_per_day=0),
             db=db,
             clock=self.clock,
             randbits=self.rng.getrandbits,
