@@ -66,6 +66,8 @@ NOT_KNOWN = Unknown("no tool")
         # the owner's word
         ("", {"paused": Paused()}, False, "paused, until `computepool agent resume`"),
         ("", {"paused": Paused(remaining_seconds=7300)}, False, "paused for another 2 hours"),
+        ("", {"paused": Paused(remaining_seconds=7199.9)}, False, "paused for another 2 hours"),
+        ("", {"paused": Paused(remaining_seconds=5390)}, False, "paused for another 90 minutes"),
         ("welcome.strangers = false", {}, False, "only its owner's jobs are welcome"),
         # a server heeds all but the seat
         ("", {"seat": False, "on_battery": True}, False, "battery"),

@@ -8,7 +8,7 @@ from enum import StrEnum
 from computepool.agent.owner.ladder import Ladder
 from computepool.agent.owner.policy import GO_ON, Policy, Rules
 from computepool.agent.owner.readings import GpuReading, Idle, Readings, Unknown
-from computepool.agent.owner.words import for_people
+from computepool.agent.owner.words import for_people, still_to_come
 from computepool.protocol.units import about_bytes
 
 COOLER_CELSIUS = 5.0
@@ -116,7 +116,7 @@ def _pause(place: Place) -> Held | None:
     if paused.remaining_seconds is None:
         words = paused.note or "paused, until `computepool agent resume`"
         return Held(Cause.PAUSE, words, ladder)
-    words = f"paused for another {for_people(paused.remaining_seconds)}"
+    words = f"paused for another {still_to_come(paused.remaining_seconds)}"
     return Held(Cause.PAUSE, words, ladder, place.after(paused.remaining_seconds))
 
 
