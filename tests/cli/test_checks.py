@@ -29,7 +29,9 @@ LISTED = AUDIT | {
 def test_show_tells_replicas_and_audits_of_a_deterministic_job(hub, cli):
     made = hub.add_job({"run": "true", "deterministic": True})
     hub.checks = {"replicas": [REPLICA | {"agrees": True}, REPLICA | {"agrees": False}], "checks": [AUDIT]}
-    text = cli("show", made.id).text
+    result = cli("show", made.id)
+    text = result.text
+    assert "The log of a replica: computepool logs JOB" in result.err
     assert "agrees" in text
     assert "differs" in text
     assert "beta" in text

@@ -43,7 +43,8 @@ def print_checks(found: dict[str, Any]) -> None:
             )
             for one in found["replicas"]
         ]
-        print_table(("slice", "replica", "node", "", "log: computepool logs …"), rows)
+        print_table(("slice", "replica", "node", "", "job"), rows)
+        tell("The log of a replica: computepool logs JOB", dim=True)
     audits = [one for one in found["checks"] if one["kind"] == "audit"]
     if audits:
         click.echo()
