@@ -19,6 +19,15 @@ COMPUTEPOOL = [sys.executable, "-P", "-m", "computepool"]
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 PR_SET_PDEATHSIG = 1
+# What hubs, agents and most commands load.
+PRELOADED = [
+    "computepool.agent.main",
+    "computepool.cli.attach",
+    "computepool.cli.up",
+    "computepool.client.pool",
+    "computepool.hub.commands",
+    "rich.table",
+]
 # A test that is killed cannot clean up: the kernel ends its children with it. The setting outlives exec.
 _DIES_WITH_PARENT = f"""
 import ctypes, os, signal, sys
@@ -119,17 +128,25 @@ class Child:
 class ForkedChild(Child):
     """The same command line in a process whose imports were done before: a hub starts in tenths of a second.
 
-    Everything else is as in a fresh process; only it is a child of multiprocessing's fork server, not ours.
+    Everything else is as in a fresh process; only it is a child of multiprocessing's fork server, not ours, and bears
+    that one's command line and environment in /proc.
     """
 
     def __init__(
-        self, name: str, arguments: Sequence[str], *, log: Path, environment: Mapping[str, str], cwd: Path
+        self,
+        name: str,
+        arguments: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+        cwd: Path,
+        output: Path | None = None,
     ) -> None:
+        """`output` keeps stdout apart from the log."""
         self.name = name
         self.log = log
-        self._forked = _forks().Process(
-            target=_become, args=(list(arguments), dict(environment), str(log), str(cwd)), name=name
-        )
+        places = (str(output or log), str(log), str(cwd))
+        self._forked = _forks().Process(target=_become, args=(list(arguments), dict(environment), *places), name=name)
         self._forked.start()
 
     @property
@@ -149,20 +166,19 @@ class ForkedChild(Child):
 
 def _forks() -> multiprocessing.context.ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["computepool.cli.up", "computepool.hub.commands", "support.children"])
+    context.set_forkserver_preload([*PRELOADED, "support.children"])
     return context
 
 
-def _become(arguments: list[str], environment: dict[str, str], log: str, cwd: str) -> None:
+def _become(arguments: list[str], environment: dict[str, str], output: str, log: str, cwd: str) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
-    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(written, 1)
-    os.dup2(written, 2)
+    for place, stream in ((output, 1), (log, 2)):
+        os.dup2(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), stream)
     from computepool.cli.app import run
 
     sys.exit(run(arguments))

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,16 +77,17 @@ class Person:
         seconds: float = CLI_SECONDS,
     ) -> Done:
         """Run the command line to its end."""
-        done = subprocess.run(
-            [*COMPUTEPOOL, *words],
-            env=self._variables(environment),
-            cwd=cwd or self.pool.folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        )
-        return Done(("computepool", *words), done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = Path(folder, "out"), Path(folder, "err")
+            variables = self._variables(environment)
+            child = ForkedChild(
+                words[0], words, log=err, environment=variables, cwd=cwd or self.pool.folder, output=out
+            )
+            try:
+                code = child.wait(seconds)
+            finally:
+                child.kill()
+            return Done(("computepool", *words), code, out.read_bytes(), err.read_text(errors="replace"))
 
     def begin(self, *words: str, output: Path | None = None) -> Child:
         """Start the command line and leave it running."""
@@ -130,9 +130,7 @@ class Agent:
         """`join` or `agent start`, until it has its line."""
         variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.environment)
         log = self.pool.new_log(self.name)
-        self.child = self.pool.keep(
-            Child(self.name, [*COMPUTEPOOL, *words], log=log, environment=variables, cwd=self.pool.folder)
-        )
+        self.child = self.pool.keep(ForkedChild(self.name, words, log=log, environment=variables, cwd=self.pool.folder))
         if wait:
             self.pool.until(lambda: self.link is not None, f"{self.name} has a line to the hub", START_SECONDS)
 
