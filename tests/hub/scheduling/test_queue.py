@@ -60,7 +60,7 @@ def position(queue, *wanted, usage=None, tick=3600.0):
 
 
 def waiting_of(owner, job, index=0, *, priority=0, cores=1000, **changes):
-    wishes = {name: changes.pop(name) for name in ("preemptible", "max_price_micros") if name in changes}
+    wishes = {name: changes.pop(name) for name in ("preemptible", "bid_micros") if name in changes}
     needs = make_needs(owner_id=owner, cpu_millis=cores, **wishes)
     return make_waiting(job, index, priority=priority, needs=needs, **changes)
 
@@ -173,8 +173,8 @@ def test_slice_that_could_not_be_leased_after_all_has_its_turn_again():
 def test_what_can_be_interrupted_comes_after_everything_else_and_the_higher_bid_first():
     queue = queue_of(
         waiting_of(ME, "job_1", preemptible=True),
-        waiting_of(STRANGER, "job_2", preemptible=True, max_price_micros=5),
-        waiting_of("user_third", "job_3", preemptible=True, max_price_micros=9),
+        waiting_of(STRANGER, "job_2", preemptible=True, bid_micros=5),
+        waiting_of("user_third", "job_3", preemptible=True, bid_micros=9),
         waiting_of(STRANGER, "job_4"),
     )
     order = [("job_4", 0), ("job_3", 0), ("job_2", 0), ("job_1", 0)]

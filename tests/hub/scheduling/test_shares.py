@@ -227,6 +227,30 @@ def test_preemptible_slice_makes_room_goes_on_from_its_checkpoint_and_loses_noth
     play(hub_url, story)
 
 
+def test_ceiling_that_the_pool_chose_is_no_bid(sqlite_hub):
+    """While nothing is free a silent job gets a higher ceiling: it takes no slot from one that was silent before."""
+
+    async def story(pool):
+        agent = await add_agent(pool, owner=CAROL)
+        agent.beat_on()
+        first = await pool.submit(**SOFT, user=ALICE)
+        await take(agent)
+        silent = await pool.submit(**SOFT, user=BOB)
+        await pool.settle(60)
+        ceilings = [
+            (await pool.call("GET", f"jobs/{job}", user=user)).json()["ceiling_micros"]
+            for job, user in ((first, ALICE), (silent, BOB))
+        ]
+        assert ceilings[0] < ceilings[1]
+        assert (await pool.call("GET", f"jobs/{first}", user=ALICE)).json()["state"] == "running"
+        assert pool.engine.scheduler.admission.claims.count(pool.engine.scheduler.briefs[silent].requirements) == 0
+        bids = await pool.submit(**SOFT, max_price=50, user=BOB)
+        await pool.settle(1)
+        assert pool.engine.scheduler.admission.claims.count(pool.engine.scheduler.briefs[bids].requirements) == 1
+
+    play(sqlite_hub, story)
+
+
 def test_preempted_again_and_again_is_never_given_up(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, owner=CAROL)

@@ -41,6 +41,9 @@ class Requirements:
     optimize: Optimize = Optimize.BALANCED
     preemptible: bool = False
     """It may lose its slot to others, and costs less."""
+    bid_micros: int = 0
+    """What a preemptible one is worth to its renter, who said so with `max_price`: a higher bid keeps its slot. A ceiling
+    that the pool chose is none."""
     not_owners: frozenset[str] = frozenset()
     """Whose nodes never run it: they ran the same already, or have another reason to want it to end in some way."""
     judges_only: bool = False
@@ -78,6 +81,7 @@ def requirements_of(spec: JobSpec, owner_id: str) -> Requirements:
         max_price_micros=spec.max_price_micros,
         optimize=spec.optimize,
         preemptible=spec.preemptible,
+        bid_micros=(spec.max_price_micros or 0) if spec.preemptible else 0,
         isolation=spec.isolation,
         image=spec.image,
         internet=spec.network,

@@ -61,9 +61,8 @@ def outranks(brief: JobBrief, other: JobBrief) -> bool:
         return False
     if not needs.preemptible:
         return True
-    bid, others_bid = needs.max_price_micros or 0, others.max_price_micros or 0
-    if bid != others_bid:
-        return bid > others_bid
+    if needs.bid_micros != others.bid_micros:
+        return needs.bid_micros > others.bid_micros
     return brief.owner_id == other.owner_id and brief.priority > other.priority
 
 
@@ -111,4 +110,4 @@ def who_leaves(node: FleetNode, needs: Requirements, some: Iterable[Occupied]) -
 
 
 def _bid(one: Occupied) -> int:
-    return one.brief.requirements.max_price_micros or 0
+    return one.brief.requirements.bid_micros

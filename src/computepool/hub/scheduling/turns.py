@@ -28,8 +28,8 @@ Group = tuple[Lane, str]
 
 
 def lane_of(needs: Requirements) -> Lane:
-    """What comes before all turns: those that cannot be interrupted, then the higher bid. No ceiling is no bid."""
-    return (True, -(needs.max_price_micros or 0)) if needs.preemptible else (False, 0)
+    """What comes before all turns: those that cannot be interrupted, then the higher bid."""
+    return (True, -needs.bid_micros) if needs.preemptible else (False, 0)
 
 
 def turn_of(waiting: Waiting, standing: float) -> Turn:
