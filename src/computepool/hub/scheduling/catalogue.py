@@ -6,15 +6,18 @@ be too kind (the last gigabyte of a bucket is not known here), never too strict.
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import fields, replace
+from functools import reduce
 from operator import attrgetter
 from typing import NamedTuple
 
 from computepool.hub.market.feasibility import Gate, Traits, alike_gpus, passes
 from computepool.hub.market.requirements import MILLI, Requirements
-from computepool.hub.scheduling.facets import Facet, step
+from computepool.hub.scheduling.facets import QUESTIONS_KEPT, Facet, step
 from computepool.hub.scheduling.views import Room
 from computepool.protocol.capacity import SIMULATED, Gpu
+from computepool.protocol.gpus import GpuRequest
 
+NO_TAGS: frozenset[str] = frozenset()
 NOBODY = ""
 """The owner of an example: no renter has this name, so that its gates are those of a stranger's node."""
 QUARTER_GIB_BITS, GIB_BITS = 28, 30
@@ -41,8 +44,8 @@ _rest_of_needs = attrgetter(*(one.name for one in fields(Requirements) if one.na
 class Static(NamedTuple):
     """What nodes on one shelf have in common, besides their room."""
 
-    make: Hashable
-    rules: Hashable
+    make: int
+    rules: int
     country: str | None
     tags: frozenset[str]
     has_record: bool
@@ -94,9 +97,17 @@ class Catalogue:
         self._owner_id = owner_id
         self._statics: dict[Static, int] = {}
         self._static_list: list[Static] = []
-        self._examples: dict[Hashable, Traits] = {}
+        self._makes: dict[Hashable, int] = {}
+        self._make_examples: list[Traits] = []
+        self._house_rules: dict[Hashable, int] = {None: 0}
+        self._rules_examples: list[Traits | None] = [None]
         self._cards: dict[tuple[tuple[str, int, bool], ...], int] = {(): 0}
         self._card_examples: list[tuple[Gpu, ...]] = [()]
+        self._families: dict[Hashable, int] = {}
+        self._family_of: list[int | None] = [None]
+        """By the number of cards: which models there are, however many of each."""
+        self._families_asked: dict[GpuRequest, tuple[int, frozenset[int | None]]] = {}
+        """For how many kinds of cards it was answered, and how."""
         self._make, self._rules, self._country, self._record = Facet(), Facet(), Facet(), Facet()
         self._tags, self._gpus, self._cpu, self._memory, self._disk = Facet(), Facet(), Facet(), Facet(), Facet()
         self._lower, self._gpu_price, self._core_price = Facet(), Facet(), Facet()
@@ -106,20 +117,26 @@ class Catalogue:
 
     def static_of(self, traits: Traits) -> int:
         self._least_percent = min(self._least_percent, traits.ask.preemptible_percent)
-        make = (_rest_of_traits(traits), traits.rules.isolation, traits.standing.verified)
+        made_of = (_rest_of_traits(traits), traits.rules.isolation, traits.standing.verified)
+        make = _number_of(made_of, self._makes)
+        if make == len(self._make_examples):
+            self._make_examples.append(self._example_of(traits))
         if self._coarse:
-            static = Static(make, None, None, frozenset(), False)
+            static = Static(make, 0, None, NO_TAGS, False)
         else:
+            rules = _number_of(traits.rules, self._house_rules)
+            if rules == len(self._rules_examples):
+                self._rules_examples.append(self._example_of(traits))
             tags = traits.tags & self._asked_tags if traits.tags else traits.tags
-            static = Static(make, traits.rules, traits.country, tags, traits.standing.has_record)
+            static = Static(make, rules, traits.country, tags, traits.standing.has_record)
         number = self._statics.get(static)
         if number is None:
             number = self._statics[static] = len(self._static_list)
             self._static_list.append(static)
-            example = replace(traits, owner_id=NOBODY if self._owner_id is None else self._owner_id)
-            self._examples.setdefault(make, example)
-            self._examples.setdefault(traits.rules, example)
         return number
+
+    def _example_of(self, traits: Traits) -> Traits:
+        return replace(traits, owner_id=NOBODY if self._owner_id is None else self._owner_id)
 
     def cards_of(self, gpus: Sequence[Gpu]) -> int:
         """0 for none."""
@@ -132,7 +149,25 @@ class Catalogue:
         if number is None:
             number = self._cards[kinds] = len(self._card_examples)
             self._card_examples.append(tuple(gpus))
+            self._family_of.append(_number_of(frozenset(kinds), self._families))
         return number
+
+    def family_of(self, key: ShelfKey) -> int | None:
+        """Which models the nodes there have, as a number; None for none."""
+        return self._family_of[key.cards]
+
+    def families(self, needs: Requirements) -> frozenset[int | None] | None:
+        """Those with cards that will do; None for a slice that wants none."""
+        if needs.gpu is None:
+            return None
+        seen, found = self._families_asked.get(needs.gpu, (0, frozenset()))
+        if seen < len(self._card_examples):
+            if len(self._families_asked) >= QUESTIONS_KEPT:
+                self._families_asked.clear()
+            new = range(seen, len(self._card_examples))
+            found |= {self._family_of[cards] for cards in new if alike_gpus(needs, self._card_examples[cards])}
+            self._families_asked[needs.gpu] = (len(self._card_examples), found)
+        return found
 
     def key_of(self, static: int, room: Room) -> ShelfKey:
         cpu, memory, disk = self._steps(room.cpu_millis, room.memory_bytes, room.disk_bytes)
@@ -152,6 +187,16 @@ class Catalogue:
         if limits is not None:
             for limit, step_here in zip((self._lower, self._gpu_price, self._core_price), limits, strict=True):
                 limit.drop(step_here, bit)
+
+    def move(self, before: ShelfKey, now: ShelfKey, bit: int) -> None:
+        """All who stand on that shelf are something else now."""
+        if before.static != now.static:
+            self.drop(before, None, bit)
+            self.add(now, bit)
+            return
+        for place, facet in enumerate((self._gpus, self._cpu, self._memory, self._disk), start=1):
+            if before[place] != now[place]:
+                facet.move(before[place], now[place], bit)
 
     def change(self, before: Limits | None, now: Limits, bit: int) -> Limits:
         """The limits of that shelf; None if nobody has stood there."""
@@ -195,11 +240,15 @@ class Catalogue:
 
     def _of_make(self, needs: Requirements) -> int:
         asked = (_rest_of_needs(needs), needs.image is None, needs.gpu is None, SIMULATED in needs.tags)
-        return self._make.accepting(asked, lambda make: passes(needs, self._examples[make], MAKE_GATES))
+        return self._make.accepting(asked, lambda make: passes(needs, self._make_examples[make], MAKE_GATES))
 
     def _welcoming(self, needs: Requirements) -> int:
         asked = (_rest_of_needs(needs), needs.image, needs.gpu is None, needs.owner_id, needs.seconds)
-        return self._rules.accepting(asked, lambda rules: passes(needs, self._examples[rules], RULES_GATES))
+        return self._rules.accepting(asked, lambda rules: self._is_welcome(needs, rules))
+
+    def _is_welcome(self, needs: Requirements, rules: int) -> bool:
+        example = self._rules_examples[rules]
+        return example is None or passes(needs, example, RULES_GATES)
 
     def _within_limits(self, needs: Requirements, shelves: int) -> int:
         if needs.min_reliability is not None:
@@ -226,9 +275,22 @@ class Catalogue:
         ]
 
 
+def _number_of(value: Hashable, numbers: dict[Hashable, int]) -> int:
+    """The same for the same value: numbers are quick keys, what they stand for may not be."""
+    number = numbers.get(value)
+    if number is None:
+        number = numbers[value] = len(numbers)
+    return number
+
+
 def best_of(limits: Iterable[Limits]) -> Limits:
-    lowers, gpu_prices, core_prices = zip(*limits, strict=True)
-    return Limits(max(lowers), min(gpu_prices), min(core_prices))
+    return reduce(better_of, limits)
+
+
+def better_of(one: Limits, other: Limits) -> Limits:
+    if one == other:
+        return one
+    return Limits(max(one[0], other[0]), min(one[1], other[1]), min(one[2], other[2]))
 
 
 def limits_of(traits: Traits) -> Limits:
