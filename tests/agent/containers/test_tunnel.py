@@ -219,28 +219,38 @@ def test_whoever_breaks_the_rules_has_lost_the_way_out(said):
     asyncio.run(story())
 
 
+async def is_cut_off(*, unread_bytes: int) -> bool:
+    """Somebody inside who sends on and on, and never reads an answer."""
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    theirs.setblocking(False)
+    async with served(echo) as serve:
+        tunnel = Tunnel(ours, b"", serve, unread_bytes=unread_bytes)
+        again = framed((frame(OPEN, 0) + frame(RESET, 0)) * 2048)
+        sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(theirs, again))
+        waits = 0
+        while waits <= 8192 and not tunnel._running.done():
+            await asyncio.sleep(0.01)
+            waits = tunnel._writer.transport.get_write_buffer_size() if tunnel._writer else 0
+        was_cut_off = tunnel._running.done()
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        await close(tunnel)
+    theirs.close()
+    return was_cut_off
+
+
 def test_job_that_never_reads_costs_the_agent_a_bounded_amount():
     async def story() -> None:
-        ours, theirs = socket.socketpair()
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        theirs.setblocking(False)
-        again = framed((frame(OPEN, 0) + frame(RESET, 0)) * 512)
-        most, sent = 64 * len(again), 0
-        async with served(echo) as serve:
-            tunnel = Tunnel(ours, b"", serve, unread_bytes=4096)
-            with contextlib.suppress(ConnectionError):
-                async with asyncio.timeout(20):
-                    while sent < most:
-                        await asyncio.get_running_loop().sock_sendall(theirs, again)
-                        sent += len(again)
-            await close(tunnel)
-        theirs.close()
-        assert 0 < sent < most
+        async with asyncio.timeout(20):
+            assert await is_cut_off(unread_bytes=4096)
+            assert not await is_cut_off(unread_bytes=1 << 30)  # the planted bug: no bound
 
     asyncio.run(story())
 
 
-def test_connections_that_come_and_go_faster_than_they_are_served_take_turns():
+async def most_at_once(kind: type[Tunnel]) -> int:
+    """How many connections are open on our side when those inside come and go as fast as they can."""
     living = most = 0
 
     async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -252,19 +262,28 @@ def test_connections_that_come_and_go_faster_than_they_are_served_take_turns():
         living -= 1
         writer.close()
 
-    async def story() -> None:
-        ours, theirs = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=theirs)
-        async with served(count) as serve:
-            tunnel = Tunnel(ours, b"", serve)
-            writer.write(framed((frame(OPEN, 0) + frame(RESET, 0)) * 800 + frame(OPEN, 1)))
-            async with asyncio.timeout(20):
-                assert await reader.readexactly(800 * 8) == frame(RESET, 0) * 800
-            await close(tunnel)
-        writer.close()
-        assert most <= 4 * CONNECTIONS
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=theirs)
+    async with served(count) as serve:
+        tunnel = kind(ours, b"", serve)
+        writer.write(framed((frame(OPEN, 0) + frame(RESET, 0)) * 800))
+        async with asyncio.timeout(20):
+            assert await reader.readexactly(800 * 8) == frame(RESET, 0) * 800
+        most = max(most, len(tunnel._attending))
+        await close(tunnel)
+    writer.close()
+    return most
 
-    asyncio.run(story())
+
+def test_connections_that_come_and_go_faster_than_they_are_served_take_turns():
+    class Hasty(Tunnel):
+        """The planted bug."""
+
+        async def _until_few(self) -> None:
+            pass
+
+    assert asyncio.run(most_at_once(Tunnel)) <= 2 * CONNECTIONS
+    assert asyncio.run(most_at_once(Hasty)) > 2 * CONNECTIONS
 
 
 def test_what_others_say_on_the_same_stream_is_not_for_the_door():

@@ -135,6 +135,8 @@ class Tunnel:
             if kind == OPEN:
                 await self._until_few()
             self._obey(kind, number, length, self._heard[start:place])
+            if self._writer is None or self._writer.transport.is_closing():
+                raise Broken("what is sent inside is not read there")
         del self._heard[:place]
 
     async def _until_few(self) -> None:
@@ -247,5 +249,4 @@ class Tunnel:
             return
         writer.write(HEAD.pack(kind, line.number, length) + payload)
         if writer.transport.get_write_buffer_size() > self._unread_bytes:
-            log.warning("door.broken", extra={"why": "what is sent inside is not read there"})
             writer.transport.abort()
