@@ -8,10 +8,13 @@ import tarfile
 
 import pytest
 from support.agents import running_agent
+from support.containers import facts_of
 from support.fake_hub import FakeHub
 from support.outer_world import INDEX, SITE, outer_world
+from support.private_engines import docker_engine
 
-from computepool.agent.sandbox import BubblewrapSandbox, ProcessSandbox
+from computepool.agent.sandbox import BubblewrapSandbox, ContainerSandbox, ProcessSandbox
+from computepool.agent.sandbox.containers import Engine
 from computepool.protocol.manifest import Grant
 from computepool.protocol.receipt import EndReason
 
@@ -88,6 +91,33 @@ def test_environment_is_built_once_and_used_by_the_next_job(tmp_path):
         assert receipt.usage.setup_seconds == 0
 
     story(tmp_path, tell)
+
+
+@pytest.mark.slow
+@pytest.mark.engine("gvisor")
+def test_gvisor_has_setup_and_the_internet_too(tmp_path):
+    """Where nobody can enter the job's network, its door is opened from inside."""
+    look = f"""
+import tiny, urllib.error, urllib.request
+print(tiny.VALUE, urllib.request.urlopen('http://{SITE}/').status)
+try:
+    urllib.request.urlopen('http://192.168.1.1/')
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+
+    async def tell(scene):
+        receipt, log = await scene.job("python3", "-c", look, setup=INSTALL, network=True, isolation="gvisor")
+        assert receipt.exit_code == 0, log
+        assert b"one 200\n403\n" in log
+        assert b"network: 192.168.1.1:80 was refused" in log
+        assert receipt.isolation == "gvisor"
+        assert receipt.usage.network_bytes > 0
+
+    with docker_engine() as private:
+        facts = asyncio.run(facts_of(private))
+        engine = Engine(private.socket)
+        story(tmp_path, tell, lambda state: ContainerSandbox(state, engine=engine, facts=facts, gvisor=True))
 
 
 def test_changed_requirements_build_another_environment(tmp_path):
