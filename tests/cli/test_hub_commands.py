@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from support.children import COMPUTEPOOL, Child, environment_with
+from support.children import Child, ForkedChild, environment_with
 
 pytestmark = pytest.mark.slow
 
@@ -21,9 +21,9 @@ PASSPHRASE = "a long passphrase for a test"
 @contextmanager
 def served(home: Path, *words: str, **environment: str) -> Iterator[tuple[Child, str]]:
     """`hub serve` on a free port, until it says where."""
-    child = Child(
+    child = ForkedChild(
         "hub serve",
-        [*COMPUTEPOOL, "hub", "serve", "--port", "0", *words],
+        ["hub", "serve", "--port", "0", *words],
         log=home.parent / f"serve-{time.monotonic_ns()}.log",
         environment=environment_with(COMPUTEPOOL_HOME=home, **environment),
         cwd=home.parent,

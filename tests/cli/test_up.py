@@ -14,11 +14,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.terminals import COMPUTEPOOL
+from support.children import COMPUTEPOOL, Child, ForkedChild, finished
 
 pytestmark = pytest.mark.slow
 
-START_SECONDS = 60
+STOP_SECONDS = 40
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -26,60 +26,46 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def call(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMPUTEPOOL, *words],
-        env=environment(home),
-        cwd=home.parent,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = finished(words, environment=environment(home), cwd=home.parent, seconds=60)
+    return subprocess.CompletedProcess(words, done.code, done.out.decode(), done.err)
 
 
 class Running:
-    def __init__(self, process: "subprocess.Popen[str]", output: Path) -> None:
-        self.process = process
-        self._output = output
+    def __init__(self, child: Child) -> None:
+        self.child = child
 
     @property
     def shown(self) -> str:
-        return self._output.read_text()
+        return self.child.shown
 
     def wait_for(self, pattern: str) -> str:
-        until = time.monotonic() + START_SECONDS
-        while not (found := re.search(pattern, self.shown)):
-            assert self.process.poll() is None, self.shown
-            assert time.monotonic() < until, self.shown
-            time.sleep(0.05)
-        return found[1] if found.groups() else found[0]
+        return self.child.wait_for(pattern)
 
     def children(self) -> list[psutil.Process]:
-        return psutil.Process(self.process.pid).children(recursive=True)
+        return psutil.Process(self.child.pid).children(recursive=True)
 
     def stop(self) -> int:
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(40)
+        self.child.signal(signal.SIGINT)
+        return self.child.wait(STOP_SECONDS)
 
 
 @contextmanager
-def up(home: Path, *words: str, port: int = 0) -> Iterator[Running]:
+def up(home: Path, *words: str, fresh: bool = False) -> Iterator[Running]:
+    """`fresh`: a whole process of its own, as people start it; else one whose imports were done before."""
     home.parent.mkdir(exist_ok=True)
-    output = home.parent / f"up-{time.monotonic_ns()}.txt"
-    with output.open("w") as file:
-        process = subprocess.Popen(
-            [*COMPUTEPOOL, "up", "--port", str(port), *words],
-            env=environment(home),
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-    running = Running(process, output)
+    log = home.parent / f"up-{time.monotonic_ns()}.txt"
+    arguments = ["up", "--port", "0", *words]
+    variables = environment(home)
+    child = (
+        Child("up", [*COMPUTEPOOL, *arguments], log=log, environment=variables, cwd=home.parent)
+        if fresh
+        else ForkedChild("up", arguments, log=log, environment=variables, cwd=home.parent)
+    )
+    running = Running(child)
     try:
         yield running
     finally:
-        if process.poll() is None:
+        if child.is_running():
             running.stop()
 
 
@@ -87,7 +73,7 @@ def up(home: Path, *words: str, port: int = 0) -> Iterator[Running]:
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Running]]:
     """One pool for the tests that only use it."""
     home = tmp_path_factory.mktemp("pool") / "home"
-    with up(home) as running:
+    with up(home, fresh=True) as running:
         running.wait_for("machine  shared")
         yield home, running
 
@@ -185,8 +171,7 @@ def test_agent_ends_with_a_pool_that_is_killed(tmp_path):
         running.wait_for("machine  shared")
         children = running.children()
         assert children
-        running.process.kill()
-        running.process.wait()
+        running.child.kill()
         _, alive = psutil.wait_procs(children, timeout=30)
         assert not alive
 

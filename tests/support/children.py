@@ -8,8 +8,10 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -162,6 +164,27 @@ class ForkedChild(Child):
         code = self._forked.exitcode
         assert code is not None, f"{self.name} did not end within {seconds:g} s. {self.said()}"
         return code
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command line ended."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+def finished(arguments: Sequence[str], *, environment: Mapping[str, str], cwd: Path, seconds: float) -> Finished:
+    """Run the command line to its end, in a forked process."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        child = ForkedChild(arguments[0], arguments, log=err, environment=environment, cwd=cwd, output=out)
+        try:
+            code = child.wait(seconds)
+        finally:
+            child.kill()
+        return Finished(code, out.read_bytes(), err.read_text(errors="replace"))
 
 
 def _forks() -> multiprocessing.context.ForkServerContext:

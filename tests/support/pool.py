@@ -21,8 +21,10 @@ from support.children import (
     ForkedChild,
     environment_with,
     eventually,
+    finished,
     processes_with,
 )
+from support.engine import prepare_database
 from support.services import free_ports
 
 from computepool.agent.control import AgentNotRunning, ask_agent
@@ -77,17 +79,9 @@ class Person:
         seconds: float = CLI_SECONDS,
     ) -> Done:
         """Run the command line to its end."""
-        with tempfile.TemporaryDirectory() as folder:
-            out, err = Path(folder, "out"), Path(folder, "err")
-            variables = self._variables(environment)
-            child = ForkedChild(
-                words[0], words, log=err, environment=variables, cwd=cwd or self.pool.folder, output=out
-            )
-            try:
-                code = child.wait(seconds)
-            finally:
-                child.kill()
-            return Done(("computepool", *words), code, out.read_bytes(), err.read_text(errors="replace"))
+        variables = self._variables(environment)
+        done = finished(words, environment=variables, cwd=cwd or self.pool.folder, seconds=seconds)
+        return Done(("computepool", *words), done.code, done.out, done.err)
 
     def begin(self, *words: str, output: Path | None = None) -> Child:
         """Start the command line and leave it running."""
@@ -187,6 +181,9 @@ class Pool(Person):
         """`up --no-agent` on the pool's port, until it answers."""
         words = ["up", "--no-agent", "--port", str(self.port)]
         variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.settings)
+        if not self.home.exists() and "COMPUTEPOOL_DATABASE_URL" not in self.settings:
+            self.home.mkdir(mode=0o700)
+            (self.home / "pool.db").write_bytes(migrated_database())
         log = self.new_log("hub")
         self.hub = self.keep(ForkedChild("hub", words, log=log, environment=variables, cwd=self.folder))
         if wait:
@@ -308,6 +305,15 @@ class Pool(Person):
         for agent in self._all_agents():
             # Where an agent that is root, and was killed, kept the folders of its jobs.
             shutil.rmtree(SYSTEM_FOLDER / instance_of(agent.files.root), ignore_errors=True)
+
+
+@functools.cache
+def migrated_database() -> bytes:
+    """A database file as the first start of a hub makes it; `up` makes its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "pool.db")
+        prepare_database(f"sqlite:///{file}")
+        return file.read_bytes()
 
 
 _paths: list[Path] = []
