@@ -15,7 +15,7 @@ from computepool.hub.jobs.tables import Attempt
 from computepool.hub.market import feasibility
 from computepool.hub.market.feasibility import Gate
 from computepool.hub.scheduling.replicas import Replicas
-from computepool.hub.trust import auditing, audits, canaries, consequences, replication, repository
+from computepool.hub.trust import auditing, audits, canaries, consequences, replication, repository, reruns
 from computepool.hub.trust.judgement import Count, Finding
 from computepool.hub.trust.tables import Check, Clawback
 
@@ -195,7 +195,7 @@ def canaries_pile_up(plant):
 
 
 def canaries_have_another_name(plant):
-    real = canaries.add_audit
+    real = reruns.add_audit
 
     def told(session, root, index, rerun, now, means, role):
         brief, indices = real(session, root, index, rerun, now, means, role)
