@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from support import engines, proofs, services
+from support.remains import clear_system_folder
 from support.services import S3, Postgres
 from support.sharing import SharingScheduler
 
@@ -62,6 +63,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("engine"):
         for name in mark.args:
             engines.require(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _system_folder_is_cleared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    yield
+    clear_system_folder(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="session")
