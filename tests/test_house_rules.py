@@ -14,7 +14,10 @@ MAX_LINES = 450
 # Written in two parts, so that this file obeys its own rule.
 REGISTRY_HOSTS = ["pypi" + ".org", "files.python" + "hosted.org", "registry.npm" + "js.org"]
 # What the light install (CLI, agent, SDK) comes without.
-HUB_PACKAGES = {"alembic", "argon2", "fastapi", "obstore", "psycopg", "sqlalchemy", "starlette", "structlog", "uvicorn"}
+HUB_PACKAGES = {
+    *("alembic", "argon2", "fastapi", "obstore", "psycopg", "requests", "sqlalchemy", "starlette", "stripe"),
+    *("structlog", "uvicorn"),
+}
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 
 

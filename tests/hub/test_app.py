@@ -50,6 +50,7 @@ NOT_OBJECTS = {
     "PUT /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
     "HEAD /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
     "POST /api/v1/nodes/{node_id}/reliability/{event_id}/contest": "tests/hub/reputation/test_contests.py",
+    "GET /api/v1/wallet/top-ups/{top_up_id}": "tests/hub/payments/test_top_ups.py",
 }
 HTTP_OBJECTS = [route for route in OWN_OBJECTS if route.startswith(("GET", "POST", "PATCH", "DELETE"))]
 IN_ACCOUNTS = ("DELETE /api/v1/tokens/{token_id}", "DELETE /api/v1/sessions/{session_id}")

@@ -22,6 +22,8 @@ from computepool.hub.jobs import api as jobs_api
 from computepool.hub.market import api as market_api
 from computepool.hub.nodes import api as nodes_api
 from computepool.hub.pages import pages_router
+from computepool.hub.payments import admin_api as payments_admin_api
+from computepool.hub.payments import api as payments_api
 from computepool.hub.reputation import api as reputation_api
 from computepool.hub.reputation.views import look_back
 from computepool.hub.scheduling import api as scheduling_api
@@ -89,6 +91,8 @@ def create_app(engine: Engine) -> FastAPI:
         ),
         scheduling_api.router(authenticate, context, engine.scheduler.fleet, engine.book),
         limits_api.router(authenticate, context, engine.scheduler),
+        payments_api.router(authenticate, context, engine.payments),
+        payments_admin_api.router(authenticate, context, engine.payments),
         gateway_api.router(authenticate, engine.gateway, engine.polls),
         _public_routes(engine).router,
         _health_routes(engine).router,

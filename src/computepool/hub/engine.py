@@ -43,6 +43,7 @@ from computepool.hub.market.standing import Standing
 from computepool.hub.market.views import ask_view
 from computepool.hub.nodes.api import Live, Room
 from computepool.hub.nodes.tables import Node
+from computepool.hub.payments.background import Payments
 from computepool.hub.reputation.service import list_standings
 from computepool.hub.scheduling import memory, remembering
 from computepool.hub.scheduling.canary_clock import TICK_SECONDS as CANARY_SECONDS
@@ -95,6 +96,7 @@ class Engine:
         reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints)
         self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports, self.appraise)
         self.polls = Polls(context, self.gateway)
+        self.payments = Payments(context)
         self._changing_node = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
@@ -128,6 +130,7 @@ class Engine:
         self._spawn(self._every(TIDY_SECONDS, self._tidy))
         self._spawn(self._every(TICK_SECONDS, self.market.tick))
         self._spawn(self._every(CANARY_SECONDS, self.canaries.tick))
+        self._spawn(self.payments.run())
         self._spawn(self._seal_cut_off())
 
     async def say_goodbye(self) -> None:
@@ -141,6 +144,7 @@ class Engine:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.scheduler.finish()
         await self.say_goodbye()
+        await self.payments.close()
         await self._stack.aclose()
 
     # ── what jobs need of the scheduler and the gateway (jobs.ports.Dispatch) ────────────────────────────────────────

@@ -12,6 +12,7 @@ import computepool.hub.ledger.tables
 import computepool.hub.market.tables
 import computepool.hub.nodes.benchmarks
 import computepool.hub.nodes.tables
+import computepool.hub.payments.tables
 import computepool.hub.reputation.tables
 import computepool.hub.scheduling.limits_store
 import computepool.hub.trust.tables  # noqa: F401

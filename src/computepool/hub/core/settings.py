@@ -245,7 +245,9 @@ class Settings(BaseSettings):
     def _secrets_of_webhooks(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is None:
             if info.data.get("stripe_secret_key") is not None:
-                raise ValueError("is needed with COMPUTEPOOL_STRIPE_SECRET_KEY: payments are credited when Stripe says so")
+                raise ValueError(
+                    "is needed with COMPUTEPOOL_STRIPE_SECRET_KEY: payments are credited when Stripe says so"
+                )
             return None
         if not all(re.fullmatch(r"whsec_\w+", one.strip()) for one in value.split(",")):
             raise ValueError("expected whsec_…, or several with commas between them")

@@ -1,0 +1,80 @@
+"""Credits and the currency behind them: whole micros here, whole numbers of the smallest coin there."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from computepool.hub.core.errors import Invalid
+from computepool.hub.core.settings import Settings
+from computepool.protocol.units import MICROS_PER_CREDIT, BadValueError, format_credits, parse_credits
+
+WITHOUT_DECIMALS = frozenset(
+    ("bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "ugx", "vnd", "vuv", "xaf", "xof", "xpf")
+)
+WITH_THREE_DECIMALS = frozenset(["bhd", "jod", "kwd", "omr", "tnd"])
+MOST_MINOR = 99_999_999
+"""The processor takes eight digits at once."""
+
+
+class BadAmount(Invalid):
+    code = "bad_amount"
+
+
+@dataclass(frozen=True)
+class Units:
+    currency: str
+    """As the processor writes it: `inr`."""
+    credit_value: Decimal
+    """Of one credit, in the currency."""
+
+    @property
+    def decimals(self) -> int:
+        return 0 if self.currency in WITHOUT_DECIMALS else 3 if self.currency in WITH_THREE_DECIMALS else 2
+
+    @property
+    def _minor_per_micro(self) -> Fraction:
+        return Fraction(self.credit_value) * Fraction(10**self.decimals, MICROS_PER_CREDIT)
+
+    def minor_of(self, micros: int) -> int:
+        """Exactly, or refused: nobody is charged a rounded amount."""
+        minor = micros * self._minor_per_micro
+        if minor.denominator != 1:
+            near = max(1, round(minor)) / self._minor_per_micro
+            raise BadAmount(
+                f"{format_credits(micros)} credits are not a whole number of the smallest coins of "
+                f"{self.currency.upper()}.",
+                hint=f"Near it is {format_credits(int(near))}." if near.denominator == 1 else None,
+            )
+        if minor > MOST_MINOR:
+            raise BadAmount(
+                f"{format_credits(micros)} credits are {self.spelled(int(minor))}: too much for one payment.",
+                hint=f"At most {self.spelled(MOST_MINOR)} at once.",
+            )
+        return int(minor)
+
+    def rounded_up(self, micros: int) -> int:
+        """The least amount in whole coins that is no less."""
+        minor = -(-(micros * self._minor_per_micro) // 1)
+        return -(-minor // self._minor_per_micro)
+
+    def micros_of(self, minor: int) -> int:
+        """What so much is worth here; a fraction of a micro is dropped."""
+        return int(minor / self._minor_per_micro)
+
+    def spelled(self, minor: int) -> str:
+        return f"{Decimal(minor).scaleb(-self.decimals)} {self.currency.upper()}"
+
+
+def units_of(settings: Settings) -> Units:
+    return Units(settings.currency, settings.credit_value)
+
+
+def parse_amount(value: object) -> int:
+    """Micros of a wish that moves something. Zero, less, too fine or too large is refused in words."""
+    try:
+        micros = parse_credits(value)
+    except BadValueError as error:
+        raise BadAmount(f"{error.message}.", hint=f"{error.hint}." if error.hint else None) from None
+    if micros == 0:
+        raise BadAmount("An amount of 0 credits moves nothing.", hint="Write it like 100 or 0.25.")
+    return micros

@@ -1,0 +1,35 @@
+"""No processor: an operator takes and pays the money elsewhere, and tells the hub."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from computepool.hub.payments.provider import Fact, Movement, NoSuchObject, Refused, Request, Subject
+
+HOW_TO_TOP_UP = (
+    "This pool takes no cards: its operator gives credits by hand. Ask them; they run "
+    "`computepool admin grant {who} {credits} --note WHY`."
+)
+HOW_TO_BE_PAID = "This pool pays by hand: ask for a cash-out, and its operator will get in touch."
+
+
+class Manual:
+    name = "manual"
+    moves_money = False
+
+    def perform(self, request: Request) -> Fact:
+        raise Refused(HOW_TO_BE_PAID)
+
+    def find(self, request: Request) -> Fact | None:
+        return None
+
+    def look(self, subject: Subject) -> Fact:
+        raise NoSuchObject
+
+    def onboarding_url(self, account_id: str, return_url: str) -> str:
+        raise Refused(HOW_TO_BE_PAID)
+
+    def list_movements(self, since: datetime, until: datetime) -> Iterator[Movement]:
+        return iter(())
+
+    def close(self) -> None:
+        """There is nothing to close."""
