@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from support.allocation import Story, choose_plainly, random_needs, random_node
-from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_node, occupy
+from support.fleets import GIB, ME, STRANGER, TAGS, gpu, make_needs, make_node, occupy
 from support.proofs import figure
 
 from computepool.hub.market.pricing import Ask
 from computepool.hub.market.standing import Standing
 from computepool.hub.scheduling import blocks, facets, scoring, shelves
-from computepool.hub.scheduling.fleet import FEW_OWN, Fleet, FleetNode, give_room_back
+from computepool.hub.scheduling.fleet import FEW_OWN, SHELVED_AT_ONCE, Fleet, FleetNode, give_room_back
 from computepool.hub.scheduling.scoring import WARM_DISCOUNT, rank_of
 from computepool.hub.scheduling.search import FEW_HOLDERS, WALK_MOST
 from computepool.protocol.gpus import GpuRequest
@@ -56,7 +56,7 @@ def test_choice_is_the_same_where_all_is_kept_as_in_a_large_fleet(monkeypatch):
     monkeypatch.setattr(shelves, "EMPTY_KEPT", 2)
     monkeypatch.setattr(blocks, "BLOCK", 4)
     monkeypatch.setattr(facets, "NEWS_KEPT", 3)
-    for seed in range(2000, 2030):
+    for seed in range(2000, 2010):
         Story(seed).run(40)
 
 
@@ -253,6 +253,41 @@ def test_heartbeat_that_changes_nothing_marks_nobody():
     assert not fleet._changed
     node.reported = NodeState.PAUSED
     assert list(fleet._changed) == ["node_0"]
+
+
+def test_many_changes_are_looked_at_in_pieces_while_others_have_the_loop():
+    async def story():
+        fleet = fleet_of(*(theirs(f"node_{index}") for index in range(3 * SHELVED_AT_ONCE)))
+        breaths = 0
+
+        async def breathe():
+            nonlocal breaths
+            while True:
+                breaths += 1
+                await asyncio.sleep(0)
+
+        other = asyncio.create_task(breathe())
+        await fleet.settle()
+        other.cancel()
+        assert breaths >= 2
+        assert fleet.standing == 3 * SHELVED_AT_ONCE
+        assert not fleet._changed
+
+    asyncio.run(story())
+
+
+def test_tag_that_many_have_is_told_apart_bit_by_bit_and_asked_for_at_once():
+    rng = Random(3)
+    fleet = fleet_of(*(random_node(rng, f"node_{index}") for index in range(6 * SHELVED_AT_ONCE)))
+    wishes = [replace(random_needs(rng), tags=frozenset({rng.choice(TAGS)})) for _ in range(30)]
+    fleet.choose(make_needs())
+    for needs in wishes:
+        assert fleet.choose(needs) is choose_plainly(fleet, needs)
+    assert fleet._asked_tags.pending
+    asyncio.run(fleet.settle())
+    assert not fleet._asked_tags.pending
+    for needs in wishes:
+        assert fleet.choose(needs) is choose_plainly(fleet, needs)
 
 
 def test_node_that_left_the_fleet_tells_nobody_and_another_takes_its_place():

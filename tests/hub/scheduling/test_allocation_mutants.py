@@ -22,7 +22,7 @@ def nobody_tells_of_changes(patch):
 
     def put(self, node):
         real(self, node)
-        self._look_at_changes()
+        self.catch_up()
         node.changed = None
 
     patch.setattr(fleet.Fleet, "put", put)
@@ -99,7 +99,7 @@ def reliability_is_forgotten(patch):
 
 
 def new_tags_are_not_told_apart(patch):
-    patch.setattr(fleet.Fleet, "_tell_apart_by", lambda self, tag: self._asked_tags.add(tag))
+    patch.setattr(fleet.Fleet, "_tell_apart_by", lambda self, tag: self._asked_tags.known.add(tag))
 
 
 MUTANTS: list[Any] = [

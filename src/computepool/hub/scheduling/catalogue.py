@@ -5,7 +5,7 @@ be too kind (the last gigabyte of a bucket is not known here), never too strict.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import attrgetter
 from typing import NamedTuple
@@ -88,8 +88,17 @@ def disk_step(size_bytes: int) -> int:
     return step(max(size_bytes, 0) >> GIB_BITS, 0) // 2
 
 
+@dataclass(slots=True)
+class AskedTags:
+    """Only tags that somebody asked for tell nodes apart."""
+
+    known: set[str] = field(default_factory=set)
+    pending: set[str] = field(default_factory=set)
+    """Those of them that not all shelves tell of yet: who has them is looked at node by node."""
+
+
 class Catalogue:
-    def __init__(self, asked_tags: set[str], owner_id: str | None, *, coarse: bool = False) -> None:
+    def __init__(self, asked_tags: AskedTags, owner_id: str | None, *, coarse: bool = False) -> None:
         """A coarse one tells nodes apart by what they are made of, and by orders of magnitude: fewer shelves, and more
         on them that will not do."""
         self._asked_tags = asked_tags
@@ -127,7 +136,7 @@ class Catalogue:
             rules = _number_of(traits.rules, self._house_rules)
             if rules == len(self._rules_examples):
                 self._rules_examples.append(self._example_of(traits))
-            tags = traits.tags & self._asked_tags if traits.tags else traits.tags
+            tags = traits.tags & self._asked_tags.known if traits.tags else traits.tags
             static = Static(make, rules, traits.country, tags, traits.standing.has_record)
         number = self._statics.get(static)
         if number is None:
@@ -223,7 +232,8 @@ class Catalogue:
         if not shelves or self._coarse:
             return shelves
         for tag in needs.tags:
-            shelves &= self._tags.having(tag)
+            if tag not in self._asked_tags.pending:
+                shelves &= self._tags.having(tag)
         if needs.countries:
             shelves &= self._country.accepting(needs.countries, needs.countries.__contains__)
         if self._owner_id is None:

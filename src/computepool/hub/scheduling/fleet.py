@@ -8,13 +8,15 @@ the next choice.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+import gc
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from computepool.hub.market.feasibility import Gate, closed_gate
 from computepool.hub.market.pricing import hourly_price
 from computepool.hub.market.requirements import Requirements
+from computepool.hub.scheduling.catalogue import AskedTags
 from computepool.hub.scheduling.fleet_node import (
     ATTEMPTS_LIMIT,
     AVAILABLE,
@@ -59,6 +61,11 @@ FEW_OWN = 32
 LOOK_MOST = 5_000
 """Nodes that are asked whether they could run what somebody else failed at."""
 WALK_AT_ONCE = 500
+SHELVED_AT_ONCE = 100
+"""Nodes that are put on their shelves without a breath: some ten milliseconds."""
+FREEZE_EVERY = 2_000
+"""Whenever there are so many nodes more than ever before, the collector is told to leave alone what there is: a large
+fleet stays, and going through it would take a second."""
 NOBODY: frozenset[str] = frozenset()
 
 
@@ -74,7 +81,7 @@ class _Known:
 class _Owned:
     """The nodes of one owner, as they are for that owner."""
 
-    def __init__(self, owner_id: str, asked_tags: set[str]) -> None:
+    def __init__(self, owner_id: str, asked_tags: AskedTags) -> None:
         self.nodes: dict[str, FleetNode] = {}
         self._owner_id = owner_id
         self._asked_tags = asked_tags
@@ -86,6 +93,8 @@ class _Owned:
         if self._now is not None and self._ever is not None:
             self._now.place(node)
             self._ever.place(node)
+        else:
+            self.shelves()  # as soon as they are too many, so that no question has to wait for shelves
 
     def remove(self, node_id: str) -> None:
         del self.nodes[node_id]
@@ -110,7 +119,10 @@ class Fleet:
         self._nodes: dict[str, FleetNode] = {}
         self._changed: dict[str, FleetNode] = {}
         self._known: dict[str, _Known] = {}
-        self._asked_tags: set[str] = set()
+        self._asked_tags = AskedTags()
+        self._newly_asked: dict[str, FleetNode] = {}
+        """Nodes whose shelves do not yet tell of a tag that somebody asked for."""
+        self._frozen = 0
         self._now = Shelves(now_for_strangers, self._asked_tags)
         self._ever = Shelves(at_best, self._asked_tags, coarse=True)
         self._owned: dict[str, _Owned] = {}
@@ -163,8 +175,8 @@ class Fleet:
         that have no record yet, where one of them will do. Nodes of `not_owners`, and those
         that are `barred`, are never taken.
         """
-        self._look_at_changes()
-        for tag in needs.tags - self._asked_tags:
+        self.catch_up()
+        for tag in needs.tags - self._asked_tags.known:
             self._tell_apart_by(tag)
         avoided = frozenset(avoid)
         things = tuple(wanted)
@@ -175,7 +187,30 @@ class Fleet:
 
     def catch_up(self) -> None:
         """Put what changed on its shelves now. Whoever changes many nodes does it in pieces: nobody waits for all."""
-        self._look_at_changes()
+        while self._changed:
+            self._look_at_changes()
+
+    async def settle(self) -> None:
+        """The same in pieces, with pauses in which others have the event loop."""
+        while self._changed or self._asked_tags.pending:
+            for _ in range(min(SHELVED_AT_ONCE, len(self._newly_asked))):
+                self._newly_asked.popitem()[1].mark()
+            self._look_at_changes()
+            if not self._changed and not self._newly_asked:
+                self._asked_tags.pending.clear()
+            self._freeze_if_it_grew()
+            await asyncio.sleep(0)
+
+    def _freeze_if_it_grew(self) -> None:
+        size = len(self._nodes) + len(self._now)
+        if size > self._frozen + FREEZE_EVERY:
+            self._frozen = size
+            gc.freeze()
+
+    @property
+    def standing(self) -> int:
+        """How many nodes are there for strangers now."""
+        return len(self._now)
 
     async def walk(self) -> AsyncIterator[FleetNode]:
         """Through all of it, for people who ask, with pauses in which heartbeats and others have the event loop."""
@@ -237,14 +272,14 @@ class Fleet:
 
     def _judge(self, needs: Requirements, avoided: frozenset[str], not_owners: AbstractSet[str]) -> Judge:
         cpu_millis, memory_bytes, disk_bytes = needs.cpu_millis, needs.memory_bytes, needs.disk_bytes
-        owner_id, least, most = needs.owner_id, needs.min_reliability, needs.max_price_micros
+        owner_id, least, most, tags = needs.owner_id, needs.min_reliability, needs.max_price_micros, needs.tags
 
         def may_suit(node: FleetNode) -> bool:
             """What shelves do not know: those there have about the same room and price, not just the same."""
             free, traits = node.free, node.traits
             if free.cpu_millis < cpu_millis or free.memory_bytes < memory_bytes or free.disk_bytes < disk_bytes:
                 return False
-            if traits.node_id in avoided or traits.owner_id in not_owners:
+            if traits.node_id in avoided or traits.owner_id in not_owners or not tags <= traits.tags:
                 return False
             if traits.owner_id != owner_id:
                 if least is not None and traits.standing.lower < least:
@@ -273,24 +308,27 @@ class Fleet:
                 and closed_gate(needs, traits) is None
             )
 
+        return any(map(could, self.who_might(needs, LOOK_MOST)))
+
+    def who_might(self, needs: Requirements, most: int) -> Iterator[FleetNode]:
+        """Nodes that may be able to run it one day, in no order: so many of the renter's own, and so many of others."""
+        self.catch_up()
         if needs.node_id is not None:
             node = self._nodes.get(needs.node_id)
-            return node is not None and could(node)
+            yield from [node] if node is not None else []
+            return
         owned = self._owned.get(needs.owner_id)
         if owned is not None:
             shelves = owned.shelves()
-            if shelves is None:
-                if any(map(could, owned.nodes.values())):
-                    return True
-            elif _is_any(shelves[1], needs, could):
-                return True
-        return not needs.mine_only and _is_any(self._ever, needs, could)
+            yield from owned.nodes.values() if shelves is None else shelves[1].some_for(needs, most)
+        if not needs.mine_only:
+            yield from self._ever.some_for(needs, most)
 
     # ── keeping the shelves ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _look_at_changes(self) -> None:
+    def _look_at_changes(self, most: int = SHELVED_AT_ONCE) -> None:
         changed = self._changed
-        while changed:
+        for _ in range(min(most, len(changed))):
             node_id, node = changed.popitem()
             known = self._known.get(node_id)
             traits = node.traits
@@ -331,19 +369,19 @@ class Fleet:
             del self._owned[known.owner_id]
 
     def _tell_apart_by(self, tag: str) -> None:
-        """Somebody asks for it for the first time. A tag that nobody has needs no shelves of its own."""
+        """Somebody asks for it for the first time. A tag that nobody has needs no shelves of its own; one that many
+        have gets them bit by bit."""
         holders = self._tagged.get(tag)
         if holders is None:
             return
-        self._asked_tags.add(tag)
+        self._asked_tags.known.add(tag)
+        if len(holders) > SHELVED_AT_ONCE:
+            self._asked_tags.pending.add(tag)
+            self._newly_asked.update((node_id, self._nodes[node_id]) for node_id in holders)
+            return
         for node_id in holders:
             self._nodes[node_id].mark()
-        self._look_at_changes()
-
-
-def _is_any(shelves: Shelves, needs: Requirements, could: Callable[[FleetNode], bool]) -> bool:
-    there = shelves.matching(needs)
-    return there is not None and any(map(could, shelves.some_of(there, LOOK_MOST)))
+        self.catch_up()
 
 
 def _discard(index: dict[str, set[str]], thing: str, node_id: str) -> None:

@@ -43,8 +43,12 @@ class LeaseKeeper:
         self._awake_at = context.clock.monotonic()
 
     async def keep_awake(self) -> None:
-        """A pulse beside the sweeps, which may take long themselves: a slow database is no absence."""
+        """A pulse beside the sweeps, which may take long themselves: a slow database is no absence.
+
+        With it nodes that changed are put on their shelves, so that nobody who asks for one waits for thousands.
+        """
         while True:
+            await self._scheduler.fleet.settle()
             await asyncio.sleep(PULSE_SECONDS)
             self._notice_absence()
 

@@ -8,6 +8,7 @@ node went away, or the room did not come when it should have.
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 
 from computepool.hub.market.requirements import Requirements
@@ -19,7 +20,10 @@ RESERVE_AFTER_SECONDS = 60.0
 """For which a large slice waits before room is kept for it."""
 MOST_RESERVATIONS = 8
 SCAN_EVERY_SECONDS = 5.0
-"""A look for a node goes through the whole fleet."""
+"""A look for a node takes some milliseconds in a large fleet."""
+GLANCE_MOST, LOOK_MOST = 10_000, 500
+"""Nodes whose size is looked at, and those of them that are asked when they will have room: of more than that, some are
+as good as all."""
 MOST_ASKING = 64
 """Kinds of slices whose turns to look are remembered."""
 MARGIN_SECONDS = 60.0
@@ -162,16 +166,19 @@ class Reservations:
 
 
 def soonest(fleet: Fleet, needs: Requirements, taken: Collection[str], now: float) -> Reservation | None:
-    """The node that will have room first, of those on which the slice is large."""
-    found = [
-        Reservation(needs, node.traits.node_id, free_at)
-        for node in fleet
+    """The node that will have room first, of those on which the slice is large; in a large fleet, of some of them."""
+    large = (
+        node
+        for node in fleet.who_might(needs, GLANCE_MOST)
         if node.traits.cpu_millis >= needs.cpu_millis
         and len(node.traits.gpus) >= needs.gpu_count
         and node.traits.node_id not in taken
         and is_large(node, needs)
-        and could_hold(fleet, node, needs)
-        and (free_at := free_at_of(node, needs, now)) is not None
+    )
+    found = [
+        Reservation(needs, node.traits.node_id, free_at)
+        for node in islice(large, LOOK_MOST)
+        if could_hold(fleet, node, needs) and (free_at := free_at_of(node, needs, now)) is not None
     ]
     return min(found, key=lambda one: (one.free_at, one.node_id), default=None)
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.fleet_node import FleetNode
 from computepool.hub.scheduling.scoring import Rank, warmth_of
-from computepool.hub.scheduling.shelves import ORDERINGS, Entry, Ordering, Shelves, There
+from computepool.hub.scheduling.shelves import Shelves
+from computepool.hub.scheduling.spots import ORDERINGS, Entry, Ordering, There
 
 FEW_HOLDERS = 128
 WALK_MOST = 256

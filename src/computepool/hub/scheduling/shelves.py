@@ -10,17 +10,15 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import islice
-from typing import NamedTuple
 
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.blocks import Families
 from computepool.hub.scheduling.catalogue import (
+    AskedTags,
     Catalogue,
-    Limits,
     ShelfKey,
     best_of,
     better_of,
@@ -29,8 +27,8 @@ from computepool.hub.scheduling.catalogue import (
 from computepool.hub.scheduling.facets import bits_of, raw_of
 from computepool.hub.scheduling.fleet_node import FleetNode
 from computepool.hub.scheduling.scoring import cold_score
+from computepool.hub.scheduling.spots import GPU_ORDERINGS, ORDERINGS, Entry, Ordering, Shelf, Spot, There
 from computepool.hub.scheduling.views import View, at_best
-from computepool.protocol.spec import Optimize
 
 EMPTY_KEPT = 1024
 """Empty shelves that stay where they are, at least: a node that is given a slice and ends it comes back."""
@@ -42,68 +40,13 @@ picked out and sorted: so many times as long as it takes if they are spread even
 SEVERAL = 2
 """So many are looked at where something that some nodes have at hand decides."""
 
-Entry = tuple[float, float, list[int], str, int, FleetNode]
-"""Score, speed (negative), free cores, id, as in `scoring.Rank`; the number of the shelf, and the node.
-
-Free cores are in a list of one, which all entries of a node share: where no other node has the same score, nothing else
-has to change when some are taken."""
-Ordering = int
-"""For GPUs or for cores, and what is to be saved: a place in `ORDERINGS`, as enums are slow keys."""
-ORDERINGS = [(gpu, optimize) for gpu in (False, True) for optimize in Optimize]
-GPU_ORDERINGS = [place for place, (gpu, _) in enumerate(ORDERINGS) if gpu]
 SORT_ALL_FROM = 500
 """Nodes on shelves. Up to here an ordering is made when somebody first asks for it; from here on all of them are kept,
 so that nobody's question has to sort a large fleet."""
 
 
-@dataclass(slots=True, eq=False)
-class Shelf:
-    number: int
-    key: ShelfKey
-    bit: int
-    family: int | None = None
-    """Of those who stand here, or of those who last stood here with a card that was free."""
-    members: "dict[str, Spot]" = field(default_factory=dict)
-    orders: list[list[Entry]] = field(default_factory=lambda: [[] for _ in ORDERINGS])
-    """By ordering, who stands here, the best first."""
-    limits: Limits | None = None
-    """None before anybody came."""
-    is_stale: bool = False
-    """Somebody left, or changed: the limits may be too good."""
-
-
-@dataclass(slots=True, eq=False)
-class Spot:
-    """Where a node stands, and what follows from its traits."""
-
-    node: FleetNode
-    traits: Traits
-    static: int
-    limits: Limits
-    asked: int
-    """How many tags had been asked for when it was sorted in."""
-    shelf: Shelf | None = None
-    cores: list[int] = field(default_factory=lambda: [0])
-    entries: list[Entry | None] = field(default_factory=lambda: [None] * len(ORDERINGS))
-    scores: list[tuple[float, float] | None] = field(default_factory=lambda: [None] * len(ORDERINGS))
-    """Both by ordering."""
-
-
-class There(NamedTuple):
-    """Shelves on which there may be a node for a request."""
-
-    raw: bytes
-    """One bit for each shelf."""
-    shelves: int
-    """How many they are."""
-    families: frozenset[int | None] | None
-
-    def has(self, number: int) -> bool:
-        return bool(self.raw[number >> 3] >> (number & 7) & 1)
-
-
 class Shelves:
-    def __init__(self, view: View, asked_tags: set[str], owner_id: str | None = None, *, coarse: bool = False) -> None:
+    def __init__(self, view: View, asked_tags: AskedTags, owner_id: str | None = None, *, coarse: bool = False) -> None:
         """`asked_tags` is shared: only tags that somebody asked for tell nodes apart. `owner_id` is the one for whom
         these are the own nodes; None for strangers."""
         self._view = view
@@ -128,6 +71,10 @@ class Shelves:
         """The same by the shelves' numbers."""
         self._first_score: dict[Ordering, array[float]] = {}
 
+    def __len__(self) -> int:
+        """Nodes that are on a shelf."""
+        return len(self._standing)
+
     # ── putting nodes where they belong ──────────────────────────────────────────────────────────────────────────────
 
     def place(self, node: FleetNode) -> None:
@@ -144,11 +91,12 @@ class Shelves:
         if spot is None or spot.node is not node:
             self.remove(traits.node_id)
             static = self._catalogue.static_of(traits)
-            spot = self._spots[traits.node_id] = Spot(node, traits, static, limits_of(traits), len(self._asked_tags))
+            asked = len(self._asked_tags.known)
+            spot = self._spots[traits.node_id] = Spot(node, traits, static, limits_of(traits), asked)
         elif spot.traits is not traits:
             self._learn(spot, traits)
-        elif spot.asked != len(self._asked_tags):
-            spot.static, spot.asked = self._catalogue.static_of(traits), len(self._asked_tags)
+        elif spot.asked != len(self._asked_tags.known):
+            spot.static, spot.asked = self._catalogue.static_of(traits), len(self._asked_tags.known)
         shelf = self._move(spot, self._catalogue.key_of(spot.static, room))
         if spot.cores[0] != room.cpu_millis:
             self._set_cores(spot, shelf, room.cpu_millis)
@@ -171,7 +119,7 @@ class Shelves:
         if shelf is not None:
             self._take_all_out(spot, shelf)
         spot.scores = [None] * len(ORDERINGS)
-        spot.traits, spot.static, spot.asked = traits, self._catalogue.static_of(traits), len(self._asked_tags)
+        spot.traits, spot.static, spot.asked = traits, self._catalogue.static_of(traits), len(self._asked_tags.known)
         spot.limits = limits_of(traits)
         if shelf is None:
             return
@@ -348,9 +296,11 @@ class Shelves:
             return None
         return There(raw_of(shelves, len(self._shelves)), shelves.bit_count(), self._catalogue.families(needs))
 
-    def some_of(self, there: There, most: int) -> Iterator[FleetNode]:
-        """The first so many nodes there, in no order."""
-        spots = (spot for number in bits_of(there.raw) for spot in self._shelves[number].members.values())
+    def some_for(self, needs: Requirements, most: int) -> Iterator[FleetNode]:
+        """So many nodes that may be able to run it, in no order."""
+        there = self.matching(needs)
+        numbers = bits_of(there.raw) if there is not None else []
+        spots = (spot for number in numbers for spot in self._shelves[number].members.values())
         return (spot.node for spot in islice(spots, most))
 
     def entries_of(self, node_ids: AbstractSet[str], ordering: Ordering, there: There) -> Iterator[Entry]:
