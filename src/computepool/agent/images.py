@@ -9,10 +9,17 @@ class ImageMissing(Exception):
 
 
 class ImageUnavailable(Exception):
-    """It could not be had now, on this node: no registry, no room."""
+    """It could not be had now, and that is this node's doing: no room, no engine."""
+
+
+class RegistryUnreachable(ImageUnavailable):
+    """Whoever keeps it does not answer, or not well: that says nothing about this node."""
 
 
 class Images(Protocol):
     async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None]) -> str:
-        """The digest of the image, which is here when this returns. Raises ImageMissing, ImageUnavailable."""
+        """The digest of the image, which is here when this returns.
+
+        Raises ImageMissing, ImageUnavailable, RegistryUnreachable.
+        """
         ...

@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 from computepool.agent.archive import ArchiveLimits, ArchiveRefused, extract
 from computepool.agent.attempt import Attempt, EndRequest
 from computepool.agent.egress import Refused
-from computepool.agent.images import ImageMissing, Images, ImageUnavailable
+from computepool.agent.images import ImageMissing, Images, ImageUnavailable, RegistryUnreachable
 from computepool.agent.inputs import InputFailed, Source
 from computepool.agent.placement import WORK, checkpoint_place
 from computepool.agent.placing import InTheWay, place_input
@@ -111,6 +111,8 @@ async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | N
         digest = await _pull_pinned(shop.images, attempt, name, told)
     except ImageMissing as error:
         raise Unstarted(EndReason.START_FAILED, str(error)) from None
+    except RegistryUnreachable as error:
+        raise Unstarted(EndReason.UNREACHABLE, str(error)) from None
     except ImageUnavailable as error:
         raise Unstarted(EndReason.INPUT, str(error)) from None
     finally:
@@ -140,7 +142,7 @@ async def _check_registry(shop: Workshop, image: str) -> None:
     except Refused as error:
         raise Unstarted(EndReason.START_FAILED, f"the image {image}: {error}") from None
     except (OSError, TimeoutError) as error:
-        raise Unstarted(EndReason.INPUT, f"the registry of {image} cannot be found: {error}") from None
+        raise Unstarted(EndReason.UNREACHABLE, f"the registry of {image} cannot be found: {error}") from None
 
 
 async def _unpack_bundle(shop: Workshop, attempt: Attempt, folder: Path, bundle: BundleRef, progress: Progress) -> int:

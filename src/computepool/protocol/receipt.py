@@ -33,7 +33,7 @@ class EndReason(StrEnum):
     BAD_INPUT = "bad_input"
     """An input is not what the spec says: another digest, too large, nothing at its URL, or in the bundle's way."""
     UNREACHABLE = "unreachable"
-    """An input's URL did not answer, or not well: neither the renter's doing nor the host's."""
+    """An input's URL or an image's registry did not answer, or not well: neither the renter's doing nor the host's."""
     NODE_DISK = "node_disk"
     """The node ran out of disk: its own trouble."""
     DECLINED = "declined"

@@ -11,7 +11,7 @@ from support.containers import ContainerBench
 from support.fake_registry import digest_of
 
 from computepool.agent.clock import SystemClock
-from computepool.agent.images import ImageMissing, ImageUnavailable
+from computepool.agent.images import ImageMissing, ImageUnavailable, RegistryUnreachable
 from computepool.agent.sandbox.containers import Engine, EngineImages
 from computepool.agent.sandbox.containers.pull import Pull, read_name
 from computepool.agent.service.pulled import remove_pulled_images
@@ -82,13 +82,13 @@ def test_content_that_is_not_what_its_digest_says_is_refused(shared_kernel, regi
         ensure(shared_kernel, tmp_path, registry.name("honest", "1"), lie)
 
 
-def test_registry_in_trouble_is_the_nodes(bench, registry, tmp_path, unique):
+def test_registry_in_trouble_is_nobodys_doing_here(bench, registry, tmp_path, unique):
     docker = bench("docker")
     registry.add("trouble", "1", {"file": unique})
     registry.out_of_order = 503
-    with pytest.raises(ImageUnavailable, match="503"):
+    with pytest.raises(RegistryUnreachable, match="503"):
         ensure(docker, tmp_path, registry.name("trouble", "1"))
-    with pytest.raises(ImageUnavailable, match="refused"):
+    with pytest.raises(RegistryUnreachable, match="refused"):
         ensure(docker, tmp_path, "127.0.0.1:9/nobody/listens:1")
 
 
@@ -96,13 +96,14 @@ def test_registry_in_trouble_is_the_nodes(bench, registry, tmp_path, unique):
 PODMANS_WORDS = {
     "initializing source docker://a/b:1: reading manifest 1 in a/b: manifest unknown": ImageMissing,
     "initializing source docker://a/b:1: pinging container registry a: Get x: connect: connection refused": (
-        ImageUnavailable
+        RegistryUnreachable
     ),
-    "pinging container registry a: invalid status code from registry 503 (Service Unavailable)": ImageUnavailable,
+    "pinging container registry a: invalid status code from registry 503 (Service Unavailable)": RegistryUnreachable,
     "writing blob: storing blob to file: write /var/tmp/x: no space left on device": ImageUnavailable,
-    "toomanyrequests: You have reached your pull rate limit": ImageUnavailable,
+    "failed to register layer: exit status 1: operation not permitted": ImageUnavailable,
+    "toomanyrequests: You have reached your pull rate limit": RegistryUnreachable,
     "reading manifest latest in docker.io/x/y: requested access to the resource is denied": ImageMissing,
-    "something that nobody has ever said": ImageUnavailable,
+    "something that nobody has ever said": RegistryUnreachable,
 }
 
 

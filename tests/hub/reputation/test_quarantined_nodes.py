@@ -58,6 +58,21 @@ def test_a_node_that_fails_three_times_in_a_row_gets_no_strangers_work_and_then_
     play(hub_url, story)
 
 
+def test_registry_that_is_down_closes_no_node_and_earns_it_nothing(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, cpus=4)
+        before = standing(pool, agent)
+        for _ in range(4):
+            job = await pool.submit(user=BOB)
+            await agent.finish(await agent.take_offer(), reason=EndReason.UNREACHABLE, exit_code=None)
+            (one,) = (await pool.job(job, user=BOB)).slices
+            # Nothing ran, so there is nothing to pay for.
+            assert (one.attempts[0].verdict, one.attempts[0].started_at) == ("hub", None)
+        assert standing(pool, agent) == before
+
+    play(sqlite_hub, story)
+
+
 def test_a_probe_that_fails_doubles_the_wait(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool)

@@ -80,7 +80,7 @@ class EngineImages:
             return None  # in a virtual machine of the engine's own, say
 
     async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None]) -> str:
-        """The digest of the image, which is here when this returns. Raises ImageMissing, ImageUnavailable."""
+        """The digest of the image, which is here when this returns. Raises what `Images.ensure` does."""
         wanted = read_name(name, digest)
         # Two jobs that want the same: one of them pulls.
         async with self._pulling.setdefault(wanted.reference, asyncio.Lock()):

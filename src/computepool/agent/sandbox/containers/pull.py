@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from computepool.agent.images import ImageMissing, ImageUnavailable
+from computepool.agent.images import ImageMissing, ImageUnavailable, RegistryUnreachable
 
 from .engine import Engine, EngineGone, EngineRefused, Json
 
@@ -17,10 +17,17 @@ GROWTH = 3
 MEGABYTE = 1_000_000
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# Words of engines and registries. The node's own troubles first: some of them name what was "not found" too.
+# Words of engines and registries. What a registry says is written by whoever runs it, who may be the renter: so only
+# what an engine says of the machine itself is the node's trouble, and what nobody knows is nobody's.
 _NODES_TROUBLE = re.compile(
+    r"no space left|disk quota|read-only file system|input/output error|cannot allocate memory"
+    r"|failed to register layer|storage.driver",
+    re.IGNORECASE,
+)
+# Before the renter's: some of them name what was "not found" too.
+_REGISTRYS_TROUBLE = re.compile(
     r"no such host|time.?out|timed out|refused|unreachable|reset by peer|\bEOF\b|TLS|x509|certificate"
-    r"|too ?many ?requests|no space left|temporary failure|network is|server misbehaving|HTTP status: 5"
+    r"|too ?many ?requests|temporary failure|network is|server misbehaving|HTTP status: 5"
     r"|status code from registry 5",
     re.IGNORECASE,
 )
@@ -82,7 +89,7 @@ class Pull:
     _said_at: float = float("-inf")
 
     async def run(self) -> None:
-        """Returns when the image is here. Raises ImageMissing, ImageUnavailable."""
+        """Returns when the image is here. Raises ImageMissing, ImageUnavailable, RegistryUnreachable."""
         self._watch_room(0)
         query = {"fromImage": self.name.repository, "tag": self.name.wanted}
         try:
@@ -146,9 +153,11 @@ class Pull:
     def trouble(self, message: str) -> ImageMissing | ImageUnavailable:
         if "no space left" in message:
             return ImageUnavailable(f"no room for {self.name.reference}: the node's disk is full")
-        if _RENTERS_TROUBLE.search(message) and not _NODES_TROUBLE.search(message):
+        if _NODES_TROUBLE.search(message):
+            return ImageUnavailable(f"{self.name.reference} could not be kept: {message}")
+        if _RENTERS_TROUBLE.search(message) and not _REGISTRYS_TROUBLE.search(message):
             return ImageMissing(
                 f"there is no image {self.name.reference} that everybody may pull: {message}; check its name, "
                 "and that it is public and made for this kind of machine"
             )
-        return ImageUnavailable(f"{self.name.reference} could not be pulled: {message}")
+        return RegistryUnreachable(f"{self.name.reference} could not be pulled: {message}")
