@@ -1,6 +1,7 @@
 """The first hour of a newcomer: one command for a pool, one for a job, and what can be asked about it afterwards.
 
-Once on SQLite and local disk, as `up` does it, and once on a real PostgreSQL and a real S3.
+On a real PostgreSQL and a real S3; every other test of a pool is on SQLite and local disk, as `up` makes it, and in
+`./dev prove` so are these.
 """
 
 import json
@@ -38,7 +39,7 @@ def service_settings(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]
         }
 
 
-@pytest.fixture(scope="module", params=["@embedded", "@services"])
+@pytest.fixture(scope="module", params=["@services", pytest.param("@embedded", marks=pytest.mark.proof(long=True))])
 def anywhere(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     """A hub and one agent, for several tests: on SQLite and local disk, and on PostgreSQL and S3."""
     found: AbstractContextManager[dict[str, str]] = nullcontext({})

@@ -61,12 +61,12 @@ class Renters(threading.Thread):
 @pytest.fixture(params=["sqlite", "postgresql", "s3"])
 def killed_pool(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pool, int]]:
     """A pool, and how often its hub is to be killed."""
-    settings, cycles = {}, figure(25, 1000)
+    settings, cycles = {}, figure(15, 1000)
     if request.param == "postgresql":
-        settings, cycles = {"COMPUTEPOOL_DATABASE_URL": request.getfixturevalue("postgres_url")}, figure(10, 200)
+        settings, cycles = {"COMPUTEPOOL_DATABASE_URL": request.getfixturevalue("postgres_url")}, figure(6, 200)
     elif request.param == "s3":
         s3 = request.getfixturevalue("s3")
-        settings, cycles = {"COMPUTEPOOL_STORAGE_URL": f"s3://{s3.bucket}", **s3.environment()}, figure(5, 100)
+        settings, cycles = {"COMPUTEPOOL_STORAGE_URL": f"s3://{s3.bucket}", **s3.environment()}, figure(3, 100)
     with running_pool(tmp_path / "pool", settings) as pool:
         yield pool, cycles
 

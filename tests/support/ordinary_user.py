@@ -46,7 +46,9 @@ def run_as_ordinary_user(script: str, *arguments: str) -> str:
     more: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     with ordinary_folder() as home:
         shutil.copytree(
-            Path(computepool.__file__).parent, home.parent / "computepool", ignore=shutil.ignore_patterns("hub")
+            Path(computepool.__file__).parent,
+            home.parent / "computepool",
+            ignore=shutil.ignore_patterns("hub", "__pycache__"),
         )
         done = subprocess.run(
             [python, "-c", script, str(home / "state"), *arguments],
