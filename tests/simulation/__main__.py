@@ -11,6 +11,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator, MutableMapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,14 @@ from simulation.mutants import MUTANTS
 from simulation.virtual_time import VirtualLoop
 from simulation.world import OWNERS, STRANGER, Plan, World
 from sqlalchemy import create_engine, make_url
+from sqlalchemy.orm import Session
+from support.money import give_credits
 
 from computepool.hub.core.db import durable_sqlite_engine
+from computepool.hub.ledger.accounts import Kind
 from computepool.hub.schema import migrate
 
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 WARM_UPS = 2
 """Worlds that run first, and count for nothing: what nearly all need is then imported and compiled, once."""
 ERRORS: list[str] = []
@@ -161,6 +166,10 @@ def _template(folder: Path) -> Path:
             connection.exec_driver_sql(
                 "INSERT INTO owners (id, kind, created_at) VALUES (?, 'user', '2026-01-01 00:00:00')", (owner,)
             )
+    with Session(engine) as session, session.begin():
+        for owner in (OWNERS[0], STRANGER):
+            give_credits(session, owner, BEGINNING, 3, kind=Kind.PROMOTIONAL)
+            give_credits(session, owner, BEGINNING, 2)
     engine.dispose()
     single = create_engine(f"sqlite:///{path}")
     with single.connect() as connection:

@@ -2,6 +2,7 @@
 and what they say of a node, is decided by the hub's own pure functions."""
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,11 +12,13 @@ from typing import Any
 
 from simulation.feasible import Holding
 
-from computepool.hub.jobs import policy, service, spending
+from computepool.hub.jobs import policy, service
 from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.metering import hub_seconds
 from computepool.hub.jobs.policy import Ending, Tries
-from computepool.hub.jobs.service import Lease, NewJob
+from computepool.hub.jobs.service import Lease, NewJob, Outcome
+from computepool.hub.ledger.settlement import cost_of, rule_of
 from computepool.hub.market import repository as market
 from computepool.hub.reputation import record as records
 from computepool.hub.reputation.record import Happening, Record, fresh, standing_of
@@ -82,15 +85,14 @@ class Truth:
     """Slices that are not over, by job."""
     on_lease: Callable[[Lease], None] = lambda lease: None
 
-    def store(self, session: None, job: NewJob, leases: list[Lease]) -> str | None:
+    def store(self, session: None, job: NewJob, leases: list[Lease]) -> str | Outcome:
         for index in job.indices:
             row = SliceRow(job.id, index, job.owner_id, job.retries_allowed)
             self.slices[job.id, index] = row
             self.left[job.id] += 1
-        self.lease(session, leases, None)
-        return None
+        return self.lease(session, leases, None)
 
-    def lease(self, session: None, leases: list[Lease], now: datetime | None) -> set[str]:
+    def lease(self, session: None, leases: list[Lease], now: datetime | None) -> Outcome:
         granted = set()
         for one in leases:
             row = self.slices[one.job_id, one.slice_index]
@@ -102,7 +104,7 @@ class Truth:
                 self.live.setdefault(one.node_id, {})[one.attempt_id] = attempt
                 granted.add(one.attempt_id)
                 self.on_lease(one)
-        return granted
+        return Outcome(frozenset(granted))
 
     def ask_to_leave(self, session: None, attempts: list[tuple[str, int]], now: datetime) -> set[str]:
         asked = {attempt_id for attempt_id, _ in attempts if self.attempts[attempt_id].is_live}
@@ -142,12 +144,16 @@ class Truth:
         if not row.is_live or row.lease.fence != fence or slice_row.fence != fence:
             raise StaleLease(attempt_id, fence, end.attempt_state)
         canceled = slice_row.job_id in self.canceled
-        end = policy.as_asked(end, asked_to_leave=row.asked_to_leave, cancel_requested=canceled)
+        end = policy.as_asked(
+            end, leaves_for=Verdict.PREEMPTED if row.asked_to_leave else None, cancel_requested=canceled
+        )
         row.state, row.ended = end.attempt_state, row.ended + 1
         self.preempted += end.verdict is Verdict.PREEMPTED
         del self.live[node_id][attempt_id]
         standing = self._count(row, end, now)
-        micros = spending.cost_micros(row.lease.price_micros, row.started_at, now, end.verdict, saved=False)
+        seconds = hub_seconds(row.started_at, None, None, 0.0, now)
+        paid = rule_of(end.verdict) == rule_of(Verdict.OK)
+        micros = cost_of(row.lease.price_micros, math.ceil(seconds)) if paid else 0
         self.spent[slice_row.owner_id] += micros
         ended = self._move_on(row, slice_row, end, now, canceled=canceled)
         return replace(ended, owner_id=slice_row.owner_id, spent_micros=micros, standing=standing)

@@ -82,6 +82,8 @@ class FleetWorld:
         )
         self.book = Book()
         self.scheduler = Scheduler(context, PlainSigner(), lambda brief, saved: {}, lambda attempt_id: None)  # type: ignore[arg-type]  # signs
+        # There is no ledger here: nobody is ever short of credits.
+        self.scheduler.purse.load(dict.fromkeys((*RENTERS, NEWCOMER, "user_large"), 10**17))
         self.market = MarketClock(context, self.book, self.scheduler)
         self.presence = Presence(context, self.scheduler)
         self.leases = LeaseKeeper(context, self.scheduler, self.presence, lambda attempt_id: None)

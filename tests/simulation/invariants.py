@@ -5,6 +5,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from simulation.jobs import log_of
+from simulation.money import Money
 from simulation.placing import FOUND_WRONG, Placing
 from simulation.running import AWAKE_SECONDS, COLUMNS, Row, Running
 
@@ -41,6 +42,7 @@ class Watch:
         self.drains = self._running.drains
         self._placing = Placing(world, self._db, self._blame)
         self.hub_started = self._placing.watch
+        self.money = Money(world, self._db, self._blame)
 
     def _blame(self, what: str) -> None:
         """Whoever is interrupted by this may well go on: it is not forgotten."""
@@ -70,6 +72,7 @@ class Watch:
         self._check_attempts()
         self._check_jobs()
         self._placing.check_prices()
+        self.money.check_commit()
 
     def _check_slices(self) -> None:
         for job_id, index, state in self._db.execute('SELECT job_id, "index", state FROM slices'):
@@ -138,6 +141,7 @@ class Watch:
         self._check_memory()
         self._check_answers()
         self._placing.check_end()
+        self.money.check_end(self._placing.prices)
 
     async def _check_logs(self) -> None:
         """A job is final only when its log is whole: to the byte."""

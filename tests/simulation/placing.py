@@ -31,7 +31,7 @@ class Placing:
         self._world = world
         self._db = db
         self._blame = blame
-        self._prices: dict[str, int] = {}
+        self.prices: dict[str, int] = {}
 
     def watch(self, engine: Engine) -> None:
         """A hub that has just started."""
@@ -44,7 +44,7 @@ class Placing:
             price = placement.lease.price_micros
             if price != expected:
                 self._blame(f"{placement.lease.attempt_id} is to cost {price}, its node asks for {expected}")
-            self._prices[placement.lease.attempt_id] = price
+            self.prices[placement.lease.attempt_id] = price
             return placement
 
         scheduler._place = watched  # type: ignore[method-assign]  # it looks, and then does the same
@@ -63,8 +63,8 @@ class Placing:
     def check_prices(self) -> None:
         """After a commit: what was agreed on stays."""
         for attempt_id, price in self._db.execute(f"SELECT id, price_micros FROM attempts WHERE state IN ({LIVE})"):
-            if price != self._prices[attempt_id]:
-                self._blame(f"{attempt_id} costs {price}, it was leased at {self._prices[attempt_id]}")
+            if price != self.prices[attempt_id]:
+                self._blame(f"{attempt_id} costs {price}, it was leased at {self.prices[attempt_id]}")
 
     # ── when all is quiet ──
 
@@ -87,6 +87,7 @@ class Placing:
         waiting = {one.key for one in scheduler.queue}
         if waiting != queued:
             self._blame(f"memory: the queue differs by {sorted(waiting ^ queued)}")
+        self._world.watch.money.look()
         self._compare_renters([rest for there in live.values() for _, rest in there.values()])
 
     def _compare(self, node: FleetNode, grants: dict[str, Grant]) -> None:
@@ -131,7 +132,6 @@ class Placing:
         (preempted,) = self._db.execute("SELECT count(*) FROM attempts WHERE verdict = 'preempted'").fetchone()
         self._world.ledger.seen["preempted"] += preempted
         self._check_reputation()
-        self._check_spending()
         query = (
             "SELECT s.job_id, s.\"index\", s.losses, sum(a.verdict IN ('host', 'owner', 'hub')) FROM slices s JOIN "
             'attempts a ON a.job_id = s.job_id AND a.slice_index = s."index" GROUP BY s.job_id, s."index"'
@@ -151,22 +151,6 @@ class Placing:
         said = Counter({attempt_id: 2 if reason in FOUND_WRONG else 1 for attempt_id, reason in rows})
         if events != said:
             self._blame(f"reputation: {events - said} was counted for nothing, {said - events} was not counted")
-
-    def _check_spending(self) -> None:
-        """At the price of the lease, whatever its node asked for when it ended."""
-        expected: Counter[str] = Counter()
-        rows = self._db.execute(
-            "SELECT a.id, j.owner_id, a.started_at, a.finished_at FROM attempts a JOIN jobs j ON j.id = a.job_id "
-            "WHERE a.started_at IS NOT NULL AND (a.verdict IN ('ok', 'renter') OR "
-            "a.verdict IN ('owner', 'preempted') AND a.detail LIKE 'checkpoint % saved%')"
-        )
-        for attempt_id, owner_id, began, ended in rows:
-            seconds = max(0, round((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()))
-            expected[owner_id] += -(-self._prices[attempt_id] * seconds // 3600)
-        spent = dict(self._db.execute("SELECT owner_id, sum(micros) FROM spending GROUP BY owner_id"))
-        for owner_id in sorted({*spent, *expected}):
-            if spent.get(owner_id, 0) != expected[owner_id]:
-                self._blame(f"{owner_id} spent {spent}, by the prices of leases it is {expected[owner_id]}")
 
     def _closed_until(self, node_id: str, now: datetime) -> datetime | None:
         query = "SELECT r.quarantined_until, r.as_of FROM reputations r WHERE r.id = ?"

@@ -32,7 +32,7 @@ class Troubles:
             kinds += [self._owner_comes, self._owner_comes, self._pause, self._drain]
             kinds += [self._change_network, self._leave_hub_away, self._sleep_hub]
             hosts = self._world.hosts
-            kinds += [hosts.reprice, hosts.reprice, hosts.join_or_leave]
+            kinds += [hosts.reprice, hosts.reprice, hosts.join_or_leave, self._world.watch.money.top_up]
             if self._rng.random() < 0.5:
                 # A hub that comes back begins all leases anew: they end only where it is left in peace.
                 of_the_hub = (self._restart_hub, self._sleep_hub, self._leave_hub_away)

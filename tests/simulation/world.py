@@ -117,6 +117,7 @@ class World:
         self.prices: dict[str, int] = {}
         """What hosts ask for a core, where the hub is known to have heard it."""
         self.hosts = Hosts(self)
+        self.those_who_rent = (OWNER, STRANGER)
         self.compares = not plan.hub_restarts_only and self.rng.random() < 0.5
         """Somebody wants their results compared, and somebody may make theirs up."""
 
@@ -339,6 +340,7 @@ class World:
         self.faults.enabled = False
         troubles.calm_down()
         calming = asyncio.create_task(self.hosts.ask_for_nothing())
+        giving = asyncio.create_task(self.watch.money.make_rich())
         try:
             async with asyncio.timeout(self.plan.calm_seconds):
                 await asyncio.gather(*renters)
@@ -348,6 +350,7 @@ class World:
         await self._settle()
         looking.cancel()
         calming.cancel()
+        giving.cancel()
         self.watch.raise_if_violated()
         await self.watch.check_end()
 

@@ -19,6 +19,7 @@ from sqlalchemy import URL, event, make_url, select
 from sqlalchemy import Engine as SqlEngine
 from sqlalchemy.orm import Session
 from support.memory_store import MemoryStore
+from support.money import give_credits
 
 from computepool.hub.app import create_app
 from computepool.hub.artifacts.blob_urls import BlobSigner
@@ -203,7 +204,7 @@ class Pool:
     async def cancel(self, job_id: str, *, user: str = ALICE) -> JobView:
         def act(session: Session) -> ending.Canceled:
             job = queries.load_job(session, principal(user), job_id)
-            return ending.cancel(session, job, self.clock.now(), actor=user)
+            return self.engine.cancel(session, job, self.clock.now(), actor=user)
 
         canceled = await self.db.run(act)
         for one, state in [(job_id, canceled.state), *canceled.replicas]:
@@ -364,3 +365,5 @@ def _add_owners(session: Session, now: Any) -> None:
     for user in (ALICE, BOB, ADMIN):
         if session.get(Owner, user) is None:
             session.add(Owner(id=user, kind="user", created_at=now - timedelta(days=1)))
+            session.flush()
+            give_credits(session, user, now)

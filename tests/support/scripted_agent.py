@@ -97,6 +97,8 @@ class Work:
     state: AttemptState = AttemptState.LEASED
     log: bytes = b""
     sequence: int = 0
+    began: float | None = None
+    """On the pool's clock, when it said that the command runs."""
 
     @property
     def id(self) -> str:
@@ -272,6 +274,8 @@ class ScriptedAgent:
 
     async def update(self, work: Work, state: str) -> Any:
         work.state = AttemptState(state)
+        if work.state is AttemptState.RUNNING and work.began is None:
+            work.began = self.pool.clock.monotonic()
         update = Update(
             **work.ref.model_dump(),
             sequence=work.next_sequence(),
@@ -290,6 +294,7 @@ class ScriptedAgent:
 
     def receipt(self, work: Work, **changes: Any) -> Receipt:
         now = self.pool.clock.now()
+        ran = 1.0 if work.began is None else self.pool.clock.monotonic() - work.began
         facts: dict[str, Any] = {
             "node_id": self.node_id,
             "job_id": work.manifest.job_id,
@@ -303,7 +308,7 @@ class ScriptedAgent:
             "log_bytes": len(work.log),
             "log_digest": digest(work.log),
             "outputs": tuple[OutputRef, ...](),
-            "usage": Usage(running_seconds=1),
+            "usage": Usage(running_seconds=ran),
             "started_at": now,
             "finished_at": now,
         }

@@ -1,7 +1,7 @@
 """Jobs in a real database without a hub around them: one plain transaction after the other."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from support.engine import ALICE
+from support.money import give_credits
 
 from computepool.hub.core.db import durable_engine
 from computepool.hub.core.owners import Owner
@@ -16,9 +17,14 @@ from computepool.hub.core.records import write_records
 from computepool.hub.core.tables import AuditRow, OutboxRow
 from computepool.hub.jobs import ending, service
 from computepool.hub.jobs.ending import Ended
+from computepool.hub.jobs.invariants import holds_are_held, holds_belong_to_live_attempts
 from computepool.hub.jobs.policy import Ending
-from computepool.hub.jobs.service import Lease, NewJob
+from computepool.hub.jobs.service import Lease, NewJob, Outcome
 from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.hub.jobs.terms import Terms
+from computepool.hub.ledger.accounts import Kind
+from computepool.hub.ledger.check import check
+from computepool.hub.ledger.journal import balances
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.states import AttemptState, JobState, NodeState, Verdict
 
@@ -28,6 +34,9 @@ R = TypeVar("R")
 OK = Ending(Verdict.OK, "exited", 0)
 FAILED = Ending(Verdict.RENTER, "exited", 1)
 CANCELED = Ending(Verdict.RENTER, "canceled")
+HOST = "user_host"
+"""Whose the nodes are that cost something."""
+TERMS = Terms(host_id=HOST, fee_bps=2000, refund_failed=False, max_seconds=3600, slice_micros=None, job_micros=None)
 LOST = Ending(Verdict.HOST, "lease_expired", lost=True)
 
 
@@ -47,7 +56,10 @@ class Truth:
         self.engine = durable_engine(url)
         self.now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
         self._numbers = count(1)
-        self.run(_add_owner, self.now)
+        self.leased: Outcome | None = None
+        """What came of the last lease."""
+        self.renter, self.host = ALICE, HOST
+        self.run(_add_owners, (ALICE, HOST), self.now)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -61,13 +73,13 @@ class Truth:
 
     # ── beginnings ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add_node(self, node_id: str = "node_1") -> str:
+    def add_node(self, node_id: str = "node_1", owner_id: str = ALICE) -> str:
         def add(session: Session) -> None:
             if session.get(Node, node_id) is None:
                 session.add(
                     Node(
                         id=node_id,
-                        owner_id=ALICE,
+                        owner_id=owner_id,
                         name=node_id,
                         state=NodeState.ONLINE,
                         drain_requested=False,
@@ -86,8 +98,8 @@ class Truth:
     def add_job(self, *, slices: int = 1, retries: int = 0) -> str:
         job = NewJob(
             id=f"job_{next(self._numbers):026}",
-            owner_id=ALICE,
-            submitted_by=ALICE,
+            owner_id=self.renter,
+            submitted_by=self.renter,
             name="job",
             spec={"run": ["true"]},
             spec_digest="sha256:spec",
@@ -99,16 +111,26 @@ class Truth:
         self.run(service.submit, job, [], self.now)
         return job.id
 
-    def lease(self, job_id: str, index: int = 0, node_id: str = "node_1") -> Held:
-        held = self.try_to_lease(job_id, index, node_id)
+    def lease(self, job_id: str, index: int = 0, node_id: str = "node_1", **paid: Any) -> Held:
+        held = self.try_to_lease(job_id, index, node_id, **paid)
         assert held is not None
         return held
 
     def try_to_lease(
-        self, job_id: str, index: int = 0, node_id: str = "node_1", *, previous_fence: int | None = None
+        self,
+        job_id: str,
+        index: int = 0,
+        node_id: str = "node_1",
+        *,
+        previous_fence: int | None = None,
+        price_micros: int = 0,
+        terms: Terms | None = None,
     ) -> Held | None:
-        """As the scheduler does it. `previous_fence`: what it thinks the slice's last lease was."""
-        self.add_node(node_id)
+        """As the scheduler does it. `previous_fence`: what it thinks the slice's last lease was. With a price, the node
+        is somebody else's."""
+        if price_micros:
+            node_id, terms = f"{node_id}_of_{self.host}", replace(terms or TERMS, host_id=self.host)
+        self.add_node(node_id, self.host if price_micros else ALICE)
         number = self.slice(job_id, index).attempts + 1
         lease = Lease(
             attempt_id=f"attempt_{next(self._numbers):026}",
@@ -119,13 +141,29 @@ class Truth:
             previous_fence=self.slice(job_id, index).fence if previous_fence is None else previous_fence,
             node_id=node_id,
             node_name=node_id,
-            own=True,
+            own=not price_micros,
             manifest="{}",
-            owner_id=ALICE,
+            owner_id=self.renter,
+            price_micros=price_micros,
+            terms=terms,
+            root=job_id,
         )
-        if not self.run(service.lease, [lease], self.now):
+        self.leased = self.run(service.lease, [lease], self.now)
+        if not self.leased.granted:
             return None
         return Held(lease.attempt_id, lease.fence, node_id, job_id, index)
+
+    def begin_anew(self) -> None:
+        """Others, who have nothing yet."""
+        number = next(self._numbers)
+        self.renter, self.host = f"user_renter_{number}", f"user_host_{number}"
+        self.run(_add_owners, (self.renter, self.host), self.now)
+
+    def give(self, credits: float, **how: Any) -> None:
+        self.run(give_credits, self.renter, self.now, credits, **{"key": str(next(self._numbers)), **how})
+
+    def balances(self, owner_id: str | None = None) -> dict[Kind, int]:
+        return {kind: micros for kind, micros in self.run(balances, owner_id or self.renter).items() if micros}
 
     def force(self, held: Held, state: AttemptState) -> None:
         """Put an attempt into any state, whatever led there."""
@@ -201,6 +239,8 @@ class Truth:
                 assert len(live) == (one.state == JobState.RUNNING), f"{one.state} slice with {len(live)} live attempts"
                 assert all(a.fence == one.fence for a in live)
                 assert sum(a.verdict == Verdict.OK for a in mine) == (one.state == JobState.SUCCEEDED)
+            report = check(session, [holds_are_held, holds_belong_to_live_attempts])
+            assert report.balanced, report.problems
 
 
 LIVE = frozenset(AttemptState) - {
@@ -212,6 +252,7 @@ LIVE = frozenset(AttemptState) - {
 }
 
 
-def _add_owner(session: Session, now: datetime) -> None:
-    if session.get(Owner, ALICE) is None:
-        session.add(Owner(id=ALICE, kind="user", created_at=now))
+def _add_owners(session: Session, owner_ids: Sequence[str], now: datetime) -> None:
+    for owner_id in owner_ids:
+        if session.get(Owner, owner_id) is None:
+            session.add(Owner(id=owner_id, kind="user", created_at=now))

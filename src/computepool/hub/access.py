@@ -64,7 +64,7 @@ def make_admin(settings: Settings, *, with_token: bool = False) -> AdminAccess:
     fresh_id = new_id("user", now, randbits)
 
     def work(session: Session) -> str:
-        admin_id = create_admin(session, fresh_id, now)
+        admin_id = create_admin(session, fresh_id, now, settings.credits_for_newcomers)
         create_one_time_token(session, link, admin_id, now)
         if token is not None:
             create_personal_token(

@@ -35,6 +35,7 @@ from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.jobs.verification import Consequences
+from computepool.hub.ledger.journal import list_spendable
 from computepool.hub.market.book import Book
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.repository import host_price_of
@@ -86,7 +87,7 @@ class Engine:
         self.outputs = Outputs(context, store)
         self.uploads = Uploads(context, store)
         self.checkpoints = CheckpointFiles(context, store)
-        self.book = Book()
+        self.book = Book(is_free=context.settings.money == "off")
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
         self.market = MarketClock(context, self.book, self.scheduler)
         self.canaries = CanaryClock(context, self.scheduler.fleet, self.checks_changed)
@@ -106,7 +107,7 @@ class Engine:
         loop = asyncio.get_running_loop()
 
         def tell(events: list[Event]) -> None:
-            loop.call_soon_threadsafe(self.context.bus.publish, events)
+            loop.call_soon_threadsafe(self._hear, events)
 
         self.context.db.on_commit = tell
         await self._stack.enter_async_context(keep_directory(self.context, self.directory))
@@ -118,6 +119,7 @@ class Engine:
                 node.traits = self.appraise(node.traits, node.capacity)
                 self.scheduler.fleet.put(node)
         await self.refresh_standings()
+        self.scheduler.purse.load(await self.context.db.read(list_spendable))
         self.scheduler.restore(*await self.context.db.read(memory.load_queue))
         for root, index, row in await self.context.db.read(list_answers):
             self.scheduler.replicas.take(root, index, row.job_id, Seat(row.attempt_id, row.owner_id, row.gpu_class))
@@ -171,7 +173,11 @@ class Engine:
             waiting,
             now,
             lambda owner_id: self.scheduler.occupancy.standing(owner_id, tick),
-            lambda one: admission.why_limited(one, now) or admission.why_kept(one, now, tick),
+            lambda one: (
+                admission.why_limited(one, now)
+                or admission.why_unfunded(one, now)
+                or admission.why_kept(one, now, tick)
+            ),
         )
         return [group.model_dump(mode="json") for group in groups]
 
@@ -274,6 +280,12 @@ class Engine:
             if artifact_id is not None and one.size_bytes is not None:
                 places[one.digest] = tuple(sign_downloads(self.store, artifact_id, one.size_bytes))
         return places
+
+    def _hear(self, events: list[Event]) -> None:
+        """What commits told: first to those whose memory depends on it."""
+        if self.scheduler.purse.hear(events):
+            self.scheduler.wake()
+        self.context.bus.publish(events)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.create_task(work))

@@ -13,6 +13,7 @@ from computepool.hub.accounts.tokens import new_one_time_token, new_personal_tok
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Role
 from computepool.hub.core.records import HUB_ACTOR
+from computepool.hub.ledger.promotions import grant_welcome
 
 ADMIN_EMAIL = "admin@localhost"
 LOCAL_TOKEN_NAME = "this machine's CLI"
@@ -29,12 +30,12 @@ class LocalAdmin:
     """For the link that `up` prints: good for one sign-in in a browser, through `auth/one-time`."""
 
 
-def create_admin(session: Session, user_id: str, now: datetime) -> str:
+def create_admin(session: Session, user_id: str, now: datetime, welcome_credits: int = 0) -> str:
     """The id of an admin: the one there is, or `user_id`, made now, whose password nobody knows because it has none."""
     known = repository.find_an_admin(session)
     if known is not None:
         return known.id
-    return create_user(
+    create_user(
         session,
         user_id,
         now,
@@ -45,6 +46,8 @@ def create_admin(session: Session, user_id: str, now: datetime) -> str:
         role=Role.ADMIN,
         actor=HUB_ACTOR,
     )
+    grant_welcome(session, user_id, welcome_credits, now)
+    return user_id
 
 
 async def sign_in_this_machine(context: Context, directory: TokenDirectory, saved_token: str | None) -> LocalAdmin:
@@ -55,16 +58,17 @@ async def sign_in_this_machine(context: Context, directory: TokenDirectory, save
         token, new = new_personal_token(context.randbits), context.new_id("token")
     assert token is not None
     link = new_one_time_token(context.randbits)
-    user_id, live = await context.db.run(_sign_in, context.new_id("user"), token, new, link, now)
+    credits = context.settings.credits_for_newcomers
+    user_id, live = await context.db.run(_sign_in, context.new_id("user"), token, new, link, now, credits)
     if live is not None:
         directory.admit_token(live)
     return LocalAdmin(user_id, token, live is not None, link)
 
 
 def _sign_in(
-    session: Session, user_id: str, token: str, new_token_id: str | None, link: str, now: datetime
+    session: Session, user_id: str, token: str, new_token_id: str | None, link: str, now: datetime, welcome_credits: int
 ) -> tuple[str, LiveToken | None]:
-    admin_id = create_admin(session, user_id, now)
+    admin_id = create_admin(session, user_id, now, welcome_credits)
     live = None
     if new_token_id is not None:
         live = create_personal_token(

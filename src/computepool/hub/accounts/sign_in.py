@@ -30,6 +30,7 @@ from computepool.hub.accounts.views import DeviceCodeView, TokenPair
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Unavailable
 from computepool.hub.core.http import Principal
+from computepool.hub.ledger.promotions import grant_welcome
 
 log = structlog.get_logger()
 
@@ -69,6 +70,7 @@ class SignIn:
             service.create_user(
                 session, user_id, now, email=email, name=name, country=country, password_hash=password_hash
             )
+            grant_welcome(session, user_id, context.settings.credits_for_newcomers, now)
             return service.open_session(
                 session, session_id, user_id, now, user_agent=visitor.user_agent, by="registration"
             )

@@ -31,6 +31,8 @@ class Event:
     topic: str
     payload: dict[str, Any]
     at: datetime
+    kept: bool = True
+    """In the outbox, for readers that were away. Else only whoever listens now hears of it."""
 
 
 @dataclass
@@ -44,8 +46,8 @@ class Records:
 
     def write(self, connection: Connection) -> None:
         """Put the rows into the transaction. The database layer calls it last."""
-        if self.events:
-            rows = [{"topic": e.topic, "payload": e.payload, "created_at": e.at} for e in self.events]
+        rows = [{"topic": e.topic, "payload": e.payload, "created_at": e.at} for e in self.events if e.kept]
+        if rows:
             connection.execute(_ADD_EVENTS, rows)
         if self.audits:
             connection.execute(_ADD_AUDITS, self.audits)
@@ -66,6 +68,12 @@ def record(
     records.audits.append({"at": now, "actor": actor, "action": action, "subject": subject, "details": details})
     payload = {"action": action, "subject": subject, **details}
     records.events.extend(Event(topic, payload, now) for topic in topics)
+
+
+def tell(session: Session, topic: str, now: datetime, **payload: Any) -> None:
+    """Something changed that a memory is kept of in this process: told after the commit, written nowhere."""
+    records: Records = session.info.setdefault("records", Records())
+    records.events.append(Event(topic, payload, now, kept=False))
 
 
 def take_records(session: Session) -> Records:

@@ -121,6 +121,24 @@ class Settings(BaseSettings):
             "20 %.",
         ),
     ] = 2000
+    money: Annotated[
+        Literal["on", "off"],
+        Field(
+            description="Whether work on other people's nodes is paid for, in credits: `on` or `off`. Off: nothing is "
+            "priced, held or shown."
+        ),
+    ] = "on"
+    refund_failed_jobs: Annotated[
+        bool, Field(description="Whether attempts that failed through the job's own doing cost nothing.")
+    ] = False
+    welcome_credits: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1_000_000,
+            description="Credits that a new account is given, to be spent and never cashed out. 0: none.",
+        ),
+    ] = 100
 
     currency: Annotated[
         str,
@@ -262,6 +280,10 @@ class Settings(BaseSettings):
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise ValueError("expected an address such as https://pool.example.org")
         return value.rstrip("/")
+
+    @property
+    def credits_for_newcomers(self) -> int:
+        return self.welcome_credits if self.money == "on" else 0
 
     @property
     def reliability_half_life(self) -> timedelta:

@@ -204,6 +204,7 @@ class Reports:
             log.warning("receipt.mismatch", attempt_id=message.attempt_id, problem=problem)
             return Ending(Verdict.HOST, "receipt_mismatch", receipt.exit_code, detail=problem), facts
         facts |= {"log_bytes": receipt.log_bytes, "log_digest": receipt.log_digest, "isolation": receipt.isolation}
+        facts["usage"] = receipt.usage
         if receipt.outputs and counts:
             missing = await self._outputs.complete(message.attempt_id, receipt.outputs)
             if missing is not None:

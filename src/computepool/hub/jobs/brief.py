@@ -64,6 +64,8 @@ class JobBrief:
     role: str | None = None
     """What verification has to do with it."""
     rerun_of: str | None = None
+    budget_micros: int | None = None
+    """What all of its slices may cost together."""
 
     @property
     def root(self) -> str:
@@ -104,7 +106,7 @@ def brief_of(
         max_runtime_seconds=spec.max_runtime_seconds,
         slices=spec.slices,
         priority=spec.priority,
-        requirements=requirements_of(spec, owner_id),
+        requirements=replace(requirements_of(spec, owner_id), budget_of="" if spec.budget_micros is None else job_id),
         image=spec.image,
         setup=("sh", "-c", spec.setup) if spec.setup else (),
         checkpoint=spec.checkpoint,
@@ -113,6 +115,7 @@ def brief_of(
         inputs=tuple(_input_ref(path, source, stored.get(path)) for path, source in spec.inputs.items()),
         input_ids={one["digest"]: one["id"] for one in stored.values()},
         image_digest=image_digest,
+        budget_micros=spec.budget_micros,
     )
 
 
@@ -123,7 +126,8 @@ def with_ceiling(brief: JobBrief, ceiling_micros: int | None) -> JobBrief:
 
 def replicated(brief: JobBrief, role: str, rerun_of: str | None) -> JobBrief:
     """One of several that run the same, each at another owner's: which owners is known when the others have theirs."""
-    needs = replace(brief.requirements, apart=brief.job_id)
+    budget_of = brief.requirements.budget_of and (rerun_of or brief.job_id)
+    needs = replace(brief.requirements, apart=brief.job_id, budget_of=budget_of)
     return replace(brief, role=role, rerun_of=rerun_of, requirements=needs)
 
 

@@ -30,6 +30,8 @@ class Newest:
     saved: Saved
     attempt_id: str
     """Whose it is."""
+    running_seconds: float = 0.0
+    """Of that attempt, when it was taken."""
 
 
 def save(
@@ -94,7 +96,7 @@ def find_newest(session: Session, job_id: str, slice_index: int) -> Newest | Non
         .order_by(Checkpoint.number.desc())
         .limit(1)
     )
-    return Newest(_saved(row), row.attempt_id) if row is not None else None
+    return Newest(_saved(row), row.attempt_id, row.running_seconds) if row is not None else None
 
 
 def list_newest_of_queued(session: Session) -> dict[tuple[str, int], Saved]:

@@ -20,6 +20,7 @@ from computepool.hub.jobs.checkpoints import find_newest
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import (
     DETAIL_CHARACTERS,
+    OUT_OF_BUDGET,
     WORST_FIRST,
     Ending,
     Next,
@@ -132,22 +133,28 @@ def end_attempt(
     if view.state is AttemptState.LOST:
         if ending.lost:
             return Ended(Applied.DUPLICATE, attempt_id, view.job_id, view.slice_index)
+        money.hold_again(session, view, now, has_ended=True)
         view = _take_back(session, view, AttemptState.FINISHING, now, half_life)
-    ending = as_asked(ending, asked_to_leave=view.asked_to_leave, cancel_requested=view.cancel_requested)
+    leaves_for = Verdict(view.leave_for or Verdict.PREEMPTED) if view.asked_to_leave else None
+    ending = as_asked(ending, leaves_for=leaves_for, cancel_requested=view.cancel_requested)
     newest = None if ending.verdict is Verdict.OK else find_newest(session, view.job_id, view.slice_index)
     progressed = newest is not None and newest.attempt_id == attempt_id
     detail = ending.detail
     if progressed and newest is not None:
         detail = f"checkpoint {newest.saved.number} saved; {detail}".rstrip("; ")
+    facts = dict(facts or {})
+    usage = facts.pop("usage", None)
+    saved_seconds = newest.running_seconds if newest is not None and progressed else None
+    settled = money.settle(session, view, ending, now, usage, saved_seconds)
     values = {
         "verdict": ending.verdict,
         "reason": ending.reason,
         "exit_code": ending.exit_code,
         "detail": detail[:DETAIL_CHARACTERS] or None,
-        **(facts or {}),
+        **facts,
+        **settled.values,
     }
     repository.move_attempt(session, attempt_id, fence, ending.attempt_state, now, values)
-    money.settle(session, attempt_id, ending.verdict)
     tries = Tries(view.failures, view.losses, view.retries_allowed, progressed=progressed)
     if may_be_the_jobs_doing(ending, tries):
         tries = replace(tries, alike=_count_alike(session, view, ending))
@@ -168,10 +175,9 @@ def end_attempt(
         ended = _await_others(session, view, ending, step)
     else:
         ended = _move_on(session, view, ending, step, newest.saved if newest else None, now)
-    spent = spending.cost_micros(view.price_micros, view.started_at, now, ending.verdict, saved=progressed)
-    if spent:
-        spending.count(session, view.owner_id, now.date(), spent)
-    ended = replace(ended, owner_id=view.owner_id, spent_micros=spent)
+    if settled.cost_micros:
+        spending.count(session, view.owner_id, now.date(), settled.cost_micros)
+    ended = replace(ended, owner_id=view.owner_id, spent_micros=settled.cost_micros)
     return replace(ended, standing=repute.count_end(session, view, ending, now, half_life, saved=progressed))
 
 
@@ -184,11 +190,14 @@ def take_back(
     now: datetime,
     half_life: timedelta = HALF_LIFE,
 ) -> AttemptView | None:
-    """A lost attempt is there again: it goes on where it is, if its slice was not given to another meanwhile."""
+    """A lost attempt is there again: it goes on where it is, if its slice was not given to another meanwhile, and if
+    its renter can still pay for it."""
     view = repository.find_attempt(session, attempt_id)
     if view is None or view.fence != fence or view.node_id != node_id:
         return None
     if view.state is not AttemptState.LOST or not view.is_current or view.cancel_requested:
+        return None
+    if not money.hold_again(session, view, now, has_ended=False):
         return None
     possible = ATTEMPT_NEXT[AttemptState.LOST] & ATTEMPT_LIVE
     return _take_back(session, view, state if state in possible else AttemptState.RUNNING, now, half_life)
@@ -252,6 +261,20 @@ def cancel_slice(session: Session, job: Job, index: int, now: datetime) -> bool 
     return True
 
 
+def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: datetime) -> bool | None:
+    """A slice that waits, and may not cost more than it did. None if it does not wait any more; else whether the job is
+    over with it."""
+    ending = Ending(Verdict.BUDGET, OUT_OF_BUDGET)
+    values = {"verdict": ending.verdict, "reason": ending.reason, "exit_code": None, "retry_at": None}
+    if not repository.move_slice(session, job_id, index, fence, JobState.FAILED, now, values):
+        return None
+    if repository.take_slices_off(session, job_id, 1):
+        return False
+    owner_id = session.scalar(select(Job.owner_id).where(Job.id == job_id)) or ""
+    _finish_job(session, job_id, owner_id, now, ending, why_failed(ending.verdict, ending.reason, None))
+    return True
+
+
 def _count_alike(session: Session, view: AttemptView, ending: Ending) -> int:
     return repository.count_nodes_that_failed_alike(
         session, view.job_id, view.slice_index, ending.reason, ending.exit_code, view.node_id
@@ -268,7 +291,7 @@ def _too_late(session: Session, view: AttemptView, facts: dict[str, Any], now: d
 def _take_back(
     session: Session, view: AttemptView, target: AttemptState, now: datetime, half_life: timedelta
 ) -> AttemptView:
-    """As if it had never been lost."""
+    """As if it had never been lost. Its first hold was settled when it was: the next one is set aside already."""
     avoid = [node_id for node_id in view.avoid if node_id != view.node_id]
     blank = {"verdict": None, "reason": None, "exit_code": None}
     values = {"losses": max(0, view.losses - 1), "avoid": avoid, "retry_at": None, **blank}
@@ -276,7 +299,6 @@ def _take_back(
         raise StaleLease(view.attempt_id, view.fence, AttemptState.RUNNING)
     repository.move_attempt(session, view.attempt_id, view.fence, target, now, {**blank, "detail": None})
     repository.move_job(session, view.job_id, JobState.RUNNING, now)
-    money.hold_for_leases(session, [view.attempt_id])  # the first hold was settled when it was lost
     repute.undo_end(session, view, now, half_life)
     record(session, "attempt.taken_back", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
     found = repository.find_attempt(session, view.attempt_id)

@@ -1,22 +1,275 @@
-"""Where money is held and settled, each in the transaction of what it pays for. Prices are locked by the leases, and
-nothing is charged yet, so all three do nothing: the ledger fills them in without touching their callers.
+"""What an attempt costs, settled in the transaction that ends it: the hold is captured for the seconds that are billed,
+and the rest goes back. `ledger.settlement` has the rules, `metering` the seconds, `funding` the holds of new leases.
+
+An attempt that was lost has been settled. If it is taken back, its renter's credits are set aside again; if there are
+none any more, one that still runs is refused, and one that brings its result is settled for what there is: it was the
+node that was away, and work that is done is not thrown away.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from computepool.protocol.states import Verdict
+from computepool.hub.jobs import funding
+from computepool.hub.jobs.metering import Meter, honest, hub_seconds
+from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.repository import AttemptView
+from computepool.hub.jobs.terms import Part, Terms, next_part
+from computepool.hub.ledger import refunds
+from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.entries import Entry
+from computepool.hub.ledger.holds import HoldRow, OpenHold, Pockets, find_open, open_hold, resolve, spendable
+from computepool.hub.ledger.journal import lock_accounts, post
+from computepool.hub.ledger.settlement import (
+    NO_HOLD,
+    Basis,
+    Payer,
+    Rule,
+    Settlement,
+    in_figures,
+    postings_of,
+    rule_of,
+    seconds_for,
+)
+from computepool.hub.ledger.settlement import settle as divide
+from computepool.protocol.receipt import EndReason, Usage
+from computepool.protocol.states import AttemptState, Verdict
+
+SETTLED = "settle"
+"""The kind of the entry that resolves a hold."""
+HOSTS_POCKETS = (Kind.PROMOTIONAL, Kind.EARNINGS, Kind.DEBT)
+RENTERS_POCKETS = (Kind.HELD, Kind.PROMOTIONAL, Kind.AVAILABLE, Kind.EARNINGS)
 
 
-def reserve_for_submit(session: Session, job_id: str, owner_id: str) -> None:
-    """Refuse a job that its owner cannot pay for."""
+@dataclass(frozen=True, slots=True)
+class Settled:
+    cost_micros: int = 0
+    """What its renter pays by it; below zero if more is given back."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What the attempt's row has to say then."""
 
 
-def hold_for_leases(session: Session, attempt_ids: Sequence[str]) -> None:
-    """Hold what each attempt may cost, at the price that its lease locks. Again for one that was lost, and so settled,
-    and is taken back."""
+NOTHING = Settled()
 
 
-def settle(session: Session, attempt_id: str, verdict: Verdict) -> None:
-    """Capture or void the attempt's hold, as its verdict says."""
+def settle(
+    session: Session,
+    view: AttemptView,
+    ending: Ending,
+    now: datetime,
+    usage: Usage | None = None,
+    saved_seconds: float | None = None,
+) -> Settled:
+    """Its one end, as its verdict says. `saved_seconds`: when its last checkpoint was taken, if it saved one."""
+    terms = Terms.of(view.terms)
+    if terms is None or not view.price_micros:
+        return NOTHING
+    rule = rule_of(ending.verdict, refund_failed=terms.refund_failed)
+    meter = _meter(view, ending, now, usage, saved_seconds)
+    due = _due(view, rule, meter, terms)
+    hold = find_open(session, view.attempt_id)
+    balances = lock_for(session, view, terms)
+    paid = _pay(session, view, terms, rule, meter, due, hold, balances, ending.verdict, now)
+    by_platform = rule.payer is Payer.PLATFORM  # then its renter pays for nothing of it, and its host loses nothing
+    excess = view.billed_seconds if by_platform else view.billed_seconds - due
+    if excess <= 0 or not view.cost_micros:
+        return paid
+    back = refunds.give_back(
+        session,
+        view.attempt_id,
+        terms.host_id,
+        excess,
+        terms.fee_bps,
+        now,
+        by_platform=by_platform,
+        note=f"verdict {ending.verdict}",
+    )
+    values = {
+        **paid.values,
+        "billed_seconds": paid.values["billed_seconds"] - (0 if by_platform else back.seconds),
+        "cost_micros": paid.values["cost_micros"] - back.cost_micros,
+        "earned_micros": paid.values["earned_micros"] - back.earned_micros,
+    }
+    return Settled(paid.cost_micros - back.cost_micros, values)
+
+
+def hold_again(session: Session, view: AttemptView, now: datetime, *, has_ended: bool) -> bool:
+    """For an attempt that was lost, and so settled, and is there again. False if its renter cannot pay for more."""
+    terms = Terms.of(view.terms)
+    if terms is None or not view.price_micros or not funding.is_charged(view.owner_id, terms):
+        return True
+    has = spendable(session, view.owner_id, lock=True)
+    left = budget_left(session, view.job_id, view.root, view.slice_index, terms)
+    part = next_part(view.price_micros, terms.max_seconds, view.settled_seconds, left)
+    if part is not None and has.total < part.micros:
+        part = None
+    if part is None and has_ended:
+        part = _what_there_is(has, view.price_micros, terms.max_seconds - view.settled_seconds, left)
+        if not part.micros:
+            return True
+    if part is None:
+        return False
+    open_next(session, view, part, has, now)
+    return True
+
+
+def open_next(session: Session, view: AttemptView, part: Part, has: Pockets, now: datetime) -> None:
+    """The attempt's next hold."""
+    numbers = select(func.max(HoldRow.number)).where(HoldRow.attempt_id == view.attempt_id)
+    open_hold(
+        session,
+        view.owner_id,
+        view.job_id,
+        view.slice_index,
+        view.attempt_id,
+        (session.scalar(numbers) or 0) + 1,
+        part.micros,
+        view.price_micros or 0,
+        part.seconds,
+        now,
+        is_last=part.is_last,
+        has=has,
+    )
+
+
+def budget_left(session: Session, job_id: str, root: str, slice_index: int, terms: Terms) -> int | None:
+    """Of the slice's budget and the job's the lesser; None if neither has one."""
+    lefts = []
+    if terms.slice_micros is not None:
+        lefts.append(terms.slice_micros - funding.used_by_slice(session, job_id, slice_index).micros)
+    if terms.job_micros is not None:
+        lefts.append(terms.job_micros - funding.used_by_job(session, root).micros)
+    return min(lefts, default=None)
+
+
+def lock_for(session: Session, view: AttemptView, terms: Terms) -> dict[str, int]:
+    """Whatever a settlement may touch of both sides."""
+    names = [account(terms.host_id, kind) for kind in HOSTS_POCKETS]
+    if funding.is_charged(view.owner_id, terms):
+        names += [account(view.owner_id, kind) for kind in RENTERS_POCKETS]
+    return lock_accounts(session, names)
+
+
+def capture(
+    session: Session,
+    view: AttemptView,
+    terms: Terms,
+    hold: OpenHold | None,
+    one: Settlement,
+    seconds: int,
+    until: int,
+    now: datetime,
+    host_debt: int,
+    details: Mapping[str, Any],
+) -> Settled:
+    """Post it. `until`: how much of its running time is settled with it."""
+    number = hold.number if hold is not None else f"at {view.settled_seconds}"
+    postings = postings_of(one, view.owner_id, terms.host_id, host_debt)
+    if postings:
+        entry = Entry(
+            f"settle/{view.attempt_id}/{number}",
+            SETTLED,
+            postings,
+            job_id=view.job_id,
+            attempt_id=view.attempt_id,
+            details={**details, **in_figures(one)},
+        )
+        if hold is not None:
+            is_paid = one.cost.total > 0
+            paid_seconds = seconds if is_paid else 0
+            resolve(session, hold, entry, now, spent=one.cost.total, paid_seconds=paid_seconds)
+        else:
+            post(session, entry, now)
+    values = {
+        "settled_seconds": max(view.settled_seconds, until),
+        "billed_seconds": view.billed_seconds + (seconds if one.earned or one.cost.total else 0),
+        "cost_micros": view.cost_micros + one.cost.total,
+        "earned_micros": view.earned_micros + one.earned,
+    }
+    return Settled(one.cost.total, values)
+
+
+def details_of(view: AttemptView, terms: Terms, meter: Meter, seconds: int, verdict: Verdict | None) -> dict[str, Any]:
+    """Everything that `explain` needs to tell where the figures come from."""
+    return {
+        "verdict": verdict,
+        "price_micros": view.price_micros,
+        "rate": view.price,
+        "fee_bps": terms.fee_bps,
+        "refund_failed": terms.refund_failed,
+        "seconds": {**meter.in_figures(), "settled_before": view.settled_seconds, "billed": seconds},
+        "node_id": view.node_id,
+        "host_id": terms.host_id,
+        "renter_id": view.owner_id,
+        "slice": view.slice_index,
+    }
+
+
+# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _meter(view: AttemptView, ending: Ending, now: datetime, usage: Usage | None, saved_seconds: float | None) -> Meter:
+    on_our_clock = hub_seconds(view.started_at, view.exited_at, view.rested_since, view.rested_seconds, now)
+    preparing = 0.0
+    if ending.reason == EndReason.CANCELED and view.started_at is None and view.state is AttemptState.PREPARING:
+        preparing = max(0.0, (now - view.leased_at).total_seconds())
+    if usage is None:
+        return Meter(on_our_clock, saved_seconds=saved_seconds, preparing_seconds=preparing)
+    return Meter(
+        on_our_clock,
+        claimed_seconds=honest(usage.running_seconds),
+        suspended_seconds=honest(usage.suspended_seconds),
+        capped_seconds=honest(usage.power_capped_seconds),
+        saved_seconds=saved_seconds,
+        preparing_seconds=preparing,
+    )
+
+
+def _due(view: AttemptView, rule: Rule, meter: Meter, terms: Terms) -> int:
+    """How many seconds of the whole attempt are paid for in the end, by whoever pays."""
+    seconds = meter.billed(rule.basis, terms.max_seconds)
+    if rule.basis is Basis.KEPT:
+        return min(view.billed_seconds, seconds)
+    if rule.payer is Payer.NOBODY:
+        return 0
+    # Time beyond a hold was settled and not paid for: it does not come back as owed.
+    return seconds if seconds > view.settled_seconds else min(seconds, view.billed_seconds)
+
+
+def _pay(
+    session: Session,
+    view: AttemptView,
+    terms: Terms,
+    rule: Rule,
+    meter: Meter,
+    due: int,
+    hold: OpenHold | None,
+    balances: Mapping[str, int],
+    verdict: Verdict,
+    now: datetime,
+) -> Settled:
+    """What is owed beyond what instalments settled."""
+    is_charged = funding.is_charged(view.owner_id, terms)
+    seconds = max(0, due - view.settled_seconds)
+    if hold is not None:
+        seconds = min(seconds, hold.seconds)
+    payer = rule.payer
+    if not is_charged and payer is Payer.RENTER:
+        payer = Payer.PLATFORM
+    elif hold is None and payer is Payer.RENTER:
+        seconds = 0  # there was nothing to set aside, when it came back
+    pockets = hold.pockets if hold is not None else NO_HOLD
+    one = divide(pockets, view.price_micros or 0, seconds, terms.fee_bps, payer)
+    debt = -balances.get(account(terms.host_id, Kind.DEBT), 0)
+    details = details_of(view, terms, meter, seconds, verdict)
+    return capture(session, view, terms, hold, one, seconds, view.settled_seconds + seconds, now, debt, details)
+
+
+def _what_there_is(has: Pockets, price_micros: int, still: int, left_micros: int | None) -> Part:
+    micros = has.total if left_micros is None else min(has.total, max(0, left_micros))
+    seconds = min(max(0, still), seconds_for(micros, price_micros))
+    return Part(-(-price_micros * seconds // 3600), seconds, is_last=True)

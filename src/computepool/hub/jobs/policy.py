@@ -12,6 +12,8 @@ DECLINED_SECONDS = 10.0
 """Until a node that did not want it is asked again."""
 PREEMPTED = "preempted"
 """The reason of an attempt that lost its slot to others."""
+OUT_OF_BUDGET = "budget"
+"""The reason of one for which there is no more money."""
 PREEMPTED_SECONDS = 5.0
 """Until one that had to make room waits for a node again: who it made room for comes first."""
 SAME_WAY_LIMIT = 3
@@ -114,12 +116,13 @@ def ending_of(reason: EndReason, exit_code: int | None, detail: str) -> Ending:
     return Ending(verdict, reason, exit_code, detail)
 
 
-def as_asked(ending: Ending, *, asked_to_leave: bool, cancel_requested: bool) -> Ending:
-    """One that ends because it was told to make room lost its slot: that is nobody's fault. A node that was not told
-    so has no business to say it."""
+def as_asked(ending: Ending, *, leaves_for: Verdict | None, cancel_requested: bool) -> Ending:
+    """One that ends because it was told to make room lost its slot: that is nobody's fault. If it was told so because
+    the money for it is over, that is why it ends. A node that was not told so has no business to say it."""
     claims = ending.verdict is Verdict.PREEMPTED
-    if asked_to_leave and not cancel_requested and (claims or ending.reason == EndReason.CANCELED):
-        return replace(ending, verdict=Verdict.PREEMPTED, reason=PREEMPTED)
+    if leaves_for is not None and not cancel_requested and (claims or ending.reason == EndReason.CANCELED):
+        reason = OUT_OF_BUDGET if leaves_for is Verdict.BUDGET else PREEMPTED
+        return replace(ending, verdict=leaves_for, reason=reason)
     if claims:
         return replace(ending, verdict=Verdict.HOST, reason="agent_restarted")
     return ending
@@ -210,7 +213,7 @@ def _after_renters_doing(ending: Ending, tries: Tries) -> Next:
 
 def _in_words(ending: Ending) -> str:
     if ending.verdict is Verdict.BUDGET:
-        return "The money for it ran out."
+        return "The money for it ran out: its budget, or your credits."
     if ending.reason == EndReason.UNREACHABLE:
         words = f"Its image or an input could not be fetched, {LOST_LIMIT} times."
         return f"{words} {_what_it_adds(ending.detail)}"[:DETAIL_CHARACTERS]

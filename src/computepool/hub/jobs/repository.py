@@ -67,8 +67,9 @@ _ASK_TO_LEAVE = (
         _ATTEMPTS.c.leave_asked_at.is_(None),
         _ATTEMPTS.c.state.in_(sorted(ATTEMPT_LIVE)),
     )
-    .values(leave_asked_at=bindparam("now"))
+    .values(leave_asked_at=bindparam("now"), leave_for=bindparam("for_what"))
 )
+_NOTE_SETTLED = _ATTEMPTS.update().where(_ATTEMPTS.c.id == bindparam("for_id"))
 _ADD_JOB, _ADD_SLICES, _ADD_ATTEMPTS = _JOBS.insert(), _SLICES.insert(), _ATTEMPTS.insert()
 
 
@@ -95,6 +96,20 @@ class AttemptView:
     price_micros: int | None
     started_at: datetime | None
     asked_to_leave: bool
+    leave_for: str | None
+    """The verdict of its end, if it was asked to leave."""
+    root: str
+    """The job whose result it is."""
+    leased_at: datetime
+    exited_at: datetime | None
+    rested_since: datetime | None
+    rested_seconds: float
+    settled_seconds: int
+    billed_seconds: int
+    cost_micros: int
+    earned_micros: int
+    price: dict[str, Any] | None
+    terms: dict[str, Any] | None
 
     @property
     def is_current(self) -> bool:
@@ -158,9 +173,15 @@ def pin_image(session: Session, job_id: str, digest: str) -> None:
     _write(session, _PIN_IMAGE, {"for_id": job_id, "digest": digest})
 
 
-def ask_to_leave(session: Session, attempt_id: str, fence: int, now: datetime) -> bool:
-    """False if it has ended, or was asked before."""
-    return _write(session, _ASK_TO_LEAVE, {"for_id": attempt_id, "for_fence": fence, "now": now}) == 1
+def ask_to_leave(session: Session, attempt_id: str, fence: int, now: datetime, verdict: Verdict) -> bool:
+    """False if it has ended, or was asked before. `verdict`: of the end that follows."""
+    asked = {"for_id": attempt_id, "for_fence": fence, "now": now, "for_what": verdict}
+    return _write(session, _ASK_TO_LEAVE, asked) == 1
+
+
+def note_settled(session: Session, attempt_id: str, values: Mapping[str, Any]) -> None:
+    """What is settled of an attempt that goes on."""
+    _write(session, _NOTE_SETTLED, {"for_id": attempt_id, **values})
 
 
 def count_nodes_that_failed_alike(
@@ -237,6 +258,18 @@ _VIEW = (
         Attempt.price_micros,
         Attempt.started_at,
         Attempt.leave_asked_at,
+        Attempt.leave_for,
+        func.coalesce(Job.rerun_of, Job.id),
+        Attempt.leased_at,
+        Attempt.exited_at,
+        Attempt.rested_since,
+        Attempt.rested_seconds,
+        Attempt.settled_seconds,
+        Attempt.billed_seconds,
+        Attempt.cost_micros,
+        Attempt.earned_micros,
+        Attempt.price,
+        Attempt.terms,
     )
     .join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index))
     .join(Job, Job.id == Attempt.job_id)
@@ -277,7 +310,7 @@ def list_lost_attempts_on(session: Session, node_id: str, attempt_ids: Sequence[
 def _view_of(row: Row[*tuple[Any, ...]]) -> AttemptView:
     (attempt_id, state, fence, node_id, job_id, index, slice_state, slice_fence, *rest) = tuple(row)
     failures, losses, avoid, retries_allowed, cancel_requested_at, owner_id, own, *rest = rest
-    price_micros, started_at, leave_asked_at = rest
+    price_micros, started_at, leave_asked_at, *rest = rest
     return AttemptView(
         attempt_id,
         AttemptState(state),
@@ -297,6 +330,7 @@ def _view_of(row: Row[*tuple[Any, ...]]) -> AttemptView:
         price_micros,
         started_at,
         leave_asked_at is not None,
+        *rest,
     )
 
 

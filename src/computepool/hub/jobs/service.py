@@ -8,11 +8,14 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.records import record
-from computepool.hub.jobs import money, repository
+from computepool.hub.jobs import ending, repository
 from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.funding import Funds, Unfunded, Want
+from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import topics_of
+from computepool.hub.jobs.terms import Terms
 from computepool.hub.jobs.verification import Role
-from computepool.protocol.states import ATTEMPT_NEXT, AttemptState, JobState
+from computepool.protocol.states import ATTEMPT_NEXT, AttemptState, JobState, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,19 @@ class Lease:
     """What it was made of."""
     weight: int = 0
     """What it occupies of other people's nodes."""
+    terms: Terms | None = None
+    """What is agreed on beside the price; None where nothing is paid."""
+    root: str = ""
+    """The job whose result it is, and whose budget it uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    granted: frozenset[str]
+    """The attempts that came to be."""
+    unfunded: tuple[Unfunded, ...] = ()
+    over: tuple[tuple[str, int, bool], ...] = ()
+    """(job, slice, whether the job is over with it) whose budget is spent: they ended, and run no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +86,23 @@ class NewJob:
         return range(self.slices) if self.slice_indices is None else self.slice_indices
 
 
-def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime) -> None:
-    """Store the job, its slices, and the leases of those that found a free node, in one commit."""
-    state = JobState.RUNNING if leases else JobState.QUEUED
-    money.reserve_for_submit(session, job.id, job.owner_id)
-    fences = {lease.slice_index: lease.fence for lease in leases}
+def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime) -> Outcome:
+    """Store the job, its slices, and the leases of those that found a free node and can be paid, in one commit."""
+    funds, granted, unfunded = Funds(session), list[Lease](), list[Unfunded]()
+    funds.look(leases)
+    for one in leases:
+        refused = funds.refuse(one)
+        if refused is None:
+            granted.append(one)
+        else:
+            unfunded.append(refused)
+    state = JobState.RUNNING if granted else JobState.QUEUED
+    fences = {lease.slice_index: lease.fence for lease in granted}
     _add_job(session, job, state, fences, now)
     for replica_id in job.replica_ids:
         add_hidden(session, replace(job, id=replica_id, role=Role.REPLICA, rerun_of=job.id, replica_ids=()), now)
-    _add_attempts(session, leases, now)
+    _add_attempts(session, granted, now)
+    funds.hold(granted, now)
     record(
         session,
         "job.submitted",
@@ -89,6 +113,7 @@ def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime
         state=state,
         slices=job.slices,
     )
+    return Outcome(frozenset(one.attempt_id for one in granted), tuple(unfunded))
 
 
 def add_hidden(session: Session, job: NewJob, now: datetime) -> None:
@@ -96,11 +121,21 @@ def add_hidden(session: Session, job: NewJob, now: datetime) -> None:
     _add_job(session, job, JobState.QUEUED, {}, now)
 
 
-def lease(session: Session, leases: Sequence[Lease], now: datetime) -> set[str]:
-    """Give queued slices to nodes. Returns the attempts that came to be: a slice canceled meanwhile gets none."""
-    granted = []
+def lease(session: Session, leases: Sequence[Lease], now: datetime) -> Outcome:
+    """Give queued slices to nodes. A slice canceled meanwhile gets none; nor does one that cannot be paid: it waits, or
+    ends if what it may cost is spent."""
+    granted, unfunded, over = list[Lease](), list[Unfunded](), list[tuple[str, int, bool]]()
     repository.lock_jobs(session, (one.job_id for one in leases))
+    funds = Funds(session)
+    funds.look(leases)
     for one in leases:
+        refused = funds.refuse(one)
+        if refused is not None:
+            unfunded.append(refused)
+            if refused.want is Want.BUDGET:
+                final = ending.end_unfunded(session, one.job_id, one.slice_index, one.previous_fence, now)
+                over += [] if final is None else [(one.job_id, one.slice_index, final)]
+            continue
         values = {"fence": one.fence, "attempts": one.number, "retry_at": None}
         if repository.move_slice(
             session, one.job_id, one.slice_index, one.previous_fence, JobState.RUNNING, now, values
@@ -108,12 +143,17 @@ def lease(session: Session, leases: Sequence[Lease], now: datetime) -> set[str]:
             granted.append(one)
             repository.move_job(session, one.job_id, JobState.RUNNING, now)
     _add_attempts(session, granted, now)
-    return {one.attempt_id for one in granted}
+    funds.hold(granted, now)
+    return Outcome(frozenset(one.attempt_id for one in granted), tuple(unfunded), tuple(over))
 
 
 def ask_to_leave(session: Session, attempts: Sequence[tuple[str, int]], now: datetime) -> set[str]:
     """Those of these (attempt, fence) who have to make room for others now. Their end is nobody's fault then."""
-    asked = {attempt_id for attempt_id, fence in attempts if repository.ask_to_leave(session, attempt_id, fence, now)}
+    asked = {
+        attempt_id
+        for attempt_id, fence in attempts
+        if repository.ask_to_leave(session, attempt_id, fence, now, Verdict.PREEMPTED)
+    }
     for attempt_id in sorted(asked):
         record(session, "attempt.asked_to_leave", attempt_id, now)
     return asked
@@ -140,6 +180,9 @@ def report(
     values: dict[str, Any] = {"isolation": isolation} if isolation else {}
     if target is AttemptState.RUNNING and view.state is not AttemptState.SUSPENDED:
         values["started_at"] = now
+    if target is AttemptState.FINISHING:
+        values["exited_at"] = now
+    values |= _rest(view, target, now)
     repository.move_attempt(session, attempt_id, fence, target, now, values)
     if target is AttemptState.RUNNING:
         repository.start_job(session, view.job_id, now)
@@ -155,6 +198,16 @@ def report(
         slice=view.slice_index,
     )
     return target
+
+
+def _rest(view: AttemptView, target: AttemptState, now: datetime) -> dict[str, Any]:
+    """The hub's own count of the time that is not billed because the machine's owner needed it."""
+    if target is AttemptState.SUSPENDED:
+        return {"rested_since": now}
+    if view.rested_since is None:
+        return {}
+    rested = max(0.0, (now - view.rested_since).total_seconds())
+    return {"rested_since": None, "rested_seconds": view.rested_seconds + rested}
 
 
 def _add_job(session: Session, job: NewJob, state: JobState, fences: Mapping[int, int], now: datetime) -> None:
@@ -216,6 +269,7 @@ def _add_attempts(session: Session, leases: Sequence[Lease], now: datetime) -> N
             "resumed_from": one.resumed_from,
             "price_micros": one.price_micros,
             "price": one.price,
+            "terms": one.terms.to_wire() if one.terms is not None else None,
             "weight": one.weight,
             "manifest": one.manifest,
             "leased_at": now,
@@ -224,7 +278,6 @@ def _add_attempts(session: Session, leases: Sequence[Lease], now: datetime) -> N
         for one in leases
     ]
     repository.add_attempts(session, rows)
-    money.hold_for_leases(session, [one.attempt_id for one in leases])
     for one in leases:
         record(
             session,

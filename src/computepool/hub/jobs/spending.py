@@ -1,20 +1,16 @@
 """What each renter spent on other people's nodes, day by day: what their limits are measured against.
 
-A bill it is not: that is the ledger's. An attempt is counted when it ends, at its locked price.
+A bill it is not: that is the ledger's. What is counted here is what is charged there, in the same transaction.
 """
 
-from datetime import date, datetime
+from datetime import date
 
 from sqlalchemy import BigInteger, ForeignKey, String, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from computepool.hub.core.tables import Base
-from computepool.protocol.states import Verdict
 
-SECONDS_PER_HOUR = 3600
-PAID = frozenset({Verdict.OK, Verdict.RENTER, Verdict.BUDGET})
-PAID_IF_SAVED = frozenset({Verdict.OWNER, Verdict.PREEMPTED})
 DAYS_LIMIT = 1_000_000
 
 
@@ -25,18 +21,6 @@ class Spending(Base):
     day: Mapped[str] = mapped_column(String(10), primary_key=True)
     """Of UTC, such as 2026-01-31."""
     micros: Mapped[int] = mapped_column(BigInteger)
-
-
-def cost_micros(
-    price_micros: int | None, started_at: datetime | None, now: datetime, verdict: Verdict, *, saved: bool
-) -> int:
-    """Of an attempt that ends now. A part of a micro counts as a whole one."""
-    if not price_micros or started_at is None:
-        return 0
-    if verdict not in PAID and not (saved and verdict in PAID_IF_SAVED):
-        return 0
-    seconds = max(0, round((now - started_at).total_seconds()))
-    return -(-price_micros * seconds // SECONDS_PER_HOUR)
 
 
 def count(session: Session, owner_id: str, day: date, micros: int) -> None:

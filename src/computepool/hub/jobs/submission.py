@@ -19,7 +19,7 @@ from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, Rerun, as_rerun, brief_of, replicated, with_ceiling
 from computepool.hub.jobs.errors import BadBundle, BadInputs, BadSpec, NotSupportedYet
 from computepool.hub.jobs.repository import OpenJob
-from computepool.hub.jobs.service import Lease, NewJob
+from computepool.hub.jobs.service import Lease, NewJob, Outcome
 from computepool.hub.jobs.verification import Role
 from computepool.protocol.errors import FieldError
 from computepool.protocol.spec import JobSpec, SpecError, Trust, not_supported_yet, parse_spec
@@ -29,8 +29,9 @@ from computepool.protocol.units import about_bytes
 SUBMIT_ROUTE = "POST jobs"
 INPUT_PARTS_LIMIT = 4_000
 """Each part of an input is a signed URL in the offer to a node, and an offer is one message."""
-StoreJob = Callable[[Session, NewJob, list[Lease]], str | None]
-"""Stores the job, or returns the id of the one that the same request made before."""
+StoreJob = Callable[[Session, NewJob, list[Lease]], str | Outcome]
+"""Stores the job, and those of the leases that can be paid; or returns the id of the one that the same request made
+before."""
 
 
 @dataclass(frozen=True)
@@ -182,15 +183,15 @@ class StoreOnce:
         """None if the same request made a job before."""
         self._request = request
 
-    def store(self, session: Session, job: NewJob, leases: list[Lease]) -> str | None:
+    def store(self, session: Session, job: NewJob, leases: list[Lease]) -> str | Outcome:
         key, user_id = self._request.idempotency_key, self._request.principal.user_id
         if key is not None:
             earlier = claim(session, user_id, key, SUBMIT_ROUTE, self._request.body_digest, job.id, self.now)
             if earlier is not None:
                 return earlier
-        service.submit(session, job, leases, self.now)
-        self.stored = (job, leases)
-        return None
+        leased = service.submit(session, job, leases, self.now)
+        self.stored = (job, [one for one in leases if one.attempt_id in leased.granted])
+        return leased
 
 
 def brief_of_row(job: OpenJob, known: dict[str, JobSpec]) -> JobBrief:

@@ -145,6 +145,8 @@ class Attempt(Base):
     """For an hour, fee included, locked by the lease. None for attempts from before there were prices."""
     price: Mapped[dict[str, Any] | None]
     """What that price was made of."""
+    terms: Mapped[dict[str, Any] | None]
+    """What its lease locked beside the price (`terms.Terms`); None where nothing is paid."""
     manifest: Mapped[str] = mapped_column(Text)
     """As signed and sent."""
     receipt: Mapped[str | None] = mapped_column(Text)
@@ -152,7 +154,23 @@ class Attempt(Base):
     weight: Mapped[int] = mapped_column(BigInteger, server_default="0")
     """What it occupies of other people's nodes, in thousandths of a core; 0 on one's own."""
     leave_asked_at: Mapped[datetime | None]
-    """When it was told to make room for others."""
+    """When it was told to make room for others, or that the money for it is over."""
+    leave_for: Mapped[str | None] = mapped_column(String(12))
+    """The verdict of such an end: preempted, if not said otherwise, or budget."""
+    exited_at: Mapped[datetime | None]
+    """When the hub heard that its command had ended: what comes after is not billed."""
+    rested_since: Mapped[datetime | None]
+    """While it is suspended."""
+    rested_seconds: Mapped[float] = mapped_column(Double, server_default="0")
+    """What it was suspended before, on the hub's clock."""
+    settled_seconds: Mapped[int] = mapped_column(server_default="0")
+    """How much of its running time is settled, paid or not: what comes next begins there."""
+    billed_seconds: Mapped[int] = mapped_column(server_default="0")
+    """How much of it somebody paid for."""
+    cost_micros: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """What its renter paid, without what was given back."""
+    earned_micros: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """What its host got for it, whoever paid that."""
     leased_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]

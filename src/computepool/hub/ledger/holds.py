@@ -18,6 +18,7 @@ from computepool.hub.ledger.entries import Entry, Posting, moved
 from computepool.hub.ledger.journal import NotEnough, balances, post
 
 _OPEN = text("resolved_at IS NULL")
+_MORE = text("resolved_at IS NULL AND NOT is_last")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,15 @@ class HoldRow(Base):
     __table_args__ = (
         CheckConstraint("promotional >= 0 AND available >= 0 AND earnings >= 0", name="nothing_below_zero"),
         Index("ix_ledger_holds_open", "owner_id", sqlite_where=_OPEN, postgresql_where=_OPEN),
+        Index("ix_ledger_holds_more", "attempt_id", sqlite_where=_MORE, postgresql_where=_MORE),
+        Index("ix_ledger_holds_slice", "job_id", "slice_index"),
     )
 
     attempt_id: Mapped[str] = mapped_column(Id, primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     """From 1, within its attempt."""
     owner_id: Mapped[str] = mapped_column(ForeignKey("owners.id"))
-    job_id: Mapped[str] = mapped_column(Id, index=True)
+    job_id: Mapped[str] = mapped_column(Id)
     slice_index: Mapped[int]
     promotional: Mapped[int] = mapped_column(BigInteger)
     available: Mapped[int] = mapped_column(BigInteger)
@@ -77,6 +80,12 @@ class HoldRow(Base):
     """How long it lasts at that price."""
     opened_at: Mapped[datetime]
     resolved_at: Mapped[datetime | None]
+    is_last: Mapped[bool]
+    """It lasts for as long as its attempt may run."""
+    spent_micros: Mapped[int] = mapped_column(BigInteger, default=0)
+    """What its owner paid of it, without what was given back later."""
+    paid_seconds: Mapped[int] = mapped_column(default=0)
+    """What that paid for."""
 
     @property
     def pockets(self) -> Pockets:
@@ -91,8 +100,23 @@ _RESOLVE = (
         _HOLDS.c.number == bindparam("for_number"),
         _HOLDS.c.resolved_at.is_(None),
     )
-    .values(resolved_at=bindparam("now"))
+    .values(resolved_at=bindparam("now"), spent_micros=bindparam("spent"), paid_seconds=bindparam("paid"))
 )
+_FIND_OPEN = select(_HOLDS).where(_HOLDS.c.attempt_id == bindparam("for_attempt"), _HOLDS.c.resolved_at.is_(None))
+
+
+_ADD_HOLD = _HOLDS.insert()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHold:
+    attempt_id: str
+    number: int
+    owner_id: str
+    job_id: str
+    pockets: Pockets
+    seconds: int
+    is_last: bool
 
 
 def spendable(session: Session, owner_id: str, *, lock: bool = False) -> Pockets:
@@ -111,11 +135,15 @@ def open_hold(
     price_micros: int,
     seconds: int,
     now: datetime,
+    *,
+    is_last: bool = True,
+    has: Pockets | None = None,
 ) -> Pockets:
-    """Set so much aside, or raise NotEnough and set nothing aside."""
-    has = spendable(session, owner_id, lock=True)
+    """Set so much aside, or raise NotEnough and set nothing aside. `has`: what there is, if it is locked already."""
+    if has is None:
+        has = spendable(session, owner_id, lock=True)
     if has.total < micros:
-        raise NotEnough(account(owner_id, Kind.AVAILABLE), micros)
+        raise NotEnough(account(owner_id, Kind.AVAILABLE), micros, has.total)
     taken = has.first(micros)
     postings = tuple(
         posting
@@ -138,22 +166,32 @@ def open_hold(
         "seconds": seconds,
         "opened_at": now,
         "resolved_at": None,
+        "is_last": is_last,
+        "spent_micros": 0,
+        "paid_seconds": 0,
     }
-    session.connection().execute(_HOLDS.insert(), row)
+    session.connection().execute(_ADD_HOLD, row)
     return taken
 
 
-def find_open(session: Session, attempt_id: str) -> HoldRow | None:
-    query = select(HoldRow).where(HoldRow.attempt_id == attempt_id, HoldRow.resolved_at.is_(None))
-    return session.scalars(query).one_or_none()
+def find_open(session: Session, attempt_id: str) -> "OpenHold | None":
+    """Whoever asks has locked the attempt."""
+    row = session.connection().execute(_FIND_OPEN, {"for_attempt": attempt_id}).mappings().one_or_none()
+    if row is None:
+        return None
+    pockets = Pockets(row["promotional"], row["available"], row["earnings"])
+    return OpenHold(attempt_id, row["number"], row["owner_id"], row["job_id"], pockets, row["seconds"], row["is_last"])
 
 
-def resolve(session: Session, hold: HoldRow, entry: Entry, now: datetime) -> None:
-    """Its one end. `entry` moves all of it, and nothing else, out of what is held."""
+def resolve(
+    session: Session, hold: "OpenHold", entry: Entry, now: datetime, *, spent: int = 0, paid_seconds: int = 0
+) -> None:
+    """Its one end. `entry` moves all of it, and nothing else, out of what is held; `spent` of it is paid."""
     held = account(hold.owner_id, Kind.HELD)
     if entry.changes.get(held) != -hold.pockets.total:
         raise ValueError(f"{entry.key} does not resolve a hold of {hold.pockets.total} micros")
     for_it = {"for_attempt": hold.attempt_id, "for_number": hold.number, "now": now}
+    for_it |= {"spent": spent, "paid": paid_seconds}
     if session.connection().execute(_RESOLVE, for_it).rowcount != 1:
         raise AssertionError(f"hold {hold.number} of {hold.attempt_id} was resolved before")
     post(session, entry, now)

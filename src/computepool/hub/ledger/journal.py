@@ -1,7 +1,8 @@
 """The only writes of the ledger: an entry with its postings, and the balances that follow from it."""
 
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple, cast
@@ -11,12 +12,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Conflict, PoolError
-from computepool.hub.ledger.accounts import Kind, account, is_platforms, kind_of
+from computepool.hub.core.records import tell
+from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account, is_platforms, kind_of, owner_of
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
 from computepool.protocol.units import format_credits
 
 PLATFORM_SHARDS = 16
+SPENDABLE = "ledger/spendable"
+"""The topic of what owners can spend more or less than before: `{owner, micros, hold}`, the last if it is for one."""
 
 _BALANCES, _ENTRIES, _POSTINGS = (cast(Table, table.__table__) for table in (BalanceRow, EntryRow, PostingRow))
 _THIS_ACCOUNT = (_BALANCES.c.account == bindparam("for_account"), _BALANCES.c.shard == bindparam("for_shard"))
@@ -31,6 +35,7 @@ _FILL_UP = (
     .values(micros=_BALANCES.c.micros + bindparam("change"))
 )
 _ADD_POSTINGS = _POSTINGS.insert()
+_BALANCES_OF = select(_BALANCES.c.account, _BALANCES.c.micros)
 _BALANCE = select(func.sum(_BALANCES.c.micros)).where(_BALANCES.c.account == bindparam("for_account"))
 
 
@@ -45,8 +50,8 @@ class NotEnough(Conflict):
 
     code = "insufficient_credits"
 
-    def __init__(self, name: str, micros: int) -> None:
-        self.account, self.micros = name, micros
+    def __init__(self, name: str, micros: int, has: int | None = None) -> None:
+        self.account, self.micros, self.has = name, micros, has
         pocket = kind_of(name).replace("_", " ")
         super().__init__(
             f"{format_credits(micros)} credits are needed, and the {pocket} balance is below that.",
@@ -91,8 +96,10 @@ def post(session: Session, entry: Entry, now: datetime) -> Posted:
         for number, one in enumerate(entry.postings)
     ]
     connection.execute(_ADD_POSTINGS, postings)
-    for name, change in sorted(entry.changes.items()):
+    changes = entry.changes
+    for name, change in sorted(changes.items()):
         _apply(session, name, change, entry.key)
+    _tell(session, entry, changes, now)
     return Posted(row.id, True)
 
 
@@ -111,6 +118,24 @@ def balances(session: Session, owner_id: str, *, lock: bool = False) -> dict[Kin
     return {kind: found.get(kind, 0) for kind in Kind}
 
 
+def lock_accounts(session: Session, names: Iterable[str]) -> dict[str, int]:
+    """What is in them now: nobody changes that until this transaction ends. Taken in the order in which entries are
+    applied, so that nobody waits in a ring."""
+    wanted = sorted({name for name in names if not is_platforms(name)})
+    query = _BALANCES_OF.where(_BALANCES.c.account.in_(wanted)).order_by(_BALANCES.c.account).with_for_update()
+    found = {row.account: int(row.micros) for row in session.connection().execute(query)}
+    return {name: found.get(name, 0) for name in wanted}
+
+
+def list_spendable(session: Session) -> dict[str, int]:
+    """Of everybody who has anything to spend, how much."""
+    found: Counter[str] = Counter()
+    for row in session.connection().execute(_BALANCES_OF.where(_BALANCES.c.micros > 0)):
+        if kind_of(row.account) in SPENT_FIRST and not is_platforms(row.account):
+            found[owner_of(row.account)] += row.micros
+    return dict(found)
+
+
 def reversal(key: str, kind: str, entry_id: int, postings: Sequence[Posting], **about: Any) -> Entry:
     """An entry that takes another one back: every posting the other way round."""
     back = tuple(Posting(one.destination, one.source, one.micros) for one in postings)
@@ -120,6 +145,17 @@ def reversal(key: str, kind: str, entry_id: int, postings: Sequence[Posting], **
 def postings_of(session: Session, entry_id: int) -> tuple[Posting, ...]:
     rows = session.execute(select(PostingRow).where(PostingRow.entry_id == entry_id).order_by(PostingRow.number))
     return tuple(Posting(row.source, row.destination, row.micros) for row in rows.scalars())
+
+
+def _tell(session: Session, entry: Entry, changes: Mapping[str, int], now: datetime) -> None:
+    more: Counter[str] = Counter()
+    for name, change in changes.items():
+        if kind_of(name) in SPENT_FIRST and not is_platforms(name):
+            more[owner_of(name)] += change
+    hold = entry.attempt_id if entry.kind == "hold" else None
+    for owner_id, micros in more.items():
+        if micros:
+            tell(session, SPENDABLE, now, owner=owner_id, micros=micros, hold=hold)
 
 
 def _apply(session: Session, name: str, change: int, key: str) -> None:

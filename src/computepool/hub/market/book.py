@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from computepool.hub.market.feasibility import Traits
-from computepool.hub.market.pricing import Ask, Basis
+from computepool.hub.market.pricing import NOTHING, Ask, Basis
 from computepool.hub.market.rates import (
     CORES_OF_THE_CPU_TIER,
     MILLI,
@@ -64,6 +64,8 @@ class Book:
     speeds: dict[str, Speeds] = field(default_factory=dict)
     used: dict[Segment, Use] = field(default_factory=dict)
     """As it was last counted."""
+    is_free: bool = False
+    """Money is switched off: nobody asks for anything."""
     _places: dict[str, Place] = field(default_factory=dict)
     _asks: dict[tuple[Place, HostPrice | None], Ask] = field(default_factory=dict)
     """Nodes that ask alike share one."""
@@ -145,6 +147,8 @@ class Book:
     def list_ceiling(self, needs: Requirements) -> int:
         """The most that the pool itself would ever suggest for a slice-hour of what is asked for: the dearest card that
         it may mean, in the dearest place, at the highest spot."""
+        if self.is_free:
+            return 0
         tables = self.tables
         region, spot = tables.most_factor(needs.countries), tables.rates.spot_most_millis
         if needs.gpu is None:
@@ -187,6 +191,8 @@ class Book:
         return self._asks[key]
 
     def _make_ask(self, place: Place, host: HostPrice | None) -> Ask:
+        if self.is_free:
+            return NOTHING
         core = self.factors(place.cpu, self.tables.tiers.cpu_millis, place.region_millis)
         gpu = None
         if place.gpu is not None and place.tier is not None:

@@ -52,6 +52,8 @@ class Requirements:
     """Whom it looks like, for hosts: a rerun for the platform's sake must not be known as one."""
     apart: str = ""
     """Waits in a line of its own: where its slices may run, others of the same needs may not."""
+    budget_of: str = ""
+    """The job whose budget pays for it: when that is set aside, only its own slices wait."""
 
     @property
     def gpu_count(self) -> int:

@@ -9,11 +9,13 @@ from random import Random
 
 from computepool.hub.core.ids import RandomBits
 from computepool.hub.jobs.verification import Role
+from computepool.hub.market.pricing import hourly_price
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.fleet import Fleet, FleetNode
 from computepool.hub.scheduling.limits import LimitBook, within
 from computepool.hub.scheduling.occupancy import Occupancy
 from computepool.hub.scheduling.preemption import CLAIMS_PER_LINE, Claim, Claims, find_claim
+from computepool.hub.scheduling.purse import Purse
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.replicas import Replicas
 from computepool.hub.scheduling.reservations import Reservations
@@ -36,13 +38,16 @@ class Admission:
         limits: LimitBook,
         replicas: Replicas | None = None,
         randbits: RandomBits = Random(0).getrandbits,
+        purse: Purse | None = None,
     ) -> None:
+        """Without a purse, nobody has to pay."""
         self.fleet = fleet
         self.queue = queue
         self.occupancy = occupancy
         self.limits = limits
         self.replicas = replicas or Replicas()
         self._randbits = randbits
+        self._purse = purse
         self.reservations = Reservations()
         self.claims = Claims()
 
@@ -87,13 +92,23 @@ class Admission:
     def why_limited(self, waiting: Waiting, now: datetime) -> str | None:
         """In words, if it is a limit that keeps it from a node that it could have."""
         needs = waiting.brief.requirements
-        allowed = self._allowed(needs, now)
+        allowed = self._within_limits(needs, now)
         if allowed is needs or self.fleet.choose(allowed, waiting.avoid, avoided_too=True) is not None:
             return None
         if self.fleet.choose(needs, waiting.avoid, avoided_too=True) is None:
             return None
         words = self.limits.allowance(needs, self.occupancy.share(needs.owner_id), now).words
         return f"{words}: it waits until that leaves room for it."
+
+    def why_unfunded(self, waiting: Waiting, now: datetime) -> str | None:
+        """In words, if it is the money that keeps it from a node that it could have."""
+        needs = self._within_limits(waiting.brief.requirements, now)
+        if self._purse is None or (funded := self._purse.within(needs)) is needs:
+            return None
+        if self.fleet.choose(funded, waiting.avoid, avoided_too=True) is not None:
+            return None
+        node = self.fleet.choose(needs, waiting.avoid, avoided_too=True)
+        return None if node is None else self._purse.words(needs, hourly_price(needs, node.traits.ask, own=False))
 
     def why_kept(self, waiting: Waiting, now: datetime, tick: float) -> str | None:
         """In words, if what is free is kept for others."""
@@ -122,6 +137,11 @@ class Admission:
         return None
 
     def _allowed(self, needs: Requirements, now: datetime) -> Requirements:
+        """Within what its renter may have, and can pay."""
+        limited = self._within_limits(needs, now)
+        return limited if self._purse is None else self._purse.within(limited)
+
+    def _within_limits(self, needs: Requirements, now: datetime) -> Requirements:
         return within(needs, self.limits.allowance(needs, self.occupancy.share(needs.owner_id), now))
 
     def _claim(self, waiting: Waiting, tick: float) -> Claim | None:

@@ -17,8 +17,10 @@ from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, manifest_of, replicated
 from computepool.hub.jobs.ending import Applied, Ended, Requeued
-from computepool.hub.jobs.service import Lease, NewJob
+from computepool.hub.jobs.funding import Want
+from computepool.hub.jobs.service import Lease, NewJob, Outcome
 from computepool.hub.jobs.submission import StoreJob
+from computepool.hub.jobs.terms import max_seconds_of, terms_of
 from computepool.hub.jobs.verification import Role
 from computepool.hub.market.feasibility import weakest_level
 from computepool.hub.market.pricing import hourly_price, price_made_of
@@ -30,6 +32,7 @@ from computepool.hub.scheduling.limits import LimitBook, Spent, limits_of, secon
 from computepool.hub.scheduling.occupancy import Occupancy, Occupied
 from computepool.hub.scheduling.open_jobs import OpenJobs
 from computepool.hub.scheduling.preemption import Claim
+from computepool.hub.scheduling.purse import Purse
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.remembering import Remembered
 from computepool.hub.scheduling.replicas import Replicas, Seat, gpu_class_on
@@ -73,7 +76,10 @@ class Scheduler:
         self.occupancy = Occupancy(Usage(context.settings.fair_share_half_life_hours * SECONDS_PER_HOUR))
         self.limits = LimitBook(limits_of(context.settings))
         self.replicas = Replicas()
-        self.admission = Admission(self.fleet, self.queue, self.occupancy, self.limits, self.replicas, context.randbits)
+        self.purse = Purse()
+        self.admission = Admission(
+            self.fleet, self.queue, self.occupancy, self.limits, self.replicas, context.randbits, self.purse
+        )
         self.briefs = OpenJobs()
         """Of every job that is not final."""
         self.orphans: list[tuple[FleetNode, str, int]] = []
@@ -105,14 +111,18 @@ class Scheduler:
     async def _store(
         self, job: NewJob, brief: JobBrief, store: StoreJob, waiting: list[Waiting], placements: list[Placement]
     ) -> str:
+        heard = self._heard(placements)
         try:
-            earlier = await self._context.db.run(store, job, [one.lease for one in placements])
+            stored = await self._context.db.run(store, job, [one.lease for one in placements])
         except BaseException:
             self._give_back(placements)
             raise
-        if earlier is not None:
+        if isinstance(stored, str):
             self._give_back(placements)
-            return earlier
+            return stored
+        self._refused(stored, heard)
+        self._give_back(one for one in placements if one.lease.attempt_id not in stored.granted)
+        placements = [one for one in placements if one.lease.attempt_id in stored.granted]
         self.briefs[job.id] = brief
         for replica_id in job.replica_ids:
             again = self.briefs[replica_id] = replicated(replace(brief, job_id=replica_id), Role.REPLICA, job.id)
@@ -181,6 +191,8 @@ class Scheduler:
             self.standings.put(node_id, ended.standing)
         if ended.spent_micros:
             self.limits.spend([Spent(ended.owner_id, self._context.now().date(), ended.spent_micros)])
+        brief = self.briefs.get(ended.job_id)
+        self.purse.ended(brief.root if brief is not None else ended.job_id)
         if ended.requeued is not None:
             self._requeue(ended.requeued)
         elif ended.applied is Applied.APPLIED:
@@ -326,6 +338,7 @@ class Scheduler:
         signed = self._keyring.sign(MANIFEST, manifest.to_bytes())
         price = hourly_price(brief.requirements, node.traits.ask, own=own)
         take_room(node, held_of(manifest, signed.body, tick))
+        self.purse.place(attempt_id, brief.owner_id, price, max_seconds_of(brief))
         self.occupancy.begin(Occupied(attempt_id, node.traits.node_id, brief, own, price), tick)
         seat = Seat(attempt_id, node.traits.owner_id, gpu_class_on(node, manifest.grant.gpus))
         self.replicas.seat(brief, waiting.slice_index, seat)
@@ -346,6 +359,8 @@ class Scheduler:
             weight=0 if own else weight_of(brief.requirements),
             price_micros=price,
             price=price_made_of(brief.requirements, node.traits.ask, own=own),
+            terms=terms_of(context.settings, brief, node.traits.owner_id, price),
+            root=brief.root,
         )
         return Placement(waiting, node, lease, signed)
 
@@ -364,15 +379,33 @@ class Scheduler:
     async def _lease(self, placements: list[Placement]) -> None:
         if not placements:
             return
-        leases = [one.lease for one in placements]
+        leases, heard = [one.lease for one in placements], self._heard(placements)
         try:
-            granted = await self._context.db.run(service.lease, leases, self._context.now())
+            leased = await self._context.db.run(service.lease, leases, self._context.now())
         except BaseException:
             self._wait_again(placements)
             raise
-        refused = [one for one in placements if one.lease.attempt_id not in granted]
-        self._give_back(refused)  # canceled while we were at it
-        self._deliver(one for one in placements if one.lease.attempt_id in granted)
+        self._refused(leased, heard)
+        unpaid = {one.attempt_id for one in leased.unfunded if one.want is not Want.BUDGET}
+        self._wait_again(one for one in placements if one.lease.attempt_id in unpaid)
+        # Canceled while we were at it, or over because what they may cost is spent.
+        gone = leased.granted | unpaid
+        self._give_back(one for one in placements if one.lease.attempt_id not in gone)
+        self._deliver(one for one in placements if one.lease.attempt_id in leased.granted)
+
+    def _heard(self, placements: Iterable[Placement]) -> dict[str, int]:
+        return {one.lease.owner_id: self.purse.heard(one.lease.owner_id) for one in placements}
+
+    def _refused(self, leased: Outcome, heard: Mapping[str, int]) -> None:
+        """For want of money. Room may be free again that others waited for."""
+        for one in leased.unfunded:
+            self.purse.refused(one, heard[one.owner_id])
+        for job_id, _, final in leased.over:
+            if final:
+                self.briefs.pop(job_id, None)
+                self.replicas.forget(job_id)
+        if leased.unfunded:
+            self.wake()
 
     def _deliver(self, placements: Iterable[Placement]) -> None:
         """Tell the nodes. One that went away meanwhile is told when it comes back."""
@@ -397,6 +430,7 @@ class Scheduler:
 
     def _vacate(self, placement: Placement) -> None:
         self.release(placement.node, placement.lease.attempt_id)
+        self.purse.forget(placement.lease.attempt_id)
         waiting = placement.waiting
         self.replicas.leave(waiting.brief, waiting.slice_index, placement.lease.attempt_id)
 

@@ -242,12 +242,8 @@ def _settle(
 
 def _give_back(session: Session, attempt: Attempt, owner_id: str) -> tuple[tuple[str, date, int], ...]:
     """What it cost counts as not spent: of whom, on which day, and how much."""
-    if attempt.finished_at is None or attempt.verdict is None:
-        return ()
-    micros = spending.cost_micros(
-        attempt.price_micros, attempt.started_at, attempt.finished_at, Verdict(attempt.verdict), saved=False
-    )
-    if not micros:
+    micros = attempt.cost_micros
+    if attempt.finished_at is None or not micros:
         return ()
     day = attempt.finished_at.date()
     spending.count(session, owner_id, day, -micros)

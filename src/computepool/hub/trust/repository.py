@@ -8,7 +8,6 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.inserts import insert_if_absent
-from computepool.hub.jobs.spending import PAID, cost_micros
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.verification import Role
 from computepool.hub.nodes.tables import Node
@@ -175,17 +174,20 @@ def list_earnings(session: Session, record_id: str, now: datetime) -> list[tuple
         .join(Node, Node.id == Attempt.node_id)
         .outerjoin(Check, Check.subject == Attempt.id)
         .where(func.coalesce(Node.record_id, Node.id) == record_id)
-        .where(Attempt.own.is_(False), Attempt.verdict.in_(sorted(PAID)), Attempt.finished_at >= now - LONGEST)
+        .where(Attempt.own.is_(False), Attempt.earned_micros > 0, Attempt.finished_at >= now - LONGEST)
         .limit(EARNINGS_LIMIT)
     ).all()
-    earnings = []
-    for attempt, renter_id, state in found:
-        ended_at, verdict = attempt.finished_at, Verdict(attempt.verdict or Verdict.HOST)
-        if ended_at is None:
-            continue
-        micros = cost_micros(attempt.price_micros, attempt.started_at, ended_at, verdict, saved=False)
-        earnings.append((Earning(attempt.id, ended_at, micros, state == Finding.VALID), renter_id))
-    return earnings
+    return [
+        # What goes back is what was paid: the fee on it is the platform's loss.
+        (
+            Earning(
+                attempt.id, attempt.finished_at, attempt.cost_micros or attempt.earned_micros, state == Finding.VALID
+            ),
+            renter,
+        )
+        for attempt, renter, state in found
+        if attempt.finished_at is not None
+    ]
 
 
 def add_clawbacks(

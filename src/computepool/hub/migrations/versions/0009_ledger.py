@@ -1,8 +1,10 @@
-"""The ledger: entries and postings that nobody can change, balances, and holds
+"""The ledger: entries and postings that nobody can change, balances, holds, and what attempts cost
 
 Revision ID: 0009
 Revises: 0008
 """
+
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -18,6 +20,7 @@ BIG_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 KEPT = ("ledger_entries", "ledger_postings")
 MOST_BALANCE = 2**62
 OPEN = sa.text("resolved_at IS NULL")
+MORE = sa.text("resolved_at IS NULL AND NOT is_last")
 
 
 def upgrade() -> None:
@@ -79,15 +82,35 @@ def upgrade() -> None:
         sa.Column("seconds", sa.Integer(), nullable=False),
         sa.Column("opened_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("resolved_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("is_last", sa.Boolean(), nullable=False),
+        sa.Column("spent_micros", sa.BigInteger(), nullable=False),
+        sa.Column("paid_seconds", sa.Integer(), nullable=False),
         sa.CheckConstraint(
             "promotional >= 0 AND available >= 0 AND earnings >= 0", name=op.f("ck_ledger_holds_nothing_below_zero")
         ),
         sa.ForeignKeyConstraint(["owner_id"], ["owners.id"], name=op.f("fk_ledger_holds_owner_id")),
         sa.PrimaryKeyConstraint("attempt_id", "number", name=op.f("pk_ledger_holds")),
     )
-    op.create_index(op.f("ix_ledger_holds_job_id"), "ledger_holds", ["job_id"])
+    op.create_index("ix_ledger_holds_slice", "ledger_holds", ["job_id", "slice_index"])
     op.create_index("ix_ledger_holds_open", "ledger_holds", ["owner_id"], sqlite_where=OPEN, postgresql_where=OPEN)
+    op.create_index("ix_ledger_holds_more", "ledger_holds", ["attempt_id"], sqlite_where=MORE, postgresql_where=MORE)
+    for column in _new_columns_of_attempts():
+        op.add_column("attempts", column)
     _forbid_changes()
+
+
+def _new_columns_of_attempts() -> list[sa.Column[Any]]:
+    return [
+        sa.Column("terms", JSON, nullable=True),
+        sa.Column("exited_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("rested_since", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("rested_seconds", sa.Double(), server_default="0", nullable=False),
+        sa.Column("settled_seconds", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("billed_seconds", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("cost_micros", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("earned_micros", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("leave_for", sa.String(length=12), nullable=True),
+    ]
 
 
 def _forbid_changes() -> None:
@@ -113,6 +136,8 @@ def _forbid_changes() -> None:
 
 def downgrade() -> None:
     """All money is forgotten."""
+    for column in reversed(_new_columns_of_attempts()):
+        op.drop_column("attempts", column.name)
     op.drop_table("ledger_holds")
     op.drop_table("ledger_balances")
     op.drop_table("ledger_postings")

@@ -1,0 +1,154 @@
+"""Money in a whole world: after every commit it adds up, and in the end every credit can be followed."""
+
+import asyncio
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from simulation.placing import FOUND_WRONG, LIVE
+from simulation.virtual_time import spawn
+from sqlalchemy.orm import Session
+from support.money import give_credits
+
+from computepool.hub.jobs.invariants import INVARIANTS
+from computepool.hub.ledger.check import check
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+TRY_SECONDS = 10.0
+SPENDABLE = ("promotional", "available", "earnings")
+
+
+class Money:
+    def __init__(self, world: "World", db: sqlite3.Connection, blame: Callable[[str], None]) -> None:
+        self._world = world
+        self._db = db
+        self._blame = blame
+        self._top_ups = 0
+
+    def top_up(self, credits: float | None = None) -> None:
+        """Somebody is given some, if the hub hears it."""
+        world, engine = self._world, self._world.hub
+        if engine is None or world.hub_process is None:
+            return
+        self._top_ups += 1
+        owner = world.rng.choice(world.those_who_rent)
+        amount = world.rng.choice((0.1, 1, 20)) if credits is None else credits
+        world.faults.fired["top_up"] += 1
+        spawn(world.loop, world.hub_process, self._give(owner, amount, f"{self._top_ups}"))
+
+    async def _give(self, owner: str, credits: float, key: str) -> None:
+        engine = self._world.hub
+        assert engine is not None
+        await engine.context.db.run(give_credits, owner, engine.context.now(), credits, key=key)
+
+    async def make_rich(self) -> None:
+        """All who rent, whenever the hub can hear it: so that in the end nobody waits for credits."""
+        rich = set[str]()
+        while len(rich) < len(self._world.those_who_rent):
+            world, engine = self._world, self._world.hub
+            for owner in world.those_who_rent:
+                if engine is not None and world.hub_process is not None and owner not in rich:
+                    spawn(world.loop, world.hub_process, self._make_rich(owner, rich))
+            await asyncio.sleep(TRY_SECONDS)
+
+    async def _make_rich(self, owner: str, rich: set[str]) -> None:
+        await self._give(owner, 100_000.0, "plenty")
+        rich.add(owner)
+
+    # ── after every commit ──
+
+    def check_commit(self) -> None:
+        """Cheap, by the balances; that these are what the postings say is checked at the end."""
+        balances = dict(self._db.execute("SELECT account, sum(micros) FROM ledger_balances GROUP BY account"))
+        if sum(balances.values()):
+            self._blame(f"money: all accounts together have {sum(balances.values())} micros")
+        for name, micros in balances.items():
+            owner, _, kind = name.partition("/")
+            if owner != "owner_platform" and (micros > 0 if kind == "debt" else micros < 0):
+                self._blame(f"money: {name} has {micros} micros")
+        live = dict(
+            self._db.execute(
+                "SELECT a.id, j.owner_id FROM attempts a JOIN jobs j ON j.id = a.job_id "
+                f"WHERE a.state IN ({LIVE}) AND a.price_micros > 0 AND j.owner_id != 'owner_platform'"
+            )
+        )
+        held: Counter[str] = Counter()
+        query = "SELECT attempt_id, owner_id, promotional + available + earnings FROM ledger_holds WHERE "
+        for attempt_id, owner_id, micros in self._db.execute(f"{query} resolved_at IS NULL"):
+            held[owner_id] += micros
+            if live.pop(attempt_id, None) != owner_id:
+                self._blame(f"money: {micros} micros are held for {attempt_id}, which has ended")
+        if live:
+            self._blame(f"money: nothing is held for {sorted(live)}")
+        for owner_id in {name.partition("/")[0] for name in balances} | set(held):
+            if held[owner_id] != balances.get(f"{owner_id}/held", 0):
+                self._blame(f"money: {owner_id} has {balances.get(f'{owner_id}/held', 0)} held, for {held[owner_id]}")
+
+    # ── when all is quiet ──
+
+    def look(self) -> None:
+        """What the scheduler believes that renters can spend."""
+        assert self._world.hub is not None
+        purse = self._world.hub.scheduler.purse
+        truly: Counter[str] = Counter()
+        for name, micros in self._db.execute("SELECT account, micros FROM ledger_balances"):
+            owner, _, kind = name.partition("/")
+            if kind in SPENDABLE:
+                truly[owner] += micros
+        for owner in self._world.those_who_rent:
+            if purse.left(owner) != truly[owner]:
+                self._blame(f"memory: {owner} can spend {purse.left(owner)}, truly {truly[owner]}")
+
+    # ── at the end ──
+
+    def check_end(self, prices: dict[str, int]) -> None:
+        assert self._world.hub is not None
+        with Session(self._world.hub.context.db.engine) as session:
+            report = check(session, INVARIANTS)
+        if not report.balanced:
+            self._blame(f"money: {report.problems}")
+        self._world.ledger.seen["money_moved"] += report.moved_micros > 0
+        self._check_prices(prices)
+        self._check_spending()
+        self._check_paid_once()
+
+    def _check_prices(self, prices: dict[str, int]) -> None:
+        """At the price of the lease, whatever its node asked for when it ended."""
+        query = "SELECT attempt_id, details FROM ledger_entries WHERE kind = 'settle'"
+        for attempt_id, raw in self._db.execute(query):
+            told = json.loads(raw)
+            if told["price_micros"] != prices[attempt_id]:
+                self._blame(f"{attempt_id} is settled at {told['price_micros']}, it was leased at {prices[attempt_id]}")
+            owed = -(-prices[attempt_id] * told["seconds"]["billed"] // 3600)
+            if told["cost_micros"] not in (0, min(owed, told["hold_micros"])):
+                self._blame(f"{attempt_id} cost {told['cost_micros']}, it owed {owed}")
+
+    def _check_spending(self) -> None:
+        expected: Counter[str] = Counter()
+        query = (
+            "SELECT j.owner_id, a.reason, e.kind, e.details FROM ledger_entries e "
+            "JOIN attempts a ON a.id = e.attempt_id JOIN jobs j ON j.id = a.job_id "
+            "WHERE e.kind IN ('settle', 'give_back')"
+        )
+        for owner_id, reason, kind, raw in self._db.execute(query):
+            if reason not in FOUND_WRONG:
+                expected[owner_id] += json.loads(raw)["cost_micros"] * (1 if kind == "settle" else -1)
+        spent = dict(self._db.execute("SELECT owner_id, sum(micros) FROM spending GROUP BY owner_id"))
+        for owner_id in sorted({*spent, *expected}):
+            if spent.get(owner_id, 0) != expected[owner_id]:
+                self._blame(f"{owner_id} spent {spent}, by what was settled it is {expected[owner_id]}")
+
+    def _check_paid_once(self) -> None:
+        """Of all attempts of a slice, one that ended well; and no second is billed twice."""
+        query = (
+            "SELECT id, billed_seconds, started_at, finished_at FROM attempts "
+            "WHERE billed_seconds > 0 AND started_at IS NOT NULL AND finished_at IS NOT NULL"
+        )
+        for attempt_id, billed, began, ended in self._db.execute(query):
+            (ran,) = self._db.execute("SELECT (julianday(?) - julianday(?)) * 86400", (ended, began)).fetchone()
+            if billed > ran + 1.5:
+                self._blame(f"{attempt_id} ran for {ran:.0f} s, and {billed} s were paid for")
