@@ -299,7 +299,7 @@ class World:
     async def _cancel(self, engine: Engine, job_id: str, owner: str) -> None:
         def act(session: Session) -> ending.Canceled:
             job = queries.load_job(session, self.principal(owner), job_id)
-            return ending.cancel(session, job, engine.context.now(), actor=owner)
+            return engine.cancel(session, job, engine.context.now(), actor=owner)
 
         canceled = await engine.context.db.run(act)
         for one, state in [(job_id, canceled.state), *canceled.replicas]:

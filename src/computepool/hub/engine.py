@@ -7,10 +7,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
+from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.background import keep_directory
 from computepool.hub.accounts.directory import TokenDirectory
@@ -32,8 +33,10 @@ from computepool.hub.gateway.polls import Polls
 from computepool.hub.gateway.reports import Reports
 from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.jobs.checkpoints import free_unused
+from computepool.hub.jobs.ending import Canceled
 from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.submission import StoreJob
+from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.verification import Consequences
 from computepool.hub.ledger.journal import list_spendable
 from computepool.hub.market.book import Book
@@ -59,6 +62,7 @@ from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.scheduling.why import explain_all
 from computepool.hub.trust.audits import give_up_old
 from computepool.hub.trust.repository import list_answers
+from computepool.hub.trust.service import cancel_job
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Saved
 from computepool.protocol.messages import LOG_LIMIT_BYTES
@@ -154,6 +158,9 @@ class Engine:
     async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
         brief, ceiling = with_its_ceiling(self.scheduler.fleet, self.book, brief)
         return await self.scheduler.submit(replace(job, ceiling_micros=ceiling), brief, store)
+
+    def cancel(self, session: Session, job: Job, now: datetime, *, actor: str) -> Canceled:
+        return cancel_job(session, job, now, actor=actor)
 
     def canceled(self, job_id: str, *, final: bool) -> None:
         self.scheduler.canceled(job_id, final=final)

@@ -185,7 +185,11 @@ def test_a_canceled_job_cancels_its_replicas_and_does_not_wait_for_them(hub_url)
         work = await bob.take_offer()
         await bob.update(work, "running")
         await deliver(bob, work)
+        assert [row.state for row in pool.rows(Check)] == ["open"]
         await pool.cancel(job_id)
+        (check,) = pool.rows(Check)
+        assert (check.state, check.decided_at) == ("abandoned", pool.clock.now())
+        assert "canceled before" in check.detail
         theirs = await carol.take_offer()
         await carol.finish(theirs, exit_code=None, reason="canceled")
         assert {row.state for row in pool.rows(Job)} == {"canceled"}
@@ -193,6 +197,41 @@ def test_a_canceled_job_cancels_its_replicas_and_does_not_wait_for_them(hub_url)
         assert not len(pool.engine.scheduler.queue)
 
     play(hub_url, story)
+
+
+def test_an_answer_that_comes_after_the_cancel_decides_nothing_and_leaves_nothing_open(sqlite_hub):
+    async def story(pool):
+        bob, carol = await add_agents(pool, BOB, CAROL)
+        job_id = await pool.submit(**TWICE)
+        works = {agent: await agent.take_offer() for agent in (bob, carol)}
+        root, other = sorted(works, key=lambda agent: works[agent].manifest.job_id != job_id)
+        for agent, work in works.items():
+            await agent.update(work, "running")
+        await pool.cancel(job_id)
+        await deliver(other, works[other])  # it was just done, and nobody had told it yet
+        await root.finish(works[root], exit_code=None, reason="canceled")
+        assert (await pool.job(job_id)).state == "canceled"
+        assert {row.state for row in pool.rows(Check)} <= {"abandoned"}
+        assert not pool.engine.scheduler.briefs
+
+    play(sqlite_hub, story)
+
+
+def test_answers_of_some_slices_after_the_cancel_harm_nobody(sqlite_hub):
+    async def story(pool):
+        bob, carol = await add_agents(pool, BOB, CAROL)
+        job_id = await pool.submit(**TWICE, slices=2)
+        taken = [(agent, await agent.take_offer()) for agent in (bob, carol, bob, carol)]
+        for agent, work in taken:
+            await agent.update(work, "running")
+        await pool.cancel(job_id)
+        for agent, work in taken:
+            await deliver(agent, work)
+        assert (await pool.job(job_id)).state != "running"
+        assert {row.state for row in pool.rows(Check)} <= {"abandoned"}
+        assert not pool.engine.scheduler.briefs
+
+    play(sqlite_hub, story)
 
 
 def test_a_restart_of_the_hub_forgets_nobodys_answer(hub_url):

@@ -174,7 +174,7 @@ def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
     db, unbroken = context.db, Unbroken()
 
     async def cancel(job_id: str, caller: Principal) -> None:
-        canceled = await db.run(_cancel, context, caller, job_id)
+        canceled = await db.run(_cancel, context, dispatch, caller, job_id)
         for one, state in [(job_id, canceled.state), *canceled.replicas]:
             dispatch.canceled(one, final=state in JOB_FINAL)
         for attempt_id, fence, node_id in canceled.live:
@@ -369,9 +369,11 @@ async def _read_multipart(uploads: Uploads, request: Request, caller: Principal)
         return raw, {"id": artifact.id, "digest": artifact.digest, "size_bytes": artifact.size_bytes}
 
 
-def _cancel(session: Session, context: Context, principal: Principal, job_id: str) -> ending.Canceled:
+def _cancel(
+    session: Session, context: Context, dispatch: Dispatch, principal: Principal, job_id: str
+) -> ending.Canceled:
     job = queries.load_job(session, principal, job_id)
-    return ending.cancel(session, job, context.now(), actor=principal.user_id)
+    return dispatch.cancel(session, job, context.now(), actor=principal.user_id)
 
 
 def _output_view(store: Store, output: queries.Output) -> OutputView:

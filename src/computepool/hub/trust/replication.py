@@ -52,6 +52,9 @@ def member_ended(session: Session, job: Job, ended: Ended, end: Ending, now: dat
     """One of those that run the slice has an end. Whoever calls has locked the job whose result it is."""
     root = job if job.rerun_of is None else session.get_one(Job, job.rerun_of)
     index = ended.slice_index
+    if root.cancel_requested_at is not None:
+        abandon(session, root, now)
+        return ended
     if ended.requeued is not None or root.state in JOB_FINAL:
         return ended
     check = _find_or_open(session, root, index, now, means)
@@ -69,6 +72,14 @@ def member_ended(session: Session, job: Job, ended: Ended, end: Ending, now: dat
     else:
         _give_up(case, job, end)
     return replace(ended, answered=answered, after=case.told)
+
+
+def abandon(session: Session, root: Job, now: datetime) -> None:
+    """Its renter has canceled it: what is not decided by now never will be. What was found before stands."""
+    for check in repository.list_open_of_job(session, root.id):
+        check.state, check.decided_at = ABANDONED, now
+        check.detail = f"The job was canceled before all replicas of slice {check.slice_index} had answered."
+    session.flush()
 
 
 def answer_of(session: Session, attempt_id: str, check_id: str, exit_code: int, now: datetime) -> CheckResult:

@@ -75,6 +75,12 @@ def count_judging_owners(session: Session, but: Iterable[str]) -> int:
     return session.scalar(query) or 0
 
 
+def list_open_of_job(session: Session, job_id: str) -> Sequence[Check]:
+    """Of its replicas: audits of what it has delivered go on without it."""
+    query = select(Check).where(Check.job_id == job_id, Check.kind == "replicas", Check.state == Finding.OPEN)
+    return session.scalars(query.order_by(Check.id)).all()
+
+
 def list_open_before(session: Session, before: datetime, limit: int) -> Sequence[Check]:
     """Audits and canaries that nobody has decided since then. Replicas are their renters' affair."""
     query = select(Check).where(Check.state == Finding.OPEN, Check.kind != "replicas", Check.created_at < before)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import ending, repository
 from computepool.hub.jobs.brief import JobBrief
-from computepool.hub.jobs.ending import Applied, Ended
+from computepool.hub.jobs.ending import Applied, Canceled, Ended
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import Role
@@ -59,6 +59,14 @@ def end_attempt(
     if brief.role == Role.CANARY:
         return audits.canary_ended(session, job, ended, end, now, means)
     return replication.member_ended(session, job, ended, end, now, means)
+
+
+def cancel_job(session: Session, job: Job, now: datetime, *, actor: str) -> Canceled:
+    """With its replicas, and without waiting for what they would have said."""
+    canceled = ending.cancel(session, job, now, actor=actor)
+    if job.role == Role.REPLICATED:
+        replication.abandon(session, job, now)
+    return canceled
 
 
 def _find_brief(session: Session, attempt_id: str, briefs: Briefs) -> JobBrief | None:
