@@ -199,6 +199,22 @@ def test_list_goes_page_by_page_newest_first(hub_url):
     play(hub_url, story)
 
 
+def test_why_says_that_a_job_is_suspended_where_it_is(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, cpus=2)
+        job_id = await pool.submit(slices=2)
+        first, second = await agent.take_offer(), await agent.take_offer()
+        await agent.update(first, "running")
+        await agent.update(second, "running")
+        told = [(await pool.call("GET", f"jobs/{job_id}/why")).json()["summary"]]
+        await agent.update(first, "suspended")
+        told.append((await pool.call("GET", f"jobs/{job_id}/why")).json()["summary"])
+        assert told[0] == "Every slice has a node: it waits for nothing."
+        assert told[1].startswith("1 of 2 slices with a node are suspended: the machine's owner has paused it")
+
+    play(sqlite_hub, story)
+
+
 def test_why_tells_groups_of_slices_that_wait_alike(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, cpus=2)

@@ -119,6 +119,55 @@ def test_waiting_after_a_failure_says_until_when():
     assert answer.summary == "It failed before, and is tried again at 03:04:05 UTC."
 
 
+@pytest.mark.parametrize(
+    ("verdict", "reason", "words"),
+    [
+        ("renter", "exited", "It failed before, and is tried again"),
+        ("host", "lease_expired", "It failed before, and is tried again"),
+        ("owner", "agent_paused", "The owner of its node took the machine back: it is tried again"),
+        ("owner", "declined", "A node did not want it now: it is tried again"),
+        ("preempted", "preempted", "It made room for others: it is tried again"),
+        ("hub", "unreachable", "Its image or an input could not be fetched: it is tried again"),
+        ("hub", "lease_expired", "The hub lost sight of it: it is tried again"),
+    ],
+)
+def test_nobody_is_said_to_have_failed_who_did_not(verdict, reason, words):
+    later = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    answer = why(make_needs(), make_node(), retry_at=later, verdict=verdict, reason=reason)
+    assert answer.summary == f"{words} at 03:04:05 UTC."
+
+
+def test_replica_that_waits_for_another_owner_is_not_said_to_be_impossible():
+    needs = make_needs(not_owners=frozenset({STRANGER}))
+    answer = why(needs, make_node(owner_id=STRANGER), make_node("node_2", owner_id=STRANGER, cpu_millis=10))
+    assert (
+        answer.summary
+        == "1 node could run it, but its owner runs the same already: it waits for a node of somebody else."
+    )
+    answer = why(needs, make_node("node_2", owner_id=STRANGER, cpu_millis=10))
+    assert answer.summary == "The only node can never run it as it is specified."
+
+
+def test_only_what_is_missing_of_isolation_is_named():
+    levels = (IsolationLevel.PROCESS, IsolationLevel.BUBBLEWRAP)
+    wanted = {"image": "python:3.12", "isolation": IsolationLevel.BUBBLEWRAP}
+    (gate,) = why(make_needs(**wanted), make_node(isolation=levels)).gates
+    assert gate.detail == "without containers for the image"
+    weak = make_node("node_2", owner_id=STRANGER, isolation=levels[:1])
+    (gate,) = why(make_needs(**wanted), make_node(isolation=levels), weak).gates
+    assert gate.detail == "without containers for the image, or below bubblewrap"
+    (gate,) = why(make_needs(internet=True), make_node(isolation=levels, networked=())).gates
+    assert gate.detail == "without a network for jobs"
+
+
+def test_ones_own_machines_are_called_by_their_names():
+    mine, other = make_node("node_1"), make_node("node_2", cpu_millis=10)
+    mine.name, other.name = "alpha", "beta"
+    answer = why(make_needs(node_id="node_2", cpu_millis=20), mine, other)
+    assert {one.gate: one.detail for one in answer.gates}[Gate.NODE] == "not beta"
+    assert "leave out where.node: alpha would do" in answer.suggestions
+
+
 def test_slice_that_asked_to_be_continued_is_not_said_to_have_failed():
     later = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     answer = why(make_needs(), make_node(), retry_at=later, held_back=True, continues=True)

@@ -234,7 +234,9 @@ def _add_show(routes: Routes, context: Context, dispatch: Dispatch) -> None:
         """Why it still waits: how many nodes each gate removed, and what would help."""
         job = await db.read(queries.load_job, caller, job_id)
         waiting = await dispatch.why(job_id)
-        return WhyView(job_id=job_id, state=JobState(job.state), summary=_why_summary(job, waiting), waiting=waiting)
+        suspended = await db.read(queries.count_suspended, job_id)
+        words = _why_summary(job, waiting, *suspended)
+        return WhyView(job_id=job_id, state=JobState(job.state), summary=words, waiting=waiting)
 
 
 def _add_results(routes: Routes, context: Context, keyring: Keyring, store: Store) -> None:
@@ -389,11 +391,14 @@ def _output_view(store: Store, output: queries.Output) -> OutputView:
     )
 
 
-def _why_summary(job: Job, waiting: list[dict[str, Any]]) -> str:
+def _why_summary(job: Job, waiting: list[dict[str, Any]], suspended: int, live: int) -> str:
     if job.state in JOB_FINAL:
         return f"It {'was canceled' if job.state == 'canceled' else job.state}: it waits for nothing."
     if not waiting:
-        return "Every slice has a node: it waits for nothing."
+        if not suspended:
+            return "Every slice has a node: it waits for nothing."
+        who = "It is" if suspended == live == 1 else f"{suspended} of {live} slices with a node are"
+        return f"{who} suspended: the machine's owner has paused it or is using it. It goes on there, or elsewhere."
     return str(waiting[0]["summary"])
 
 

@@ -78,6 +78,9 @@ class Requeued:
     """Until then by any node: it was not the last one's doing."""
     continues: bool = False
     """It asked for that itself, and saved where it is."""
+    verdict: Verdict | None = None
+    """Of its last attempt, and why it ended: for whoever asks why it waits."""
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +346,8 @@ def _move_on(
             saved,
             held_back,
             continues=step.continues,
+            verdict=ending.verdict,
+            reason=ending.reason,
         )
         return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, requeued=requeued)
     final = repository.take_slices_off(session, view.job_id, 1) == 0

@@ -215,8 +215,8 @@ def _in_words(ending: Ending) -> str:
     if ending.verdict is Verdict.BUDGET:
         return "The money for it ran out: its budget, or your credits."
     if ending.reason == EndReason.UNREACHABLE:
-        words = f"Its image or an input could not be fetched, {LOST_LIMIT} times."
-        return f"{words} {_what_it_adds(ending.detail)}"[:DETAIL_CHARACTERS]
+        told = f"Its image or an input could not be fetched, {LOST_LIMIT} times."
+        return f"{told} {_what_it_adds(ending.detail)}"[:DETAIL_CHARACTERS]
     if ending.verdict is not Verdict.RENTER:
         return f"Lost {LOST_LIMIT} times ({ending.reason} the last time): the pool gave up."
     words: dict[str, str] = {

@@ -16,7 +16,7 @@ from computepool.hub.jobs.errors import NoSuchJob
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, find_view, page_of
 from computepool.hub.nodes.tables import Node
-from computepool.protocol.states import ATTEMPT_ENDED, JOB_FINAL, AttemptState, JobState
+from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, JOB_FINAL, AttemptState, JobState
 
 CURSOR_DIGITS = 9
 
@@ -46,6 +46,13 @@ def show_job(
     if view is None or not sees(principal, view.owner_id):
         raise NoSuchJob(job_id)
     return view
+
+
+def count_suspended(session: Session, job_id: str) -> tuple[int, int]:
+    """Of its attempts that have a node: how many are suspended there, and how many there are."""
+    live = select(Attempt.state).where(Attempt.job_id == job_id, Attempt.state.in_(sorted(ATTEMPT_LIVE)))
+    states = session.scalars(live).all()
+    return sum(state == AttemptState.SUSPENDED for state in states), len(states)
 
 
 def show_jobs(

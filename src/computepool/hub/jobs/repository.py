@@ -353,7 +353,7 @@ def list_live_attempts(session: Session) -> Sequence[Row[str, str, str]]:
 
 def list_queued_slices(
     session: Session,
-) -> Sequence[Row[str, int, int, int, list[str], datetime | None, str | None, int | None]]:
+) -> Sequence[Row[str, int, int, int, list[str], datetime | None, str | None, str | None, int | None]]:
     """Everything that waits, oldest job first, for the queue's memory after a start."""
     return session.execute(
         select(
@@ -363,6 +363,7 @@ def list_queued_slices(
             Slice.attempts,
             Slice.avoid,
             Slice.retry_at,
+            Slice.verdict,
             Slice.reason,
             Slice.exit_code,
         )

@@ -106,6 +106,22 @@ def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
     return not escapable and _is_allowed(level, node.rules)
 
 
+def missing_isolation(needs: Requirements, node: Traits) -> str:
+    """In words, what keeps the levels of a node whose isolation gate is closed from running it."""
+    own = node.owner_id == needs.owner_id
+    least = needs.least_isolation(own=own)
+    levels = [level for level in node.isolation if level.rank >= least.rank]
+    if not levels:
+        return f"below {least}"
+    if needs.image is not None and not any(level in _WITH_IMAGES for level in levels):
+        return "without containers for the image"
+    if needs.image is not None:
+        levels = [level for level in levels if level in _WITH_IMAGES]
+    if (needs.internet or needs.indexes) and not any(level in node.networked for level in levels):
+        return "without a network for jobs"
+    return "with a level that their hosts bar, or that is known to be unsafe"
+
+
 def levels_for_strangers(node: Traits) -> list[IsolationLevel]:
     """At which some work of strangers may run there."""
     return [

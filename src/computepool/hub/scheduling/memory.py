@@ -52,8 +52,12 @@ def load_queue(session: Session) -> tuple[list[JobBrief], list[Waiting]]:
             saved=saved.get((job_id, index)),
             # Only for the words about a wait of seconds: an older attempt's checkpoint is taken for its last one's.
             continues=(job_id, index) in saved and reason == EndReason.EXITED and exit_code == CONTINUE_LATER,
+            verdict=verdict,
+            reason=reason,
         )
-        for job_id, index, fence, attempts, avoid, retry_at, reason, exit_code in jobs.list_queued_slices(session)
+        for job_id, index, fence, attempts, avoid, retry_at, verdict, reason, exit_code in jobs.list_queued_slices(
+            session
+        )
     ]
     return list(briefs.values()), waiting
 

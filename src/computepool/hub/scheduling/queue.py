@@ -35,6 +35,9 @@ class Waiting:
     """Until `retry_at` it gets no node at all; else only those that it avoids have to wait."""
     continues: bool = False
     """It waits because it asked to, not because it failed."""
+    verdict: str | None = None
+    """Of its last attempt, and why that ended: for words alone."""
+    reason: str | None = None
     waits_since: float = 0.0
     """On the hub's elapsed clock."""
     removed: bool = False

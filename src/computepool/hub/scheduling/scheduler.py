@@ -272,6 +272,8 @@ class Scheduler:
             saved=requeued.saved,
             held_back=requeued.held_back,
             continues=requeued.continues,
+            verdict=requeued.verdict,
+            reason=requeued.reason,
             waits_since=self._context.clock.monotonic(),
         )
         self.queue.add(waiting)

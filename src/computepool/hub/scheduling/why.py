@@ -3,17 +3,20 @@
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from pydantic import BaseModel
 
-from computepool.hub.market.feasibility import Gate, closed_gates, is_hidden
+from computepool.hub.market.feasibility import Gate, closed_gates, is_hidden, missing_isolation
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.fleet import Fleet, FleetNode
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.relaxations import Relaxation, smallest_change
 from computepool.hub.scheduling.turns import Standing, ahead_of
 from computepool.protocol.capacity import SIMULATED
+from computepool.protocol.receipt import EndReason
+from computepool.protocol.states import Verdict
 from computepool.protocol.units import format_bytes, format_credits
 
 GROUPS_SHOWN = 8
@@ -23,6 +26,16 @@ SMALL = 0.5
 """Doing with half as much, or paying half as much again."""
 OF_THE_MOMENT = frozenset({None, Gate.STATE, Gate.OWNER, Gate.BUSY})
 """A node that is behind none but these could run it at another time."""
+
+
+AFTER: dict[str | None, str] = {
+    EndReason.DECLINED: "A node did not want it now",
+    EndReason.UNREACHABLE: "Its image or an input could not be fetched",
+    Verdict.OWNER: "The owner of its node took the machine back",
+    Verdict.PREEMPTED: "It made room for others",
+    Verdict.HUB: "The hub lost sight of it",
+}
+"""How it came to wait again, by the reason or else by the verdict of its last attempt."""
 
 
 class GateCount(BaseModel):
@@ -76,9 +89,10 @@ async def explain_all(
 ) -> list[WhySlice]:
     """Slices of one job, those that wait for the same together. Each group is a walk through the fleet, so there are
     only so many; whoever is left is counted, and the first of them speaks for all."""
-    alike: dict[tuple[tuple[str, ...], bool, bool], list[Waiting]] = {}
+    alike: dict[tuple[tuple[str, ...], bool, str], list[Waiting]] = {}
     for one in waiting:
-        alike.setdefault((one.avoid, one.is_due(now), one.continues), []).append(one)
+        due = one.is_due(now)
+        alike.setdefault((one.avoid, due, "" if due else _again(one)), []).append(one)
     groups = list(alike.values())
     shown, rest = groups[:GROUPS_SHOWN], groups[GROUPS_SHOWN:]
     if rest:
@@ -107,6 +121,8 @@ class _Look:
     def __init__(self, fleet: Fleet, needs: Requirements) -> None:
         self._fleet, self._needs = fleet, needs
         self._removed: Counter[Gate | None] = Counter()
+        self._only_not_independent = 0
+        self._isolation: Counter[str] = Counter()
         self._changes: dict[str, tuple[bool, float, Relaxation]] = {}
         """By field, the smallest, and of those the ones that would find a node that is free now."""
         self._misses: list[tuple[int, str, list[Gate]]] = []
@@ -114,10 +130,15 @@ class _Look:
     def at(self, node: FleetNode) -> None:
         gate = self._fleet.gate(self._needs, node)
         self._removed[gate] += 1
+        if gate is Gate.ISOLATION:
+            self._isolation[missing_isolation(self._needs, node.traits)] += 1
+        elif gate is Gate.INDEPENDENT:
+            self._only_not_independent += closed_gates(self._needs, node.traits) == [gate]
         if gate not in OF_THE_MOMENT:
             self._note_miss(node)
             change = smallest_change(self._needs, node.traits)
             if change is not None:
+                change = replace(change, words=change.words.replace(*self._called(node)))
                 rank = (self._fleet.gate(change.needs, node) is not None, change.size)
                 known = self._changes.get(change.field)
                 if known is None or rank < known[:2]:
@@ -130,7 +151,7 @@ class _Look:
             del self._misses[MISSES_SHOWN:]
 
     def answer(self, waiting: Waiting, slices: list[int], position: int, now: datetime) -> WhySlice:
-        removed, needs, total = self._removed, self._needs, self._removed.total()
+        removed, total = self._removed, self._removed.total()
         free = removed.pop(None, 0)
         feasible = free + sum(removed[gate] for gate in OF_THE_MOMENT if gate is not None)
         changes = sorted(self._changes.values(), key=lambda one: one[:2])
@@ -142,18 +163,35 @@ class _Look:
             slices=slices,
             nodes_total=total,
             gates=[
-                GateCount(gate=gate, removed=removed[gate], detail=_detail(gate, needs))
-                for gate in Gate
-                if removed[gate]
+                GateCount(gate=gate, removed=removed[gate], detail=self._detail(gate)) for gate in Gate if removed[gate]
             ],
             feasible=feasible,
             free=free,
             position=position,
-            summary=_summary(total, feasible, removed, waiting, now),
+            summary=self._summary(total, feasible, waiting, now),
             relaxations=offered,
             misses=[Miss(node_id=node_id, gates=gates) for _, node_id, gates in self._misses] if not feasible else [],
             suggestions=[one.words for one in offered],
         )
+
+    def _summary(self, total: int, feasible: int, waiting: Waiting, now: datetime) -> str:
+        if total and not feasible and (others := self._only_not_independent):
+            could = f"{_nodes(others)} could run it, but {'its owner runs' if others == 1 else 'their owners run'}"
+            return f"{could} the same already: it waits for a node of somebody else."
+        return _summary(total, feasible, self._removed, waiting, now)
+
+    def _detail(self, gate: Gate) -> str:
+        if gate is Gate.ISOLATION:
+            return ", or ".join(words for words, _ in self._isolation.most_common())
+        if gate is Gate.NODE and self._needs.node_id is not None:
+            wanted = self._fleet.get(self._needs.node_id)
+            return f"not {self._called(wanted)[1] if wanted is not None else self._needs.node_id}"
+        return _detail(gate, self._needs)
+
+    def _called(self, node: FleetNode) -> tuple[str, str]:
+        """Its id, and its name if it is one's own: of others' machines only the id is known."""
+        node_id, own = node.traits.node_id, node.traits.owner_id == self._needs.owner_id
+        return node_id, node.name if own else node_id
 
 
 def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: Waiting, now: datetime) -> str:
@@ -166,9 +204,7 @@ def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: 
         who = "The only node can never" if total == 1 else f"None of the {total} nodes can ever"
         return f"{who} run it as it is specified."
     if waiting.retry_at is not None and waiting.retry_at > now:
-        if waiting.continues:
-            return f"It asked to be continued, and goes on at {waiting.retry_at:%H:%M:%S} UTC."
-        return f"It failed before, and is tried again at {waiting.retry_at:%H:%M:%S} UTC."
+        return f"{_again(waiting)} at {waiting.retry_at:%H:%M:%S} UTC."
     if removed[Gate.BUSY]:
         return (
             f"{_nodes(removed[Gate.BUSY])} could run it and {_is(removed[Gate.BUSY])} busy: it runs when one is free."
@@ -182,19 +218,27 @@ def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: 
     return "A node is free: it starts at any moment."
 
 
+def _again(waiting: Waiting) -> str:
+    if waiting.continues:
+        return "It asked to be continued, and goes on"
+    if words := AFTER.get(waiting.reason) or AFTER.get(waiting.verdict):
+        return f"{words}: it is tried again"
+    return "It failed before, and is tried again"
+
+
 def _detail(gate: Gate, needs: Requirements) -> str:
     return {
         Gate.SIMULATED: f"real machines, and where.tags asks for {SIMULATED} ones"
         if SIMULATED in needs.tags
         else f"simulated: they only pretend, for jobs with where.tags: [{SIMULATED}]",
-        Gate.NODE: f"not {needs.node_id}",
+        Gate.NODE: "not the one that where.node names",
         Gate.TRUST: "not yours (where.trust: mine)" if needs.mine_only else "not verified (where.trust: verified)",
         Gate.INDEPENDENT: "their owners run the same already: replicas and checks go to others",
         Gate.WELCOME: "their hosts do not take such work",
         Gate.VERSION: "their agents are too old for the work of strangers",
         Gate.COUNTRY: f"not in {', '.join(sorted(needs.countries))}",
         Gate.TAGS: f"without {', '.join(sorted(needs.tags))}",
-        Gate.ISOLATION: _isolation_detail(needs),
+        Gate.ISOLATION: "not isolated as it asks for",
         Gate.GPU: "without such a GPU" if needs.gpu_count == 1 else f"without {needs.gpu_count} such GPUs",
         Gate.CPUS: f"fewer than {needs.cpu_millis / MILLI:g} cores",
         Gate.MEMORY: f"less than {format_bytes(needs.memory_bytes)} of memory",
@@ -207,15 +251,6 @@ def _detail(gate: Gate, needs: Requirements) -> str:
         Gate.OWNER: "their owners are using them",
         Gate.BUSY: "others are using it",
     }[gate]
-
-
-def _isolation_detail(needs: Requirements) -> str:
-    wishes = [f"below {needs.least_isolation(own=False)}"]
-    if needs.image is not None:
-        wishes.append("without containers for the image")
-    if needs.internet or needs.indexes:
-        wishes.append("without a network for jobs")
-    return ", or ".join(wishes)
 
 
 def _nodes(count: int) -> str:
