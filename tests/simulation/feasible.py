@@ -39,28 +39,52 @@ def why_not(
 ) -> str | None:
     """In words, or None. `held`: by all that have a lease there. `closed_until`: the end of its quarantine."""
     traits, own = node.traits, node.traits.owner_id == needs.owner_id
-    if node.line is None or node.drain_requested or {node.state, node.reported} != {NodeState.ONLINE}:
+    if node.line is None or node.drain_requested or not node.state is node.reported is NodeState.ONLINE:
         return f"{node.name} takes no work: {node.state}, as it says {node.reported}"
-    for wrong, words in (
-        (needs.node_id not in (None, traits.node_id), "another node is asked for"),
-        (bool(needs.countries) and traits.country not in needs.countries, f"it is in {traits.country}"),
-        (not needs.tags <= traits.tags, f"its tags are {sorted(traits.tags)}"),
-        (traits.owner_id in needs.not_owners, f"it is of {traits.owner_id}, which must not run it"),
-        (not own and needs.mine_only, "it is a stranger's"),
-        (not own and not STRANGERS & set(traits.isolation), "it does not keep strangers' work apart"),
-        (not own and not traits.rules.strangers, "its host takes no strangers' work"),
-        (not own and not node.availability.strangers, "its owner is there"),
-        (not own and node.availability.gpu_only and needs.gpu is None, "its owner keeps all but GPUs"),
-        (not own and closed_until is not None and closed_until > now, f"it is in quarantine until {closed_until}"),
-        (not own and (needs.min_reliability or 0.0) > traits.standing.lower, f"it is worth {traits.standing.lower}"),
-        (not own and _slots_left(node, held) < 1, "its past does not let it have more of strangers' at once"),
-    ):
-        if wrong:
-            return f"{node.name} cannot be given it: {words}"
+    words = _another(needs, node) or (None if own else _not_for_strangers(needs, node, held, closed_until, now))
+    if words is not None:
+        return f"{node.name} cannot be given it: {words}"
     price = price_of(needs, traits.ask, own=own)
     if needs.max_price_micros is not None and price > needs.max_price_micros:
         return f"{node.name} asks for {price}, the ceiling is {needs.max_price_micros}"
     return _no_room(needs, node, [one.grant for one in held], own=own)
+
+
+def _another(needs: Requirements, node: FleetNode) -> str | None:
+    """Why the renter wants none like it."""
+    traits = node.traits
+    if needs.node_id not in (None, traits.node_id):
+        return "another node is asked for"
+    if needs.countries and traits.country not in needs.countries:
+        return f"it is in {traits.country}"
+    if not needs.tags <= traits.tags:
+        return f"its tags are {sorted(traits.tags)}"
+    if traits.owner_id in needs.not_owners:
+        return f"it is of {traits.owner_id}, which must not run it"
+    return None
+
+
+def _not_for_strangers(
+    needs: Requirements, node: FleetNode, held: Sequence[Holding], closed_until: datetime | None, now: datetime
+) -> str | None:
+    traits, left = node.traits, node.availability
+    if needs.mine_only:
+        return "it is a stranger's"
+    if STRANGERS.isdisjoint(traits.isolation):
+        return "it does not keep strangers' work apart"
+    if not traits.rules.strangers:
+        return "its host takes no strangers' work"
+    if not left.strangers:
+        return "its owner is there"
+    if left.gpu_only and needs.gpu is None:
+        return "its owner keeps all but GPUs"
+    if closed_until is not None and closed_until > now:
+        return f"it is in quarantine until {closed_until}"
+    if (needs.min_reliability or 0.0) > traits.standing.lower:
+        return f"it is worth {traits.standing.lower}"
+    if _slots_left(node, held) < 1:
+        return "its past does not let it have more of strangers' at once"
+    return None
 
 
 def overcommitted(node: FleetNode, grants: Iterable[Grant]) -> str | None:

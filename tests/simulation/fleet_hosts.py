@@ -5,6 +5,8 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from simulation.fleet_truth import read_order
+
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import PREEMPTED, Ending
 from computepool.hub.scheduling.evicting import EVICTED
@@ -45,7 +47,7 @@ class Host:
     # ── what the hub tells it (scheduling.fleet.Line) ──
 
     def offer(self, attempt_id: str, manifest: Signed, downloads: Mapping[str, tuple[str, ...]]) -> None:
-        order = Manifest.model_validate_json(manifest.body)
+        order = read_order(manifest.body)
         if self.awake:
             self.fences[attempt_id] = order.fence
             self.runs[attempt_id] = asyncio.create_task(self._work(order))

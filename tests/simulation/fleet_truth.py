@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -30,6 +31,12 @@ from computepool.protocol.signing import Signed
 from computepool.protocol.states import ATTEMPT_LIVE, AttemptState, JobState, Verdict
 
 HOP_SECONDS = 0.01
+
+
+@lru_cache(maxsize=256)
+def read_order(body: str) -> Manifest:
+    """Of one attempt: the watch, the truth and the node each read it."""
+    return Manifest.model_validate_json(body)
 
 
 class BrokeOff(Exception):
@@ -99,7 +106,7 @@ class Truth:
             if row.state is JobState.QUEUED and row.fence == one.previous_fence:
                 row.state, row.fence = JobState.RUNNING, one.fence
                 body = Signed.model_validate_json(one.manifest).body
-                grant = Manifest.model_validate_json(body).grant
+                grant = read_order(body).grant
                 attempt = self.attempts[one.attempt_id] = AttemptRow(one, Holding(grant, one.own))
                 self.live.setdefault(one.node_id, {})[one.attempt_id] = attempt
                 granted.add(one.attempt_id)

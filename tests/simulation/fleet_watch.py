@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from simulation.feasible import Holding, overcommitted, price_of, why_not
-from simulation.fleet_truth import AttemptRow
+from simulation.fleet_truth import AttemptRow, read_order
 
 from computepool.hub.jobs.service import Lease
 from computepool.hub.market.requirements import Requirements
@@ -15,7 +15,6 @@ from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.queue import Waiting
 from computepool.hub.scheduling.scheduler import AFTER_FAILURE_SECONDS, Placement
 from computepool.hub.scheduling.turns import lane_of
-from computepool.protocol.manifest import Manifest
 from computepool.protocol.states import JobState
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class FleetWatch:
         if lease.price_micros != price:
             self.blame(f"{lease.attempt_id} is to cost {lease.price_micros}, its node asks for {price}")
         self._prices[lease.attempt_id] = price
-        grant = Manifest.model_validate_json(placement.manifest.body).grant
+        grant = read_order(placement.manifest.body).grant
         self._pending[lease.attempt_id] = (node_id, waiting.key, Holding(grant, lease.own))
         return placement
 
@@ -90,7 +89,7 @@ class FleetWatch:
         self._pending.pop(lease.attempt_id, None)
         place = (lease.job_id, lease.slice_index)
         live = world.truth.live[lease.node_id]
-        twins = [one for one in world.truth.attempts.values() if one.is_live and _place(one.lease) == place]
+        twins = [one for one in self._live_rows() if _place(one.lease) == place]
         if len(twins) > 1:
             self.blame(f"two live attempts of {place}: {[one.lease.attempt_id for one in twins]}")
         problem = overcommitted(world.hosts[lease.node_id].node, (row.holding.grant for row in live.values()))
@@ -98,9 +97,7 @@ class FleetWatch:
             self.blame(f"too much: {problem}")
         limit = self._scheduler.limits.of(lease.owner_id).slices
         if limit is not None and not lease.own:
-            running = sum(
-                row.is_live and row.lease.owner_id == lease.owner_id and not row.lease.own for row in self._rows
-            )
+            running = sum(row.lease.owner_id == lease.owner_id and not row.lease.own for row in self._live_rows())
             if running > limit:
                 self.blame(f"{lease.owner_id} has {running} slices at once, {limit} are allowed")
 

@@ -78,7 +78,8 @@ class LeaseKeeper:
         self._notice_absence()
         now = self._context.clock.monotonic()
         for node in list(self._scheduler.fleet):
-            await self._presence.settle(node)
+            if self._presence.state_of(node) is not node.state:
+                await self._presence.settle(node)
             for held in list(node.attempts.values()):
                 if now - held.renewed_at > REQUEUE_AFTER_SECONDS:
                     await self._give_up(node, held.attempt_id, held.fence, _why_over(node, held, now))

@@ -27,7 +27,7 @@ class Limits:
 
     @property
     def is_none(self) -> bool:
-        return all(getattr(self, one.name) is None for one in fields(self))
+        return self.slices is self.hourly_micros is self.daily_micros is self.monthly_micros is None
 
     def over(self, defaults: "Limits") -> "Limits":
         """Its own where it has some."""
@@ -75,13 +75,14 @@ class LimitBook:
     def __init__(self, defaults: Limits = NO_LIMITS) -> None:
         self._defaults = defaults
         self._own: dict[str, Limits] = {}
+        """With the defaults where they have none."""
         self._spent: dict[str, dict[date, int]] = {}
 
     def set(self, owner_id: str, limits: Limits) -> None:
         if limits.is_none:
             self._own.pop(owner_id, None)
         else:
-            self._own[owner_id] = limits
+            self._own[owner_id] = limits.over(self._defaults)
 
     @property
     def is_empty(self) -> bool:
@@ -91,8 +92,7 @@ class LimitBook:
     def of(self, owner_id: str) -> Limits:
         if owner_id == PLATFORM:
             return NO_LIMITS  # what it runs is for the sake of all renters
-        own = self._own.get(owner_id)
-        return self._defaults if own is None else own.over(self._defaults)
+        return self._own.get(owner_id, self._defaults)
 
     def spend(self, spent: Iterable[Spent]) -> None:
         for one in spent:
