@@ -409,6 +409,12 @@ def test_plan_says_where_it_may_go(hub, cli, words, said):
     assert said in cli("run", *words, "--", "x").err
 
 
+def test_plan_says_that_a_slice_gets_the_lower_end_of_a_range(hub, cli):
+    told = cli("run", "--cpus", "1..2", "--memory", "..8GB", "--", "x").err
+    assert "note: of a range a slice gets the lower end, never more (cpus, memory)" in told
+    assert "lower end" not in cli("run", "--cpus", "2..2", "--memory", "8GB+", "--", "x").err
+
+
 def test_plan_of_somebody_without_machines_speaks_of_other_peoples_alone(hub, cli):
     hub.nodes, hub.nodes_online = [], 2
     assert " · other people's nodes · " in cli("run", "--", "x").err

@@ -12,8 +12,12 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
 from computepool.cli.request import Options, Request, Typed, build_request, tell_form
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from computepool.client.models import Job, Node
     from computepool.client.pool import Pool
+    from computepool.protocol.spec import JobSpec
+    from computepool.protocol.units import Range
 
 NOT_YET = "(not yet)"
 """For options whose field of the spec is refused for now: written here, because asking the spec would load it."""
@@ -271,6 +275,13 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, 
     command = request.command.strip().replace("\n", "; ")
     tell(f"› {clean(command[:100] + ('…' if len(command) > 100 else ''))}", dim=True)
     tell(f"  {' · '.join(part for part in parts if part)}", dim=True)
+    if open_ended := [name for name, asked in _ranges(spec) if asked.maximum not in (None, asked.minimum)]:
+        tell(f"  note: of a range a slice gets the lower end, never more ({', '.join(open_ended)})", dim=True)
+
+
+def _ranges(spec: "JobSpec") -> "Iterator[tuple[str, Range[int] | Range[float]]]":
+    for name in ("cpus", "memory", "disk"):
+        yield name, getattr(spec.resources, name)
 
 
 def _where_words(request: Request, nodes: "list[Node]", me: str, strangers: bool) -> str:

@@ -228,3 +228,12 @@ def test_work_without_a_gpu_is_kept_out_where_the_owner_left_only_a_gpu():
     fleet.put(node)
     assert fleet.gate(make_needs(), node) is Gate.OWNER
     assert fleet.choose(make_needs(gpu=ANY_GPU)) is node
+
+
+@pytest.mark.parametrize("asked", ["4", "4+", "4..", "4..8", "4..4"])
+def test_lower_end_of_a_range_is_what_a_slice_is_given_and_the_upper_end_is_never_passed(asked):
+    spec = parse_spec({"run": "true", "resources": {"cpus": asked, "memory": "..1GB", "disk": "2GB..90GB"}})
+    node = make_node(cpu_millis=64_000, memory_bytes=256 * GIB, disk_bytes=900 * GIB)
+    grant = grant_on(node, requirements_of(spec, ME))
+    assert (grant.cpus, grant.disk_bytes) == (4, 2 * GIB)
+    assert 0 < grant.memory_bytes <= GIB
