@@ -10,7 +10,7 @@ from support.switching import play_switching
 @pytest.mark.proof
 def test_switching_links_neither_drops_nor_repeats_a_command():
     fired: Counter[str] = Counter()
-    rounds, switches = figure(5, 50), figure(50, 100)
+    rounds, switches = figure(3, 50), figure(50, 100)
     for seed in range(rounds):
         seen, offered = play_switching(seed, switches)
         fired += seen
