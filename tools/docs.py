@@ -112,6 +112,48 @@ def _seconds(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+# ── money ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def settlement() -> str:
+    """Who pays for an hour at ten credits, by the very function that settles, with a checkpoint after 40 minutes."""
+    from computepool.hub.jobs.metering import Meter
+    from computepool.hub.ledger.holds import Pockets
+    from computepool.hub.ledger.settlement import SECONDS_PER_HOUR, cost_of, rule_of, settle
+    from computepool.protocol.states import Verdict
+    from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
+
+    price, fee_bps = 10 * MICROS_PER_CREDIT, 2000
+    hold = Pockets(available=cost_of(price, SECONDS_PER_HOUR))
+    meter = Meter(SECONDS_PER_HOUR, claimed_seconds=SECONDS_PER_HOUR, saved_seconds=2400)
+    rows = []
+    for verdict, refund_failed in [*((one, False) for one in Verdict), (Verdict.RENTER, True)]:
+        rule = rule_of(verdict, refund_failed=refund_failed)
+        one = settle(hold, price, meter.billed(rule.basis, SECONDS_PER_HOUR), fee_bps, rule.payer)
+        name = f"`{verdict}`, with `COMPUTEPOOL_REFUND_FAILED_JOBS`" if refund_failed else f"`{verdict}`"
+        figures = (one.cost.total, one.fee.total, one.earned, one.subsidy, one.refund.total)
+        rows.append((name, PAID_FOR[rule.payer, rule.basis], *(format_credits(micros) for micros in figures)))
+    heads = (
+        "verdict",
+        "who pays for what",
+        "renter pays",
+        "fee",
+        "host earns",
+        "of that from the platform",
+        "goes back",
+    )
+    return table(heads, rows)
+
+
+PAID_FOR = {
+    ("renter", "metered"): "the renter, for the seconds that are billed",
+    ("renter", "saved"): "the renter, up to the last saved checkpoint",
+    ("platform", "metered"): "the platform, for the seconds that are billed",
+    ("nobody", "metered"): "nobody",
+    ("nobody", "kept"): "nobody; of a long attempt, instalments stay paid as far as a checkpoint saved their time",
+}
+
+
 # ── reputation ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -442,6 +484,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "routes": route_table,
     "settings": setting_table,
     "spec": spec_table,
+    "settlement": settlement,
     "reliability-weights": reliability_weights,
     "reliability-numbers": reliability_numbers,
     "quarantines": quarantines,

@@ -234,7 +234,13 @@ def _quote(pool: "Pool", request: Request) -> dict[str, Any] | None:
         return None
 
 
-def price_words(quote: dict[str, Any] | None, strangers: bool) -> str:
+def budget_words(micros: int | None) -> str:
+    from computepool.cli.display import credits
+
+    return "" if micros is None else f" (budget {credits(micros)})"
+
+
+def price_words(quote: dict[str, Any] | None, strangers: bool, budget_micros: int | None = None) -> str:
     """The price now, the most that it may become, and what is free."""
     from computepool.cli.display import credits
 
@@ -250,7 +256,7 @@ def price_words(quote: dict[str, Any] | None, strangers: bool) -> str:
     if quote["price_micros"] is None:
         return f"no node would do now ({most} credits/h)"
     words = f"{credits(quote['price_micros'])} credits/h now, {most}"
-    return f"{words}; {credits(quote['at_most_micros'])} in all, at the most"
+    return f"{words}; {credits(quote['at_most_micros'])} in all, at the most{budget_words(budget_micros)}"
 
 
 def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, quote: dict[str, Any] | None) -> None:
@@ -270,7 +276,7 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, 
         " · ".join(needs),
         _where_words(request, nodes, me, strangers),
         f"at most {format_duration(spec.max_runtime_seconds)}",
-        price_words(quote, strangers),
+        price_words(quote, strangers, spec.budget_micros),
     ]
     command = request.command.strip().replace("\n", "; ")
     tell(f"› {clean(command[:100] + ('…' if len(command) > 100 else ''))}", dim=True)

@@ -53,6 +53,8 @@ from computepool.hub.scheduling import memory, remembering
 from computepool.hub.scheduling.canary_clock import TICK_SECONDS as CANARY_SECONDS
 from computepool.hub.scheduling.canary_clock import CanaryClock
 from computepool.hub.scheduling.fleet import free_of, traits_of
+from computepool.hub.scheduling.instalments import SWEEP_SECONDS as INSTALMENT_SWEEP_SECONDS
+from computepool.hub.scheduling.instalments import Instalments
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.market_clock import TICK_SECONDS, MarketClock
 from computepool.hub.scheduling.presence import Presence
@@ -62,6 +64,7 @@ from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.scheduling.why import explain_all
 from computepool.hub.trust.audits import give_up_old
 from computepool.hub.trust.repository import list_answers
+from computepool.hub.trust.restitution import make_good
 from computepool.hub.trust.service import cancel_job
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Saved
@@ -69,6 +72,7 @@ from computepool.protocol.messages import LOG_LIMIT_BYTES
 from computepool.protocol.states import NodeState
 
 POLL_SWEEP_SECONDS = 30.0
+RESTITUTION_SECONDS = 60.0
 TIDY_SECONDS = 3600.0
 LOG_MARGIN_BYTES = 64 * 1024
 """Refusing a log ends its job: an agent that counts a little otherwise is not to blame."""
@@ -96,6 +100,7 @@ class Engine:
         self.market = MarketClock(context, self.book, self.scheduler)
         self.canaries = CanaryClock(context, self.scheduler.fleet, self.checks_changed)
         self.scheduler.following.banned = self._ban
+        self.instalments = Instalments(context, self.scheduler)
         self.presence = Presence(context, self.scheduler)
         self.leases = LeaseKeeper(context, self.scheduler, self.presence, self.logs.forget)
         reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints)
@@ -135,6 +140,8 @@ class Engine:
         self._spawn(self._every(POLL_SWEEP_SECONDS, self.polls.sweep))
         self._spawn(self._every(TIDY_SECONDS, self._tidy))
         self._spawn(self._every(TICK_SECONDS, self.market.tick))
+        self._spawn(self._every(INSTALMENT_SWEEP_SECONDS, self.instalments.sweep))
+        self._spawn(self._every(RESTITUTION_SECONDS, self._make_good))
         self._spawn(self._every(CANARY_SECONDS, self.canaries.tick))
         self._spawn(self.payments.run())
         self._spawn(self._seal_cut_off())
@@ -310,6 +317,9 @@ class Engine:
             await seal_cut_off(self.context, self.logs)
         except Exception:
             log.exception("logs.seal_cut_off_failed")
+
+    async def _make_good(self) -> None:
+        await make_good(self.context)
 
     async def _tidy(self) -> None:
         self.scheduler.limits.forget_before(self.context.now().date().replace(day=1))

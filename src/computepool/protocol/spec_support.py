@@ -19,7 +19,6 @@ Row = tuple[str, "Callable[[JobSpec], object]", str]
 
 NOT_YET: tuple[Row, ...] = (
     ("secrets", lambda spec: spec.secrets, _LEAVE_OUT),
-    ("budget", lambda spec: spec.budget_micros is not None, "leave it out: nothing is charged yet"),
     ("publish", lambda spec: spec.publish, "leave it out, and fetch the outputs with `computepool get`"),
     ("notify", lambda spec: spec.notify, "leave it out, and follow the job with `computepool logs -f`"),
     ("team", lambda spec: spec.team, "leave it out: the job is your own"),

@@ -79,7 +79,7 @@ class Quote(BaseModel):
     """If every slice ran for the whole of its time at the price of now: each on the node that it would go to, and those
     for which there is no room now at the dearest of these prices."""
     at_most_micros: int
-    """If every slice ran for the whole of its time at the ceiling."""
+    """If every slice ran for the whole of its time at the ceiling; and not more than the spec's budget."""
     nodes_total: int
     feasible: int
     """Nodes that could run a slice at some time."""
@@ -161,7 +161,7 @@ async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote
         slices=spec.slices,
         max_runtime_seconds=seconds,
         now_micros=None if hourly is None else slice_cost(hourly, seconds),
-        at_most_micros=0 if ceiling.micros is None else slice_cost(ceiling.micros, seconds, runs),
+        at_most_micros=_at_most(ceiling.micros, seconds, runs, spec.budget_micros),
         nodes_total=seen.total,
         feasible=seen.feasible,
         free_now=seen.free,
@@ -175,6 +175,11 @@ def _all_now(found: list[tuple[int, int]], slices: int, price: int) -> int:
     placed = sum(count for _, count in found)
     left = (slices - placed) * max((one for one, _ in found), default=price)
     return sum(one * count for one, count in found) + left
+
+
+def _at_most(ceiling_micros: int | None, seconds: int, runs: int, budget_micros: int | None) -> int:
+    most = 0 if ceiling_micros is None else slice_cost(ceiling_micros, seconds, runs)
+    return most if budget_micros is None else min(most, budget_micros)
 
 
 def _shown(one: Candidate, owner_id: str, *, free_now: bool) -> NodePrice:

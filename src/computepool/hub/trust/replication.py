@@ -19,6 +19,7 @@ from computepool.hub.reputation import service as reputation
 from computepool.hub.reputation.record import standing_of
 from computepool.hub.reputation.reliability import HALF_LIFE
 from computepool.hub.trust import repository
+from computepool.hub.trust.clawback import Earning
 from computepool.hub.trust.consequences import DIGEST_MISMATCH, Means, convict
 from computepool.hub.trust.judgement import Count, Finding, count_votes
 from computepool.hub.trust.reruns import add_replica
@@ -179,12 +180,22 @@ def _outvote(case: _Case, attempt_id: str, count: Count) -> None:
             crowd=lambda: 1,
             half_life=means.half_life,
         )
+        _claim_back(case, attempt)
         standing, banned = found or reputation.find_standing(session, attempt.node_id, now, means.half_life), False
     case.told = replace(
         case.told,
         standings=(*case.told.standings, (attempt.node_id, standing)),
         banned=(*case.told.banned, attempt.node_id) if banned else case.told.banned,
     )
+
+
+def _claim_back(case: _Case, attempt: Attempt) -> None:
+    """What was paid for it, when it ended: nobody knew yet that it was wrong."""
+    micros = attempt.cost_micros or attempt.earned_micros
+    if micros and attempt.finished_at is not None:
+        node = case.session.get_one(Node, attempt.node_id)
+        earning = Earning(attempt.id, attempt.finished_at, micros)
+        repository.add_clawbacks(case.session, case.check.id, node, [(earning, case.root.owner_id)], case.now)
 
 
 def is_sound(job: Job) -> bool:

@@ -89,5 +89,5 @@ class Clawback(Base):
     """Who gets it."""
     micros: Mapped[int] = mapped_column(BigInteger)
     state: Mapped[str] = mapped_column(String(12))
-    """pending, until the ledger has moved it."""
+    """pending, until the ledger has moved it: done; overturned, if the finding did not last."""
     created_at: Mapped[datetime]

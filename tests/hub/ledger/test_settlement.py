@@ -1,0 +1,169 @@
+"""Promise 7: fee + host + refund is the hold, to the micro, whatever the price, the time, the fee and the pockets."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from support.planted import each_check, each_mutant
+from support.proofs import figure
+
+from computepool.hub.ledger import settlement
+from computepool.hub.ledger.accounts import Kind, Platform, account, kind_of, platform
+from computepool.hub.ledger.entries import Entry
+from computepool.hub.ledger.holds import Pockets
+from computepool.hub.ledger.settlement import (
+    RULES,
+    Basis,
+    Payer,
+    Share,
+    cost_of,
+    fee_of,
+    postings_of,
+    rule_of,
+    seconds_for,
+    settle,
+)
+from computepool.protocol.states import Verdict
+
+CASES = figure(5_000, 1_000_000)
+RENTER, HOST = "user_renter", "user_host"
+
+
+@dataclass(frozen=True)
+class Case:
+    hold: Pockets
+    price_micros: int
+    seconds: int
+    fee_bps: int
+    payer: Payer
+    debt: int
+
+
+def cases(count: int, seed: int = 7) -> "list[Case]":
+    rng = random.Random(seed)
+
+    def amount() -> int:
+        return rng.choice((0, 1, rng.randrange(10), rng.randrange(10**6), rng.randrange(10**12)))
+
+    found = []
+    for _ in range(count):
+        hold = Pockets(amount(), amount(), amount())
+        seconds = rng.choice((0, 1, rng.randrange(4000), rng.randrange(10**6)))
+        price = rng.choice((1, 3599, 3600, 3601, rng.randrange(1, 10**6), rng.randrange(1, 10**9)))
+        bps = rng.choice((0, 1, 2000, 9999, 10_000, rng.randrange(10_001)))
+        found.append(Case(hold, price, seconds, bps, rng.choice(list(Payer)), amount()))
+    return found
+
+
+def everything_adds_up(count: int = CASES) -> None:
+    for case in cases(count):
+        one = settle(case.hold, case.price_micros, case.seconds, case.fee_bps, case.payer)
+        assert one.fee.total + one.host.total + one.refund.total == case.hold.total, case
+        assert one.cost.total <= min(case.hold.total, cost_of(case.price_micros, case.seconds)), case
+        assert min(one.fee.promotional, one.fee.real, one.host.promotional, one.host.real, one.subsidy) >= 0, case
+        assert one.host.promotional + one.fee.promotional == one.cost.promotional, case
+        if case.payer is not Payer.RENTER:
+            assert one.refund == case.hold, case
+        assert one.fee.total * 10_000 <= one.cost.total * case.fee_bps, case
+
+
+def every_posting_keeps_its_colour(count: int = CASES // 5) -> None:
+    """No present ever becomes money, and none is lost: by the accounts that the postings name."""
+    for number, case in enumerate(cases(count, seed=11)):
+        one = settle(case.hold, case.price_micros, case.seconds, case.fee_bps, case.payer)
+        postings = postings_of(one, RENTER, HOST, case.debt)
+        if not postings:
+            continue
+        changes = Entry(f"settle/{number}", "settle", postings).changes
+        assert changes.get(account(RENTER, Kind.HELD), 0) == -case.hold.total, case
+        presents = changes.get(account(HOST, Kind.PROMOTIONAL), 0) + changes.get(account(RENTER, Kind.PROMOTIONAL), 0)
+        assert presents + one.fee.promotional == case.hold.promotional, case
+        real = sum(
+            micros
+            for name, micros in changes.items()
+            if kind_of(name) in (Kind.AVAILABLE, Kind.EARNINGS, Kind.DEBT) or name == platform(Platform.FEES)
+        )
+        assert real == case.hold.real + one.subsidy, case
+        assert 0 <= changes.get(account(HOST, Kind.DEBT), 0) <= case.debt, case
+
+
+def fee_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settlement, "fee_of", lambda micros, bps: -(-micros * bps // 10_000))
+
+
+def fee_as_a_float(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settlement, "fee_of", lambda micros, bps: int(micros * (bps / 10_000) + 0.5))
+
+
+def more_than_the_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = settlement.Pockets.first
+
+    def first(self: Pockets, micros: int) -> Pockets:
+        return real(self, min(self.total, micros + 1))
+
+    monkeypatch.setattr(settlement.Pockets, "first", first)
+
+
+def presents_are_earned(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = settlement.moved
+
+    def moved(source: str, destination: str, micros: int) -> object:
+        if destination == account(HOST, Kind.PROMOTIONAL):
+            destination = account(HOST, Kind.EARNINGS)
+        return original(source, destination, micros)
+
+    monkeypatch.setattr(settlement, "moved", moved)
+
+
+MUTANTS: dict[Callable[..., None], list[Callable[[pytest.MonkeyPatch], None]]] = {
+    everything_adds_up: [fee_up, fee_as_a_float, more_than_the_hold],
+    every_posting_keeps_its_colour: [presents_are_earned],
+}
+
+
+@each_check(MUTANTS)
+@pytest.mark.proof
+def test_it_holds(check):
+    check()
+
+
+@each_mutant(MUTANTS)
+def test_planted_bug_is_found(check, mutant, monkeypatch):
+    mutant(monkeypatch)
+    with pytest.raises((AssertionError, ValueError)):
+        check(2_000)
+
+
+def test_cost_rounds_up_and_the_fee_down():
+    assert cost_of(1, 1) == 1
+    assert cost_of(3600, 1) == 1
+    assert cost_of(3601, 1) == 2
+    assert cost_of(3600, 0) == 0
+    assert (fee_of(9, 2000), fee_of(10, 2000)) == (1, 2)
+    assert settle(Pockets(available=9), 9, 3600, 2000, Payer.RENTER).host == Share(real=8)
+
+
+def test_so_long_lasts_so_much():
+    for micros, price in ((0, 5), (1, 3600), (1, 3601), (10**9, 7), (36_000_000, 36_000_000)):
+        seconds = seconds_for(micros, price)
+        assert cost_of(price, seconds) <= micros < cost_of(price, seconds + 1) + 1
+
+
+@pytest.mark.parametrize(("price", "seconds", "bps"), [(-1, 1, 0), (1, -1, 0), (1, 1, -1), (1, 1, 10_001)])
+def test_nonsense_is_refused(price, seconds, bps):
+    with pytest.raises(ValueError, match=r"seconds at|a fee of"):
+        settle(Pockets(available=5), price, seconds, bps, Payer.RENTER)
+
+
+def test_every_verdict_has_a_rule():
+    assert set(RULES) == set(Verdict)
+    assert rule_of(Verdict.RENTER, refund_failed=True).payer is Payer.NOBODY
+    assert rule_of(Verdict.OK, refund_failed=True).payer is Payer.RENTER
+    assert RULES[Verdict.OWNER].basis is Basis.SAVED
+
+
+def test_platform_pays_the_host_and_not_more_than_the_hold():
+    one = settle(Pockets(available=100), 3_600_000, 3600, 2000, Payer.PLATFORM)
+    assert (one.refund.total, one.subsidy, one.cost.total) == (100, 80, 0)
+    assert settle(Pockets(), 100, 3600, 2000, Payer.PLATFORM).subsidy == 80
