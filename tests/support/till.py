@@ -1,12 +1,14 @@
 """A hub that takes cards: the real engine and the real SDK, with a fake Stripe at the other end."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from simulation.virtual_time import VirtualClock, VirtualLoop
 from sqlalchemy.orm import Session
-from support.engine import Pool, play
+from support.engine import Pool, opened
 from support.fake_stripe import hosting, paying
 from support.fake_stripe.server import KEY, FakeStripe, fake_stripe
 from support.fake_stripe.webhooks import SECRET, signed
@@ -22,6 +24,23 @@ from computepool.protocol.units import MICROS_PER_CREDIT
 CREDIT = MICROS_PER_CREDIT
 CAROL, DAVE = "user_carol", "user_dave"
 """They begin with nothing."""
+
+
+class SkippingClock:
+    """The pool's clock, which may be set forward without letting anything happen meanwhile."""
+
+    def __init__(self, clock: Any) -> None:
+        self._clock, self._ahead = clock, 0.0
+
+    def skip(self, seconds: float) -> None:
+        self._ahead += seconds
+
+    def now(self) -> datetime:
+        earlier: datetime = self._clock.now()
+        return earlier + timedelta(seconds=self._ahead)
+
+    def monotonic(self) -> float:
+        return float(self._clock.monotonic() + self._ahead)
 
 
 @dataclass
@@ -44,7 +63,7 @@ class Till:
     async def top_up(self, credits: object = 100, *, user: str = CAROL, status: int = 201, **more: object) -> Any:
         return await self.ask("POST", "wallet/top-ups", {"credits": credits, **more}, user=user, status=status)
 
-    async def pay(self, credits: object = 100, *, user: str = CAROL, card: str = "visa", **more: object) -> str:
+    async def pay(self, credits: object = 100, *, user: str = CAROL, card: str = "visa", **more: Any) -> str:
         """A top-up that is paid on Stripe's page, as far as Stripe is concerned; the payment's id."""
         before = {page["id"] for page in self.stripe.world.all("checkout.session")}
         await self.top_up(credits, user=user, **more)
@@ -71,6 +90,12 @@ class Till:
         for event in events:
             await self.hear(event)
         await self.payments.work()
+
+    async def later(self, seconds: float, *, steps: int = 4) -> None:
+        """Time goes by, and what is due is done now and then."""
+        for _ in range(steps):
+            self.pool.clock.skip(seconds / steps)
+            await self.payments.work()
 
     def has(self, user: str = CAROL) -> dict[str, int]:
         """Credits by pocket, those that are empty left out. The ledger has to be balanced."""
@@ -126,17 +151,23 @@ def add_people(session: Session, now: datetime) -> None:
 
 
 def play_with_stripe(url: str, story: Callable[[Till], Awaitable[None]], **settings: Any) -> None:
-    with fake_stripe() as stripe:
-
-        async def whole(pool: Pool) -> None:
-            stripe.world.now = pool.clock.now
-            await pool.db.run(add_people, pool.clock.now())
-            await story(Till(pool, stripe))
-
+    """As `engine.play`, with a clock that can be set forward, and a fake Stripe that has the same one."""
+    with fake_stripe() as stripe, asyncio.Runner(loop_factory=VirtualLoop) as runner:
         chosen = {
             "stripe_secret_key": KEY,
             "stripe_webhook_secret": SECRET,
             "stripe_api_url": stripe.url,
             "public_url": "https://pool.example.org",
         }
-        play(url, whole, settings=chosen | settings)
+        loop = runner.get_loop()
+        assert isinstance(loop, VirtualLoop)
+
+        async def whole() -> None:
+            clock = SkippingClock(VirtualClock(loop))
+            stripe.world.now = clock.now
+            async with opened(url, clock, settings=chosen | settings) as pool:
+                await pool.db.run(add_people, clock.now())
+                await story(Till(pool, stripe))
+
+        runner.run(whole())
+        assert not loop.errors, loop.errors

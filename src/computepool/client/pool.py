@@ -31,6 +31,7 @@ from computepool.client.uploads import Progress, upload
 if TYPE_CHECKING:
     from computepool.client.bundle import Bundle
     from computepool.client.market import Market
+    from computepool.client.payments import Payments
     from computepool.client.receipts import ReceiptItem
     from computepool.protocol.messages import HubKey
     from computepool.protocol.spec import JobSpec
@@ -295,6 +296,12 @@ class Pool:
         from computepool.client.market import Market
 
         return Market(self._http)
+
+    @property
+    def payments(self) -> "Payments":
+        from computepool.client.payments import Payments
+
+        return Payments(self._http)
 
     # ── nodes and people ─────────────────────────────────────────────────────────────────────────────────────────────
 

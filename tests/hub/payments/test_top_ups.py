@@ -210,3 +210,21 @@ def test_without_a_processor_the_api_says_whom_to_ask_and_an_operator_grants(hub
         assert actions == ["credits.granted", "credits.withdrawn", "credits.granted"]
 
     play(hub_url, story)
+
+
+def test_pool_without_money_has_no_top_ups(sqlite_hub):
+    async def story(pool) -> None:
+        calls = [
+            ("POST", "wallet/top-ups", {"credits": 5}),
+            ("GET", "wallet/top-ups", None),
+            ("GET", "wallet/payments", None),
+            ("POST", "wallet/card", None),
+            ("PUT", "wallet/plan", {"plan": "none"}),
+            ("POST", "wallet/payout-account", {}),
+            ("POST", "admin/grants", {"user": CAROL, "credits": 5, "note": "x"}),
+        ]
+        for method, path, body in calls:
+            answer = await pool.call(method, path, body, user=ADMIN)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "money_off"), path
+
+    play(sqlite_hub, story, settings={"money": "off"})

@@ -36,6 +36,8 @@ from computepool.hub.payments.states import EventState
 
 TICK_SECONDS = 15.0
 AT_ONCE = 50
+ROUNDS = 2
+"""What comes of one request may be another: a charge that its bank wants confirmed."""
 PATIENCE_SECONDS = 5.0
 ALWAYS_LOOKED_FOR = frozenset({RequestKind.PAY_OUT})
 """Before it is sent for the first time, too: a hub that was restored from a backup may have sent it before."""
@@ -44,7 +46,7 @@ log = structlog.get_logger()
 
 
 def open_provider(context: Context) -> Provider:
-    if context.settings.stripe_secret_key is None:
+    if context.settings.stripe_secret_key is None or context.settings.money == "off":
         return Manual()
     stripe = importlib.import_module("computepool.hub.payments.stripe_provider")
     provider: Provider = stripe.StripeProvider(context.settings, context.hub_id)
@@ -60,6 +62,7 @@ class Payments:
         self.desk = Desk(context, self.units, self.hooks)
         self.started_at = context.now()
         self._wake = asyncio.Event()
+        self._working = asyncio.Lock()
         self._missing: dict[str, int] = {}
         self._plans_after = ""
         self._sending: dict[str, asyncio.Task[None]] = {}
@@ -99,10 +102,15 @@ class Payments:
                 continue
 
     async def work(self) -> None:
-        """Everything that is due now."""
+        """Everything that is due now; one at a time, so that nothing is done twice for nothing."""
+        async with self._working:
+            await self._work()
+
+    async def _work(self) -> None:
         await self._charge_plans()
-        for request_id in await self.context.db.read(outgoing.list_due, self.context.now(), AT_ONCE):
-            await self.send(request_id)
+        for _ in range(ROUNDS):
+            for request_id in await self.context.db.read(outgoing.list_due, self.context.now(), AT_ONCE):
+                await self.send(request_id)
         for event_id, subject in await self.context.db.read(events.list_due_events, self.context.now(), AT_ONCE):
             await self._safely(self.look_into(event_id, subject))
         window = await self.context.db.read(reconcile.next_window, self.started_at, self.context.now())
