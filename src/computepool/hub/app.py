@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 
 from computepool import __version__
 from computepool.hub.accounts import api as accounts_api
@@ -20,6 +20,7 @@ from computepool.hub.engine import Engine
 from computepool.hub.gateway import api as gateway_api
 from computepool.hub.jobs import api as jobs_api
 from computepool.hub.market import api as market_api
+from computepool.hub.metrics import CONTENT_TYPE, check_reader, write_metrics
 from computepool.hub.nodes import api as nodes_api
 from computepool.hub.pages import pages_router
 from computepool.hub.payments import admin_api as payments_admin_api
@@ -30,6 +31,7 @@ from computepool.hub.scheduling import api as scheduling_api
 from computepool.hub.scheduling import limits_api
 from computepool.hub.stats import PublicStats, read_stats
 from computepool.hub.trust import api as trust_api
+from computepool.hub.wallet import api as wallet_api
 from computepool.protocol.messages import HubKey
 from computepool.protocol.model import Wire
 
@@ -93,6 +95,7 @@ def create_app(engine: Engine) -> FastAPI:
         limits_api.router(authenticate, context, engine.scheduler),
         payments_api.router(authenticate, context, engine.payments),
         payments_admin_api.router(authenticate, context, engine.payments),
+        wallet_api.router(authenticate, context, engine.ledger),
         gateway_api.router(authenticate, engine.gateway, engine.polls),
         _public_routes(engine).router,
         _health_routes(engine).router,
@@ -140,5 +143,11 @@ def _health_routes(engine: Engine) -> Routes:
         except Exception as error:
             raise Unavailable("The database does not answer.") from error
         return {"status": "ready"}
+
+    @routes.get("/metrics", visible="signed", response_class=Response)
+    async def metrics(request: Request) -> Response:
+        """Figures for Prometheus. Only for this machine itself, or with an admin's token."""
+        check_reader(request, engine.directory.authenticate)
+        return Response(write_metrics(engine), media_type=CONTENT_TYPE)
 
     return routes

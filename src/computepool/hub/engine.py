@@ -34,6 +34,7 @@ from computepool.hub.gateway.reports import Reports
 from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.ending import Canceled
+from computepool.hub.jobs.invariants import INVARIANTS
 from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.jobs.tables import Job
@@ -66,6 +67,7 @@ from computepool.hub.trust.audits import give_up_old
 from computepool.hub.trust.repository import list_answers
 from computepool.hub.trust.restitution import make_good
 from computepool.hub.trust.service import cancel_job
+from computepool.hub.wallet.checking import LedgerWatch
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Saved
 from computepool.protocol.messages import LOG_LIMIT_BYTES
@@ -107,6 +109,7 @@ class Engine:
         self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports, self.appraise)
         self.polls = Polls(context, self.gateway)
         self.payments = Payments(context)
+        self.ledger = LedgerWatch(context, INVARIANTS)
         self._changing_node = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
@@ -144,6 +147,8 @@ class Engine:
         self._spawn(self._every(RESTITUTION_SECONDS, self._make_good))
         self._spawn(self._every(CANARY_SECONDS, self.canaries.tick))
         self._spawn(self.payments.run())
+        if self.context.settings.money == "on":
+            self._spawn(self.ledger.run())
         self._spawn(self._seal_cut_off())
 
     async def say_goodbye(self) -> None:

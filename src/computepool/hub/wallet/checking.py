@@ -1,5 +1,6 @@
 """The ledger is summed up again on a schedule. If it does not add up, nobody is paid out until it does."""
 
+import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -14,6 +15,8 @@ from computepool.hub.ledger.journal import balance
 from computepool.hub.wallet.views import LedgerReport
 
 CHECK_SECONDS = 3600.0
+FIRST_SECONDS = 60.0
+"""After the start, which has other things to do."""
 
 log = structlog.get_logger()
 
@@ -25,6 +28,17 @@ class LedgerWatch:
         self._context = context
         self._invariants = invariants
         self.last: LedgerReport | None = None
+
+    async def run(self) -> None:
+        """For ever: soon after the start, then every hour."""
+        wait = FIRST_SECONDS
+        while True:
+            await asyncio.sleep(wait)
+            wait = CHECK_SECONDS
+            try:
+                await self.check()
+            except Exception:
+                log.exception("ledger.check_failed")
 
     async def check(self) -> LedgerReport:
         """Now, in one moment of the database. Freezes cash-outs, or lets them go on."""

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Invalid
+from computepool.hub.jobs.tables import Job
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.journal import balances
 from computepool.hub.ledger.tables import EntryRow, PostingRow
@@ -55,7 +56,17 @@ def show_entries(session: Session, owner_id: str, ids: list[int]) -> list[EntryV
     query = select(PostingRow).where(PostingRow.entry_id.in_(ids)).order_by(PostingRow.entry_id, PostingRow.number)
     for one in session.scalars(query):
         postings[one.entry_id].append(one)
-    return [entry_view(owner_id, rows[entry_id], postings[entry_id]) for entry_id in ids]
+    renters = _renters(session, {row.job_id for row in rows.values() if row.job_id is not None})
+    return [
+        entry_view(owner_id, rows[entry_id], postings[entry_id], renters.get(rows[entry_id].job_id or ""))
+        for entry_id in ids
+    ]
+
+
+def _renters(session: Session, job_ids: set[str]) -> dict[str, str]:
+    """By job, whose it is."""
+    rows = session.execute(select(Job.id, Job.owner_id).where(Job.id.in_(sorted(job_ids))))
+    return {row.id: row.owner_id for row in rows}
 
 
 def _ids(session: Session, owner_id: str, wanted: Filter, before: int | None, limit: int) -> Iterator[int]:

@@ -1,11 +1,14 @@
 """Money as its owner sees it. Other people's accounts are named by what they are to one, never by whose they are."""
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from computepool.hub.ledger.accounts import Kind, Platform, is_platforms, kind_of, owner_of
+from computepool.hub.jobs.money import SETTLED
+from computepool.hub.ledger.accounts import Platform, is_platforms, kind_of, owner_of
+from computepool.hub.ledger.tables import EntryRow, PostingRow
 
 ENTRY_PREFIX = "entry_"
 
@@ -31,7 +34,7 @@ class LineView(BaseModel):
     """One movement, as seen from one's own side."""
 
     source: str
-    """A pocket of one's own by its name; else host, renter, fee, subsidy, outside or write_off."""
+    """A pocket of one's own by its name; else host, pool, fee, outside, write_off or other."""
     destination: str
     micros: int
 
@@ -74,45 +77,36 @@ class LedgerReport(BaseModel):
 
 _OUTSIDE = {
     Platform.FEES: "fee",
-    Platform.SUBSIDY: "subsidy",
+    Platform.SUBSIDY: "pool",
     Platform.CLEARING: "outside",
     Platform.WRITE_OFF: "write_off",
 }
-Side = Literal["source", "destination"]
 
 
-def name_for(viewer_id: str, name: str, side: Side) -> str:
-    """An account as `viewer_id` may see it."""
+def name_for(viewer_id: str, name: str, row: EntryRow, renter_id: str | None) -> str:
+    """An account as `viewer_id` may see it. `renter_id`: whose job the entry is about, if it is about one.
+
+    To a host every payer is the pool: one who could tell a renter's credits from the platform's would know which jobs
+    were checks of its honesty.
+    """
     if owner_of(name) == viewer_id:
         return kind_of(name)
+    is_about_work = row.attempt_id is not None
+    if is_about_work and renter_id != viewer_id:
+        return "pool"
     if is_platforms(name):
-        return _OUTSIDE[Platform(kind_of(name))]
-    if kind_of(name) in (Kind.EARNINGS, Kind.DEBT):
-        return "host"
-    if kind_of(name) == Kind.HELD:
-        return "renter"
-    # A present that is spent lands in the host's presents; one that comes back, in the renter's own pockets.
-    return "host" if side == "destination" and kind_of(name) == Kind.PROMOTIONAL else "renter"
+        return "fee" if is_about_work and row.kind == SETTLED else _OUTSIDE[Platform(kind_of(name))]
+    return "host" if is_about_work else "other"
 
 
-def entry_view(viewer_id: str, row: Any, postings: list[Any]) -> EntryView:
+def entry_view(viewer_id: str, row: EntryRow, postings: Sequence[PostingRow], renter_id: str | None) -> EntryView:
     """Of what an entry moved, only what begins or ends with the viewer."""
-    pockets: dict[str, int] = {}
-    lines = []
-    for one in postings:
-        mine = [name for name in (one.source, one.destination) if owner_of(name) == viewer_id]
-        if not mine:
-            continue
+    mine = [one for one in postings if viewer_id in (owner_of(one.source), owner_of(one.destination))]
+    pockets: Counter[str] = Counter()
+    for one in mine:
         for name, sign in ((one.source, -1), (one.destination, 1)):
             if owner_of(name) == viewer_id:
-                pockets[kind_of(name)] = pockets.get(kind_of(name), 0) + sign * one.micros
-        lines.append(
-            LineView(
-                source=name_for(viewer_id, one.source, "source"),
-                destination=name_for(viewer_id, one.destination, "destination"),
-                micros=one.micros,
-            )
-        )
+                pockets[kind_of(name)] += sign * one.micros
     return EntryView(
         id=f"{ENTRY_PREFIX}{row.id}",
         kind=row.kind,
@@ -122,6 +116,13 @@ def entry_view(viewer_id: str, row: Any, postings: list[Any]) -> EntryView:
         note=row.note,
         change_micros=sum(pockets.values()),
         pockets={kind: micros for kind, micros in pockets.items() if micros},
-        lines=lines,
+        lines=[
+            LineView(
+                source=name_for(viewer_id, one.source, row, renter_id),
+                destination=name_for(viewer_id, one.destination, row, renter_id),
+                micros=one.micros,
+            )
+            for one in mine
+        ],
         reverses=f"{ENTRY_PREFIX}{row.reverses}" if row.reverses is not None else None,
     )

@@ -1,0 +1,65 @@
+"""Figures for a monitoring system, in the text format that Prometheus reads. Told to this machine, and to admins."""
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from starlette.requests import Request
+
+from computepool.hub.core.errors import Forbidden
+from computepool.hub.core.http import Authenticate, bearer_token
+from computepool.hub.engine import Engine
+from computepool.hub.stats import read_stats
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+
+
+def check_reader(request: Request, authenticate: Authenticate) -> None:
+    """Raise unless it comes from this machine itself, which a proxy on it does not, or with an admin's token."""
+    if _is_local(request):
+        return
+    if not authenticate(bearer_token(request.scope)).is_admin:
+        raise Forbidden("Only an admin may do this.")
+
+
+def write_metrics(engine: Engine) -> str:
+    return "".join(_lines(engine))
+
+
+def _lines(engine: Engine) -> Iterator[str]:
+    stats = read_stats(engine.scheduler, engine.context.clock.monotonic() - engine.started_at)
+    yield from _gauge("nodes_online", "Nodes that are connected.", stats.nodes_online)
+    yield from _gauge("slices_running", "Slices that run.", stats.slices_running)
+    yield from _gauge("slices_queued", "Slices that wait.", stats.slices_queued)
+    report = engine.ledger.last
+    if report is None:  # money is off, or the hub has just started
+        return
+    age = (engine.context.now() - report.checked_at).total_seconds()
+    yield from _gauge("ledger_balanced", "1 if everything added up when it was last summed.", int(report.balanced))
+    yield from _gauge("ledger_check_age_seconds", "How long ago that was.", round(age, 3))
+    yield from _gauge("ledger_problems", "What did not add up.", len(report.problems))
+    yield from _gauge("ledger_entries", "Entries of the ledger.", report.entries)
+    yield from _gauge("ledger_postings", "Postings of the ledger.", report.postings)
+    yield from _gauge("cash_outs_frozen", "1 while nobody is paid out.", int(report.cash_outs_frozen))
+    yield from _head("ledger_platform_micros", "The pool's own accounts, in millionths of a credit.")
+    for name, micros in sorted(report.platform.items()):
+        yield f'computepool_ledger_platform_micros{{account="{name}"}} {micros}\n'
+
+
+def _gauge(name: str, about: str, value: float) -> Iterator[str]:
+    yield from _head(name, about)
+    yield f"computepool_{name} {value}\n"
+
+
+def _head(name: str, about: str) -> Iterator[str]:
+    yield f"# HELP computepool_{name} {about}\n"
+    yield f"# TYPE computepool_{name} gauge\n"
+
+
+def _is_local(request: Request) -> bool:
+    if request.client is None or any(name in request.headers for name in _FORWARDED):
+        return False
+    try:
+        return ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False

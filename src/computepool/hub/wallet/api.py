@@ -1,0 +1,163 @@
+"""What one has, what came and went, and why. Nothing here moves a credit."""
+
+from datetime import UTC, date, datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.context import Context
+from computepool.hub.core.errors import Invalid, NotFound
+from computepool.hub.core.http import Authenticate, Caller, Principal, Routes, Scope
+from computepool.hub.ledger.errors import need_money
+from computepool.hub.wallet.checking import LedgerWatch
+from computepool.hub.wallet.earnings import EarningsView, days_asked, list_earnings
+from computepool.hub.wallet.entries import Filter, page_entries, show_wallet
+from computepool.hub.wallet.explain_store import SLICES_LIMIT, explain_job
+from computepool.hub.wallet.explain_views import Explained, View
+from computepool.hub.wallet.periods import Period, parse_period
+from computepool.hub.wallet.statement_pdf import LINES_LIMIT, Terms, statement_pdf
+from computepool.hub.wallet.statement_views import StatementView, statement_csv, statement_view
+from computepool.hub.wallet.statements import Statement, make_statement
+from computepool.hub.wallet.views import EntriesPage, LedgerReport, WalletView
+from computepool.protocol.spec import MAX_SLICES
+
+PAGE_LIMIT = 500
+WhoseWallet = Annotated[str | None, Query(max_length=40)]
+"""A team's, or for an admin anybody's; else the caller's own."""
+
+
+def router(authenticate: Authenticate, context: Context, watch: LedgerWatch) -> APIRouter:
+    routes = Routes(authenticate, tags=["wallet"])
+    _add_wallet(routes, context)
+    _add_statements(routes, context)
+    _add_explain(routes, context)
+    _add_check(routes, context, watch)
+    return routes.router
+
+
+def _add_wallet(routes: Routes, context: Context) -> None:
+    @routes.get("/wallet", visible="own", scope=Scope.ACCOUNT_READ, strict_query=True)
+    async def show(caller: Caller, owner: WhoseWallet = None) -> WalletView:
+        """What there is, by pocket."""
+        need_money(context.settings)
+        return await context.db.read(show_wallet, _whose(caller, owner))
+
+    @routes.get("/wallet/entries", visible="own", scope=Scope.ACCOUNT_READ, strict_query=True)
+    async def entries(
+        caller: Caller,
+        kind: Annotated[list[str] | None, Query(max_length=20)] = None,
+        job: Annotated[str | None, Query(max_length=40)] = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 50,
+        cursor: Annotated[str | None, Query(max_length=40)] = None,
+        owner: WhoseWallet = None,
+    ) -> EntriesPage:
+        """Everything that came and went, the newest first. `until` itself is not included."""
+        need_money(context.settings)
+        wanted = Filter(tuple(kind or ()), job, _instant(since), _instant(until))
+        return await context.db.read(page_entries, _whose(caller, owner), wanted, cursor, limit)
+
+    @routes.get("/wallet/earnings", visible="own", scope=Scope.ACCOUNT_READ, strict_query=True)
+    async def earnings(
+        caller: Caller, since: date | None = None, until: date | None = None, owner: WhoseWallet = None
+    ) -> EarningsView:
+        """What one's nodes earned, by node and day of UTC; the last thirty days, if not said otherwise."""
+        need_money(context.settings)
+        first, last = days_asked(since, until, context.now())
+        return await context.db.read(list_earnings, _whose(caller, owner), first, last)
+
+
+def _add_statements(routes: Routes, context: Context) -> None:
+    settings = context.settings
+
+    @routes.get(
+        "/wallet/statements/{period}",
+        visible="own",
+        scope=Scope.ACCOUNT_READ,
+        strict_query=True,
+        response_model=StatementView,
+        responses={200: {"content": {"text/csv": {}, "application/pdf": {}}}},
+    )
+    async def statement(
+        period: str,
+        caller: Caller,
+        format: Literal["json", "csv", "pdf"] = "json",
+        owner: WhoseWallet = None,
+    ) -> Response:
+        """A month or a year, such as 2026-11 or 2026: the balance before, every entry, the balance after, and sums."""
+        need_money(settings)
+        asked, whose = parse_period(period), _whose(caller, owner)
+        body, kind = await context.db.read(_written, whose, asked, context.now(), format, _terms(context))
+        if format == "json":
+            return Response(body, media_type=kind)
+        name = f"statement-{asked.name}.{format}"
+        return Response(body, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+def _add_explain(routes: Routes, context: Context) -> None:
+    @routes.get("/jobs/{job_id}/explain", visible="own", scope=Scope.JOBS_READ, strict_query=True)
+    async def explain(
+        job_id: str,
+        caller: Caller,
+        view: View | None = None,
+        from_slice: Annotated[int, Query(ge=0, le=MAX_SLICES)] = 0,
+        slice_limit: Annotated[int, Query(ge=1, le=SLICES_LIMIT)] = SLICES_LIMIT,
+    ) -> Explained:
+        """Where every credit of a job went: for its renter, and for the hosts of its attempts in their own view."""
+        need_money(context.settings)
+        return await context.db.read(explain_job, caller, job_id, view, from_slice, slice_limit)
+
+
+def _add_check(routes: Routes, context: Context, watch: LedgerWatch) -> None:
+    @routes.get("/admin/ledger/check", visible="admin")
+    async def check() -> LedgerReport:
+        """Sum up everything again, now. If it does not add up, nobody is paid out until it does."""
+        need_money(context.settings)
+        return await watch.check()
+
+
+# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _whose(caller: Principal, owner_id: str | None) -> str:
+    if owner_id is None:
+        return caller.user_id
+    if owner_id not in caller.owner_ids and not caller.is_admin:
+        raise NotFound("There is no such wallet that you can see.", code="no_such_wallet")
+    return owner_id
+
+
+def _instant(at: datetime | None) -> datetime | None:
+    """Without a zone it is UTC, as everything here is."""
+    if at is None:
+        return None
+    try:
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError:
+        raise Invalid("That instant is outside of the calendar.") from None
+
+
+def _terms(context: Context) -> Terms:
+    settings = context.settings
+    issuer = settings.public_url or f"hub {context.hub_id}"
+    return Terms(f"ComputePool, {issuer}", settings.currency, str(settings.credit_value))
+
+
+def _written(
+    session: Session, owner_id: str, period: Period, now: datetime, format: str, terms: Terms
+) -> tuple[str | bytes, str]:
+    """Its text and its type; off the event loop, like everything that is done with a session."""
+    made: Statement = make_statement(session, owner_id, period, now)
+    if format == "csv":
+        return statement_csv(made), "text/csv"
+    if format == "pdf":
+        try:
+            return statement_pdf(made, terms), "application/pdf"
+        except ValueError:
+            raise Invalid(
+                f"There are more than {LINES_LIMIT} entries in {period.name}, too many for paper.",
+                hint="Ask for the CSV, or for a month.",
+            ) from None
+    return statement_view(made).model_dump_json(), "application/json"
