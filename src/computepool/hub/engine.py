@@ -49,6 +49,7 @@ from computepool.hub.market.views import ask_view
 from computepool.hub.nodes.api import Live, Room
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.background import Payments
+from computepool.hub.payments.plans import Lacking
 from computepool.hub.reputation.service import list_standings
 from computepool.hub.scheduling import memory, remembering
 from computepool.hub.scheduling.canary_clock import TICK_SECONDS as CANARY_SECONDS
@@ -78,6 +79,8 @@ RESTITUTION_SECONDS = 60.0
 TIDY_SECONDS = 3600.0
 LOG_MARGIN_BYTES = 64 * 1024
 """Refusing a log ends its job: an agent that counts a little otherwise is not to blame."""
+SLICES_COVERED = 50
+"""Of one renter who pays by the job: for so many waiting slices at once the card is charged."""
 CHECKPOINT_MARGIN = timedelta(hours=1)
 """A file that is stored belongs to a checkpoint a moment later: nobody takes it away in between."""
 
@@ -108,7 +111,7 @@ class Engine:
         reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints)
         self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports, self.appraise)
         self.polls = Polls(context, self.gateway)
-        self.payments = Payments(context)
+        self.payments = Payments(context, self.lacking)
         self.ledger = LedgerWatch(context, INVARIANTS)
         self._changing_node = asyncio.Lock()
         self._stack = AsyncExitStack()
@@ -199,6 +202,17 @@ class Engine:
             ),
         )
         return [group.model_dump(mode="json") for group in groups]
+
+    # ── what payments need of the scheduler (payments.background) ────────────────────────────────────────────────────
+
+    def lacking(self, owner_id: str) -> Lacking:
+        """What this renter's slices wait for that nothing but money keeps from a node."""
+        now, scheduler = self.context.now(), self.scheduler
+        briefs = [one for one in scheduler.briefs.values() if one.owner_id == owner_id]
+        waiting = [one for brief in briefs for one in scheduler.replicas.list_waiting(scheduler.queue, brief)]
+        needed = [micros for one in waiting[:SLICES_COVERED] if (micros := scheduler.admission.lacking(one, now))]
+        has = max(0, scheduler.purse.left(owner_id))
+        return Lacking(max(0, min(needed) - has), max(0, sum(needed) - has)) if needed else Lacking()
 
     # ── what nodes need of the scheduler (nodes.api) ─────────────────────────────────────────────────────────────────
 

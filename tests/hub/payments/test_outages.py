@@ -4,8 +4,10 @@ import pytest
 from support.engine import ADMIN
 from support.fake_stripe import paying
 from support.fake_stripe.server import KEY
+from support.scripted_agent import add_agent
 from support.till import CAROL, DAVE, Till, play_with_stripe
 
+from computepool.hub.payments import plans
 from computepool.hub.payments.outgoing import LONGEST_WAIT, wait_after
 from computepool.hub.payments.states import NEXT, TopUpState
 from computepool.hub.payments.tables import EventRow, RequestRow
@@ -168,21 +170,45 @@ def test_bank_that_wants_to_be_asked_gets_its_person(hub_url):
     play_with_stripe(hub_url, story)
 
 
-def test_whoever_pays_by_the_job_is_charged_what_it_lacks(hub_url):
+def test_whoever_pays_by_the_job_is_charged_what_its_slices_lack(hub_url):
+    """A real job on a stranger's machine: it waits, the card is charged, it begins."""
+
     async def story(till: Till) -> None:
-        till.payments.short(CAROL, 7_300_001)
-        await till.later(60)
-        assert till.has() == {}, "nobody asked for that"
+        await add_agent(till.pool, owner=DAVE, name="alpha")
         await till.save_card()
+        job_id = await till.pool.submit(user=CAROL, max_price=10, max_runtime="1h")
+        await till.later(60)
+        assert (await till.pool.job(job_id, user=CAROL)).state == "queued"
+        assert till.stripe.world.all("payment_intent") == [], "nobody said that the card may be charged"
         await till.ask("PUT", "wallet/plan", {"plan": "per_job", "monthly": 100})
-        till.payments.short(CAROL, 7_300_001)
-        till.payments.short(CAROL, 2_000_000)
+        lacking = till.pool.engine.lacking(CAROL)
+        assert lacking.least_micros == lacking.most_micros > 0
         await till.later(60)
         (intent,) = till.stripe.world.all("payment_intent")
-        assert intent["amount"] == 731, "whole coins, and no less than what lacks"
-        assert till.has() == {"available": 7}
-        till.payments.short(CAROL, 95_000_000)
+        assert intent["amount"] == till.payments.units.minor_of(till.payments.units.rounded_up(lacking.most_micros))
+        await till.pool.settle()
+        assert (await till.pool.job(job_id, user=CAROL)).state != "queued" or "held" in till.has()
+        assert till.pool.engine.lacking(CAROL).least_micros == 0
         await till.later(60)
-        assert len(till.stripe.world.all("payment_intent")) == 1, "above what may be charged in a month"
+        assert len(till.stripe.world.all("payment_intent")) == 1
 
     play_with_stripe(hub_url, story)
+
+
+def test_charge_for_a_job_is_in_whole_coins_and_within_the_month(sqlite_hub):
+    async def story(till: Till) -> None:
+        await till.save_card()
+        await till.ask("PUT", "wallet/plan", {"plan": "per_job", "monthly": 20})
+        context, units = till.pool.engine.context, till.payments.units
+
+        async def cover(least: int, most: int) -> int | None:
+            row = await till.pool.db.run(plans.cover, context, units, CAROL, plans.Lacking(least, most), "https://x")
+            await till.payments.work()
+            return None if row is None else row.params["minor"]
+
+        assert await cover(7_300_001, 7_300_001) == 731, "no less than what lacks"
+        assert await cover(5_000_000, 15_000_000) == 500, "there is no room for all of them"
+        assert await cover(8_000_000, 8_000_000) is None
+        assert "limit of 20 credits a month" in (await till.ask("GET", "wallet/payments"))["plan"]["stopped"]
+
+    play_with_stripe(sqlite_hub, story)

@@ -5,7 +5,7 @@ A processor that is down costs nothing but time: what could not be sent or looke
 
 import asyncio
 import importlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from computepool.hub.payments.facts import Desk
 from computepool.hub.payments.hooks import Hooks
 from computepool.hub.payments.manual import Manual
 from computepool.hub.payments.outgoing import Sending
+from computepool.hub.payments.plans import Lacking
 from computepool.hub.payments.provider import (
     Checkout,
     Fact,
@@ -54,17 +55,20 @@ def open_provider(context: Context) -> Provider:
 
 
 class Payments:
-    def __init__(self, context: Context, provider: Provider | None = None, hooks: Hooks | None = None) -> None:
+    def __init__(
+        self, context: Context, lacking: Callable[[str], Lacking] = lambda _: Lacking(), *, hooks: Hooks | None = None
+    ) -> None:
+        """`lacking`: what an owner's slices wait for that nothing but money keeps from a node."""
         self.context = context
-        self.provider = provider or open_provider(context)
+        self.provider = open_provider(context)
+        self._lacking = lacking
         self.hooks = hooks or Hooks()
         self.units = units_of(context.settings)
         self.desk = Desk(context, self.units, self.hooks)
         self.started_at = context.now()
         self._wake = asyncio.Event()
         self._working = asyncio.Lock()
-        self._missing: dict[str, int] = {}
-        self._plans_after = ""
+        self._plans_after = self._payers_after = ""
         self._sending: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -80,12 +84,6 @@ class Payments:
 
     def wake(self) -> None:
         self._wake.set()
-
-    def short(self, owner_id: str, missing_micros: int) -> None:
-        """A slice of theirs waits for so much. Whoever pays by the job is charged; nothing happens to others."""
-        if self.provider.moves_money:
-            self._missing[owner_id] = max(missing_micros, self._missing.get(owner_id, 0))
-            self.wake()
 
     async def run(self) -> None:
         """For ever; at once ended where an operator does everything by hand."""
@@ -201,9 +199,11 @@ class Payments:
     # ── by itself ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _charge_plans(self) -> None:
-        db, missing, self._missing = self.context.db, self._missing, {}
-        for owner_id, micros in missing.items():
-            await db.run(plans.cover, self.context, self.units, owner_id, micros, self.return_url)
+        db = self.context.db
+        by_job, self._payers_after = await db.read(plans.list_paying_by_job, self._payers_after)
+        for owner_id in by_job:
+            if (lacking := self._lacking(owner_id)).least_micros:
+                await db.run(plans.cover, self.context, self.units, owner_id, lacking, self.return_url)
         below, self._plans_after = await db.read(plans.list_below, self._plans_after)
         for owner_id in below:
             await db.run(plans.charge_below, self.context, self.units, owner_id, self.return_url)

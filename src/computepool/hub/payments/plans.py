@@ -1,5 +1,9 @@
 """Charges that nobody asks for each time: below a threshold, or what a job lacks. Never above the monthly limit."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -15,17 +19,35 @@ from computepool.protocol.units import format_credits
 AT_ONCE = 200
 
 
+@dataclass(frozen=True)
+class Lacking:
+    """What waiting slices lack: that of the cheapest, and of all of them."""
+
+    least_micros: int = 0
+    most_micros: int = 0
+
+
+def list_paying_by_job(session: Session, after: str) -> tuple[list[str], str]:
+    """Whose card may be charged for what a job lacks, of the next so many owners; and where to go on."""
+    found = [one.owner_id for one in _next(session, Plan.PER_JOB, after)]
+    return found, found[-1] if len(found) == AT_ONCE else ""
+
+
 def list_below(session: Session, after: str) -> tuple[list[str], str]:
     """Who wants a charge by now, of the next so many owners; and where to go on."""
+    looked_at = _next(session, Plan.AUTOMATIC, after)
+    below = [one.owner_id for one in looked_at if spendable(session, one.owner_id).total < one.below_micros]
+    return below, looked_at[-1].owner_id if len(looked_at) == AT_ONCE else ""
+
+
+def _next(session: Session, plan: Plan, after: str) -> Sequence[ProfileRow]:
     table = ProfileRow
     wanting = (
         select(table)
-        .where(table.plan == Plan.AUTOMATIC, table.method_id.is_not(None), table.stopped.is_(None))
+        .where(table.plan == plan, table.method_id.is_not(None), table.stopped.is_(None))
         .where(table.owner_id > after)
     )
-    looked_at = session.scalars(wanting.order_by(table.owner_id).limit(AT_ONCE)).all()
-    below = [one.owner_id for one in looked_at if spendable(session, one.owner_id).total < one.below_micros]
-    return below, looked_at[-1].owner_id if len(looked_at) == AT_ONCE else ""
+    return session.scalars(wanting.order_by(table.owner_id).limit(AT_ONCE)).all()
 
 
 def charge_below(session: Session, context: Context, units: Units, owner_id: str, return_url: str) -> RequestRow | None:
@@ -39,14 +61,21 @@ def charge_below(session: Session, context: Context, units: Units, owner_id: str
 
 
 def cover(
-    session: Session, context: Context, units: Units, owner_id: str, missing_micros: int, return_url: str
+    session: Session, context: Context, units: Units, owner_id: str, lacking: Lacking, return_url: str
 ) -> RequestRow | None:
-    """What a job lacks, for those who pay by the job. None: they do not, or it is on its way, or it cannot be."""
+    """What jobs lack, for those who pay by the job: of all that wait, or of one if the month has no room for more.
+    None: it is on its way already, or it cannot be."""
     profile = session.get(ProfileRow, owner_id)
     if profile is None or profile.plan != Plan.PER_JOB or profile.method_id is None or profile.stopped is not None:
         return None
-    micros = max(units.rounded_up(missing_micros), profile.amount_micros)
+    room = profile.monthly_micros - charged_since(session, owner_id, month_of(context.now()))
+    wanted = [max(units.rounded_up(one), profile.amount_micros) for one in (lacking.most_micros, lacking.least_micros)]
+    micros = next((one for one in wanted if one <= room), wanted[-1])
     return _charge(session, context, units, profile, micros, "per_job", return_url)
+
+
+def month_of(now: datetime) -> datetime:
+    return now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 def _charge(
@@ -59,8 +88,7 @@ def _charge(
     )
     if session.scalars(under_way.limit(1)).first() is not None:
         return None
-    month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    if charged_since(session, owner_id, month) + micros > profile.monthly_micros:
+    if charged_since(session, owner_id, month_of(now)) + micros > profile.monthly_micros:
         words = f"The limit of {format_credits(profile.monthly_micros)} credits a month is used up."
         stop_plan(session, owner_id, words, now)
         return None

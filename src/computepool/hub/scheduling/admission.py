@@ -103,12 +103,23 @@ class Admission:
     def why_unfunded(self, waiting: Waiting, now: datetime) -> str | None:
         """In words, if it is the money that keeps it from a node that it could have."""
         needs = self._within_limits(waiting.brief.requirements, now)
+        price = self._unfunded_price(needs, waiting)
+        return self._purse.words(needs, price) if self._purse is not None and price is not None else None
+
+    def lacking(self, waiting: Waiting, now: datetime) -> int:
+        """The credits that have to be there for it to begin, if it is only the money that keeps it from a node."""
+        needs = self._within_limits(waiting.brief.requirements, now)
+        price = self._unfunded_price(needs, waiting)
+        return self._purse.needed(needs, price) if self._purse is not None and price is not None else 0
+
+    def _unfunded_price(self, needs: Requirements, waiting: Waiting) -> int | None:
+        """For an hour on the node that it could have with more money."""
         if self._purse is None or (funded := self._purse.within(needs)) is needs:
             return None
         if self.fleet.choose(funded, waiting.avoid, avoided_too=True) is not None:
             return None
         node = self.fleet.choose(needs, waiting.avoid, avoided_too=True)
-        return None if node is None else self._purse.words(needs, hourly_price(needs, node.traits.ask, own=False))
+        return None if node is None else hourly_price(needs, node.traits.ask, own=False)
 
     def why_kept(self, waiting: Waiting, now: datetime, tick: float) -> str | None:
         """In words, if what is free is kept for others."""

@@ -98,6 +98,10 @@ class Purse:
         self._short.add(needs.owner_id)
         return replace(needs, max_price_micros=most)
 
+    def needed(self, needs: Requirements, price_micros: int) -> int:
+        """What has to be set aside for it at that price; nothing if more money would not help."""
+        return 0 if needs.budget_of in self._full else first_part(price_micros, _seconds(needs)).micros
+
     def words(self, needs: Requirements, price_micros: int) -> str:
         """Why a node at that price is not for it."""
         if needs.budget_of in self._full:
