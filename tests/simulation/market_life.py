@@ -69,6 +69,7 @@ class Hosts:
         world = self._world
         assert node.process is not None
         node.process.alive = False
+        node.troubled_at = world.loop.time()
         for wire in node.wires:
             wire.break_now(hub_notices=world.rng.random() < 0.7)
         world.nodes.remove(node)

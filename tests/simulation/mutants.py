@@ -15,7 +15,7 @@ from computepool.agent.attempt import Attempt
 from computepool.agent.commands import Commands
 from computepool.agent.leases import Leases
 from computepool.agent.resting import Rest, RestReason
-from computepool.hub.jobs import checkpoints, ending, policy, repository
+from computepool.hub.jobs import checkpoints, ending, money, policy, repository
 from computepool.hub.jobs.tables import Attempt as AttemptRow
 from computepool.hub.jobs.tables import Checkpoint, Slice
 from computepool.hub.market.requirements import Requirements
@@ -24,6 +24,7 @@ from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling import fleet_node, turns
 from computepool.hub.scheduling.fleet import Fleet, FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.purse import Purse
 from computepool.hub.scheduling.reservations import Reservations
 from computepool.hub.scheduling.standings import Standings
 from computepool.hub.trust import replication
@@ -265,6 +266,32 @@ def turns_do_not_know_use() -> None:
     turns.turn_of = lambda waiting, standing: original(waiting, 0.0)
 
 
+# ── money ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def lost_attempts_keep_their_credits() -> None:
+    original = money.settle
+
+    def settle(session: Session, view: Any, how: Any, *rest: Any) -> Any:
+        return money.NOTHING if how.lost else original(session, view, how, *rest)
+
+    money.settle = settle
+
+
+def seconds_are_paid_again_after_a_loss() -> None:
+    """Each settlement begins at the start of the attempt, whatever was settled before."""
+    original = money.settle
+
+    def settle(session: Session, view: Any, *rest: Any) -> Any:
+        return original(session, replace(view, settled_seconds=0), *rest)
+
+    money.settle = settle
+
+
+def purse_is_deaf() -> None:
+    Purse.hear = lambda self, events: False  # type: ignore[method-assign]  # the point of a mutant
+
+
 MUTANTS: dict[str, Callable[[], None]] = {
     "rescue_overwrites_completion": rescue_overwrites_completion,
     "fences_are_not_checked": fences_are_not_checked,
@@ -289,4 +316,7 @@ MUTANTS: dict[str, Callable[[], None]] = {
     "turns_do_not_know_use": turns_do_not_know_use,
     "price_is_read_again_at_the_end": price_is_read_again_at_the_end,
     "any_answer_is_right": any_answer_is_right,
+    "lost_attempts_keep_their_credits": lost_attempts_keep_their_credits,
+    "seconds_are_paid_again_after_a_loss": seconds_are_paid_again_after_a_loss,
+    "purse_is_deaf": purse_is_deaf,
 }

@@ -68,11 +68,16 @@ LEAST_OVER_ALL = {
     "confirmed": 0.1,
     "found_out": 0.02,
     "preempted": 0.05,
+    "instalment": 0.3,
+    "given_back": 0.1,
+    "clawback": 0.02,
+    "top_up": 0.2,
 }
 """What is rare, per seed: attempts that a draining node finished; a folder that was saved while its job stood still, or
 after it was told to go; jobs with network access that froze, that could send nothing, whose slice another was given
 while their machine was awake, or asleep; machines that were cut off with such a job for longer than its lease; nodes
-that left for good; results that others confirmed, or showed to be made up; slices that lost their slot to others."""
+that left for good; results that others confirmed, or showed to be made up; slices that lost their slot to
+others; instalments, what of them was given back, what guilty nodes gave back, and credits that renters were given."""
 
 FOUND_BY = {
     "rescue_overwrites_completion": "",
@@ -87,7 +92,10 @@ FOUND_BY = {
     "next_attempt_starts_from_the_oldest": "the newest is",
     "leaving_to_be_continued_never_fails": "without a checkpoint",
     "same_checkpoint_again_is_progress": "without a checkpoint",
-    "price_is_read_again_at_the_end": "by the prices of leases it is",
+    "price_is_read_again_at_the_end": "it was leased at|are held for .* which has ended",
+    "lost_attempts_keep_their_credits": "are held for .* which has ended",
+    "seconds_are_paid_again_after_a_loss": "were paid for",
+    "purse_is_deaf": "memory: .* can spend",
     "any_answer_is_right": "counts, which was made up",
     "preempted_counts_as_lost": "times it was others' doing",
 }
@@ -111,6 +119,7 @@ QUICK_TO_FIND = (
     "fences_are_not_checked",
     "leases_are_not_kept",
     "price_is_read_again_at_the_end",
+    "lost_attempts_keep_their_credits",
 )
 """Those are looked for in every run, all of them in `./dev prove`."""
 if proving():

@@ -13,6 +13,7 @@ from pathlib import Path
 from simulation.invariants import Watch
 from simulation.jobs import KINDS, Ledger, Outdoors, SimulatedOutput, SimulatedSandbox
 from simulation.market_life import Hosts
+from simulation.money import choose_instalments
 from simulation.owners import Person, SimulatedWatch
 from simulation.parts import (
     AgentEnd,
@@ -118,6 +119,7 @@ class World:
         """What hosts ask for a core, where the hub is known to have heard it."""
         self.hosts = Hosts(self)
         self.those_who_rent = (OWNER, STRANGER)
+        choose_instalments(short=self.rng.random() < 0.5)
         self.compares = not plan.hub_restarts_only and self.rng.random() < 0.5
         """Somebody wants their results compared, and somebody may make theirs up."""
 

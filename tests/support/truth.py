@@ -96,20 +96,26 @@ class Truth:
         return node_id
 
     def add_job(self, *, slices: int = 1, retries: int = 0) -> str:
-        job = NewJob(
-            id=f"job_{next(self._numbers):026}",
-            owner_id=self.renter,
-            submitted_by=self.renter,
-            name="job",
-            spec={"run": ["true"]},
-            spec_digest="sha256:spec",
-            bundle=None,
-            priority=0,
-            retries_allowed=retries,
-            slices=slices,
-        )
+        job = self._new_job(slices, retries)
         self.run(service.submit, job, [], self.now)
         return job.id
+
+    def submit_placed(self, *, price_micros: int, terms: Terms | None = None) -> Held:
+        """A job whose only slice found a node at once: stored and leased in one commit."""
+        node_id = self.add_node(f"node_dear_of_{self.host}", self.host)
+        job = self._new_job(1, 0)
+        lease = self._new_lease(
+            job.id,
+            0,
+            1,
+            0,
+            node_id,
+            own=False,
+            price_micros=price_micros,
+            terms=replace(terms or TERMS, host_id=self.host),
+        )
+        self.leased = self.run(service.submit, job, [lease], self.now)
+        return Held(lease.attempt_id, lease.fence, node_id, job.id, 0)
 
     def lease(self, job_id: str, index: int = 0, node_id: str = "node_1", **paid: Any) -> Held:
         held = self.try_to_lease(job_id, index, node_id, **paid)
@@ -132,21 +138,9 @@ class Truth:
             node_id, terms = f"{node_id}_of_{self.host}", replace(terms or TERMS, host_id=self.host)
         self.add_node(node_id, self.host if price_micros else ALICE)
         number = self.slice(job_id, index).attempts + 1
-        lease = Lease(
-            attempt_id=f"attempt_{next(self._numbers):026}",
-            job_id=job_id,
-            slice_index=index,
-            number=number,
-            fence=1_000 + number,
-            previous_fence=self.slice(job_id, index).fence if previous_fence is None else previous_fence,
-            node_id=node_id,
-            node_name=node_id,
-            own=not price_micros,
-            manifest="{}",
-            owner_id=self.renter,
-            price_micros=price_micros,
-            terms=terms,
-            root=job_id,
+        fence = self.slice(job_id, index).fence if previous_fence is None else previous_fence
+        lease = self._new_lease(
+            job_id, index, number, fence, node_id, own=not price_micros, price_micros=price_micros, terms=terms
         )
         self.leased = self.run(service.lease, [lease], self.now)
         if not self.leased.granted:
@@ -164,6 +158,49 @@ class Truth:
 
     def balances(self, owner_id: str | None = None) -> dict[Kind, int]:
         return {kind: micros for kind, micros in self.run(balances, owner_id or self.renter).items() if micros}
+
+    def _new_job(self, slices: int, retries: int) -> NewJob:
+        return NewJob(
+            id=f"job_{next(self._numbers):026}",
+            owner_id=self.renter,
+            submitted_by=self.renter,
+            name="job",
+            spec={"run": ["true"]},
+            spec_digest="sha256:spec",
+            bundle=None,
+            priority=0,
+            retries_allowed=retries,
+            slices=slices,
+        )
+
+    def _new_lease(
+        self,
+        job_id: str,
+        index: int,
+        number: int,
+        previous_fence: int,
+        node_id: str,
+        *,
+        own: bool,
+        price_micros: int,
+        terms: Terms | None,
+    ) -> Lease:
+        return Lease(
+            attempt_id=f"attempt_{next(self._numbers):026}",
+            job_id=job_id,
+            slice_index=index,
+            number=number,
+            fence=1_000 + number,
+            previous_fence=previous_fence,
+            node_id=node_id,
+            node_name=node_id,
+            own=own,
+            manifest="{}",
+            owner_id=self.renter,
+            price_micros=price_micros,
+            terms=terms,
+            root=job_id,
+        )
 
     def force(self, held: Held, state: AttemptState) -> None:
         """Put an attempt into any state, whatever led there."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy.orm import Session
-from support.truth import LOST, OK, TERMS, Truth
+from support.truth import CANCELED, LOST, OK, TERMS, Truth
 
 from computepool.hub.jobs import funding, instalments, money
 from computepool.hub.jobs.invariants import INVARIANTS
@@ -37,6 +37,9 @@ def life(truth: Truth) -> None:
     """All that moves money: a job with three slices, one lost, taken back and finished, one long one with an instalment
     and one canceled."""
     truth.give(200)
+    placed = truth.submit_placed(price_micros=PRICE)
+    truth.cancel(placed.job_id)
+    truth.end(placed, CANCELED)
     job_id = truth.add_job(slices=3)
     first, second, third = (
         truth.lease(job_id, index, "node_dear", price_micros=PRICE, terms=LONG) for index in range(3)
