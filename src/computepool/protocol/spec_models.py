@@ -33,8 +33,8 @@ class SpecPart(BaseModel):
 
 
 class Resources(SpecPart):
-    """What one slice needs. It is given the minimum of each range, which is also what it pays for; a maximum is the most
-    that it has use for, and never passed."""
+    """What one slice needs. It is given the minimum of each range, which is also what it pays for; a maximum is the
+    most that it has use for, and never passed."""
 
     cpus: Range[float] = Range[float](minimum=DEFAULT_CPUS)
     memory: Range[int] = Range[int](minimum=DEFAULT_MEMORY_BYTES)

@@ -42,8 +42,8 @@ class Requirements:
     preemptible: bool = False
     """It may lose its slot to others, and costs less."""
     bid_micros: int = 0
-    """What a preemptible one is worth to its renter, who said so with `max_price`: a higher bid keeps its slot. It is not
-    what is paid. A ceiling that the pool chose is none."""
+    """What a preemptible one is worth to its renter, who said so with `max_price`: a higher bid keeps its slot. It is
+    not what is paid. A ceiling that the pool chose is none."""
     not_owners: frozenset[str] = frozenset()
     """Whose nodes never run it: they ran the same already, or have another reason to want it to end in some way."""
     judges_only: bool = False
