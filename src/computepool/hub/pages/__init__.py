@@ -15,6 +15,7 @@ PARTS = (
     "pool.js",
     "job.js",
     "log.js",
+    "outputs.js",
     "device.js",
     "docs.js",
     "account.js",

@@ -1,6 +1,7 @@
 // One job: what became of its slices, why it waits, and its log as it is written.
 
 import { Log } from "./log.js";
+import { Outputs } from "./outputs.js";
 import { ago, badge, copyLine, h, local, many, notice, put, seconds, sync } from "./parts.js";
 import { get, hubNow, post, SignedOut } from "./session.js";
 
@@ -21,10 +22,12 @@ export function showJob(place, id) {
     h("div", { class: "card flush" }, h("table", { class: "rows attempts" }, h("thead", {}, h("tr", {},
       ...["State", "Node", "Isolation"].map((name) => h("th", { scope: "col" }, name)),
       ...["Ended", "Duration", "Log"].map((name) => h("th", { scope: "col", class: "number" }, name)))), attempts)));
+  const told = h("p", { class: "message", hidden: true });
+  const outputs = new Outputs(path, id);
   const log = new Log(path);
   place.replaceChildren(h("p", {}, h("a", { href: "#" }, "← All jobs")),
     h("div", { class: "bar-title" }, h("div", { class: "head" }, title, state, pretended), cancel), message,
-    card, why, attemptsCard, log.node);
+    card, why, attemptsCard, told, outputs.node, log.node);
   title.focus({ preventScroll: true });
   pretended.hidden = true;
   let chosen = { slice: null, attempt: null }, shown = null, sure = 0;
@@ -71,6 +74,9 @@ export function showJob(place, id) {
     attemptsCard.hidden = job.slices.every((one) => one.attempts.length === 0);
     sync(attempts, slice.attempts, (one) => one.id, (one) => makeAttempt(one, () => choose(slice.index, one.number)));
     const attempt = slice.attempts.find((one) => one.number === chosen.attempt) ?? slice.attempts.at(-1);
+    // What a mouse finds in a row's title is said here too: a finger finds no titles.
+    put(told, attempt?.verdict ? `Attempt ${attempt.number}: ${endOf(attempt)}` : "");
+    told.hidden = !told.textContent;
     log.follow(slice.index, attempt, job.slices.length > 1);
   }
 
@@ -80,6 +86,7 @@ export function showJob(place, id) {
     const waits = job.counts.queued > 0 && !FINAL.includes(job.state);
     if (waits) showWhy(why, await get(`${path}/why`));
     why.hidden = !waits;
+    await outputs.refresh(job);
   }
 
   return { id, refresh: () => refresh().catch(tell), close: () => log.close() };
@@ -117,6 +124,8 @@ const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replac
 // In words. That a command exited is told by its exit code already.
 const reasonOf = (ended) => (ended.reason === "exited" ? "" : (ended.reason ?? "").replaceAll("_", " "));
 
+const endOf = (one) => [one.verdict && `verdict: ${one.verdict}`, reasonOf(one), one.detail].filter(Boolean).join(" · ");
+
 function need([name, value]) {
   if (name !== "gpu" || typeof value !== "object") return `${name} ${String(value).replace(/\.\.$/, "+")}`;
   const kind = [value.name ?? "any GPU", value.memory].filter(Boolean).join(" ");
@@ -149,7 +158,7 @@ function makeAttempt(attempt, choose) {
   const row = h("tr", {}, h("td", { class: "state" }, state), ...cells, h("td", { class: "act" }, button));
   row.update = (one) => {
     state.update(one.state);
-    row.title = [one.verdict && `verdict: ${one.verdict}`, reasonOf(one), one.detail].filter(Boolean).join(" · ");
+    row.title = endOf(one);
     put(cells[0], one.node_name);
     put(cells[1], one.isolation === "process" ? "not isolated" : one.isolation ?? "");
     put(cells[2], one.exit_code === null ? reasonOf(one) : `exit ${one.exit_code}`);
