@@ -153,7 +153,7 @@ class Money:
         query = (
             "SELECT j.owner_id, a.reason, e.kind, e.details FROM ledger_entries e "
             "JOIN attempts a ON a.id = e.attempt_id JOIN jobs j ON j.id = a.job_id "
-            "WHERE e.kind IN ('settle', 'give_back')"
+            "WHERE e.kind IN ('settle', 'give_back', 'clawback')"
         )
         for owner_id, reason, kind, raw in self._db.execute(query):
             if reason not in FOUND_WRONG:

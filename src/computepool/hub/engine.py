@@ -58,6 +58,7 @@ from computepool.hub.scheduling.fleet import free_of, traits_of
 from computepool.hub.scheduling.instalments import SWEEP_SECONDS as INSTALMENT_SWEEP_SECONDS
 from computepool.hub.scheduling.instalments import Instalments
 from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.limits import Spent
 from computepool.hub.scheduling.market_clock import TICK_SECONDS, MarketClock
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.quotes import with_its_ceiling
@@ -338,7 +339,7 @@ class Engine:
             log.exception("logs.seal_cut_off_failed")
 
     async def _make_good(self) -> None:
-        await make_good(self.context)
+        self.scheduler.limits.spend(Spent(who, day, -micros) for who, day, micros in await make_good(self.context))
 
     async def _tidy(self) -> None:
         self.scheduler.limits.forget_before(self.context.now().date().replace(day=1))

@@ -370,3 +370,33 @@ def _all(truth):
         holds = [(row.attempt_id, row.number, row.resolved_at) for row in session.scalars(select(HoldRow))]
         entries = list(session.scalars(select(EntryRow.key).order_by(EntryRow.id)))
     return holds, entries, truth.balances()
+
+
+def test_node_that_could_not_fetch_an_input_is_not_paid_for_it(money):
+    """That is nobody's fault, and the command never ran, whatever the node says of its seconds."""
+    held = run_for(money, 300, Ending(Verdict.HUB, "unreachable"))
+    assert (spent(money), earned(money), money.attempt(held).billed_seconds) == (0, 0, 0)
+    money.check()
+
+
+def test_attempt_that_rested_when_it_was_lost_is_billed_again_once_it_runs(money):
+    held = money.lease(money.add_job(), node_id="node_dear", price_micros=PRICE)
+    money.report(held, AttemptState.RUNNING)
+    money.report(held, AttemptState.SUSPENDED)
+    run_for(money, 100, LOST, held=held)
+    assert money.take_back(held)
+    run_for(money, 100, usage=Usage(running_seconds=100), held=held)
+    assert money.attempt(held).billed_seconds == 100
+
+
+def test_instalments_that_are_due_are_found_by_their_index(money):
+    with money.engine.connect() as connection:
+        if connection.dialect.name != "sqlite":
+            pytest.skip("only SQLite tells its plan in one word")
+        query = (
+            "EXPLAIN QUERY PLAN SELECT attempts.id FROM attempts "
+            "JOIN ledger_holds ON ledger_holds.attempt_id = attempts.id "
+            "WHERE ledger_holds.resolved_at IS NULL AND NOT ledger_holds.is_last"
+        )
+        plan = " ".join(str(row) for row in connection.exec_driver_sql(query))
+    assert "ix_ledger_holds_more" in plan

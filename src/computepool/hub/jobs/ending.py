@@ -18,6 +18,7 @@ from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository, repute, spending
 from computepool.hub.jobs.checkpoints import find_newest
 from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.metering import rest_of
 from computepool.hub.jobs.policy import (
     DETAIL_CHARACTERS,
     OUT_OF_BUDGET,
@@ -300,7 +301,8 @@ def _take_back(
     values = {"losses": max(0, view.losses - 1), "avoid": avoid, "retry_at": None, **blank}
     if not repository.move_slice(session, view.job_id, view.slice_index, view.fence, JobState.RUNNING, now, values):
         raise StaleLease(view.attempt_id, view.fence, AttemptState.RUNNING)
-    repository.move_attempt(session, view.attempt_id, view.fence, target, now, {**blank, "detail": None})
+    rest = rest_of(view.rested_since, view.rested_seconds, now, rests=target is AttemptState.SUSPENDED)
+    repository.move_attempt(session, view.attempt_id, view.fence, target, now, {**blank, "detail": None, **rest})
     repository.move_job(session, view.job_id, JobState.RUNNING, now)
     repute.undo_end(session, view, now, half_life)
     record(session, "attempt.taken_back", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))

@@ -43,7 +43,8 @@ def holds_belong_to_live_attempts(session: Session) -> list[str]:
     problems = [
         f"{one} has ended, and credits are set aside for it" for one in session.scalars(orphans.limit(PROBLEMS_LIMIT))
     ]
-    opens = func.count(case((HoldRow.resolved_at.is_(None), 1)))
+    # One without any hold has no row that could be resolved either.
+    opens = func.count(case((HoldRow.attempt_id.is_not(None) & HoldRow.resolved_at.is_(None), 1)))
     counted = (
         select(Attempt.id, opens)
         .join(Job, Job.id == Attempt.job_id)

@@ -66,6 +66,15 @@ def hub_seconds(
     return max(0.0, _seconds(end, started_at) - rested_seconds - resting)
 
 
+def rest_of(rested_since: datetime | None, rested_seconds: float, now: datetime, *, rests: bool) -> dict[str, Any]:
+    """What changes of the hub's own count of the time in which the machine's owner needed it."""
+    if rests:
+        return {"rested_since": now} if rested_since is None else {}
+    if rested_since is None:
+        return {}
+    return {"rested_since": None, "rested_seconds": rested_seconds + _seconds(now, rested_since)}
+
+
 def honest(claimed: float) -> float:
     """What a node says may be any number."""
     return claimed if math.isfinite(claimed) and claimed > 0 else 0.0

@@ -26,6 +26,7 @@ from computepool.hub.ledger.holds import HoldRow, OpenHold, Pockets, find_open, 
 from computepool.hub.ledger.journal import lock_accounts, post
 from computepool.hub.ledger.settlement import (
     NO_HOLD,
+    NOTHING_IS_PAID,
     Basis,
     Payer,
     Rule,
@@ -69,6 +70,8 @@ def settle(
     if terms is None or not view.price_micros:
         return NOTHING
     rule = rule_of(ending.verdict, refund_failed=terms.refund_failed)
+    if rule.payer is Payer.PLATFORM and not ending.lost:
+        rule = NOTHING_IS_PAID  # by the node's own word it never ran: an input could not be fetched
     meter = _meter(view, ending, now, usage, saved_seconds)
     due = _due(view, rule, meter, terms)
     hold = find_open(session, view.attempt_id)

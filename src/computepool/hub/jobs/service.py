@@ -11,7 +11,7 @@ from computepool.hub.core.records import record
 from computepool.hub.jobs import ending, repository
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.funding import Funds, Unfunded, Want
-from computepool.hub.jobs.repository import AttemptView
+from computepool.hub.jobs.metering import rest_of
 from computepool.hub.jobs.tables import topics_of
 from computepool.hub.jobs.terms import Terms
 from computepool.hub.jobs.verification import Role
@@ -182,7 +182,7 @@ def report(
         values["started_at"] = now
     if target is AttemptState.FINISHING:
         values["exited_at"] = now
-    values |= _rest(view, target, now)
+    values |= rest_of(view.rested_since, view.rested_seconds, now, rests=target is AttemptState.SUSPENDED)
     repository.move_attempt(session, attempt_id, fence, target, now, values)
     if target is AttemptState.RUNNING:
         repository.start_job(session, view.job_id, now)
@@ -198,16 +198,6 @@ def report(
         slice=view.slice_index,
     )
     return target
-
-
-def _rest(view: AttemptView, target: AttemptState, now: datetime) -> dict[str, Any]:
-    """The hub's own count of the time that is not billed because the machine's owner needed it."""
-    if target is AttemptState.SUSPENDED:
-        return {"rested_since": now}
-    if view.rested_since is None:
-        return {}
-    rested = max(0.0, (now - view.rested_since).total_seconds())
-    return {"rested_since": None, "rested_seconds": view.rested_seconds + rested}
 
 
 def _add_job(session: Session, job: NewJob, state: JobState, fences: Mapping[int, int], now: datetime) -> None:

@@ -6,7 +6,8 @@ contest that an operator upholds afterwards is made good by the platform: the re
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import date, datetime
 
 import structlog
 from sqlalchemy import or_, select, update
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.records import record
+from computepool.hub.jobs import spending
 from computepool.hub.jobs.tables import Attempt
 from computepool.hub.ledger.accounts import Kind, Platform, account, kind_of, owner_of, platform
 from computepool.hub.ledger.entries import Entry, moved
@@ -31,17 +33,28 @@ log = structlog.get_logger()
 
 PENDING, DONE, OVERTURNED = "pending", "done", "overturned"
 AT_ONCE = 200
+Unspent = tuple[str, date, int]
+"""(renter, day, micros)"""
 HOSTS_POCKETS = (Kind.PROMOTIONAL, Kind.EARNINGS, Kind.DEBT)
 
 
-async def make_good(context: Context) -> None:
-    """Whatever waits for it."""
+@dataclass(frozen=True, slots=True)
+class Restored:
+    unspent: Unspent | None = None
+
+
+async def make_good(context: Context) -> list[Unspent]:
+    """Whatever waits for it. What counts as not spent after all."""
+    unspent: list[Unspent] = []
     for find, act in ((list_pending, carry_out), (list_overturned, overturn)):
         for attempt_id in await context.db.read(find):
             try:
-                await context.db.run(act, attempt_id, context.now())
+                done = await context.db.run(act, attempt_id, context.now())
             except Exception:
                 log.exception("restitution.failed", attempt_id=attempt_id)  # the next time tries again
+                continue
+            unspent += [done.unspent] if done is not None and done.unspent is not None else []
+    return unspent
 
 
 def list_pending(session: Session) -> Sequence[str]:
@@ -62,14 +75,16 @@ def list_overturned(session: Session) -> Sequence[str]:
     return session.scalars(query.limit(AT_ONCE)).all()
 
 
-def carry_out(session: Session, attempt_id: str, now: datetime) -> bool:
-    """False if it was done before. An attempt that goes on to be settled is left for later."""
+def carry_out(session: Session, attempt_id: str, now: datetime) -> Restored | None:
+    """None if it was done before. An attempt that goes on to be settled is left for later."""
     row = session.get(Clawback, attempt_id, with_for_update=True)
     if row is None or row.state != PENDING:
-        return False
+        return None
     open_hold = select(HoldRow.number).where(HoldRow.attempt_id == attempt_id, HoldRow.resolved_at.is_(None))
     if session.scalar(open_hold) is not None:
-        return False
+        return None
+    attempt = session.get_one(Attempt, attempt_id)
+    cost = attempt.cost_micros
     nets = net_of(session, attempt_id)
     names = {kind: account(row.host_id, kind) for kind in HOSTS_POCKETS}
     has = lock_accounts(session, [*names.values(), *nets])
@@ -79,23 +94,39 @@ def carry_out(session: Session, attempt_id: str, now: datetime) -> bool:
             f"clawback/{attempt_id}",
             "clawback",
             postings,
-            job_id=session.scalar(select(Attempt.job_id).where(Attempt.id == attempt_id)),
+            job_id=attempt.job_id,
             attempt_id=attempt_id,
             note="Others proved its node wrong.",
-            details={"check": row.check_id, "node_id": row.node_id, "host_id": row.host_id, "renter_id": row.renter_id},
+            details={
+                "check": row.check_id,
+                "node_id": row.node_id,
+                "host_id": row.host_id,
+                "renter_id": row.renter_id,
+                "cost_micros": cost,
+                "host_micros": attempt.earned_micros,
+            },
         )
         post(session, entry, now)
     session.execute(update(Attempt).where(Attempt.id == attempt_id).values(cost_micros=0, earned_micros=0))
     session.execute(update(HoldRow).where(HoldRow.attempt_id == attempt_id).values(spent_micros=0))
     _finish(session, row, DONE, now)
-    return True
+    return Restored(_forget_spending(session, attempt, row.renter_id, cost))
 
 
-def overturn(session: Session, attempt_id: str, now: datetime) -> bool:
+def _forget_spending(session: Session, attempt: Attempt, renter_id: str, micros: int) -> Unspent | None:
+    """For the renter's limits. What was outvoted was forgotten when it was."""
+    if not micros or attempt.finished_at is None or attempt.reason == DIGEST_MISMATCH:
+        return None
+    day = attempt.finished_at.date()
+    spending.count(session, renter_id, day, -micros)
+    return renter_id, day, micros
+
+
+def overturn(session: Session, attempt_id: str, now: datetime) -> Restored | None:
     """The host was right after all, and gets again what it had to give back; the platform pays for its mistake."""
     row = session.get(Clawback, attempt_id, with_for_update=True)
     if row is None or row.state != DONE:
-        return False
+        return None
     taken: Counter[str] = Counter()
     for source, micros in session.execute(
         select(PostingRow.source, PostingRow.micros)
@@ -123,7 +154,7 @@ def overturn(session: Session, attempt_id: str, now: datetime) -> bool:
         )
         post(session, entry, now)
     _finish(session, row, OVERTURNED, now)
-    return True
+    return Restored()
 
 
 def net_of(session: Session, attempt_id: str) -> dict[str, int]:
