@@ -67,7 +67,8 @@ class SecureSite:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 yield
         finally:
-            writer.transport.abort()
+            with contextlib.suppress(AttributeError):  # after its end Python 3.11's has no protocol any more
+                writer.transport.abort()
             del self._open[task]
 
     async def close(self) -> None:

@@ -27,7 +27,7 @@ SYSTEM_FOLDER = Path("/var/lib/computepool")
 
 def instance_of(state: Path) -> str:
     """A short name for this agent, the same after a restart, so that it sweeps its own remains and no other's."""
-    return hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:12]
+    return hashlib.sha256(os.fsencode(state.resolve())).hexdigest()[:12]
 
 
 class OwnUser:
