@@ -16,6 +16,7 @@ import psutil
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
+PEERS = Path(__file__).resolve().parent / "peers.json"
 Data = dict[str, Any]
 """What a benchmark measured: JSON as it is."""
 

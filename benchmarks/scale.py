@@ -205,7 +205,7 @@ async def _breakdown(hub: Hub) -> dict[str, float]:
         rows = await db.read(jobs.list_queued_slices)
         step("read queued slices")
         queue = Queue()
-        for job_id, index, fence, attempts, avoid, retry_at in rows:
+        for job_id, index, fence, attempts, avoid, retry_at, *_ in rows:
             queue.add(Waiting(briefs[job_id], index, fence, attempts, tuple(avoid), retry_at))
         step("rebuild the queue")
     finally:

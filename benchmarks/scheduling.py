@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import random
 import time
 from collections import deque
@@ -13,7 +14,7 @@ import psutil
 
 from benchmarks import assignment, fairness
 from benchmarks.market_fleet import FEASIBLE, IMAGES, INFEASIBLE, invent_fleet
-from benchmarks.measure import Data, Options, Table, ms, summary_ms
+from benchmarks.measure import PEERS, Data, Options, Table, ms, summary_ms
 from computepool.hub.core.clock import SystemClock
 from computepool.hub.gateway.session import AgentSession
 from computepool.hub.jobs.receipts import Order
@@ -201,6 +202,7 @@ def tables(data: Data) -> list[Table]:
     sizes = data["sizes"]
     return [
         _sizes_table(sizes),
+        _others_table(sizes),
         _memory_table(sizes, data["heartbeat"]),
         *assignment.tables(data),
         *fairness.tables(data),
@@ -243,6 +245,33 @@ def _sizes_table(sizes: Sequence[Data]) -> Table:
     )
 
 
+def _others_table(sizes: Sequence[Data]) -> Table:
+    """Nobody else's choice of a node can be measured alone: what a whole start takes bounds it from above."""
+    known = json.loads(PEERS.read_text())
+    rows = [
+        [
+            f"**this pool**, among {one['nodes']:,} nodes",
+            "choosing a node and taking its room, alone",
+            f"{one['allocation']['p50_ms']:.3f} / {one['allocation']['p95_ms']:.3f}",
+        ]
+        for one in sizes
+        if one["nodes"] == TARGET_AT
+    ]
+    rows += [
+        [peer["system"], peer["chooses"], f"{peer['start_p50_ms']:g} / {peer['start_p95_ms']:g}"]
+        for peer in known["peers"]
+        if "chooses" in peer
+    ]
+    return Table(
+        "Beside other schedulers, ms (p50 / p95)",
+        ("system", "what is measured", "ms"),
+        rows,
+        "Not the same thing, and not meant as a race: others were measured from outside, from submit to start on one "
+        "idle machine, by ourselves and as below under *Beside others*, because their choice of a node cannot be seen "
+        "alone. It shows where their time goes: into cycles, not into choosing. Our own whole start is in *Dispatch*.",
+    )
+
+
 def _growth(before: Data, one: Data) -> str:
     nodes = one["nodes"] / before["nodes"]
     return f"{one['allocation']['p50_ms'] / before['allocation']['p50_ms']:.1f}× for {nodes:.0f}× the nodes"
@@ -265,7 +294,7 @@ def _memory_table(sizes: Sequence[Data], heartbeat: Data) -> Table:
             f"{one['building_seconds']:.1f} s, no turn of the event loop longer than {one['longest_turn_ms']:.0f} ms",
         ]
         for one in sizes
-        if one["nodes"] >= QUICK_SIZES[-1]
+        if one["nodes"] >= QUICK_SIZES[-1] and "longest_turn_ms" in one
     ]
     met = "✓" if micros < TARGET_HEARTBEAT_US else "✗"
     beat = f"{micros:.1f} / {heartbeat['beat']['p99_ms'] * 1000:.1f} µs; p50 < {TARGET_HEARTBEAT_US} µs {met}"
