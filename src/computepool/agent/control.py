@@ -123,9 +123,12 @@ def ask_agent(
                 f"the agent in {path.parent} runs, but has not answered for {answer_seconds:g} seconds: somebody "
                 "stopped it (kill -CONT lets it go on), or the machine is too busy. Try again"
             ) from None
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise AgentNotRunning(f"no agent runs in {path.parent}. Start it with `computepool agent start`") from None
         except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
             raise AgentNotRunning(
-                f"no agent answers in {path.parent} ({error}). Start it with `computepool agent start`"
+                f"no agent answers in {path.parent}: {why}. Start it with `computepool agent start`"
             ) from None
     if not answer.get("ok"):
         raise AgentNotRunning(str(answer.get("error", "the agent did not answer")))

@@ -1,6 +1,6 @@
 """What follows from a policy and from what the machine shows: each signal, alone and over time."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from support.owner_cases import AWAY, NOON, Machine, gpu
 
 from computepool.agent.owner.ladder import Reaction
-from computepool.agent.owner.readings import Idle, Paused, Readings, Unknown
+from computepool.agent.owner.readings import CALLED, Idle, Paused, Readings, Unknown
 
 GB = 1024**3
 NOT_KNOWN = Unknown("no tool")
@@ -231,14 +231,24 @@ def test_what_cannot_be_read_is_never_passed_over_in_silence():
         metered=NOT_KNOWN, data_used_bytes=NOT_KNOWN, gpus=(gpu(foreign_bytes=None),),
     )  # fmt: skip
     problems = Machine('network.monthly_data = "1GB"', everything).decision.problems
-    for name in ("seat", "idle", "full_screen", "on_battery", "cpu_celsius", "metered", "data_used_bytes", "GPU-a"):
+    assert set(CALLED) <= {field.name for field in fields(Readings)}
+    for name in (*CALLED.values(), "GPU-a"):
         assert any(name in problem and "taken" in problem for problem in problems), name
+    assert not any(key in problem for problem in problems for key in CALLED if "_" in key)
 
 
 def test_what_is_not_asked_for_is_no_problem():
     quiet = 'seat = "no"\n[start]\non_battery = true\non_metered = true\nmax_cpu_temperature = "off"'
     unknown = replace(AWAY, seat=NOT_KNOWN, idle=NOT_KNOWN, full_screen=NOT_KNOWN, on_battery=NOT_KNOWN)
     assert Machine(quiet, replace(unknown, cpu_celsius=NOT_KNOWN, metered=NOT_KNOWN)).decision.problems == ()
+
+
+def test_server_without_thermometer_is_in_no_trouble_unless_its_owner_counts_on_one():
+    server = replace(AWAY, seat=False, cpu_celsius=NOT_KNOWN, metered=NOT_KNOWN)
+    assert Machine("", server).decision.problems == ()
+    (told,) = Machine("start.max_cpu_temperature = 80", server).decision.problems
+    assert told.startswith("the processor's temperature: not known")
+    assert len(Machine("", replace(server, seat=True)).decision.problems) == 2
 
 
 # ── GPUs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

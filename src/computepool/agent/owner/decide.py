@@ -7,8 +7,8 @@ from typing import Any
 
 from computepool.agent.owner.causes import BUSY_SECONDS, SETTLED, Cause, Held, Place, causes_at, is_busy, is_hot
 from computepool.agent.owner.ladder import Reaction, hardest
-from computepool.agent.owner.policy import Policy
-from computepool.agent.owner.readings import UNKNOWN_RULES, GpuReading, Readings, Unknown
+from computepool.agent.owner.policy import Policy, Start
+from computepool.agent.owner.readings import CALLED, UNKNOWN_RULES, GpuReading, Readings, Unknown
 from computepool.agent.owner.words import for_people
 from computepool.protocol.messages import Availability
 
@@ -228,7 +228,7 @@ def _seat_and_problems(policy: Policy, readings: Readings) -> tuple[bool, bool, 
 
     def note(name: str, reading: object) -> None:
         if isinstance(reading, Unknown):
-            problems.append(f"{name}: {reading.why}; taken {UNKNOWN_RULES[name][0]}")
+            problems.append(f"{CALLED[name]}: not known ({reading.why}), taken {UNKNOWN_RULES[name][0]}")
 
     seat = readings.seat
     if policy.seat == "auto":
@@ -244,9 +244,12 @@ def _seat_and_problems(policy: Policy, readings: Readings) -> tuple[bool, bool, 
         note("full_screen", readings.full_screen)
     if any(not rules.start.on_battery for rules in places):
         note("on_battery", readings.on_battery)
-    if policy.start.max_cpu_temperature is not None:
+    # Most servers have neither a thermometer that anybody may read nor a network that could be metered: that is no
+    # trouble unless their owner counts on it.
+    most = policy.start.max_cpu_temperature
+    if most is not None and (sits or most != Start().max_cpu_temperature):
         note("cpu_celsius", readings.cpu_celsius)
-    if not policy.start.on_metered:
+    if sits and not policy.start.on_metered:
         note("metered", readings.metered)
     if policy.network.monthly_data is not None:
         note("data_used_bytes", readings.data_used_bytes)

@@ -77,3 +77,13 @@ UNKNOWN_RULES: dict[str, tuple[str, str]] = {
     ),
 }
 """How a reading that cannot be had is taken, and why."""
+CALLED: dict[str, str] = {
+    "seat": "whether somebody sits here",
+    "idle": "keyboard and mouse",
+    "full_screen": "full-screen programs",
+    "on_battery": "the battery",
+    "cpu_celsius": "the processor's temperature",
+    "metered": "whether the network is metered",
+    "data_used_bytes": "the data of this month",
+}
+"""What people call them."""
