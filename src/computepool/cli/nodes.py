@@ -125,7 +125,9 @@ def _for_others(one: "Node") -> str:
 
 def _benchmark(one: "Node") -> str:
     measured = one.benchmark
-    tier = f", tier {measured.tier:g} ({measured.tier_basis})" if measured.tier is not None else ""
+    basis = {"card": "by its card" if one.capacity.gpus else "the same for all CPUs"}
+    words = basis.get(measured.tier_basis or "", measured.tier_basis)
+    tier = f", tier {measured.tier:g} ({words})" if measured.tier is not None else ""
     return f"{measured.mark.replace('_', ' ')}{tier}: {measured.words}" if measured.words else measured.mark
 
 

@@ -148,6 +148,19 @@ def test_what_cannot_be_contested_is_refused_with_why(sqlite_hub, event, body, s
     play(sqlite_hub, story)
 
 
+def test_operator_who_resolves_what_nobody_contested_is_told_where_to_look(sqlite_hub):
+    async def story(pool):
+        await with_history(pool)
+        for event in (4, 99):
+            answer = await pool.call("POST", f"admin/contests/{event}/resolve", {"resolution": "upheld"}, user=ADMIN)
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"]) == (404, "no_such_event")
+            assert error["message"] == f"Nobody has contested an event {event}."
+            assert "admin contests" in error["hint"]
+
+    play(sqlite_hub, story)
+
+
 def test_nobody_contests_for_another_and_no_owner_decides(hub_url):
     async def story(pool):
         agent, path = await with_history(pool)

@@ -82,16 +82,22 @@ def test_it_is_revocable_at_once(sqlite_hub):
 
 
 @pytest.mark.parametrize(
-    "lacking", [{"mark": "too_slow"}, {"hardware": "another"}, {"isolation": (IsolationLevel.BUBBLEWRAP,)}], ids=str
+    ("lacking", "words"),
+    [
+        ({"mark": "too_slow"}, "its benchmark does not match its claims"),
+        ({"hardware": "another"}, "no benchmark has measured its hardware as it is now"),
+        ({"isolation": (IsolationLevel.BUBBLEWRAP,)}, "its isolation is below container"),
+    ],
+    ids=str,
 )
-def test_a_mark_alone_is_not_enough(sqlite_hub, lacking):
+def test_a_mark_alone_is_not_enough(sqlite_hub, lacking, words):
     async def story(pool):
         agent = await add_agent(pool, isolation=lacking.pop("isolation", CONTAINERS))
         await examined(pool, agent, **lacking)
         await with_oks(pool, agent, 50)
         shown = await mark(pool, agent)
         assert not shown["verified"]
-        assert "benchmark" in shown["missing_for_verified"][0]
+        assert shown["missing_for_verified"] == [words]
 
     play(sqlite_hub, story)
 

@@ -21,7 +21,7 @@ from computepool.hub.reputation.views import (
     contest_view,
     event_view,
     formula_view,
-    reliability_view,
+    reliability_of,
 )
 
 PAGE_LIMIT = 500
@@ -130,7 +130,7 @@ def _history(
     rows = repository.list_events(session, repository.record_id_of(node), before, limit + 1)
     items = [event_view(row) for row in rows[:limit]]
     return HistoryPage(
-        reliability=reliability_view(record, now, half_life),
+        reliability=reliability_of(session, node, now, half_life),
         formula=formula_view(record, now, half_life),
         items=items,
         next=items[-1].id if len(rows) > limit else None,
@@ -149,4 +149,4 @@ def _mark(
 ) -> tuple[ReliabilityView, Standing]:
     node = load_node(session, principal, node_id)
     standing = service.mark(session, node, wanted, principal.user_id, now, half_life)
-    return reliability_view(repository.find(session, node_id), now, half_life), standing
+    return reliability_of(session, node, now, half_life), standing

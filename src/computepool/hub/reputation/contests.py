@@ -10,7 +10,7 @@ from computepool.hub.core.records import record
 from computepool.hub.market.standing import Standing
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation import service
-from computepool.hub.reputation.errors import NoSuchEvent, NotContestable
+from computepool.hub.reputation.errors import NoSuchContest, NoSuchEvent, NotContestable
 from computepool.hub.reputation.reliability import HALF_LIFE
 from computepool.hub.reputation.repository import record_id_of
 from computepool.hub.reputation.tables import ReputationEvent
@@ -56,7 +56,7 @@ def resolve(
 ) -> Resolved:
     event = session.get(ReputationEvent, event_id, with_for_update=True)
     if event is None or event.contested_at is None:
-        raise NoSuchEvent(event_id)
+        raise NoSuchContest(event_id)
     if event.resolution is not None:
         raise NotContestable(f"This contest is settled: {event.resolution.replace('_', ' ')}.")
     event.resolution, event.resolved_at = resolution, now

@@ -1,6 +1,6 @@
 """A node's record as a value: what happened goes in, what matching asks for comes out. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -82,13 +82,13 @@ def standing_of(record: Record, now: datetime, half_life: timedelta) -> Standing
     )
 
 
-def missing_for_verified(record: Record) -> list[str]:
-    """What keeps it from counting as verified; empty if it does."""
+def missing_for_verified(record: Record, unproven: Sequence[str]) -> list[str]:
+    """What keeps it from counting as verified; empty if it does. `unproven`: what the machine itself lacks."""
     found = []
     if not record.marked:
         found.append("the operator has not checked its owner")
     if not record.proven:
-        found.append("its benchmark does not match its claims yet, or its isolation is below container")
+        found += unproven or ["it has not connected since it was measured"]
     if record.ok_count < VERIFIED_FROM:
         found.append(f"{record.ok_count} of {VERIFIED_FROM} attempts for others were ok")
     return found

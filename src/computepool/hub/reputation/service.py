@@ -150,13 +150,20 @@ def mark(
 
 def is_proven(capacity: Capacity, measured: Benchmark | None) -> bool:
     """Its hardware is what it claims, as measured, and strangers' work is kept apart in containers or better."""
-    return (
-        measured is not None
-        and not capacity.simulated
-        and measured.mark == MATCHES
-        and measured.hardware == hardware_digest(capacity)
-        and any(level.rank >= IsolationLevel.CONTAINER.rank for level in capacity.isolation)
-    )
+    return not why_unproven(capacity, measured)
+
+
+def why_unproven(capacity: Capacity, measured: Benchmark | None) -> list[str]:
+    found = []
+    if capacity.simulated:
+        found.append("it is simulated")
+    elif measured is None or measured.hardware != hardware_digest(capacity):
+        found.append("no benchmark has measured its hardware as it is now")
+    elif measured.mark != MATCHES:
+        found.append("its benchmark does not match its claims")
+    if not any(level.rank >= IsolationLevel.CONTAINER.rank for level in capacity.isolation):
+        found.append("its isolation is below container")
+    return found
 
 
 def list_standings(session: Session, now: datetime, half_life: timedelta = HALF_LIFE) -> dict[str, Standing]:

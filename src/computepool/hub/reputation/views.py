@@ -6,14 +6,17 @@ from datetime import datetime, timedelta
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
+from computepool.hub.nodes.benchmarks import Benchmark, find_benchmark, list_benchmarks
 from computepool.hub.nodes.reliability_view import Audited, LookBack, ReliabilityView
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation import claims, repository
 from computepool.hub.reputation.quarantine import is_probed
 from computepool.hub.reputation.record import Record, fresh, missing_for_verified, standing_of
 from computepool.hub.reputation.reliability import LOWER_TAIL, OWNER_WITH_CHECKPOINT, PRIOR_BAD, PRIOR_GOOD, WEIGHTS
+from computepool.hub.reputation.service import why_unproven
 from computepool.hub.reputation.tables import ReputationEvent
 from computepool.hub.reputation.uptime import share
+from computepool.protocol.capacity import Capacity
 from computepool.protocol.states import Verdict
 
 SECONDS_OF_A_DAY = 86_400.0
@@ -75,15 +78,28 @@ def look_back(half_life: timedelta) -> LookBack:
     """Each node's past, for its view."""
 
     def look(session: Session, nodes: Sequence[Node], now: datetime) -> dict[str, ReliabilityView]:
-        known = repository.find_of(session, [node.id for node in nodes])
+        ids = [node.id for node in nodes]
+        known, measured = repository.find_of(session, ids), list_benchmarks(session, ids)
         return {
-            node.id: reliability_view(known.get(node.id) or fresh(node.created_at), now, half_life) for node in nodes
+            node.id: reliability_view(
+                known.get(node.id) or fresh(node.created_at), now, half_life, _unproven(node, measured.get(node.id))
+            )
+            for node in nodes
         }
 
     return look
 
 
-def reliability_view(record: Record, now: datetime, half_life: timedelta) -> ReliabilityView:
+def reliability_of(session: Session, node: Node, now: datetime, half_life: timedelta) -> ReliabilityView:
+    unproven = _unproven(node, find_benchmark(session, node.id))
+    return reliability_view(repository.find(session, node.id), now, half_life, unproven)
+
+
+def _unproven(node: Node, measured: Benchmark | None) -> list[str]:
+    return why_unproven(Capacity.model_validate(node.capacity), measured)
+
+
+def reliability_view(record: Record, now: datetime, half_life: timedelta, unproven: Sequence[str]) -> ReliabilityView:
     standing = standing_of(record, now, half_life)
     return ReliabilityView(
         mean=standing.mean,
@@ -98,7 +114,7 @@ def reliability_view(record: Record, now: datetime, half_life: timedelta) -> Rel
         uptime_30d=share(record.online_days, record.online_since, record.first_seen, now),
         audited=Audited(ok=record.audited_ok, wrong=record.audited_wrong),
         verified=standing.verified,
-        missing_for_verified=missing_for_verified(record),
+        missing_for_verified=missing_for_verified(record, unproven),
         notice=_notice(record, standing.quarantined_until),
     )
 
