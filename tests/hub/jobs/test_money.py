@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from support.truth import CANCELED, FAILED, LOST, OK, TERMS
 
 from computepool.hub.core.records import write_records
+from computepool.hub.jobs import ending
 from computepool.hub.jobs.funding import Want
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.spending import Spending
@@ -217,7 +218,7 @@ def test_slice_that_cannot_be_paid_is_not_leased_and_holds_nothing(money):
     job_id = money.add_job()
     assert money.try_to_lease(job_id, node_id="node_dear", price_micros=PRICE) is None
     [refused] = money.leased.unfunded
-    assert (refused.want, refused.needed_micros, refused.has_micros) == (Want.CREDITS, 36 * CREDIT, 28 * CREDIT)
+    assert (refused.want, refused.needed_micros, refused.had_micros) == (Want.CREDITS, 36 * CREDIT, 28 * CREDIT)
     assert money.slice(job_id).state == "queued"
     money.give(8)
     assert money.try_to_lease(job_id, node_id="node_dear", price_micros=PRICE) is not None
@@ -237,6 +238,9 @@ def test_budget_of_a_slice_is_for_all_its_attempts_together(money):
     money.move(seconds=60)
     assert money.try_to_lease(job_id, node_id="node_dear", price_micros=PRICE, terms=terms) is None
     assert money.leased.unfunded[0].want is Want.BUDGET
+    fence = money.slice(job_id).fence
+    assert money.run(ending.end_unfunded, job_id, 0, fence, money.now).job_final
+    assert money.run(ending.end_unfunded, job_id, 0, fence, money.now) is None
     job = money.job(job_id)
     assert (job.state, job.verdict, job.reason) == ("failed", "budget", "budget")
     assert "money for it ran out" in job.message

@@ -1,6 +1,6 @@
 """Slices that cannot be paid wait, say so, start by themselves when credits come, and are in nobody's way."""
 
-from support.checked_work import add_agents
+from support.checked_work import add_agents, answer
 from support.checkpoints import take
 from support.engine import ADMIN, ALICE, BOB, play
 from support.money import give_credits
@@ -117,6 +117,20 @@ def test_job_is_stored_although_it_cannot_be_paid_when_the_memory_is_wrong(sqlit
     play(sqlite_hub, story)
 
 
+def test_memory_that_was_wrong_is_right_after_some_were_held_and_some_refused(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=HOST, cpus=64)
+        agent.beat_on()
+        await add_poor(pool, 5)
+        pool.engine.scheduler.purse.load({POOR: 10**12})
+        await pool.submit(user=POOR, slices=20, resources={"cpus": 2})
+        await pool.settle(5)
+        assert len(agent.works) == 2
+        assert pool.engine.scheduler.purse.left(POOR) == (await has(pool, POOR))[Kind.AVAILABLE] == 1_000_000
+
+    play(sqlite_hub, story)
+
+
 def test_purse_is_the_same_after_a_restart(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, owner=HOST)
@@ -158,6 +172,27 @@ def test_budget_of_a_job_is_kept_by_all_its_slices(sqlite_hub):
         job = await pool.job(job_id)
         assert (job.state, job.verdict) == ("failed", "budget")
         assert "money for it ran out" in (job.message or "")
+
+    play(sqlite_hub, story)
+
+
+def test_replicated_job_whose_budget_is_spent_comes_to_an_end(sqlite_hub):
+    """The answer that is there waits for nobody who could not be paid."""
+
+    async def story(pool):
+        agents = await add_agents(pool, HOST, BOB)
+        for agent in agents:
+            agent.beat_on()
+        twice = {"deterministic": True, "verify": {"replicas": 2}, "outputs": ["out"]}
+        job_id = await pool.submit(**BIG, **twice, user=ALICE, budget="2")
+        await pool.settle(1)
+        (working,) = [agent for agent in agents if agent.works]
+        await answer(working, seconds=3600)
+        await pool.settle(10)
+        job = await pool.job(job_id)
+        assert (job.state, job.verdict) == ("failed", "budget")
+        assert not pool.engine.scheduler.queue
+        assert not pool.engine.scheduler.briefs
 
     play(sqlite_hub, story)
 
@@ -292,13 +327,17 @@ def test_only_who_was_short_wakes_the_scheduler():
     assert not purse.hear([told(BOB, 5)]), "nobody has looked since"
 
 
+def short_of(needed, *, has):
+    return Unfunded("attempt_1", "job_1", 0, 0, "job_1", BOB, Want.CREDITS, needed, has)
+
+
 def test_old_answer_of_the_ledger_does_not_overrule_newer_news():
     purse = Purse()
-    before = purse.heard(BOB)
+    before = purse.heard([BOB])
     purse.hear([told(BOB, 50)])
-    purse.refused(Unfunded("attempt_1", "job_1", BOB, Want.CREDITS, 40, 0), before)
+    purse.refused([short_of(40, has=0)], before)
     assert purse.left(BOB) == 50
-    purse.refused(Unfunded("attempt_1", "job_1", BOB, Want.CREDITS, 60, 30), purse.heard(BOB))
+    purse.refused([short_of(60, has=30)], purse.heard([BOB]))
     assert purse.left(BOB) == 30
 
 

@@ -265,18 +265,24 @@ def cancel_slice(session: Session, job: Job, index: int, now: datetime) -> bool 
     return True
 
 
-def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: datetime) -> bool | None:
-    """A slice that waits, and may not cost more than it did. None if it does not wait any more; else whether the job is
-    over with it."""
-    ending = Ending(Verdict.BUDGET, OUT_OF_BUDGET)
-    values = {"verdict": ending.verdict, "reason": ending.reason, "exit_code": None, "retry_at": None}
+NO_MORE_MONEY = Ending(Verdict.BUDGET, OUT_OF_BUDGET)
+
+
+def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: datetime) -> Ended | None:
+    """A slice that waits, and may not cost more than it did. None if it does not wait any more."""
+    repository.lock_jobs(session, [job_id])
+    row = session.execute(select(Slice.state, Slice.fence).where(Slice.job_id == job_id, Slice.index == index)).first()
+    if row is None or (row.state, row.fence) != (JobState.QUEUED, fence):
+        return None
+    how = NO_MORE_MONEY
+    values = {"verdict": how.verdict, "reason": how.reason, "exit_code": None, "retry_at": None}
     if not repository.move_slice(session, job_id, index, fence, JobState.FAILED, now, values):
         return None
-    if repository.take_slices_off(session, job_id, 1):
-        return False
-    owner_id = session.scalar(select(Job.owner_id).where(Job.id == job_id)) or ""
-    _finish_job(session, job_id, owner_id, now, ending, why_failed(ending.verdict, ending.reason, None))
-    return True
+    final = repository.take_slices_off(session, job_id, 1) == 0
+    if final:
+        owner_id = session.scalar(select(Job.owner_id).where(Job.id == job_id)) or ""
+        _finish_job(session, job_id, owner_id, now, how, why_failed(how.verdict, how.reason, None))
+    return Ended(Applied.APPLIED, "", job_id, index, job_final=final)
 
 
 def _count_alike(session: Session, view: AttemptView, ending: Ending) -> int:

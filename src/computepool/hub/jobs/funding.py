@@ -38,12 +38,17 @@ class Want(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Unfunded:
     attempt_id: str
+    job_id: str
+    slice_index: int
+    fence: int
+    """Of the slice's last lease."""
     root: str
     """Whose budget it is about."""
     owner_id: str
     want: Want
     needed_micros: int
-    has_micros: int
+    had_micros: int
+    """What its renter had when the transaction began; of a budget, what is left of it."""
 
 
 @dataclass(slots=True)
@@ -58,6 +63,7 @@ class Funds:
 
     session: Session
     _has: dict[str, Pockets] = field(default_factory=dict)
+    _had: dict[str, int] = field(default_factory=dict)
     _jobs: dict[str, Used] = field(default_factory=dict)
     _parts: dict[str, Part] = field(default_factory=dict)
 
@@ -65,6 +71,7 @@ class Funds:
         """Lock what all of them may need, in the order in which everybody does."""
         for owner_id in sorted({one.owner_id for one in leases if is_charged(one.owner_id, one.terms)}):
             self._has[owner_id] = spendable(self.session, owner_id, lock=True)
+            self._had[owner_id] = self._has[owner_id].total
 
     def refuse(self, lease: "Lease") -> Unfunded | None:
         """Why it cannot be paid for; or None, and then it counts as held."""
@@ -78,7 +85,7 @@ class Funds:
             return self._unfunded(lease, want, 0, max(0, left or 0))
         has = self._has[lease.owner_id]
         if has.total < part.micros:
-            return self._unfunded(lease, Want.CREDITS, part.micros, has.total)
+            return self._unfunded(lease, Want.CREDITS, part.micros, self._had[lease.owner_id])
         self._parts[lease.attempt_id] = part
         self._has[lease.owner_id] = has.without(has.first(part.micros))
         if terms.job_micros is not None:
@@ -120,8 +127,18 @@ class Funds:
         return min(lefts) if lefts else (None, False)
 
     @staticmethod
-    def _unfunded(lease: "Lease", want: Want, needed: int, has: int) -> Unfunded:
-        return Unfunded(lease.attempt_id, lease.root, lease.owner_id, want, needed, has)
+    def _unfunded(lease: "Lease", want: Want, needed: int, had: int) -> Unfunded:
+        return Unfunded(
+            lease.attempt_id,
+            lease.job_id,
+            lease.slice_index,
+            lease.previous_fence,
+            lease.root,
+            lease.owner_id,
+            want,
+            needed,
+            had,
+        )
 
 
 def is_charged(owner_id: str, terms: Terms | None) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.records import record
-from computepool.hub.jobs import ending, repository
+from computepool.hub.jobs import repository
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.funding import Funds, Unfunded, Want
+from computepool.hub.jobs.funding import Funds, Unfunded
 from computepool.hub.jobs.metering import rest_of
 from computepool.hub.jobs.tables import topics_of
 from computepool.hub.jobs.terms import Terms
@@ -51,8 +51,6 @@ class Outcome:
     granted: frozenset[str]
     """The attempts that came to be."""
     unfunded: tuple[Unfunded, ...] = ()
-    over: tuple[tuple[str, int, bool], ...] = ()
-    """(job, slice, whether the job is over with it) whose budget is spent: they ended, and run no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +120,8 @@ def add_hidden(session: Session, job: NewJob, now: datetime) -> None:
 
 
 def lease(session: Session, leases: Sequence[Lease], now: datetime) -> Outcome:
-    """Give queued slices to nodes. A slice canceled meanwhile gets none; nor does one that cannot be paid: it waits, or
-    ends if what it may cost is spent."""
-    granted, unfunded, over = list[Lease](), list[Unfunded](), list[tuple[str, int, bool]]()
+    """Give queued slices to nodes. A slice canceled meanwhile gets none; nor does one that cannot be paid."""
+    granted, unfunded = list[Lease](), list[Unfunded]()
     repository.lock_jobs(session, (one.job_id for one in leases))
     funds = Funds(session)
     funds.look(leases)
@@ -132,9 +129,6 @@ def lease(session: Session, leases: Sequence[Lease], now: datetime) -> Outcome:
         refused = funds.refuse(one)
         if refused is not None:
             unfunded.append(refused)
-            if refused.want is Want.BUDGET:
-                final = ending.end_unfunded(session, one.job_id, one.slice_index, one.previous_fence, now)
-                over += [] if final is None else [(one.job_id, one.slice_index, final)]
             continue
         values = {"fence": one.fence, "attempts": one.number, "retry_at": None}
         if repository.move_slice(
@@ -144,7 +138,7 @@ def lease(session: Session, leases: Sequence[Lease], now: datetime) -> Outcome:
             repository.move_job(session, one.job_id, JobState.RUNNING, now)
     _add_attempts(session, granted, now)
     funds.hold(granted, now)
-    return Outcome(frozenset(one.attempt_id for one in granted), tuple(unfunded), tuple(over))
+    return Outcome(frozenset(one.attempt_id for one in granted), tuple(unfunded))
 
 
 def ask_to_leave(session: Session, attempts: Sequence[tuple[str, int]], now: datetime) -> set[str]:

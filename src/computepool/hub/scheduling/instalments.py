@@ -24,6 +24,8 @@ class Instalments:
         self._scheduler = scheduler
 
     async def sweep(self) -> None:
+        if not self._scheduler.occupancy.has_paid:
+            return
         for attempt_id in await self._context.db.read(list_due, self._context.now()):
             try:
                 done = await self._context.db.run(settle_next, attempt_id, self._context.now())

@@ -78,6 +78,11 @@ class Occupancy:
         return self._shares.get(owner_id) or Share()
 
     @property
+    def has_paid(self) -> bool:
+        """Something runs that somebody pays for."""
+        return any(share.hourly_micros for share in self._shares.values())
+
+    @property
     def has_preemptible(self) -> bool:
         return bool(self._preemptible)
 

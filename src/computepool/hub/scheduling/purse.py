@@ -55,8 +55,9 @@ class Purse:
                 wakes = True
         return wakes
 
-    def heard(self, owner_id: str) -> int:
-        return self._heard[owner_id]
+    def heard(self, owner_ids: Iterable[str]) -> dict[str, int]:
+        """How much is known of each of them."""
+        return {owner_id: self._heard[owner_id] for owner_id in owner_ids}
 
     def place(self, attempt_id: str, owner_id: str, price_micros: int, max_seconds: int) -> None:
         if price_micros and owner_id != PLATFORM:
@@ -72,13 +73,14 @@ class Purse:
             if not self._placed_by[owner_id]:
                 del self._placed_by[owner_id]
 
-    def refused(self, one: Unfunded, heard: int) -> None:
-        """The ledger knew better. `heard`: how much was known of that renter when it was asked; if something came
+    def refused(self, unfunded: Iterable[Unfunded], heard: Mapping[str, int]) -> None:
+        """The ledger knew better. `heard`: how much was known of each renter when it was asked; if something came
         since, the answer is old."""
-        if one.want is Want.ROOM_IN_BUDGET:
-            self._full.add(one.root)
-        elif one.want is Want.CREDITS and heard == self._heard[one.owner_id]:
-            self._has[one.owner_id] = one.has_micros
+        for one in unfunded:
+            if one.want is Want.ROOM_IN_BUDGET:
+                self._full.add(one.root)
+            elif one.want is Want.CREDITS and heard[one.owner_id] == self._heard[one.owner_id]:
+                self._has[one.owner_id] = one.had_micros  # what was held beside it is still to be heard of
 
     def ended(self, root: str) -> None:
         """Something of this job ended: what it did not use of the budget is for others."""

@@ -17,8 +17,8 @@ from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs import service
 from computepool.hub.jobs.brief import JobBrief, manifest_of, replicated
 from computepool.hub.jobs.ending import Applied, Ended, Requeued
-from computepool.hub.jobs.funding import Want
-from computepool.hub.jobs.service import Lease, NewJob, Outcome
+from computepool.hub.jobs.funding import Unfunded, Want
+from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.jobs.terms import max_seconds_of, terms_of
 from computepool.hub.jobs.verification import Role
@@ -39,6 +39,8 @@ from computepool.hub.scheduling.replicas import Replicas, Seat, gpu_class_on
 from computepool.hub.scheduling.standings import Standings
 from computepool.hub.scheduling.turns import Round
 from computepool.hub.scheduling.usage import Usage, weight_of
+from computepool.hub.trust import service as verification
+from computepool.hub.trust.consequences import means_of
 from computepool.protocol.manifest import MANIFEST, Manifest, Saved
 from computepool.protocol.signing import Signed
 
@@ -111,7 +113,7 @@ class Scheduler:
     async def _store(
         self, job: NewJob, brief: JobBrief, store: StoreJob, waiting: list[Waiting], placements: list[Placement]
     ) -> str:
-        heard = self._heard(placements)
+        heard = self.purse.heard(one.lease.owner_id for one in placements)
         try:
             stored = await self._context.db.run(store, job, [one.lease for one in placements])
         except BaseException:
@@ -120,7 +122,7 @@ class Scheduler:
         if isinstance(stored, str):
             self._give_back(placements)
             return stored
-        self._refused(stored, heard)
+        self.purse.refused(stored.unfunded, heard)
         self._give_back(one for one in placements if one.lease.attempt_id not in stored.granted)
         placements = [one for one in placements if one.lease.attempt_id in stored.granted]
         self.briefs[job.id] = brief
@@ -381,33 +383,34 @@ class Scheduler:
     async def _lease(self, placements: list[Placement]) -> None:
         if not placements:
             return
-        leases, heard = [one.lease for one in placements], self._heard(placements)
+        leases = [one.lease for one in placements]
+        heard = self.purse.heard(one.owner_id for one in leases)
         try:
             leased = await self._context.db.run(service.lease, leases, self._context.now())
         except BaseException:
             self._wait_again(placements)
             raise
-        self._refused(leased, heard)
-        unpaid = {one.attempt_id for one in leased.unfunded if one.want is not Want.BUDGET}
+        self.purse.refused(leased.unfunded, heard)
+        unpaid = {one.attempt_id for one in leased.unfunded}
         self._wait_again(one for one in placements if one.lease.attempt_id in unpaid)
-        # Canceled while we were at it, or over because what they may cost is spent.
-        gone = leased.granted | unpaid
-        self._give_back(one for one in placements if one.lease.attempt_id not in gone)
+        if unpaid:
+            self.wake()  # others may have looked for the room that they had
+        known = leased.granted | unpaid
+        self._give_back(one for one in placements if one.lease.attempt_id not in known)  # canceled while we were at it
         self._deliver(one for one in placements if one.lease.attempt_id in leased.granted)
-
-    def _heard(self, placements: Iterable[Placement]) -> dict[str, int]:
-        return {one.lease.owner_id: self.purse.heard(one.lease.owner_id) for one in placements}
-
-    def _refused(self, leased: Outcome, heard: Mapping[str, int]) -> None:
-        """For want of money. Room may be free again that others waited for."""
         for one in leased.unfunded:
-            self.purse.refused(one, heard[one.owner_id])
-        for job_id, _, final in leased.over:
-            if final:
-                self.briefs.pop(job_id, None)
-                self.replicas.forget(job_id)
-        if leased.unfunded:
-            self.wake()
+            if one.want is Want.BUDGET:
+                await self._end_unfunded(one)
+
+    async def _end_unfunded(self, one: Unfunded) -> None:
+        """What it may cost is spent: it has waited for nothing."""
+        slice_of, means = (one.job_id, one.slice_index), means_of(self._context)
+        ended = await self._context.db.run(
+            verification.end_unfunded, *slice_of, one.fence, self._context.now(), means=means
+        )
+        self.queue.remove(slice_of)
+        if ended is not None:
+            self.ended("", ended)
 
     def _deliver(self, placements: Iterable[Placement]) -> None:
         """Tell the nodes. One that went away meanwhile is told when it comes back."""

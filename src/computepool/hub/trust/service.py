@@ -69,6 +69,21 @@ def cancel_job(session: Session, job: Job, now: datetime, *, actor: str) -> Canc
     return canceled
 
 
+def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: datetime, *, means: Means) -> Ended | None:
+    """A slice that waits, and may not cost more than it did: it ends, and so does the wait for its replicas."""
+    job = session.get(Job, job_id)
+    if job is None:
+        return None
+    replicated = job.role in (Role.REPLICATED, Role.REPLICA)
+    if replicated:
+        repository.lock_jobs(session, [job.rerun_of or job.id])
+    ended = ending.end_unfunded(session, job_id, index, fence, now)
+    if ended is None or not replicated:
+        return ended
+    session.refresh(job)
+    return replication.member_ended(session, job, ended, ending.NO_MORE_MONEY, now, means)
+
+
 def _find_brief(session: Session, attempt_id: str, briefs: Briefs) -> JobBrief | None:
     job_id = session.scalar(select(Attempt.job_id).where(Attempt.id == attempt_id))
     return briefs(job_id) if job_id is not None else None
