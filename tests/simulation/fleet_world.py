@@ -151,7 +151,7 @@ class FleetWorld:
         self.scheduler.fleet.remove(node.traits.node_id)
         self.book.forget(node.traits.node_id)
         node.line, node.state = None, NodeState.BANNED
-        await self.leases.lose_all(node)
+        await asyncio.shield(self._go(self.leases.lose_all(node)))  # as in the hub, nobody breaks that off
         self.scheduler.wake()
 
     # ── renters ──────────────────────────────────────────────────────────────────────────────────────────────────────
