@@ -177,7 +177,7 @@ def test_scripts_call_only_routes_that_the_hub_has(tmp_path):
             }
             assert len(called) == 6
             assert all("post" in paths[f"/api/v1/{path}"] for path in called)
-            for what in ("cancel", "why", "logs"):
+            for what in ("cancel", "why", "logs", "artifacts"):
                 assert f"/api/v1/jobs/{{job_id}}/{what}" in paths
 
     asyncio.run(story())

@@ -18,7 +18,8 @@ def offers(filters: tuple[str, ...], order: str | None, limit: int, as_json: boo
     """List what is for rent now, with prices.
 
     FILTER is a name, one of = != < <= > >=, and a value; all of them have to hold. `>` and `<` mean something to a
-    shell: quote them. Prices are credits for an hour of one GPU (of one core, where there is none), fee included.
+    shell: quote them. A value with spaces is in quotes of its own: 'region="South Asia"'. Prices are credits for an
+    hour of one GPU (of one core, where there is none), fee included.
 
     \b
     Names: gpu gpus gpus_free gpu_memory cpus memory disk price core_price

@@ -112,6 +112,7 @@ def _public_routes(engine: Engine) -> Routes:
 
     @routes.get("/version", visible="public")
     async def version() -> VersionView:
+        """The hub's version, and the oldest agent that it takes."""
         return VersionView(version=__version__, api="v1", agent_minimum=engine.context.settings.agent_minimum)
 
     @routes.get("/keys", visible="public")

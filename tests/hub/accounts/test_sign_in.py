@@ -68,6 +68,11 @@ def test_bad_registration_names_the_field_and_never_tells_the_password_back(tmp_
             for field, value in [
                 ("email", "nobody"),
                 ("email", "a@b@c"),
+                ("email", "a\0@example.org"),
+                ("email", "a\x1b@example.org"),
+                ("name", "A\0"),
+                ("name", "A\r\nBcc: b@example.org"),
+                ("name", "A\x9b"),
                 ("email", "a" * 300 + "@example.org"),
                 ("password", "short-pw1"),
                 ("password", "A@example.org"),

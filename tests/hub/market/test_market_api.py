@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import insert
 from support.engine import ADMIN, ALICE, BOB, play
 from support.fleets import gpu, make_node
 from support.scripted_agent import add_agent, enrol_request
 
 from computepool.hub.core.tables import AuditRow
 from computepool.hub.jobs.tables import Attempt, Job
-from computepool.hub.market.repository import prune_points
+from computepool.hub.market.repository import POINTS_LIMIT, prune_points
 from computepool.hub.market.spot import Segment, Spot, Use
 from computepool.hub.market.tables import MarketSetting, SpotPoint
 from computepool.hub.nodes.benchmarks import hardware_digest, save_benchmark
@@ -445,6 +446,29 @@ def test_spot_follows_use_is_drawn_and_outlives_a_restart(hub_url):
             agent.stop_beating()
 
     play(hub_url, story)
+
+
+def test_history_that_is_cut_says_so(sqlite_hub):
+    async def story(pool):
+        now = pool.clock.now()
+        point = {"region": "US", "simulated": False, "spot_millis": 1000, "level_millis": 1000, "use_millis": 500}
+        point |= {"busy": 1, "total": 2, "hourly": False}
+
+        def add(session, tier, count):
+            at = [now - timedelta(seconds=count - number) for number in range(count)]
+            session.execute(insert(SpotPoint), [{**point, "tier": tier, "at": one} for one in at])
+
+        await pool.db.run(add, "3.0", POINTS_LIMIT)
+        shown = await answer(pool, "GET", "market/prices?history=24h", user=None)
+        assert (len(shown["history"]), shown["history_cut"]) == (POINTS_LIMIT, False)
+        await pool.db.run(add, "2.5", 1)
+        shown = await answer(pool, "GET", "market/prices?history=24h", user=None)
+        assert (len(shown["history"]), shown["history_cut"]) == (POINTS_LIMIT, True)
+        assert shown["history"][-1]["tier"] == "2.5"
+        shown = await answer(pool, "GET", "market/prices?history=24h&tier=2.5", user=None)
+        assert (len(shown["history"]), shown["history_cut"]) == (1, False)
+
+    play(sqlite_hub, story)
 
 
 def test_an_examination_gives_an_unknown_card_its_tier_within_a_minute(sqlite_hub):

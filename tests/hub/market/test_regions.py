@@ -17,6 +17,8 @@ from computepool.hub.market.regions import (
 )
 from computepool.hub.market.service import BadTable, read_table
 from computepool.hub.market.settings import Rates, Regions, Tables, Tiers
+from computepool.protocol.countries import COUNTRIES
+from computepool.protocol.countries_alpha3 import ALPHA3
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,13 @@ def test_csv_with_and_without_a_heading():
             Region(name="DE", countries=("DE",), factor_millis=900),
             Region(name="IN", countries=("IN",), factor_millis=650),
         )
+
+
+def test_codes_of_three_letters_are_those_of_published_indexes():
+    assert [one.name for one in read_csv("DEU,0.9\nind,0.65\nUSA,1")] == ["DE", "IN", "US"]
+    with pytest.raises(BadRegions, match="line 2: DE is there already"):
+        read_csv("DEU,0.9\nDE,0.9")
+    assert (len(ALPHA3), set(ALPHA3.values())) == (249, COUNTRIES)
 
 
 def test_csv_may_name_the_region():

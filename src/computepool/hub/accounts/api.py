@@ -48,16 +48,19 @@ def router(context: Context, directory: TokenDirectory, sign_in: SignIn) -> APIR
 def _add_sign_in(routes: Routes, context: Context, directory: TokenDirectory, sign_in: SignIn) -> None:
     @routes.post("/auth/register", visible="public", status_code=201)
     async def register(request: Request, body: RegisterRequest) -> TokenPair:
+        """Make an account and sign in to it, where the operator lets people register."""
         return await sign_in.register(
             _visitor(request), email=body.email, password=body.password, name=body.name, country=body.country
         )
 
     @routes.post("/auth/login", visible="public")
     async def login(request: Request, body: LoginRequest) -> TokenPair:
+        """Sign in with email and password. Tries that fail have to wait longer and longer."""
         return await sign_in.by_password(_visitor(request), body.email, body.password)
 
     @routes.post("/auth/refresh", visible="public")
     async def refresh(body: RefreshRequest) -> TokenPair:
+        """Trade a refresh token for the next pair. Each can be used once; one that is used again ends its session."""
         return await sign_in.refresh(body.refresh_token)
 
     @routes.post("/auth/one-time", visible="public")
@@ -77,6 +80,7 @@ def _add_sign_in(routes: Routes, context: Context, directory: TokenDirectory, si
 
     @routes.get("/me", visible="own", scope=Scope.ACCOUNT_READ)
     async def me(caller: Caller) -> MeView:
+        """Who is asking, and what this token may do."""
         user = await context.db.read(repository.find_user, caller.user_id)
         if user is None:
             raise NoSuchUser(caller.user_id)
@@ -96,21 +100,25 @@ def _add_sign_in(routes: Routes, context: Context, directory: TokenDirectory, si
 def _add_device(routes: Routes, context: Context, sign_in: SignIn) -> None:
     @routes.post("/auth/device", visible="public")
     async def begin(request: Request) -> DeviceCodeView:
+        """Begin a login on a device without a browser: a code for a person to type, and one to ask with."""
         hub_url = context.settings.public_url or str(request.base_url)
         return await sign_in.begin_device(_visitor(request), hub_url)
 
     @routes.post("/auth/device/token", visible="public")
     async def poll(request: Request, body: DeviceTokenRequest) -> TokenPair:
+        """Ask whether the person has agreed yet. `authorization_pending` means: ask again after the interval."""
         return await sign_in.by_device(_visitor(request), body.device_code)
 
     @routes.post("/auth/device/approve", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=204)
     async def approve(body: DeviceApproveRequest, caller: Caller) -> None:
+        """Let the device with this code act for the caller, or deny it."""
         await sign_in.decide_device(caller, body.user_code, approve=body.approve)
 
 
 def _add_sessions(routes: Routes, context: Context, sign_in: SignIn) -> None:
     @routes.get("/sessions", visible="own", scope=Scope.ACCOUNT_READ)
     async def list_sessions(caller: Caller) -> SessionList:
+        """Where the caller is signed in."""
         rows = await context.db.read(repository.list_live_sessions, caller.user_id, context.now())
         items = [
             SessionView(
@@ -127,12 +135,14 @@ def _add_sessions(routes: Routes, context: Context, sign_in: SignIn) -> None:
 
     @routes.delete("/sessions/{session_id}", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=204)
     async def end_session(session_id: str, caller: Caller) -> None:
+        """Sign one of them out, at once."""
         await sign_in.end_session(caller.user_id, session_id)
 
 
 def _add_tokens(routes: Routes, context: Context, directory: TokenDirectory) -> None:
     @routes.get("/tokens", visible="own", scope=Scope.ACCOUNT_READ)
     async def list_tokens(caller: Caller) -> TokenList:
+        """The caller's personal access tokens, without their text."""
         rows = await context.db.read(repository.list_tokens, caller.user_id)
         return TokenList(items=[_view(row) for row in rows])
 
@@ -150,6 +160,7 @@ def _add_tokens(routes: Routes, context: Context, directory: TokenDirectory) -> 
 
     @routes.delete("/tokens/{token_id}", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=204)
     async def revoke_token(token_id: str, caller: Caller) -> Response:
+        """It stops working at once."""
         revoked = await context.db.run(service.revoke_personal_token, caller, token_id, context.now())
         directory.revoke(revoked)
         return Response(status_code=204)

@@ -1,9 +1,10 @@
 """What the API takes and gives."""
 
+import unicodedata
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from computepool.hub.accounts.tables import EMAIL_LIMIT, NAME_LIMIT, TOKEN_NAME_LIMIT
 from computepool.hub.core.http import Scope
@@ -11,7 +12,17 @@ from computepool.hub.core.http import Scope
 TOKEN_DAYS_DEFAULT = 90
 TOKEN_DAYS_MOST = 366
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NAME_LIMIT)]
+
+def _plain(text: str) -> str:
+    """Nothing that moves a cursor, ends a line of a mail's head, or that one database stores and another does not."""
+    if any(unicodedata.category(letter) == "Cc" for letter in text):
+        raise ValueError("has a control character in it")
+    return text
+
+
+Plain = AfterValidator(_plain)
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NAME_LIMIT), Plain]
+Email = Annotated[str, StringConstraints(strip_whitespace=True, max_length=EMAIL_LIMIT), Plain]
 Country = Annotated[str, StringConstraints(strip_whitespace=True, to_upper=True, pattern=r"^[A-Za-z]{2}$")]
 """ISO 3166, two letters."""
 Token = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
@@ -23,14 +34,14 @@ class Request(BaseModel):
 
 
 class RegisterRequest(Request):
-    email: Annotated[str, StringConstraints(max_length=EMAIL_LIMIT)]
+    email: Email
     password: Password
     name: Text
     country: Country | None = None
 
 
 class LoginRequest(Request):
-    email: Annotated[str, StringConstraints(max_length=EMAIL_LIMIT)]
+    email: Email
     password: Password
 
 
@@ -57,7 +68,7 @@ class DeviceApproveRequest(Request):
 
 
 class TokenRequest(Request):
-    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TOKEN_NAME_LIMIT)]
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TOKEN_NAME_LIMIT), Plain]
     scopes: Annotated[frozenset[Scope], Field(min_length=1)] | None = None
     """Left out: all that the caller has."""
     expires_in_days: Annotated[int, Field(ge=1, le=TOKEN_DAYS_MOST)] = TOKEN_DAYS_DEFAULT

@@ -68,10 +68,12 @@ def router(uploads: Uploads, store: Store, authenticate: Authenticate) -> APIRou
 
     @routes.post("/artifacts/{artifact_id}/complete", visible="own", scope=Scope.ARTIFACTS_WRITE)
     async def complete_artifact(artifact_id: str, caller: Caller) -> ArtifactView:
+        """All parts are uploaded: check that they are there, and store it for good."""
         return _view(await uploads.complete(artifact_id, caller.owner_ids, actor=caller.user_id))
 
     @routes.get("/artifacts/{artifact_id}", visible="own", scope=Scope.ARTIFACTS_READ)
     async def show_artifact(artifact_id: str, caller: Caller) -> ArtifactView:
+        """One artifact; once it is stored, with URLs to fetch it."""
         artifact = await uploads.get(artifact_id, caller.owner_ids)
         if artifact.state != ArtifactState.STORED:
             return _view(artifact)

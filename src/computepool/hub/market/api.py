@@ -71,7 +71,8 @@ def _add_public(routes: Routes, context: Context, book: Book) -> None:
         if history is not None:
             since = context.now() - _length(history)
             points = await context.db.read(repository.list_points, since, tier=tier, region=region, simulated=simulated)
-            found.history = [spot_view(point) for point in points]
+            found.history = [spot_view(point) for point in points[-repository.POINTS_LIMIT :]]
+            found.history_cut = len(points) > repository.POINTS_LIMIT
         return found
 
     @routes.get("/market/earnings", visible="public", strict_query=True)

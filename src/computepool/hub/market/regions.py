@@ -8,6 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from computepool.protocol.countries import COUNTRIES, COUNTRY_SLIPS
+from computepool.protocol.countries_alpha3 import ALPHA3
 
 ELSEWHERE = "elsewhere"
 """The region of every country that no set names, and of nodes whose country nobody knows."""
@@ -72,7 +73,8 @@ def check_regions(regions: Sequence[Region]) -> None:
 def read_csv(text: str) -> tuple[Region, ...]:
     """From `country,factor` or `country,factor,region`, with or without a first line that says so.
 
-    Countries without a region are one of their own. Raises BadRegions, which names the line.
+    A country is its code of ISO 3166 in two letters, or in three, as published indexes have it. Countries without a
+    region are one of their own. Raises BadRegions, which names the line.
     """
     found: dict[str, tuple[str, int, list[str]]] = {}  # by name, however it is spelled: EU and eu are the same
     seen: dict[str, int] = {}
@@ -108,6 +110,7 @@ def _read_row(cells: Sequence[str], number: int) -> tuple[str, int, str]:
     if len(cells) not in (2, 3) or not all(cells[:2]):
         raise BadRegions(f"line {number}: expected `country,factor` or `country,factor,region`, such as `DE,0.95,EU`")
     code = cells[0].upper()
+    code = ALPHA3.get(code, code)
     if code not in COUNTRIES:
         raise BadRegions(f"line {number}: {_unknown_country(cells[0])}")
     try:

@@ -113,13 +113,13 @@ def add_points(
 def list_points(
     session: Session, since: datetime, *, tier: str | None = None, region: str | None = None, simulated: bool = False
 ) -> Sequence[SpotPoint]:
-    """The newest of them, oldest first."""
+    """The newest of them, oldest first: one more than are shown, if there are more."""
     query = select(SpotPoint).where(SpotPoint.at >= since, SpotPoint.simulated.is_(simulated))
     if tier is not None:
         query = query.where(SpotPoint.tier == tier)
     if region is not None:
         query = query.where(SpotPoint.region == region)
-    return session.scalars(query.order_by(SpotPoint.id.desc()).limit(POINTS_LIMIT)).all()[::-1]
+    return session.scalars(query.order_by(SpotPoint.id.desc()).limit(POINTS_LIMIT + 1)).all()[::-1]
 
 
 class Past(NamedTuple):

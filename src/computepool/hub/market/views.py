@@ -53,6 +53,8 @@ class Prices(BaseModel):
     items: list[PriceRow]
     history: list[SpotView]
     """Where it was asked for: the oldest first."""
+    history_cut: bool = False
+    """There is more of it: only the newest are shown. One tier or one region alone, or a shorter time, has less."""
 
 
 class Version(BaseModel):

@@ -163,16 +163,19 @@ def router(
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
         cursor: str | None = None,
     ) -> NodePage:
+        """The caller's own machines; an admin sees everybody's."""
         nodes = await context.db.read(repository.list_nodes, owned_by(caller, Node.owner_id), cursor, limit + 1)
         shown = nodes[:limit]
         return NodePage(items=await views(shown), next=shown[-1].id if len(nodes) > limit else None)
 
     @routes.get("/nodes/{node_id}", visible="own", scope=Scope.NODES_READ)
     async def show_node(node_id: str, caller: Caller) -> NodeView:
+        """One machine: what it has, what it does, and what is known of it."""
         return (await views([await context.db.read(load_node, caller, node_id)]))[0]
 
     @routes.patch("/nodes/{node_id}", visible="own", scope=Scope.NODES_WRITE)
     async def change_node(node_id: str, body: NodeChange, caller: Caller) -> NodeView:
+        """Name, tags, country or price. What is left out stays as it is."""
         return await change(_change, caller, node_id, body, context.now())
 
     @routes.post("/nodes/{node_id}/drain", visible="own", scope=Scope.NODES_WRITE)

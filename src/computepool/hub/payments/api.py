@@ -83,12 +83,14 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
 
     @routes.get("/wallet/top-ups", visible="own", scope=Scope.ACCOUNT_READ)
     async def list_all(caller: Caller) -> TopUpList:
+        """The caller's top-ups, newest first."""
         need_money(context.settings)
         rows = await context.db.read(list_top_ups, caller.owner_ids, LIST_LIMIT)
         return TopUpList(items=[view(row) for row in rows])
 
     @routes.get("/wallet/top-ups/{top_up_id}", visible="own", scope=Scope.ACCOUNT_READ)
     async def show(top_up_id: str, caller: Caller) -> TopUpView:
+        """One top-up, and where it is."""
         need_money(context.settings)
         return view(await context.db.read(top_ups.own_top_up, caller.owner_ids, top_up_id))
 
@@ -154,6 +156,7 @@ def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
 
     @routes.delete("/wallet/card", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=204)
     async def forget(caller: Caller) -> None:
+        """Forget the saved card: nothing is charged to it any more."""
         need_money(context.settings)
         await context.db.run(profiles.forget_card, caller.user_id, context.now(), caller.user_id)
 
@@ -192,6 +195,7 @@ def _set_plan(session: Session, payments: Payments, caller: Principal, body: Pla
 def _add_payout_account(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.get("/wallet/payout-account", visible="own", scope=Scope.ACCOUNT_READ)
     async def show(caller: Caller) -> PayoutAccountView:
+        """Where cash-outs are paid to, and what is still missing for it."""
         need_money(context.settings)
         row = await context.db.read(profiles.profile_of, caller.user_id)
         return _account_view(row, by_hand=not payments.provider.moves_money)

@@ -122,7 +122,8 @@ NUMBERS: dict[str, Compare] = {
     "=": operator.eq,
 }
 SAME = ("=", "!=")
-_PART = re.compile(r"([A-Za-z_]+)\s*(<=|>=|!=|==|=|<|>)\s*([^\s<>=!]+)")
+_PART = re.compile(r"""([A-Za-z_]+)\s*(<=|>=|!=|==|=|<|>)\s*(?:"([^"]+)"|'([^']+)'|([^\s<>=!"'][^\s<>=!]*))""")
+"""A name, an operator and a value; one with spaces is in quotes."""
 Accepts = Callable[[Offer], bool]
 
 
@@ -244,7 +245,7 @@ def parse_filter(text: str) -> tuple[list[Accepts], frozenset[str]]:
         if found is None:
             part = text[at:].split()[0]
             raise BadFilter(f"{part[:60]!r} is no part of a filter.", _hint_for_part(part))
-        test, name = _test(found[1].lower(), found[2], found[3])
+        test, name = _test(found[1].lower(), found[2], found[3] or found[4] or found[5])
         tests.append(test)
         names.add(name)
         at = found.end()
