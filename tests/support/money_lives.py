@@ -12,11 +12,11 @@ from computepool.hub.core.http import Principal, Role
 from computepool.hub.jobs import instalments
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.tables import Checkpoint
-from computepool.hub.ledger.accounts import Kind, Platform, account, owner_of, platform
+from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting
-from computepool.hub.ledger.journal import balances, post
-from computepool.hub.ledger.refunds import undo
-from computepool.hub.ledger.tables import EntryRow, PostingRow
+from computepool.hub.ledger.journal import post
+from computepool.hub.trust import restitution
+from computepool.hub.trust.tables import Check, Clawback
 from computepool.protocol.receipt import Usage
 from computepool.protocol.states import AttemptState, Verdict
 
@@ -77,22 +77,46 @@ def live(truth: Truth, chance: random.Random) -> Held:
     return held
 
 
-def claw_back(truth: Truth, held: Held) -> bool:
-    """All that the attempt moved goes back, as after a check that found it guilty."""
-    return truth.run(_claw_back, held, truth)
+def claw_back(truth: Truth, held: Held, *, overturned: bool = False) -> bool:
+    """A check has found its node guilty: all that the attempt moved goes back. `overturned`: and then it was right."""
+    truth.run(_convict, held, truth)
+    done = bool(truth.run(restitution.carry_out, held.id, truth.now))
+    if overturned:
+        truth.run(restitution.overturn, held.id, truth.now)
+    return done
 
 
-def _claw_back(session: Session, held: Held, truth: Truth) -> bool:
-    nets: dict[str, int] = {}
-    query = select(PostingRow).join(EntryRow, EntryRow.id == PostingRow.entry_id)
-    for one in session.scalars(query.where(EntryRow.attempt_id == held.id)):
-        nets[one.source] = nets.get(one.source, 0) - one.micros
-        nets[one.destination] = nets.get(one.destination, 0) + one.micros
-    if not sum(micros for name, micros in nets.items() if owner_of(name) == truth.host):
-        return False
-    postings = undo(nets, truth.host, balances(session, truth.host, lock=True))
-    entry = Entry(f"clawback/{held.id}", "clawback", postings, job_id=held.job_id, attempt_id=held.id)
-    return bool(postings) and post(session, entry, truth.now).is_new
+def _convict(session: Session, held: Held, truth: Truth) -> None:
+    check = Check(
+        id=f"check_{held.id}",
+        subject=held.id,
+        kind="audit",
+        job_id=held.job_id,
+        slice_index=held.index,
+        state="guilty",
+        spec_digest="sha256:spec",
+        asked=2,
+        attempt_id=held.id,
+        node_id=held.node_id,
+        owner_id=truth.host,
+        detail="two others agree on another result",
+        created_at=truth.now,
+        decided_at=truth.now,
+    )
+    session.add(check)
+    session.flush()
+    session.add(
+        Clawback(
+            attempt_id=held.id,
+            check_id=check.id,
+            node_id=held.node_id,
+            host_id=truth.host,
+            renter_id=truth.renter,
+            micros=0,
+            state=restitution.PENDING,
+            created_at=truth.now,
+        )
+    )
 
 
 def owe(truth: Truth, micros: int) -> None:

@@ -7,6 +7,7 @@ import click
 
 from computepool.cli.checks import audits, canaries, canary
 from computepool.cli.errors import USAGE, CliError, clean, tell
+from computepool.cli.ledger import grant, ledger, withdraw
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.reputation import contests, resolve, unverify, verify
 
@@ -21,7 +22,7 @@ def admin() -> None:
     """Run the pool: what its operator decides. Only admins may."""
 
 
-for _command in (contests, resolve, verify, unverify, audits, canary, canaries):
+for _command in (contests, resolve, verify, unverify, audits, canary, canaries, ledger, grant, withdraw):
     admin.add_command(_command)
 
 
@@ -224,7 +225,7 @@ def set_rates(
     base: str | None, spot_least: str | None, spot_most: str | None, percent: int | None, as_json: bool
 ) -> None:
     """Change some of them, and leave the others."""
-    if base is spot_least is spot_most is percent is None:
+    if all(one is None for one in (base, spot_least, spot_most, percent)):
         raise click.UsageError("What is to be changed? --base, --spot-least, --spot-most or --preemptible.")
     from computepool.protocol.units import BadValueError, parse_credits
 

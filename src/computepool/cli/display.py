@@ -177,6 +177,12 @@ def credits(micros: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
+def exact_credits(micros: int) -> str:
+    """To the millionth, all of them with six decimals, so that they stand below each other: `-1,234.500000`."""
+    whole, fraction = divmod(abs(micros), 1_000_000)
+    return f"{'-' if micros < 0 else ''}{whole:,}.{fraction:06}"
+
+
 def cpus(number: float) -> str:
     return f"{number:g} core" + ("" if number == 1 else "s")
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from computepool.client.market import Market
     from computepool.client.payments import Payments
     from computepool.client.receipts import ReceiptItem
+    from computepool.client.wallet import Wallet
     from computepool.protocol.messages import HubKey
     from computepool.protocol.spec import JobSpec
 
@@ -296,6 +297,16 @@ class Pool:
         from computepool.client.market import Market
 
         return Market(self._http)
+
+    @property
+    def wallet(self) -> "Wallet":
+        return self.wallet_of(None)
+
+    def wallet_of(self, owner_id: str | None) -> "Wallet":
+        """A team's wallet; for an admin, anybody's."""
+        from computepool.client.wallet import Wallet
+
+        return Wallet(self._http, owner_id)
 
     @property
     def payments(self) -> "Payments":

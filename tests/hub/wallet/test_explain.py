@@ -80,8 +80,8 @@ def test_what_is_explained_is_what_both_sides_balances_say(truth, seed):
     for _ in range(4):
         before = {who: sum(truth.balances(who).values()) for who in (truth.renter, truth.host)}
         held = live(truth, chance)
-        if chance.random() < 0.3:
-            claw_back(truth, held)
+        if chance.random() < 0.4:
+            claw_back(truth, held, overturned=chance.random() < 0.3)
         found = {"renter": explained(truth, held), "host": explained(truth, held, truth.host)}
         change = {who: sum(truth.balances(who).values()) - had for who, had in before.items()}
         check_explained(found, change[truth.renter], change[truth.host])
@@ -258,6 +258,25 @@ def test_own_node_is_free_and_says_so(truth):
     found = explained(truth, held)
     assert found.attempts[0].words == ["It ran on a node of the job's owner: nothing is paid."]
     assert found.words == ["This job cost 0 credits.", "It ran on nodes of its owner, which costs nothing."]
+
+
+def test_what_a_check_took_back_names_the_check(truth):
+    truth.give(100)
+    held = run_for(truth, 100)
+    assert claw_back(truth, held, overturned=True)
+    mine, theirs = explained(truth, held), explained(truth, held, truth.host)
+    assert [(one.id, one.state) for one in mine.checks] == [(f"check_{held.id}", "guilty")]
+    assert mine.change_micros == 0
+    paid = theirs.attempts[0].payments
+    assert [(one.kind, one.change_micros) for one in paid] == [
+        ("settle", 800_000),
+        ("clawback", -800_000),
+        ("clawback_overturned", 800_000),
+    ]
+    assert paid[1].check_id == f"check_{held.id}"
+    assert paid[1].rule == ("Given back: a result of this machine was proven wrong (Others proved its node wrong).")
+    assert (paid[1].cost_micros, paid[1].fee_micros) == (-CREDIT, -200_000)
+    assert any("Its result was proven wrong by" in words for words in theirs.attempts[0].words)
 
 
 # ── who may see it ───────────────────────────────────────────────────────────────────────────────────────────────────

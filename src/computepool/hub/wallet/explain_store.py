@@ -1,7 +1,7 @@
 """What `explain` has to know of a job, read for one who may see it: its renter, or the host of one of its attempts."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy import case, func, or_, select
 from sqlalchemy.orm import Session
@@ -189,10 +189,11 @@ def _others(session: Session, job_ids: Sequence[str], viewers: Sequence[str]) ->
     return [(one, entry) for entry in read_facts(session, rows) for one in viewers if entry.pockets_of(one)]
 
 
-def _totals(session: Session, job_ids: Sequence[str], viewers: Iterable[str]) -> tuple[int, int, int]:
+def _totals(session: Session, job_ids: Sequence[str], viewers: Sequence[str]) -> tuple[int, int, int]:
     """(what the viewers have more or less by all entries of the job, what of it is held, how many entries)."""
     names = [account(one, kind) for one in viewers for kind in Kind]
     held = [account(one, Kind.HELD) for one in viewers]
+    attempts = select(Attempt.id).where(Attempt.job_id.in_(job_ids))
 
     def net(of: Sequence[str]) -> object:
         came = case((PostingRow.destination.in_(of), PostingRow.micros), else_=0)
@@ -203,7 +204,7 @@ def _totals(session: Session, job_ids: Sequence[str], viewers: Iterable[str]) ->
         select(net(names), net(held), func.count(EntryRow.id.distinct()))  # type: ignore[call-overload]
         .select_from(EntryRow)
         .join(PostingRow, PostingRow.entry_id == EntryRow.id)
-        .where(EntryRow.job_id.in_(job_ids))
+        .where(or_(EntryRow.job_id.in_(job_ids), EntryRow.attempt_id.in_(attempts)))
         .where(or_(PostingRow.source.in_(names), PostingRow.destination.in_(names)))
     ).one()
     return int(row[0]), int(row[1]), int(row[2])

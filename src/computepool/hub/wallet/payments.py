@@ -35,6 +35,7 @@ _PAID = {
 _LATER = {
     "give_back": "Paid by an instalment, and given back by the verdict",
     "clawback": "Given back: a result of this machine was proven wrong",
+    "dispute_refund": "Given back after a dispute",
     "clawback_overturned": "Paid again: what was proven wrong turned out to be right",
 }
 
@@ -142,7 +143,7 @@ def _rule(entry: EntryFacts) -> str:
             return "An instalment, while it runs: the host is not at risk for longer than that."
         return rule_words(verdict, refund_failed=bool(entry.details.get("refund_failed")))
     words = _LATER.get(entry.kind, entry.kind.replace("_", " ").capitalize())
-    return f"{words} ({entry.note})." if entry.note else f"{words}."
+    return f"{words} ({entry.note.rstrip('.')})." if entry.note else f"{words}."
 
 
 def _seconds(details: Mapping[str, Any]) -> SecondsView | None:

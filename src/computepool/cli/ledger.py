@@ -1,0 +1,75 @@
+"""For operators: does the money add up, and credits by hand."""
+
+import click
+
+from computepool.cli.errors import FAILED, clean, tell
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+
+
+@click.group(epilog="Example: computepool admin ledger check")
+def ledger() -> None:
+    """The pool's books."""
+
+
+@ledger.command(epilog="Example: computepool admin ledger check --json")
+@json_option
+@pool_options
+def check(as_json: bool) -> int:
+    """Sum up everything again. The exit code is 1 if it does not add up; then nobody is paid out until it does."""
+    with open_pool() as pool:
+        document = pool.wallet.check_ledger()
+    if as_json:
+        print_json(document)
+    else:
+        from computepool.cli.display import exact_credits, print_pairs
+
+        print_pairs(
+            (
+                ("balanced", "yes" if document["balanced"] else "NO"),
+                ("entries", f"{document['entries']:,}"),
+                ("postings", f"{document['postings']:,}"),
+                ("accounts", f"{document['accounts']:,}"),
+                ("moved", exact_credits(document["moved_micros"])),
+                *((name.replace("_", " "), exact_credits(micros)) for name, micros in document["platform"].items()),
+            )
+        )
+        for problem in document["problems"]:
+            tell(clean(problem), fg="red")
+        if not document["balanced"]:
+            tell("Cash-outs are frozen until a check finds everything in order.", fg="red")
+    return 0 if document["balanced"] else FAILED
+
+
+@click.command(epilog="Example: computepool admin grant alice@example.org 100 --note 'paid in cash'")
+@click.argument("user")
+@click.argument("credits", metavar="CREDITS")
+@click.option("--note", required=True, metavar="TEXT", help="What it is for; kept for ever, and the user sees it.")
+@click.option("--promotional", is_flag=True, help="A present: it can be spent, and never be cashed out.")
+@json_option
+@pool_options
+def grant(user: str, credits: str, note: str, promotional: bool, as_json: bool) -> None:
+    """Give credits by hand. USER is an id or an e-mail address."""
+    with open_pool() as pool:
+        document = pool.wallet.grant(user, credits, note, promotional=promotional)
+    if as_json:
+        print_json(document)
+        return
+    kind = "promotional credits" if promotional else "credits"
+    tell(f"{clean(document['credits'])} {kind} for {clean(document['owner_id'])}.")
+
+
+@click.command(epilog="Example: computepool admin withdraw alice@example.org 20 --note 'paid back in cash'")
+@click.argument("user")
+@click.argument("credits", metavar="CREDITS")
+@click.option("--note", required=True, metavar="TEXT", help="What it is for; kept for ever, and the user sees it.")
+@click.option("--promotional", is_flag=True, help="Take back a present.")
+@json_option
+@pool_options
+def withdraw(user: str, credits: str, note: str, promotional: bool, as_json: bool) -> None:
+    """Take credits by hand, as far as they are not spent. USER is an id or an e-mail address."""
+    with open_pool() as pool:
+        document = pool.wallet.withdraw(user, credits, note, promotional=promotional)
+    if as_json:
+        print_json(document)
+        return
+    tell(f"{clean(document['credits'])} credits taken from {clean(document['owner_id'])}.")

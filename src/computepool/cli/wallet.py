@@ -1,0 +1,199 @@
+"""For renters and hosts: what there is, what came and went, and statements of it."""
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from computepool.cli.errors import USAGE, CliError, clean, tell
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.top_up import card, payout_account, plan, top_up, top_ups
+
+_POCKETS = (
+    ("available", "available_micros", "bought, or granted for money"),
+    ("promotional", "promotional_micros", "presents: to be spent, never cashed out"),
+    ("earnings", "earnings_micros", "of your machines"),
+)
+
+
+@click.group(invoke_without_command=True, epilog="Example: computepool wallet")
+@json_option
+@pool_options
+@click.pass_context
+def wallet(ctx: click.Context, as_json: bool) -> None:
+    """Show your credits: what you can spend, what is held, what you earned."""
+    if ctx.invoked_subcommand is not None:
+        return
+    with open_pool() as pool:
+        document = pool.wallet.show()
+    if as_json:
+        print_json(document)
+    else:
+        _print_wallet(document)
+
+
+for _command in (top_up, top_ups, card, plan, payout_account):
+    wallet.add_command(_command)
+
+
+def _print_wallet(document: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from computepool.cli.display import console, exact_credits
+
+    rows = [("spendable", document["spendable_micros"], "")]
+    rows += [(f"  {name}", document[key], about) for name, key, about in _POCKETS if document[key]]
+    if document["held_micros"]:
+        rows.append(("held", document["held_micros"], "for what runs now; what is not used comes back"))
+    if document["cashing_out_micros"]:
+        rows.append(("cashing out", document["cashing_out_micros"], "on its way to you"))
+    if document["debt_micros"]:
+        rows.append(("debt", -document["debt_micros"], "given back, and spent before: your next earnings go there"))
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(style="dim", overflow="fold")
+    for name, micros, about in rows:
+        table.add_row(name, exact_credits(micros), about)
+    console().print(table)
+    if not document["spendable_micros"]:
+        tell(
+            "Nothing to spend. Your own machines are free; others' need credits: computepool wallet top-up N", dim=True
+        )
+
+
+@wallet.command(epilog="Example: computepool wallet entries --kind settle --since 2026-11-01")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Such as settle, grant; may be given again.")
+@click.option("--job", metavar="JOB", help="Only those of this job.")
+@click.option("--since", metavar="TIME", help="Such as 2026-11-01 or 2026-11-01T12:00:00Z; UTC if not said otherwise.")
+@click.option("--until", metavar="TIME", help="The same; itself not included.")
+@click.option("-n", "--limit", default=30, show_default=True, type=click.IntRange(1, 100_000), help="At most so many.")
+@json_option
+@pool_options
+def entries(
+    kinds: tuple[str, ...], job: str | None, since: str | None, until: str | None, limit: int, as_json: bool
+) -> None:
+    """List what came and went, the newest first."""
+    with open_pool() as pool:
+        job_id = None if job is None else job if job.startswith("job_") else pool.find_job(job)
+        items, after = pool.wallet.entries(kinds=kinds, job_id=job_id, since=since, until=until, limit=limit)
+    if as_json:
+        print_json({"items": items, "next": after})
+        return
+    if not items:
+        asked = kinds or job or since or until
+        tell("No entries like that." if asked else "No entries yet: no credits came or went.", dim=True)
+        return
+    _print_entries(items)
+    if after is not None:
+        tell(f"The newest {len(items)}; more with --limit.", dim=True)
+
+
+def _print_entries(items: list[dict[str, Any]]) -> None:
+    from computepool.cli.display import exact_credits, instant, print_table
+
+    rows = [
+        (
+            instant(datetime.fromisoformat(one["at"])),
+            one["kind"].replace("_", " "),
+            exact_credits(one["change_micros"]),
+            _moves(one["pockets"]),
+            one["job_id"] or "",
+            one["note"],
+        )
+        for one in items
+    ]
+    print_table(("when", "kind", "change", "pockets", "job", "note"), rows, spare=("note", "pockets"))
+
+
+def _moves(pockets: dict[str, int]) -> str:
+    """What each pocket has more or less, such as `held +1, available -1`."""
+    from computepool.cli.display import credits
+
+    return ", ".join(
+        f"{name.replace('_', ' ')} {'+' if micros > 0 else ''}{credits(micros)}" for name, micros in pockets.items()
+    )
+
+
+@wallet.command(epilog="Example: computepool wallet earnings --since 2026-11-01")
+@click.option("--since", metavar="DAY", help="Such as 2026-11-01; thirty days ago, if not said otherwise.")
+@click.option("--until", metavar="DAY", help="The same; itself not included.")
+@json_option
+@pool_options
+def earnings(since: str | None, until: str | None, as_json: bool) -> None:
+    """Say what your machines earned, by machine and day of UTC."""
+    with open_pool() as pool:
+        document = pool.wallet.earnings(since=since, until=until)
+    if as_json:
+        print_json(document)
+        return
+    if not document["items"]:
+        tell(f"Nothing was earned from {clean(document['since'])} on.", dim=True)
+        return
+    from computepool.cli.display import exact_credits, print_table
+
+    rows = [
+        (
+            one["day"],
+            one["node_name"],
+            one["attempts"],
+            exact_credits(one["earned_micros"]),
+            exact_credits(one["promotional_micros"]) if one["promotional_micros"] else "",
+        )
+        for one in document["items"]
+    ]
+    print_table(("day", "node", "attempts", "earned", "of that promotional"), rows)
+    tell(f"{exact_credits(document['earned_micros'])} credits in all.")
+
+
+@wallet.command(epilog="Example: computepool wallet statement 2026-11 --pdf november.pdf")
+@click.argument("period", metavar="MONTH|YEAR")
+@click.option("--csv", "csv_file", type=click.Path(path_type=Path), metavar="FILE", help="Write a table; - prints it.")
+@click.option("--pdf", "pdf_file", type=click.Path(path_type=Path), metavar="FILE", help="Write it for paper.")
+@json_option
+@pool_options
+def statement(period: str, csv_file: Path | None, pdf_file: Path | None, as_json: bool) -> None:
+    """Show a month or a year: the balance before, the sums of what came and went, the balance after.
+
+    PERIOD is such as 2026-11 or 2026, in UTC. The files have every entry.
+    """
+    with open_pool() as pool:
+        for file, kind in ((csv_file, "csv"), (pdf_file, "pdf")):
+            if file is not None:
+                _write(file, pool.wallet.statement_file(period, kind))
+        if csv_file is not None or pdf_file is not None:
+            return
+        document = pool.wallet.statement(period)
+    if as_json:
+        print_json(document)
+    else:
+        _print_statement(document)
+
+
+def _write(file: Path, data: bytes) -> None:
+    if str(file) == "-":
+        sys.stdout.buffer.write(data)
+        return
+    if file.is_dir():
+        raise CliError(f"{file} is a folder.", "Name a file in it.", USAGE)
+    file.write_bytes(data)
+    tell(f"Wrote {file}.")
+
+
+def _print_statement(document: dict[str, Any]) -> None:
+    from computepool.cli.display import exact_credits, print_pairs
+
+    made_of = [(one.replace("_", " "), micros) for one, micros in document["totals"].items() if micros]
+    print_pairs(
+        (
+            ("period", document["period"]),
+            ("opening balance", exact_credits(document["opening_micros"])),
+            *((f"  {name}", exact_credits(micros)) for name, micros in made_of),
+            ("closing balance", exact_credits(document["closing_micros"])),
+            ("fees in what you paid", exact_credits(document["fees_paid_micros"])),
+            ("fees kept back from what you earned", exact_credits(document["fees_withheld_micros"])),
+        )
+    )
+    tell(f"All {len(document['lines'])} entries: --csv FILE, or --pdf FILE.", dim=True)
