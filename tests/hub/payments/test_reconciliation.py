@@ -21,6 +21,7 @@ DAY = 24 * 3600
 async def ordinary_day(till: Till) -> dict[str, str]:
     """Payments, a refund, a chargeback lost and one won, a pay-out: of which everything was told. By name, its id."""
     world = till.stripe.world
+    till.keep_results()
     world.add_funds(100_000_00)
     payments = [await till.pay(100) for _ in range(6)]
     await till.tell()

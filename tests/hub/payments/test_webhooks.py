@@ -340,5 +340,10 @@ def test_host_says_where_money_goes_on_stripes_pages(hub_url):
         hosting.close_account(till.stripe.world, account["id"])
         await till.tell()
         assert (await till.ask("GET", "wallet/payout-account", user=DAVE))["state"] == "gone"
+        anew = await till.ask("POST", "wallet/payout-account", {"country": "IN"}, user=DAVE)
+        assert anew["state"] == "incomplete"
+        assert len(till.stripe.world.all("account")) == 1
+        await till.ask("POST", "wallet/payout-account", {"country": "IN"}, user=DAVE)
+        assert len(till.stripe.world.all("account")) == 1
 
     play_with_stripe(hub_url, story)

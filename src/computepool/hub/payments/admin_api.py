@@ -137,8 +137,8 @@ def _ask_refund(
         earlier = claim(session, caller.user_id, key, "POST admin/refunds", asked, refund_id, now)
         if earlier is not None and (row := outgoing.find_request(session, f"refund/{earlier}")) is not None:
             return earlier, row.id
-    units, actor = payments.units, caller.user_id
-    return refund_id, top_ups.ask_refund(session, context, units, top_up_id, refund_id, micros, note, actor, now).id
+    actor = caller.user_id
+    return refund_id, top_ups.ask_refund(session, context, top_up_id, refund_id, micros, note, actor, now).id
 
 
 def _add_events(routes: Routes, context: Context, payments: Payments) -> None:

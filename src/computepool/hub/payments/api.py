@@ -207,12 +207,15 @@ def _add_payout_account(routes: Routes, context: Context, payments: Payments) ->
         if not payments.provider.moves_money:
             raise PaysByHand
         request_id = await context.db.run(_ask_account, context, caller, body)
-        await payments.send(request_id)
+        if request_id is not None:
+            await payments.send(request_id)
         row = await context.db.read(profiles.profile_of, caller.user_id)
-        if row is None or row.account_id is None:
+        if request_id is not None and (row is None or row.account_id is None or row.account_state == "gone"):
             asked = await context.db.read(lambda session: session.get_one(RequestRow, request_id))
             waits = asked.state == RequestState.WAITING
             return PayoutAccountView(state="pending" if waits else "none", message=AWAY if waits else asked.words)
+        if row is None or row.account_id is None:
+            raise ProcessorAway("it has not made an account yet")
         await _asked(context, payments, Subject("account", row.account_id), learn=True)
         page = _wallet_page(context, request)
         url = await _told(context, payments.provider.onboarding_url, row.account_id, page)
@@ -220,11 +223,11 @@ def _add_payout_account(routes: Routes, context: Context, payments: Payments) ->
         return _account_view(row, by_hand=False).model_copy(update={"url": url})
 
 
-def _ask_account(session: Session, context: Context, caller: Principal, body: AccountRequest) -> str:
+def _ask_account(session: Session, context: Context, caller: Principal, body: AccountRequest) -> str | None:
     user = find_user(session, caller.user_id)
     country = body.country or (user.country if user else None)
-    email = user.email if user else None
-    return ask_account(session, context, caller.user_id, country, email, context.now()).id
+    asked = ask_account(session, context, caller.user_id, country, context.now())
+    return None if asked is None else asked.id
 
 
 def _account_view(row: ProfileRow | None, *, by_hand: bool) -> PayoutAccountView:

@@ -75,7 +75,7 @@ def apply(session: Session, desk: Desk, fact: Fact, now: datetime) -> bool:
 def _apply_payment(session: Session, desk: Desk, fact: Payment, now: datetime) -> bool:
     top_up = find_top_up(session, fact.about.request)
     owner_id = _owner_of(session, top_up.owner_id if top_up else fact.about.owner_id)
-    if owner_id is None:
+    if owner_id is None or fact.currency != (top_up.currency if top_up else desk.units.currency):
         return False
     _end_request(session, fact.about.request, fact.id, now)
     if top_up is not None:
@@ -269,7 +269,7 @@ def _apply_transfer(session: Session, desk: Desk, fact: Transfer, now: datetime)
     if moving.is_new(session, fact.id, "pay_out", *came):
         if outgoing.end(session, request.id, RequestState.DONE, now, object_id=fact.id):
             desk.hooks.on_pay_out(session, PayOutResult(cash_out_id, owner_id, micros, "paid", fact.id), now)
-        else:  # it was taken for refused, and the credits were given back: the money is gone all the same
+        elif request.object_id != fact.id:  # taken for refused, and given back: the money is gone all the same
             moving.take(session, f"pay-out/{fact.id}", "pay_out", owner_id, micros, now, transfer=fact.id)
         record(session, "payment.paid_out", owner_id, now, transfer=fact.id, cash_out=cash_out_id, micros=micros)
     for taken in fact.reversals:

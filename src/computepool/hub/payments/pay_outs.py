@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
@@ -49,17 +50,17 @@ def ask_reversal(
 
 
 def ask_account(
-    session: Session,
-    context: Context,
-    owner_id: str,
-    country: str | None,
-    email: str | None,
-    now: datetime,
-) -> RequestRow:
-    """An account at the processor for a host, once; they fill in who they are on its own pages."""
-    earlier = outgoing.find_request(session, f"account/{owner_id}")
-    if earlier is not None and earlier.state != RequestState.REFUSED:
-        return earlier
-    number = "" if earlier is None else f"/{context.new_id('again')}"
-    params = {"country": country, "email": email}
-    return outgoing.ask(session, context, RequestKind.ACCOUNT, f"account/{owner_id}{number}", owner_id, params, now)
+    session: Session, context: Context, owner_id: str, country: str | None, now: datetime
+) -> RequestRow | None:
+    """An account at the processor for a host, who fills in who they are on its own pages. None: there is one."""
+    profile = profile_of(session, owner_id)
+    if profile is not None and profile.account_id is not None and profile.account_state != "gone":
+        return None
+    table = RequestRow
+    earlier = session.scalars(
+        select(table).where(table.owner_id == owner_id, table.kind == RequestKind.ACCOUNT).order_by(table.id.desc())
+    ).all()
+    if earlier and earlier[0].state == RequestState.WAITING:
+        return earlier[0]
+    key = f"account/{owner_id}/{len(earlier) + 1}"
+    return outgoing.ask(session, context, RequestKind.ACCOUNT, key, owner_id, {"country": country}, now)

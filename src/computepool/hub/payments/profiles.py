@@ -82,7 +82,7 @@ def stop_plan(session: Session, owner_id: str, words: str, now: datetime) -> Non
 
 def save_account(session: Session, owner_id: str, account: PayoutAccount, now: datetime) -> None:
     profile = own_profile(session, owner_id, now)
-    if profile.account_id not in (None, account.id):
+    if profile.account_id not in (None, account.id) and profile.account_state != "gone":
         return  # one that was replaced
     if (profile.account_id, profile.account_state) != (account.id, account.state):
         record(session, "payout_account.changed", owner_id, now, account=account.id, state=account.state)

@@ -2,7 +2,7 @@
 a row, an audit record, a line in the log. One that a lost message caused is then healed by looking at the object.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -24,6 +24,7 @@ SLACK = timedelta(days=1)
 """The processor's list may date a movement a little before or after its object."""
 STUCK = timedelta(days=2)
 """A request that nobody could carry out for so long."""
+PAGE = 1_000
 AT_ONCE = 10_000
 
 log = structlog.get_logger()
@@ -68,14 +69,20 @@ def compare(session: Session, units: Units, window: Window, there: Sequence[Move
         elif row.currency != one.currency:
             words = f"{one.kind} {one.id}: {row.currency} here, {one.currency} at the processor."
             found.append(Difference(one.id, "currency", row.minor, one.minor, words, one.subject))
-    here = select(MovementRow).where(
-        MovementRow.happened_at >= window.since, MovementRow.happened_at < window.until, MovementRow.minor != 0
-    )
-    for row in session.scalars(here.limit(AT_ONCE)):
+    for row in _list_here(session, window):
         if row.id not in listed:
             words = f"{row.kind} {row.id} of {row.minor} {row.currency} is in the ledger, and not at the processor."
             found.append(Difference(row.id, "missing_there", row.minor, None, words))
     return found + _list_stuck(session, window.until)
+
+
+def _list_here(session: Session, window: Window) -> Iterator[MovementRow]:
+    """All of them, a page at a time."""
+    table, after = MovementRow, ""
+    within = (table.happened_at >= window.since, table.happened_at < window.until, table.minor != 0)
+    while page := session.scalars(select(table).where(*within, table.id > after).order_by(table.id).limit(PAGE)).all():
+        yield from page
+        after = page[-1].id
 
 
 def _missing_here(one: Movement, units: Units) -> Difference:

@@ -154,7 +154,8 @@ class StripeProvider:
             "capabilities": {"transfers": {"requested": True}},
             "metadata": self._notes(request),
         }
-        params |= {name: asked[name] for name in ("country", "email") if asked.get(name)}
+        if asked.get("country"):
+            params["country"] = asked["country"]
         return account_of(self._create(self._client.accounts.create, request, params))
 
     def _pay_out(self, request: Request) -> Fact:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.context import Context
 from computepool.hub.core.records import record
 from computepool.hub.payments import moving, outgoing
-from computepool.hub.payments.amounts import Units
+from computepool.hub.payments.amounts import BadAmount, Units
 from computepool.hub.payments.errors import NoCard, NoTopUp, NotPaidByCard
 from computepool.hub.payments.profiles import profile_of
 from computepool.hub.payments.provider import RequestKind
@@ -95,7 +95,6 @@ def ask_for_card(
 def ask_refund(
     session: Session,
     context: Context,
-    units: Units,
     top_up_id: str,
     refund_id: str,
     micros: int,
@@ -114,12 +113,20 @@ def ask_refund(
         "refund_id": refund_id,
         "payment_id": top_up.payment_id,
         "micros": micros,
-        "minor": units.minor_of(micros),
+        "minor": _part_of(top_up, micros),
     }
     owner_id = top_up.owner_id
     moving.set_aside(session, f"{key}/asked", owner_id, micros, now, actor=actor, note=note)
     record(session, "refund.asked", owner_id, now, actor=actor, top_up=top_up_id, micros=micros, note=note)
     return outgoing.ask(session, context, RequestKind.REFUND, key, owner_id, params, now)
+
+
+def _part_of(top_up: TopUpRow, micros: int) -> int:
+    """At what a credit was worth when it was bought."""
+    minor, rest = divmod(micros * top_up.minor, top_up.micros)
+    if rest or minor == 0:
+        raise BadAmount(f"{format_credits(micros)} credits are not a whole number of the smallest coins.")
+    return minor
 
 
 def charged_since(session: Session, owner_id: str, since: datetime) -> int:
