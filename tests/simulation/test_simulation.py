@@ -17,8 +17,8 @@ import pytest
 from support.proofs import figure, proving
 
 TESTS = Path(__file__).parent.parent
-SEEDS = figure(60, 10_000)
-CHUNK = figure(30, 1_000)
+SEEDS = figure(40, 10_000)
+CHUNK = figure(20, 1_000)
 """So many in one test, so that the workers of a run share them."""
 FLEET_SEEDS = figure(500, 10_000)
 FLEET_CHUNK = figure(125, 1_000)
@@ -117,10 +117,9 @@ FLEET_FAULTS = (
 QUICK_TO_FIND = (
     "rescue_overwrites_completion",
     "fences_are_not_checked",
-    "leases_are_not_kept",
-    "price_is_read_again_at_the_end",
     "lost_attempts_keep_their_credits",
 )
+QUICK_TO_FIND_IN_FLEETS = ("ceilings_are_ignored", "room_is_given_back_twice", "turns_do_not_know_use")
 """Those are looked for in every run, all of them in `./dev prove`."""
 if proving():
     # A world that is stuck takes long to be sure of it; tests/agent/test_rest_mutants.py finds the same bug at once.
@@ -177,10 +176,11 @@ def _sum_when_all_are_through(folder: Path, first: int, fired: dict[str, int]) -
 @pytest.mark.proof
 @pytest.mark.timeout(figure(300, 3600))
 def test_no_healthy_job_is_given_up_while_the_hub_is_away():
-    report = simulate("--restarts-only", "--seeds", f"0:{figure(15, 500)}", *SHARED)
+    seeds = figure(8, 500)
+    report = simulate("--restarts-only", "--seeds", f"0:{seeds}", *SHARED)
     assert report["failed_seed"] is None, f"seed {report['failed_seed']}: {report['failure']}"
-    assert report["fired"]["hub_crash"] >= 25
-    assert report["fired"]["hub_sleep"] >= 25
+    assert report["fired"]["hub_crash"] >= seeds
+    assert report["fired"]["hub_sleep"] >= seeds
 
 
 @pytest.mark.slow
@@ -220,7 +220,7 @@ def test_nobody_is_given_what_they_cannot_have_or_waits_for_ever_in_any_fleet(fi
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", FOUND_IN_FLEETS)
+@pytest.mark.parametrize("mutant", FOUND_IN_FLEETS if proving() else QUICK_TO_FIND_IN_FLEETS)
 def test_a_planted_bug_is_found_within_100_fleets(mutant: str):
     report = simulate("--fleet", "--mutant", mutant, "--seeds", "0:100", *SHARED)
     assert report["failed_seed"] is not None, f"{mutant} was not found"
