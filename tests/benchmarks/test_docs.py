@@ -10,13 +10,13 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = json.loads((ROOT / "benchmarks" / "results" / "scheduling.json").read_text())["data"]
 
 
-def test_picture_of_allocations_is_the_one_of_the_kept_figures():
+def test_picture_of_allocations_is_the_one_of_the_kept_figures() -> None:
     drawn = picture.draw(KEPT["sizes"])
     assert (ROOT / picture.PICTURE).read_text() == drawn, "draw it anew: ./dev bench docs"
     assert f"]({picture.PICTURE.relative_to('docs')})" in (ROOT / "docs" / "benchmarks.md").read_text()
 
 
-def test_picture_has_every_figure_and_colours_for_dark_pages():
+def test_picture_has_every_figure_and_colours_for_dark_pages() -> None:
     drawn = picture.draw(KEPT["sizes"])
     root = ElementTree.fromstring(drawn)
     told = {one.text for one in root.iter("{http://www.w3.org/2000/svg}title")}
@@ -25,7 +25,7 @@ def test_picture_has_every_figure_and_colours_for_dark_pages():
     assert "prefers-color-scheme: dark" in drawn
 
 
-def test_figures_of_other_schedulers_stand_beside_ours():
+def test_figures_of_other_schedulers_stand_beside_ours() -> None:
     table = next(one for one in scheduling.tables(KEPT) if one.title.startswith("Beside other schedulers"))
     assert "this pool" in table.rows[0][0]
     assert {"HTCondor", "Slurm", "Ray"} <= {row[0].split()[0] for row in table.rows}
