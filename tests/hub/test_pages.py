@@ -170,7 +170,7 @@ def test_scripts_call_only_routes_that_the_hub_has(tmp_path):
     async def story():
         async with whole_hub(tmp_path) as hub:
             paths = (await hub.client.get("/openapi.json")).json()["paths"]
-            for path in ("stats", "version", "me", "nodes", "nodes/join-tokens", "jobs", "jobs/{job_id}"):
+            for path in ("stats", "version", "me", "nodes", "nodes/join-tokens", "jobs", "jobs/{job_id}", "wallet"):
                 assert f"/api/v1/{path}" in paths
             called = {
                 path for name in SCRIPTS for path in re.findall(r"\"(auth/[\w/-]+)\"", (FOLDER / name).read_text())
@@ -293,6 +293,7 @@ def test_sign_in_link_signs_a_browser_in(tmp_path):
     assert 'class="badge is-queued">queued<' in shown
     assert "&lt;b&gt;bold&lt;/b&gt;" in shown
     assert "cpo_" not in shown
+    assert '<span class="value">100</span> <span class="note">100 of it promotional</span>' in shown
 
 
 @pytest.mark.slow
@@ -308,6 +309,7 @@ def test_sign_in_link_may_lead_to_a_job(tmp_path):
 
     shown = asyncio.run(story("there"))
     assert """<code>sh -c 'echo it'"'"'s'</code>""" in shown
+    assert "<dt>Cost</dt><dd><span>nothing</span></dd>" in shown
     assert "cpo_" not in shown
     shown = asyncio.run(story("nowhere"))
     assert ">No such job<" in shown

@@ -21,6 +21,7 @@ PARTS = (
     "account.js",
     "session.js",
     "parts.js",
+    "wallet.js",
 )
 # Said here and not guessed: some systems have other ideas of .js, and browsers then refuse the script.
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}

@@ -4,6 +4,7 @@ import { Log } from "./log.js";
 import { Outputs } from "./outputs.js";
 import { ago, badge, copyLine, h, local, many, notice, put, seconds, sync } from "./parts.js";
 import { get, hubNow, post, SignedOut } from "./session.js";
+import { watchCost } from "./wallet.js";
 
 const FINAL = ["succeeded", "failed", "canceled"];
 const SURE_MS = 4000;
@@ -24,13 +25,13 @@ export function showJob(place, id) {
       ...["Ended", "Duration", "Log"].map((name) => h("th", { scope: "col", class: "number" }, name)))), attempts)));
   const told = h("p", { class: "message", hidden: true });
   const outputs = new Outputs(path, id);
-  const log = new Log(path);
+  const log = new Log(path), costOf = watchCost(path);
   place.replaceChildren(h("p", {}, h("a", { href: "#" }, "← All jobs")),
     h("div", { class: "bar-title" }, h("div", { class: "head" }, title, state, pretended), cancel), message,
     card, why, attemptsCard, told, outputs.node, log.node);
   title.focus({ preventScroll: true });
   pretended.hidden = true;
-  let chosen = { slice: null, attempt: null }, shown = null, sure = 0;
+  let chosen = { slice: null, attempt: null }, shown = null, sure = 0, cost = "";
 
   async function askCancel() {
     if (Date.now() > sure) { // a second click within a few seconds means it
@@ -64,7 +65,7 @@ export function showJob(place, id) {
     message.hidden = !job.message;
     put(message, job.message);
     card.hidden = false;
-    sync(facts, factsOf(job), ([name]) => name, makeFact);
+    sync(facts, factsOf(job, cost), ([name]) => name, makeFact);
     // Whoever opens a job that failed wants to see what did; a slice once shown stays until another is chosen.
     chosen.slice ??= (job.state === "failed" && job.slices.find((one) => one.state === "failed")?.index) || 0;
     const slice = job.slices.find((one) => one.index === chosen.slice) ?? job.slices[0];
@@ -82,6 +83,7 @@ export function showJob(place, id) {
 
   async function refresh() {
     const job = await get(path);
+    cost = await costOf(job).catch(() => ""); // whoever may not see it
     show(job);
     const waits = job.counts.queued > 0 && !FINAL.includes(job.state);
     if (waits) showWhy(why, await get(`${path}/why`));
@@ -100,7 +102,7 @@ export function showJob(place, id) {
   }
 }
 
-function factsOf(job) {
+function factsOf(job, cost) {
   const { run, resources } = job.spec;
   const command = Array.isArray(run) ? run.map(quoted).join(" ") : run;
   const took = job.started_at && (Date.parse(job.finished_at ?? "") || hubNow()) - Date.parse(job.started_at);
@@ -112,6 +114,7 @@ function factsOf(job) {
     ["Slices", job.slice_count > 1 ? counts.join(", ") : ""],
     ["Submitted", `${local(job.created_at)} (${ago(job.created_at, hubNow())})`],
     ["Duration", took ? seconds(took / 1000) : ""],
+    ["Cost", cost],
     ["Exit code", job.exit_code ?? ""],
     ["Verdict", [job.verdict, reasonOf(job) && `(${reasonOf(job)})`].filter(Boolean).join(" ")],
     ["Retry of", job.retry_of ?? ""],

@@ -6,6 +6,7 @@ import { $, ago, badge, bytes, clean, copyLine, gauge, h, local, many, notice, n
   from "./parts.js";
 import { begin, couldResume, get, hubNow, post, resume, send, session, signedIn, SignedOut, Unreachable }
   from "./session.js";
+import { showWallet } from "./wallet.js";
 
 const PERIOD_MS = 2000;
 const SLOWEST_MS = 15_000;
@@ -115,7 +116,8 @@ function makeJob(job) {
 }
 
 async function showMine() {
-  const [nodes, jobs] = await Promise.all([get("nodes"), get(`jobs?limit=${JOBS_SHOWN}`)]);
+  const [nodes, jobs] = await Promise.all([get("nodes"), get(`jobs?limit=${JOBS_SHOWN}`),
+    showWallet($("wallet"), $("pockets"))]);
   sync($("nodes"), nodes.items, (node) => node.id, makeNode);
   sync($("jobs").tBodies[0], jobs.items, (job) => job.id, makeJob);
   $("no-nodes").hidden = nodes.items.length > 0;
@@ -160,7 +162,7 @@ function route() {
   $("overview").hidden = wanted !== null;
   $("job").hidden = wanted === null;
   $("mine").hidden = !signedIn();
-  if (!signedIn()) [$("nodes"), $("jobs").tBodies[0], $("join")].forEach((part) => part.replaceChildren());
+  if (!signedIn()) [$("nodes"), $("jobs").tBodies[0], $("join"), $("pockets")].forEach((part) => part.replaceChildren());
   $("join").hidden ||= !signedIn();
   if (wanted === shownJob?.id) return;
   shownJob?.close();
