@@ -37,7 +37,7 @@ USUAL = (terms.HOLD_SECONDS, terms.LEAST_SECONDS, terms.GRACE_SECONDS)
 def choose_instalments(*, short: bool) -> None:
     """For this world. Runs take minutes here, and an hour would never be over."""
     hold, least, grace = (SHORT_HOLD, SHORT_GRACE + 5, SHORT_GRACE) if short else USUAL
-    terms.HOLD_SECONDS, terms.LEAST_SECONDS, instalments.GRACE_SECONDS = hold, least, grace  # type: ignore[attr-defined,misc]
+    terms.HOLD_SECONDS, terms.LEAST_SECONDS, instalments.GRACE_SECONDS = hold, least, grace  # type: ignore[attr-defined]
 
 
 class Money:

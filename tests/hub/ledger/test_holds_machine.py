@@ -122,7 +122,9 @@ def truth(request, migrated_file):
         made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.proof
+@pytest.mark.timeout(figure(120, 3600))
 def test_hold_resolves_once_whatever_happens_in_whichever_order(truth):
     examples = figure(8, 300)
     chosen = settings(
@@ -137,6 +139,7 @@ def test_hold_resolves_once_whatever_happens_in_whichever_order(truth):
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(figure(120, 1800))
 def test_64_clients_at_once_never_overspend(postgres_hub):
     """Each wants a hold of ten credits; there are a hundred and five."""
     engine = durable_engine(postgres_hub)

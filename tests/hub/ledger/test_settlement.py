@@ -8,7 +8,7 @@ import pytest
 from support.planted import each_check, each_mutant
 from support.proofs import figure
 
-from computepool.hub.ledger import settlement
+from computepool.hub.ledger import entries, settlement
 from computepool.hub.ledger.accounts import Kind, Platform, account, kind_of, platform
 from computepool.hub.ledger.entries import Entry
 from computepool.hub.ledger.holds import Pockets
@@ -97,16 +97,16 @@ def fee_as_a_float(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def more_than_the_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = settlement.Pockets.first
+    real = Pockets.first
 
     def first(self: Pockets, micros: int) -> Pockets:
         return real(self, min(self.total, micros + 1))
 
-    monkeypatch.setattr(settlement.Pockets, "first", first)
+    monkeypatch.setattr(Pockets, "first", first)
 
 
 def presents_are_earned(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = settlement.moved
+    original = entries.moved
 
     def moved(source: str, destination: str, micros: int) -> object:
         if destination == account(HOST, Kind.PROMOTIONAL):
@@ -124,6 +124,7 @@ MUTANTS: dict[Callable[..., None], list[Callable[[pytest.MonkeyPatch], None]]] =
 
 @each_check(MUTANTS)
 @pytest.mark.proof
+@pytest.mark.timeout(figure(120, 1800))
 def test_it_holds(check):
     check()
 
