@@ -30,6 +30,7 @@ OWN_OBJECTS = {
     "POST /api/v1/jobs/{job_id}/retry": 201,
     "GET /api/v1/jobs/{job_id}/why": 200,
     "GET /api/v1/jobs/{job_id}/checks": 200,
+    "GET /api/v1/jobs/{job_id}/explain": 200,
     "GET /api/v1/jobs/{job_id}/artifacts": 200,
     "GET /api/v1/jobs/{job_id}/receipts": 200,
     "GET /api/v1/jobs/{job_id}/logs": 200,
@@ -51,6 +52,7 @@ NOT_OBJECTS = {
     "HEAD /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
     "POST /api/v1/nodes/{node_id}/reliability/{event_id}/contest": "tests/hub/reputation/test_contests.py",
     "GET /api/v1/wallet/top-ups/{top_up_id}": "tests/hub/payments/test_top_ups.py",
+    "GET /api/v1/wallet/statements/{period}": "of one's own wallet; tests/hub/wallet/test_statements.py",
 }
 HTTP_OBJECTS = [route for route in OWN_OBJECTS if route.startswith(("GET", "POST", "PATCH", "DELETE"))]
 IN_ACCOUNTS = ("DELETE /api/v1/tokens/{token_id}", "DELETE /api/v1/sessions/{session_id}")
