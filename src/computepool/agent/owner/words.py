@@ -3,6 +3,7 @@
 UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 NEAR_ENOUGH = 0.05
 
+
 def for_people(seconds: float) -> str:
     """`3 minutes`, `1 hour`, `a moment`."""
     if seconds < 2:
