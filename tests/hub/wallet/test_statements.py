@@ -204,9 +204,9 @@ def test_pdf_says_the_same(truth):
     assert "Statement 2026-01" in text
     assert truth.renter in text
     assert "1 credit = 1 INR" in text
-    assert re.search(r"settle +job_\d+ +-2\.5 +1,234,564\.5 +0\.5", text)
-    assert re.search(r"balance +0 +1,234,564\.5", text)
-    assert re.search(r"fees in what was paid for work +0\.5", text)
+    assert re.search(r"settle +job_\d+ +-2\.500000 +1,234,564\.500000 +0\.500000", text)
+    assert re.search(r"balance +0\.000000 +1,234,564\.500000", text)
+    assert re.search(r"fees in what was paid for work +0\.500000", text)
     assert "hold" not in re.sub(r"was only held", "", text), "what only moves between one's own pockets is left out"
     assert "page 1 of 1" in text
 

@@ -1,6 +1,6 @@
 """Credits as people read them: exact, never rounded."""
 
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
 
 
 def signed(micros: int) -> str:
@@ -9,6 +9,6 @@ def signed(micros: int) -> str:
 
 
 def grouped(micros: int) -> str:
-    """`-12,345.678901`, for reading in columns."""
-    whole, dot, fraction = format_credits(abs(micros)).partition(".")
-    return f"{'-' if micros < 0 else ''}{int(whole):,}{dot}{fraction}"
+    """`-12,345.600000`: all with six decimals, so that they stand below each other in columns."""
+    whole, fraction = divmod(abs(micros), MICROS_PER_CREDIT)
+    return f"{'-' if micros < 0 else ''}{whole:,}.{fraction:06}"
