@@ -60,7 +60,8 @@ def test_commands_of_the_contract_are_there():
         login; logout; whoami; run; ps; show; logs; cancel; retry; get; why; verify; nodes; node show; node tags
         token create; token list; token revoke; offers; earnings; node price
         admin settings tiers show; admin settings tiers set; admin settings regions show
-        admin settings regions import; admin settings rates show; admin settings rates set"""
+        admin settings regions import; admin settings rates show; admin settings rates set
+        explain; wallet; wallet entries; wallet statement; wallet earnings; admin ledger check; admin grant"""
     assert {word.strip() for word in expected.strip().replace("\n", ";").split(";")} <= paths
 
 
