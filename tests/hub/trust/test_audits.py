@@ -109,7 +109,7 @@ def test_a_guilty_node_gives_back_what_it_earned_unaudited(hub_url):
         assert hour > 0
         assert back[plain.id].micros == pytest.approx(hour, rel=0.01)
         assert back[work.id].micros == pytest.approx(pool.attempt(work.id).price_micros / 2, rel=0.01)
-        assert {(row.renter_id, row.host_id, row.state) for row in back.values()} == {(ALICE, BOB, "pending")}
+        assert {(row.renter_id, row.host_id, row.state) for row in back.values()} == {(ALICE, BOB, "done")}
 
     play(hub_url, story)
 
