@@ -10,13 +10,14 @@ from types import ModuleType
 
 from rich.console import Console
 
-from benchmarks import agent, dispatch, memory, profile, report, scale, scheduling
+from benchmarks import agent, dispatch, ledger, memory, profile, report, scale, scheduling
 from benchmarks.measure import RESULTS, Options, Run
 
 BENCHMARKS: dict[str, ModuleType] = {
     "dispatch": dispatch,
     "scale": scale,
     "scheduling": scheduling,
+    "ledger": ledger,
     "memory": memory,
     "agent": agent,
     "profile": profile,

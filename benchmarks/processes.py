@@ -32,7 +32,11 @@ class Child:
     """One program. It ends with the benchmark; its standard input is a pipe, for programs that watch it."""
 
     def __init__(
-        self, argv: Sequence[str | os.PathLike[str]], log: Path, environment: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        user: int | None = None,
     ) -> None:
         self._log = log
         with log.open("ab") as output:
@@ -45,6 +49,7 @@ class Child:
                 stderr=subprocess.STDOUT,
                 # Ctrl-C is for the benchmark, which then ends its children one by one.
                 start_new_session=True,
+                user=user,
                 # Safe here: it is one system call, and no other thread is at work while a program is started.
                 preexec_fn=_end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
             )

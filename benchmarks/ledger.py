@@ -1,0 +1,205 @@
+"""Settlements a second, by the bare durable commits a second of the same database in the same run; and what it costs to
+read a balance after ten postings and after ten million."""
+
+import asyncio
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from benchmarks.long_ledger import OWNER, fill
+from benchmarks.measure import Data, Options, Table, judged, ms, summary_ms
+from benchmarks.postgres import Unavailable, running_postgres
+from benchmarks.processes import scratch
+from benchmarks.settlements import Bare, Books
+from computepool.hub.core.db import Database, open_database
+from computepool.hub.ledger.check import check
+from computepool.hub.ledger.journal import balances
+from computepool.hub.schema import migrate
+
+CLIENTS = 64
+SEQUENTIAL_TARGET = 0.5
+CROWDED_TARGET = 1.0
+READ_TARGET = 1.25
+"""The same, as far as a machine can say so."""
+WARM_UP = 20
+FEW_POSTINGS = 10
+MakeDatabase = Callable[[str], str]
+Prepare = Callable[[Engine], object]
+
+
+@dataclass(frozen=True)
+class Size:
+    rounds: int
+    sequential: int
+    """Settlements, and bare commits, in a round."""
+    crowded: int
+    reads: int
+    postings: int
+
+
+def size_of(options: Options) -> Size:
+    sequential = options.samples(20, 300)
+    return Size(
+        rounds=options.figure(2, 6),
+        sequential=sequential,
+        crowded=sequential * 4,
+        reads=options.samples(50, 1000),
+        postings=options.figure(100_000, 10_000_000),
+    )
+
+
+def run(options: Options) -> Data:
+    size = size_of(options)
+    with scratch() as folder:
+        data = {"clients": CLIENTS, "SQLite": measure(lambda name: f"sqlite:///{folder / name}.db", size)}
+        try:
+            with running_postgres(folder / "postgres") as make:
+                data["PostgreSQL"] = measure(make, size)
+        except Unavailable as error:
+            data["PostgreSQL"] = {"untested": str(error)}
+        return data
+
+
+def measure(make: MakeDatabase, size: Size, prepare: Prepare = migrate) -> Data:
+    """`make` gives the URL of a new database, `prepare` makes its tables."""
+    return {
+        "settlements": asyncio.run(_settlements(make, size, prepare)),
+        "reads": asyncio.run(_reads(make, size, prepare)),
+    }
+
+
+@contextlib.contextmanager
+def _opened(url: str, prepare: Prepare) -> Iterator[Database]:
+    db = open_database(url)
+    try:
+        prepare(db.engine)
+        yield db
+    finally:
+        db.close()
+
+
+# ── settlements ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _settlements(make: MakeDatabase, size: Size, prepare: Prepare) -> Data:
+    with _opened(make("settlements"), prepare) as db:
+        books, bare = Books(db), Bare(db.engine)
+        await books.settle(books.open_holds(WARM_UP), 1)
+        bare.commit(WARM_UP, 1)
+        found: dict[str, list[float]] = {name: [] for name in ("bare 1", "settle 1", "bare", "settle", "one renter")}
+        for _ in range(size.rounds):
+            alone, crowd = books.open_holds(size.sequential), books.open_holds(size.crowded)
+            of_one = books.open_holds(size.crowded, books.renters[:1])
+            found["bare 1"].append(bare.commit(size.sequential, 1))
+            found["settle 1"].append(await books.settle(alone, 1))
+            found["bare"].append(bare.commit(size.crowded, CLIENTS))
+            found["settle"].append(await books.settle(crowd, CLIENTS))
+            found["one renter"].append(await books.settle(of_one, CLIENTS))
+        report = await db.read(check)
+    if not report.balanced:
+        raise RuntimeError(f"the ledger does not add up: {report.problems}")
+    figures = {name: {"per_second": round(_mean(rates), 1), "rounds": _rounded(rates)} for name, rates in found.items()}
+    return {**figures, "each": size.sequential * size.rounds, "each_crowded": size.crowded * size.rounds}
+
+
+def _mean(rates: list[float]) -> float:
+    """Of rounds of the same length: all of them by all seconds."""
+    return statistics.harmonic_mean(rates)
+
+
+def _rounded(rates: list[float]) -> list[float]:
+    return [round(rate, 1) for rate in rates]
+
+
+# ── reads ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _reads(make: MakeDatabase, size: Size, prepare: Prepare) -> Data:
+    """Two ledgers, one short and one long, both of a single owner, taking turns."""
+    with _opened(make("short"), prepare) as short, _opened(make("long"), prepare) as long:
+        fill(short.engine, FEW_POSTINGS)
+        began = time.monotonic()
+        fill(long.engine, size.postings)
+        filling = time.monotonic() - began
+        samples: dict[str, list[float]] = {"short": [], "long": []}
+        for count in (WARM_UP, size.reads):
+            samples = {"short": [], "long": []}
+            for number in range(count):
+                for name, db in (("short", short), ("long", long))[:: 1 if number % 2 else -1]:
+                    samples[name].append(await _read(db))
+        began = time.monotonic()
+        report = await long.read(check)
+        checking = time.monotonic() - began
+    if not report.balanced or report.postings != size.postings:
+        raise RuntimeError(f"the long ledger does not add up: {report.postings} postings, {report.problems}")
+    return {
+        "postings": size.postings,
+        "filling_seconds": round(filling, 1),
+        "check_seconds": round(checking, 2),
+        **{name: summary_ms(of) for name, of in samples.items()},
+    }
+
+
+async def _read(db: Database) -> float:
+    began = time.perf_counter()
+    await db.read(balances, OWNER)
+    return time.perf_counter() - began
+
+
+# ── shown ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tables(data: Data) -> list[Table]:
+    settled, read = [], []
+    for name, label in (("SQLite", "SQLite, WAL and FULL"), ("PostgreSQL", "PostgreSQL, fsync")):
+        if reason := data[name].get("untested"):
+            settled.append([label, f"untested: {reason}", *[""] * 4])
+            read.append([label, f"untested: {reason}", *[""] * 4])
+        else:
+            settled += _settlement_rows(label, data[name]["settlements"], data["clients"])
+            read.append(_read_row(label, data[name]["reads"]))
+    some = data["SQLite"]
+    few, many = (f"{count:,} postings" for count in (FEW_POSTINGS, some["reads"]["postings"]))
+    return [
+        Table(
+            "Settlements a second, each durable when it is answered",
+            ("database", "clients", "bare commits", "settlements", "settlements per bare sequential commit", "target"),
+            settled,
+            f"n = {some['settlements']['each']} for one client and {some['settlements']['each_crowded']} for "
+            f"{data['clients']}, in rounds that take turns. A settlement is the hub's own: an hour's hold is resolved "
+            "for what was used, with its entry, three postings and four balances, between 64 renters and 64 hosts; or "
+            "all of one renter, as when a wide job ends, where each would wait for the same balances. A bare commit is "
+            "one row by the driver alone, with a thread and a connection for every client.",
+        ),
+        Table(
+            "Reading somebody's balances, ms (p50 / p99)",
+            ("database", few, many, "p50 ratio", "target", "summing all of them anew"),
+            read,
+            f"All pockets of one owner, through the hub's reading threads. n = {some['reads']['short']['n']} each, "
+            "taking turns. Summing anew is what `computepool admin ledger check` does.",
+        ),
+    ]
+
+
+def _settlement_rows(label: str, found: Data, clients: int) -> list[list[str]]:
+    rows = []
+    for who, bare, settled, target in (
+        ("1", "bare 1", "settle 1", SEQUENTIAL_TARGET),
+        (f"{clients}", "bare", "settle", CROWDED_TARGET),
+        (f"{clients}, one renter", "bare", "one renter", CROWDED_TARGET),
+    ):
+        rate = found[settled]["per_second"]
+        ratio = rate / found["bare 1"]["per_second"]
+        cells = [f"{found[bare]['per_second']:.0f}", f"{rate:.0f}", f"{ratio:.2f}×"]
+        rows.append([label, who, *cells, judged(ratio, target, at_least=True)])
+    return rows
+
+
+def _read_row(label: str, found: Data) -> list[str]:
+    ratio = found["long"]["p50_ms"] / found["short"]["p50_ms"]
+    cells = [ms(found[one], "p50", "p99") for one in ("short", "long")]
+    return [label, *cells, f"{ratio:.2f}×", judged(ratio, READ_TARGET), f"{found['check_seconds']:.1f} s"]

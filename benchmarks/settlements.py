@@ -1,0 +1,196 @@
+"""Open holds, and the settling of them by the product's own functions; and beside it the least that is durable: one
+row and one commit, by the bare driver."""
+
+import asyncio
+import random
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import psycopg
+from sqlalchemy import Engine, Table, insert, make_url
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.db import SQLITE_PRAGMAS, Database
+from computepool.hub.core.ids import new_id
+from computepool.hub.core.owners import Owner, OwnerKind
+from computepool.hub.jobs import money
+from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.repository import AttemptView
+from computepool.hub.jobs.terms import Terms
+from computepool.hub.ledger.accounts import Kind, Platform, account, platform
+from computepool.hub.ledger.entries import Entry, Posting
+from computepool.hub.ledger.holds import open_hold
+from computepool.hub.ledger.journal import post
+from computepool.hub.ledger.settlement import cost_of
+from computepool.protocol.receipt import EndReason, Usage
+from computepool.protocol.states import AttemptState, JobState, Verdict
+from computepool.protocol.units import MICROS_PER_CREDIT
+
+OWNERS = 64
+"""Of each side."""
+PRICE_MICROS = 7_300_001
+HELD_SECONDS = 3600
+RAN_SECONDS = 1_234.5
+FEE_BPS = 1000
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+RATE = {"base_micros": PRICE_MICROS, "tier": 1.0, "region": 1.0, "spot": 1.0}
+BATCH = 500
+
+
+class Books:
+    """Renters with credits, and hosts."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._random = random.Random(5)
+        self.renters, self.hosts = ([_new("user") for _ in range(OWNERS)] for _ in range(2))
+        owners = [{"id": one, "kind": OwnerKind.USER, "created_at": NOW} for one in (*self.renters, *self.hosts)]
+        with Session(db.engine) as session, session.begin():
+            session.execute(insert(cast(Table, Owner.__table__)), owners)
+            for renter in self.renters:
+                grant = Posting(platform(Platform.CLEARING), account(renter, Kind.AVAILABLE), 10**9 * MICROS_PER_CREDIT)
+                post(session, Entry(f"grant/{renter}", "grant", (grant,)), NOW)
+
+    def open_holds(self, count: int, renters: Sequence[str] = ()) -> list[AttemptView]:
+        """Of running attempts, each with an hour set aside. `renters`: all, unless told."""
+        whose = renters or self.renters
+        views = [attempt(self._random.choice(whose), self._random.choice(self.hosts)) for _ in range(count)]
+        for first in range(0, count, BATCH):
+            with Session(self._db.engine) as session, session.begin():
+                for view in views[first : first + BATCH]:
+                    _hold(session, view)
+        return views
+
+    async def settle(self, views: Sequence[AttemptView], clients: int) -> float:
+        """By so many clients at once; how many a second. Each waits until its own is durable."""
+        waiting = list(views)
+
+        async def client() -> None:
+            while waiting:
+                await self._db.run(settle_one, waiting.pop())
+
+        began = time.perf_counter()
+        await asyncio.gather(*(client() for _ in range(clients)))
+        return len(views) / (time.perf_counter() - began)
+
+
+def attempt(renter_id: str, host_id: str) -> AttemptView:
+    terms = Terms(host_id, FEE_BPS, False, HELD_SECONDS, cost_of(PRICE_MICROS, HELD_SECONDS), None)
+    job_id = _new("job")
+    return AttemptView(
+        attempt_id=_new("attempt"),
+        state=AttemptState.RUNNING,
+        fence=1,
+        node_id=_new("node"),
+        job_id=job_id,
+        slice_index=0,
+        slice_state=JobState.RUNNING,
+        slice_fence=1,
+        failures=0,
+        losses=0,
+        avoid=[],
+        retries_allowed=0,
+        cancel_requested=False,
+        owner_id=renter_id,
+        own=False,
+        price_micros=PRICE_MICROS,
+        started_at=NOW,
+        asked_to_leave=False,
+        leave_for=None,
+        root=job_id,
+        leased_at=NOW,
+        exited_at=NOW + timedelta(seconds=RAN_SECONDS),
+        rested_since=None,
+        rested_seconds=0.0,
+        settled_seconds=0,
+        billed_seconds=0,
+        cost_micros=0,
+        earned_micros=0,
+        price=RATE,
+        terms=terms.to_wire(),
+    )
+
+
+def settle_one(session: Session, view: AttemptView) -> None:
+    """What the hub does for an attempt's money when its receipt arrives."""
+    ending = Ending(Verdict.OK, EndReason.EXITED, 0)
+    ended = NOW + timedelta(seconds=RAN_SECONDS + 1)
+    settled = money.settle(session, view, ending, ended, Usage(running_seconds=RAN_SECONDS))
+    if not settled.cost_micros:
+        raise RuntimeError(f"{view.attempt_id} was settled for nothing")
+
+
+def _new(kind: str) -> str:
+    return new_id(kind, NOW, secrets.randbits)
+
+
+def _hold(session: Session, view: AttemptView) -> None:
+    micros = cost_of(PRICE_MICROS, HELD_SECONDS)
+    open_hold(session, view.owner_id, view.job_id, 0, view.attempt_id, 1, micros, PRICE_MICROS, HELD_SECONDS, NOW)
+
+
+# ── bare commits ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Bare:
+    """The same database and the same durability, without anything of the pool."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._one_writer = threading.Lock()
+        """SQLite has one. Whoever polls for its lock instead of queueing is only slower."""
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE bare_commits (thread INTEGER, number INTEGER, micros BIGINT)")
+
+    def commit(self, count: int, clients: int) -> float:
+        """By so many clients, with a connection and a thread each; how many a second."""
+        connect = self._sqlite if self._engine.dialect.name == "sqlite" else self._postgres
+        inserts = [connect(number) for number in range(clients)]
+        each = max(1, count // clients)
+
+        def client(insert_one: Callable[[int], None]) -> None:
+            for number in range(each):
+                insert_one(number)
+
+        threads = [threading.Thread(target=client, args=(one,)) for one in inserts]
+        began = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        seconds = time.perf_counter() - began
+        for one in inserts:
+            one(-1)  # the last: closes it
+        return each * clients / seconds
+
+    def _sqlite(self, thread: int) -> Callable[[int], None]:
+        link = sqlite3.connect(str(self._engine.url.database), isolation_level=None, check_same_thread=False)
+        for pragma in SQLITE_PRAGMAS:
+            link.execute(f"PRAGMA {pragma}")
+
+        def insert_one(number: int) -> None:
+            if number < 0:
+                return link.close()
+            with self._one_writer:
+                link.execute("INSERT INTO bare_commits VALUES (?, ?, 1)", (thread, number))  # commits by itself
+            return None
+
+        return insert_one
+
+    def _postgres(self, thread: int) -> Callable[[int], None]:
+        url = make_url(self._engine.url)
+        words: dict[str, Any] = {"host": url.host, "port": url.port, "user": url.username, "dbname": url.database}
+        link = psycopg.connect(**words, autocommit=True)
+
+        def insert_one(number: int) -> None:
+            if number < 0:
+                return link.close()
+            link.execute("INSERT INTO bare_commits VALUES (%s, %s, 1)", (thread, number), prepare=True)
+            return None
+
+        return insert_one
