@@ -52,6 +52,9 @@ NOT_OBJECTS = {
     "HEAD /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
     "POST /api/v1/nodes/{node_id}/reliability/{event_id}/contest": "tests/hub/reputation/test_contests.py",
     "GET /api/v1/wallet/top-ups/{top_up_id}": "tests/hub/payments/test_top_ups.py",
+    "GET /api/v1/wallet/cash-outs/{cash_out_id}": "tests/hub/payments/test_cash_outs.py",
+    "POST /api/v1/jobs/{job_id}/dispute": "tests/hub/disputes/test_disputes.py",
+    "GET /api/v1/disputes/{dispute_id}": "tests/hub/disputes/test_disputes.py",
     "GET /api/v1/wallet/statements/{period}": "of one's own wallet; tests/hub/wallet/test_statements.py",
 }
 HTTP_OBJECTS = [route for route in OWN_OBJECTS if route.startswith(("GET", "POST", "PATCH", "DELETE"))]

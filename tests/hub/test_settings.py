@@ -1,4 +1,5 @@
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,9 @@ WRONG = [
     ("COMPUTEPOOL_STRIPE_API_URL", "127.0.0.1:1", "expected an address such as"),
     ("COMPUTEPOOL_RELIABILITY_HALF_LIFE_DAYS", "0", "greater than or equal to 1"),
     ("COMPUTEPOOL_RELIABILITY_HALF_LIFE_DAYS", "inf", "less than or equal to 3650"),
+    ("COMPUTEPOOL_CASH_OUT_MIN", "-1", "greater than or equal to 0"),
+    ("COMPUTEPOOL_CASH_OUT_HOLD_BACK_DAYS", "a week", "valid integer"),
+    ("COMPUTEPOOL_DISPUTE_DAYS", "8", "at most COMPUTEPOOL_CASH_OUT_HOLD_BACK_DAYS, which is 7"),
     ("COMPUTEPOOL_FAIR_SHARE_HALF_LIFE_HOURS", "0", "greater than 0"),
     ("COMPUTEPOOL_FAIR_SHARE_HALF_LIFE_HOURS", "nan", "finite number"),
     ("COMPUTEPOOL_LIMIT_SLICES", "0", "greater than or equal to 1"),
@@ -201,3 +205,11 @@ def test_example_file_names_every_setting_and_its_defaults_are_valid(monkeypatch
         name, _, value = line.partition("=")
         monkeypatch.setenv(name, value)
     assert load_settings() == Settings()
+
+
+def test_nobody_disputes_what_was_paid_out(monkeypatch):
+    monkeypatch.setenv("COMPUTEPOOL_CASH_OUT_HOLD_BACK_DAYS", "3")
+    settings = load_settings()
+    assert settings.dispute_window == settings.hold_back == timedelta(days=3)
+    monkeypatch.setenv("COMPUTEPOOL_DISPUTE_DAYS", "2")
+    assert load_settings().dispute_window == timedelta(days=2)

@@ -27,6 +27,9 @@ FIXED: dict[str, Any] = {
     "artifacts.attempt_id": None,
     "artifacts.job_id": None,
     "artifacts.path": None,
+    "disputes.state": "open",
+    "disputes.outcome": None,
+    "disputes.resolved_at": None,
 }
 MADE_BY_THE_HUB = {"hub_facts", "hub_keys"}
 

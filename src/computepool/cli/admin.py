@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from computepool.cli.cash_outs import admin_cash_outs, vouchers
 from computepool.cli.checks import audits, canaries, canary
+from computepool.cli.disputes import disputes, reports
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.ledger import grant, ledger, withdraw
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
@@ -23,6 +25,10 @@ def admin() -> None:
 
 
 for _command in (contests, resolve, verify, unverify, audits, canary, canaries, ledger, grant, withdraw):
+    admin.add_command(_command)
+
+
+for _command in (admin_cash_outs, disputes, vouchers, reports):
     admin.add_command(_command)
 
 

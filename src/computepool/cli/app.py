@@ -34,6 +34,7 @@ COMMANDS = {
         Entry(_JOBS, "why", "jobs:why", "Say why a job waits."),
         Entry(_JOBS, "explain", "explain:explain", "Say where every credit of a job went."),
         Entry(_JOBS, "verify", "verify:verify", "Check a job's signatures and digests."),
+        Entry(_JOBS, "dispute", "disputes:dispute", "Say that a job was not worth what it cost."),
         Entry(_POOL, "up", "pool:up", "Start a pool on this machine: a hub and an agent."),
         Entry(_POOL, "simulate", "simulate:simulate", "Add simulated nodes, for demos and load tests."),
         Entry(_POOL, "hub", "hub:hub", "Run, migrate, check and back up a hub."),

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from computepool.cli.cash_outs import cash_out, cash_outs, redeem
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.top_up import card, payout_account, plan, top_up, top_ups
@@ -34,7 +35,7 @@ def wallet(ctx: click.Context, as_json: bool) -> None:
         _print_wallet(document)
 
 
-for _command in (top_up, top_ups, card, plan, payout_account):
+for _command in (top_up, top_ups, card, plan, payout_account, cash_out, cash_outs, redeem):
     wallet.add_command(_command)
 
 
@@ -47,6 +48,8 @@ def _print_wallet(document: dict[str, Any]) -> None:
     rows += [(f"  {name}", document[key], about) for name, key, about in _POCKETS if document[key]]
     if document["held_micros"]:
         rows.append(("held", document["held_micros"], "for what runs now; what is not used comes back"))
+    if document.get("cashable_micros"):
+        rows.append(("  to cash out", document["cashable_micros"], "of the earnings: computepool wallet cash-out N"))
     if document["cashing_out_micros"]:
         rows.append(("cashing out", document["cashing_out_micros"], "on its way to you"))
     if document["debt_micros"]:

@@ -30,6 +30,8 @@ from computepool.client.uploads import Progress, upload
 
 if TYPE_CHECKING:
     from computepool.client.bundle import Bundle
+    from computepool.client.cash_outs import CashOuts
+    from computepool.client.disputes import Disputes
     from computepool.client.market import Market
     from computepool.client.payments import Payments
     from computepool.client.receipts import ReceiptItem
@@ -307,6 +309,19 @@ class Pool:
         from computepool.client.wallet import Wallet
 
         return Wallet(self._http, owner_id)
+
+    @property
+    def cash_outs(self) -> "CashOuts":
+        """With vouchers."""
+        from computepool.client.cash_outs import CashOuts
+
+        return CashOuts(self._http)
+
+    @property
+    def disputes(self) -> "Disputes":
+        from computepool.client.disputes import Disputes
+
+        return Disputes(self._http)
 
     @property
     def payments(self) -> "Payments":

@@ -16,6 +16,7 @@ from computepool.hub.artifacts.local import LocalStore
 from computepool.hub.core.errors import Unavailable
 from computepool.hub.core.http import Routes, add_routes, check_routes
 from computepool.hub.core.http_shell import install_shell
+from computepool.hub.disputes import api as disputes_api
 from computepool.hub.engine import Engine
 from computepool.hub.gateway import api as gateway_api
 from computepool.hub.jobs import api as jobs_api
@@ -25,6 +26,7 @@ from computepool.hub.nodes import api as nodes_api
 from computepool.hub.pages import pages_router
 from computepool.hub.payments import admin_api as payments_admin_api
 from computepool.hub.payments import api as payments_api
+from computepool.hub.payments import cash_outs_api, vouchers_api
 from computepool.hub.reputation import api as reputation_api
 from computepool.hub.reputation.views import look_back
 from computepool.hub.scheduling import api as scheduling_api
@@ -95,6 +97,9 @@ def create_app(engine: Engine) -> FastAPI:
         limits_api.router(authenticate, context, engine.scheduler),
         payments_api.router(authenticate, context, engine.payments),
         payments_admin_api.router(authenticate, context, engine.payments),
+        cash_outs_api.router(authenticate, context, engine.payments),
+        vouchers_api.router(authenticate, context),
+        disputes_api.router(authenticate, context),
         wallet_api.router(authenticate, context, engine.ledger),
         gateway_api.router(authenticate, engine.gateway, engine.polls),
         _public_routes(engine).router,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -28,6 +29,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.pruning import prune_in_batches
 from computepool.hub.core.records import Event, prune_outbox
+from computepool.hub.disputes.service import heard_of_chargeback
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.polls import Polls
 from computepool.hub.gateway.reports import Reports
@@ -49,6 +51,8 @@ from computepool.hub.market.views import ask_view
 from computepool.hub.nodes.api import Live, Room
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.background import Payments
+from computepool.hub.payments.cash_outs import cash_outs_are_cashing_out, pay_out_ended, pay_out_returned
+from computepool.hub.payments.hooks import Hooks
 from computepool.hub.payments.plans import Lacking
 from computepool.hub.reputation.service import list_standings
 from computepool.hub.scheduling import memory, remembering
@@ -112,8 +116,9 @@ class Engine:
         reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints)
         self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports, self.appraise)
         self.polls = Polls(context, self.gateway)
-        self.payments = Payments(context, self.lacking)
-        self.ledger = LedgerWatch(context, INVARIANTS)
+        hooks = Hooks(pay_out_ended, pay_out_returned, partial(heard_of_chargeback, context))
+        self.payments = Payments(context, self.lacking, hooks=hooks)
+        self.ledger = LedgerWatch(context, (*INVARIANTS, cash_outs_are_cashing_out))
         self._changing_node = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []

@@ -5,6 +5,7 @@ import computepool.hub.artifacts.tables
 import computepool.hub.core.idempotency
 import computepool.hub.core.keyring
 import computepool.hub.core.owners
+import computepool.hub.disputes.tables
 import computepool.hub.jobs.spending
 import computepool.hub.jobs.tables
 import computepool.hub.ledger.holds
@@ -12,7 +13,9 @@ import computepool.hub.ledger.tables
 import computepool.hub.market.tables
 import computepool.hub.nodes.benchmarks
 import computepool.hub.nodes.tables
+import computepool.hub.payments.cash_out_rows
 import computepool.hub.payments.tables
+import computepool.hub.payments.vouchers
 import computepool.hub.reputation.tables
 import computepool.hub.scheduling.limits_store
 import computepool.hub.trust.tables  # noqa: F401

@@ -39,7 +39,7 @@ NOT_YET = frozenset(
     for name in (
         *("REDIS_URL", "SMTP_URL"),
         *(f"OAUTH_{who}_CLIENT_{what}" for who in ("GOOGLE", "GITHUB", "OIDC") for what in ("ID", "SECRET")),
-        *("OAUTH_OIDC_ISSUER", "CASH_OUT_MIN"),
+        "OAUTH_OIDC_ISSUER",
     )
 )
 """Planned settings. A hub that ignored one would not be what its operator thinks it is."""
@@ -180,6 +180,28 @@ class Settings(BaseSettings):
         Field(description="Where Stripe's API is. Unset: at Stripe. Only tests with a stand-in need another one."),
     ] = None
 
+    cash_out_min: Annotated[
+        int, Field(ge=0, le=1_000_000_000, description="The fewest credits that are paid out at once.")
+    ] = 500
+    cash_out_hold_back_days: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=365,
+            description="Days after the end of a job before what a host earned with it can be cashed out: time for "
+            "disputes. Results that nobody checked wait longer, as the guide to cash-outs says.",
+        ),
+    ] = 7
+    dispute_days: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=365,
+            description="Days after its end in which a renter may dispute a job; not more than the days above. Unset: "
+            "as many.",
+        ),
+    ] = None
+
     fair_share_half_life_hours: Annotated[
         float,
         Field(
@@ -271,6 +293,14 @@ class Settings(BaseSettings):
             raise ValueError("expected whsec_…, or several with commas between them")
         return value
 
+    @field_validator("dispute_days")
+    @classmethod
+    def _before_the_money_is_gone(cls, value: int | None, info: ValidationInfo) -> int | None:
+        kept: int | None = info.data.get("cash_out_hold_back_days")
+        if value is not None and kept is not None and value > kept:
+            raise ValueError(f"at most COMPUTEPOOL_CASH_OUT_HOLD_BACK_DAYS, which is {kept}: later, hosts were paid")
+        return value
+
     @field_validator("public_url", "stripe_api_url")
     @classmethod
     def _web_address(cls, value: str | None) -> str | None:
@@ -284,6 +314,14 @@ class Settings(BaseSettings):
     @property
     def credits_for_newcomers(self) -> int:
         return self.welcome_credits if self.money == "on" else 0
+
+    @property
+    def hold_back(self) -> timedelta:
+        return timedelta(days=self.cash_out_hold_back_days)
+
+    @property
+    def dispute_window(self) -> timedelta:
+        return self.hold_back if self.dispute_days is None else timedelta(days=self.dispute_days)
 
     @property
     def reliability_half_life(self) -> timedelta:

@@ -89,13 +89,13 @@ def give_back(
 
 def undo(nets: Mapping[str, int], host_id: str, host_has: Mapping[Kind, int]) -> tuple[Posting, ...]:
     """What takes back all that an attempt moved. `nets`: by account, what its entries came to together."""
-    taken = Share(
-        max(0, nets.get(account(host_id, Kind.PROMOTIONAL), 0)),
-        max(0, nets.get(account(host_id, Kind.EARNINGS), 0) + nets.get(account(host_id, Kind.DEBT), 0)),
-    )
     hosts = {account(host_id, kind) for kind in (Kind.PROMOTIONAL, Kind.EARNINGS, Kind.DEBT)}
     others = [(name, micros) for name, micros in sorted(nets.items()) if name not in hosts]
-    sources = [*from_host(host_id, taken, host_has), *((name, micros) for name, micros in others if micros > 0)]
+    # What the host still has of it. Not by pocket: a present that it could not give back any more it owes.
+    total = max(0, -sum(micros for _, micros in others))
+    presents = min(total, max(0, nets.get(account(host_id, Kind.PROMOTIONAL), 0)))
+    taken = from_host(host_id, Share(presents, total - presents), host_has)
+    sources = [*taken, *((name, micros) for name, micros in others if micros > 0)]
     return paired(sources, [(name, -micros) for name, micros in others if micros < 0])
 
 

@@ -83,11 +83,12 @@ def carry_out(session: Session, attempt_id: str, now: datetime) -> Restored | No
     open_hold = select(HoldRow.number).where(HoldRow.attempt_id == attempt_id, HoldRow.resolved_at.is_(None))
     if session.scalar(open_hold) is not None:
         return None
+    names = {kind: account(row.host_id, kind) for kind in HOSTS_POCKETS}
+    # Before anything is summed up: a dispute may give the same back at this moment.
+    has = lock_accounts(session, [*names.values(), *(account(row.renter_id, kind) for kind in Kind)])
     attempt = session.get_one(Attempt, attempt_id)
     cost = attempt.cost_micros
     nets = net_of(session, attempt_id)
-    names = {kind: account(row.host_id, kind) for kind in HOSTS_POCKETS}
-    has = lock_accounts(session, [*names.values(), *nets])
     postings = undo(nets, row.host_id, {kind: has[name] for kind, name in names.items()})
     if postings:
         entry = Entry(

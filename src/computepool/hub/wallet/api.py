@@ -10,6 +10,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Authenticate, Caller, Principal, Routes, Scope
 from computepool.hub.ledger.errors import need_money
+from computepool.hub.payments.safe_earnings import cashable
 from computepool.hub.wallet.checking import LedgerWatch
 from computepool.hub.wallet.earnings import EarningsView, days_asked, list_earnings
 from computepool.hub.wallet.entries import Filter, page_entries, show_wallet
@@ -41,7 +42,7 @@ def _add_wallet(routes: Routes, context: Context) -> None:
     async def show(caller: Caller, owner: WhoseWallet = None) -> WalletView:
         """What there is, by pocket."""
         need_money(context.settings)
-        return await context.db.read(show_wallet, _whose(caller, owner))
+        return await context.db.read(_show_wallet, context, _whose(caller, owner))
 
     @routes.get("/wallet/entries", visible="own", scope=Scope.ACCOUNT_READ, strict_query=True)
     async def entries(
@@ -67,6 +68,11 @@ def _add_wallet(routes: Routes, context: Context) -> None:
         need_money(context.settings)
         first, last = days_asked(since, until, context.now())
         return await context.db.read(list_earnings, _whose(caller, owner), first, last)
+
+
+def _show_wallet(session: Session, context: Context, owner_id: str) -> WalletView:
+    can = cashable(session, owner_id, context.now(), context.settings.hold_back)
+    return show_wallet(session, owner_id).model_copy(update={"cashable_micros": can.micros})
 
 
 def _add_statements(routes: Routes, context: Context) -> None:

@@ -26,6 +26,8 @@ class WalletView(BaseModel):
     held_micros: int
     """Set aside for what runs now; what is not used comes back."""
     cashing_out_micros: int
+    cashable_micros: int = 0
+    """Of the earnings, what can be cashed out now: what nobody can dispute any more."""
     debt_micros: int
     """What had to be given back and was spent already: the next earnings go there."""
 

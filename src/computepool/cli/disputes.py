@@ -1,0 +1,236 @@
+"""Disputes, for renters and for operators; and how the pool does."""
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+from computepool.cli.errors import USAGE, CliError, clean, tell
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+
+
+@click.command(epilog="Example: computepool dispute last --reason 'the output is empty'")
+@click.argument("job", required=False)
+@click.option("--reason", metavar="TEXT", help="What was wrong with it.")
+@json_option
+@pool_options
+def dispute(job: str | None, reason: str | None, as_json: bool) -> None:
+    """Say that a finished job was not worth what it cost. An operator looks at it.
+
+    Without JOB: list your disputes, and what came of them.
+    """
+    if job is None:
+        if reason is not None:
+            raise CliError("Which job?", "computepool dispute JOB --reason TEXT", USAGE)
+        _list_own(as_json)
+        return
+    if reason is None:
+        raise CliError("What was wrong with it?", "Say so with --reason TEXT.", USAGE)
+    with open_pool() as pool:
+        made = pool.disputes.open(pool.find_job(job), reason)
+    if as_json:
+        print_json(made)
+        return
+    from computepool.cli.display import credits
+
+    tell(f"{clean(made['id'])} is open, about {credits(made['micros'])} credits. An operator will look at it.")
+    tell("What comes of it: computepool dispute", dim=True)
+
+
+def _list_own(as_json: bool) -> None:
+    with open_pool() as pool:
+        items = pool.disputes.own()
+    if as_json:
+        print_json({"items": items})
+        return
+    if not items:
+        tell("You dispute nothing.", dim=True)
+        return
+    from computepool.cli.display import ago, credits, print_table
+
+    rows = [
+        (
+            one["id"],
+            ago(datetime.fromisoformat(one["opened_at"])),
+            one["job_id"] or "",
+            one["outcome"] or one["state"],
+            credits(one["refunded_micros"]) if one["refunded_micros"] else "",
+            one["note"],
+        )
+        for one in items
+    ]
+    print_table(("dispute", "opened", "job", "outcome", "given back", "note"), rows)
+
+
+# ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.group(invoke_without_command=True, epilog="Example: computepool admin disputes --all")
+@click.option("--all", "resolved_too", is_flag=True, help="Resolved ones too.")
+@json_option
+@pool_options
+@click.pass_context
+def disputes(ctx: click.Context, resolved_too: bool, as_json: bool) -> None:
+    """What renters, and their banks, want back."""
+    if ctx.invoked_subcommand is not None:
+        return
+    with open_pool() as pool:
+        items = pool.disputes.list_all(None if resolved_too else "open")
+    if as_json:
+        print_json({"items": items})
+        return
+    if not items:
+        tell("Nobody disputes anything.", dim=True)
+        return
+    from computepool.cli.display import ago, credits, print_table
+
+    rows = [
+        (
+            one["id"],
+            ago(datetime.fromisoformat(one["opened_at"])),
+            one["kind"] if one["bank"] is None else f"{one['kind']} ({one['bank']})",
+            one["owner_id"],
+            credits(one["micros"]),
+            one["outcome"] or one["state"],
+            one["reason"],
+        )
+        for one in items
+    ]
+    print_table(("dispute", "opened", "kind", "renter", "about", "outcome", "reason"), rows)
+    tell("computepool admin disputes show DISPUTE", dim=True)
+
+
+@disputes.command(epilog="Example: computepool admin disputes show dispute_01k9…")
+@click.argument("dispute_id", metavar="DISPUTE")
+@json_option
+@pool_options
+def show(dispute_id: str, as_json: bool) -> None:
+    """Show what it takes to decide: jobs, attempts, receipts, and what is known of the machines."""
+    with open_pool() as pool:
+        facts = pool.disputes.show(dispute_id)
+    if as_json:
+        print_json(facts)
+        return
+    from computepool.cli.display import credits, instant, print_pairs, print_table
+
+    one = facts["dispute"]
+    print_pairs(
+        (
+            ("dispute", one["id"]),
+            ("renter", one["owner_id"]),
+            ("opened", instant(datetime.fromisoformat(one["opened_at"]))),
+            ("reason", one["reason"]),
+            ("outcome", one["outcome"] or "open"),
+            ("can be given back", credits(facts["refundable_micros"])),
+            *((("given back", credits(one["refunded_micros"])),) if one["outcome"] else ()),
+            *((("note", one["note"]),) if one["note"] else ()),
+        )
+    )
+    jobs = [(job["id"], job["state"], job["verdict"] or "", job["message"] or "") for job in facts["jobs"]]
+    print_table(("job", "state", "verdict", "message"), jobs)
+    print_table(
+        ("attempt", "slice", "machine", "verdict", "exit", "seconds", "cost", "signed"),
+        [_attempt_row(each, credits) for each in facts["attempts"]],
+    )
+    nodes = [
+        (
+            node["name"],
+            node["owner_id"],
+            f"{node['reliability']['mean']:.2f}, at least {node['reliability']['lower']:.2f}",
+            f"{node['reliability']['audited']['ok']} right, {node['reliability']['audited']['wrong']} wrong",
+            node["refunded_before"],
+            credits(node["earnings_micros"]),
+        )
+        for node in facts["nodes"]
+    ]
+    print_table(("machine", "host", "reliability", "audits", "refunded before", "host has"), nodes)
+    for job in facts["jobs"][:3]:
+        tell(
+            f"Its log: computepool logs {clean(job['id'])}    Its signatures: computepool verify {clean(job['id'])}",
+            dim=True,
+        )
+
+
+def _attempt_row(one: dict[str, Any], credits: Any) -> tuple[object, ...]:
+    return (
+        one["attempt_id"],
+        one["slice"],
+        one["node_name"],
+        one["verdict"] or "",
+        "" if one["exit_code"] is None else one["exit_code"],
+        one["billed_seconds"],
+        credits(one["cost_micros"]),
+        "yes" if one["receipt"] is not None else "no",
+    )
+
+
+@disputes.command(epilog="Example: computepool admin disputes resolve dispute_01k9… partial 25 --note 'half was there'")
+@click.argument("dispute_id", metavar="DISPUTE")
+@click.argument("outcome", type=click.Choice(["full", "partial", "none"]))
+@click.argument("credits", required=False, metavar="[CREDITS]")
+@click.option("--note", required=True, metavar="TEXT", help="Why; the renter reads it, and the hosts do.")
+@json_option
+@pool_options
+def resolve(dispute_id: str, outcome: str, credits: str | None, note: str, as_json: bool) -> None:
+    """Give everything back, a part, or nothing. The hosts give back what they got, and the platform its fee."""
+    if (outcome == "partial") != (credits is not None):
+        raise CliError(
+            "A partial refund says how many credits, and no other does.", "Such as: resolve DISPUTE partial 25", USAGE
+        )
+    with open_pool() as pool:
+        document = pool.disputes.resolve(dispute_id, outcome, note, credits)
+    if as_json:
+        print_json(document)
+        return
+    from computepool.cli.display import credits as shown
+
+    tell(f"{clean(document['id'])} is resolved: {shown(document['refunded_micros'])} credits went back.")
+    if document["owed_micros"]:
+        tell(
+            f"Hosts had spent {shown(document['owed_micros'])} of that: it comes out of what they earn next.", dim=True
+        )
+
+
+@click.command(epilog="Example: computepool admin reports --since 2026-11-01 --until 2026-12-01")
+@click.option("--since", metavar="DAY", help="The first day, such as 2026-11-01; else thirty days ago.")
+@click.option("--until", metavar="DAY", help="The day after the last one; else tomorrow.")
+@json_option
+@pool_options
+def reports(since: str | None, until: str | None, as_json: bool) -> None:
+    """Jobs, spending, fees and refunds by day; what is due now; how reliable hosts are."""
+    with open_pool() as pool:
+        report = pool.disputes.report(since, until)
+    if as_json:
+        print_json(report)
+        return
+    from computepool.cli.display import credits, print_pairs, print_table
+
+    figures = ("spent_micros", "fees_micros", "refunded_micros", "paid_in_micros", "paid_out_micros")
+    days = [one for one in report["days"] if one["jobs"] or any(one[name] for name in figures)]
+    rows = [(one["day"], one["jobs"], *(credits(one[name]) for name in figures)) for one in days]
+    totals = report["totals"]
+    rows.append(("all", totals["jobs"], *(credits(totals[name]) for name in figures)))
+    print_table(("day", "jobs", "spent", "fees", "given back", "paid in", "paid out"), rows)
+    due = report["due"]
+    print_pairs(
+        (
+            ("to decide", f"{due['requested']} cash-outs, {credits(due['requested_micros'])} credits"),
+            ("to pay", f"{due['approved']} cash-outs, {credits(due['approved_micros'])} credits"),
+            ("disputes", due["open_disputes"]),
+        )
+    )
+    hosts = [
+        (
+            one["name"],
+            one["owner_id"],
+            one["state"],
+            f"{one['mean']:.2f}, at least {one['reliability']:.2f}",
+            one["attempts"],
+            one["ok"],
+            one["lost"],
+            credits(one["earned_micros"]),
+        )
+        for one in report["hosts"]
+    ]
+    if hosts:
+        print_table(("machine", "host", "state", "reliability", "attempts", "ok", "its fault", "earned"), hosts)

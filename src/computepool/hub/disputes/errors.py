@@ -1,0 +1,62 @@
+from datetime import datetime
+
+from computepool.hub.core.errors import Conflict, Invalid, NotFound
+from computepool.protocol.units import format_credits
+
+
+class NoDispute(NotFound):
+    code = "no_such_dispute"
+
+    def __init__(self, dispute_id: str) -> None:
+        super().__init__(f"There is no dispute {dispute_id[:60]}.")
+
+
+class NotFinished(Conflict):
+    code = "job_not_finished"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(
+            f"{job_id} is not over yet.", hint=f"What goes on for nothing is canceled: computepool cancel {job_id}"
+        )
+
+
+class NothingPaid(Conflict):
+    code = "nothing_paid"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(
+            f"Nothing was paid for {job_id}, or all of it came back.", hint=f"computepool explain {job_id} shows it."
+        )
+
+
+class TooLate(Conflict):
+    code = "too_late_to_dispute"
+
+    def __init__(self, job_id: str, until: datetime) -> None:
+        super().__init__(
+            f"{job_id} could be disputed until {until:%Y-%m-%d %H:%M} UTC. Its hosts may have been paid out since."
+        )
+
+
+class DisputedBefore(Conflict):
+    code = "disputed_before"
+
+    def __init__(self, job_id: str, dispute_id: str) -> None:
+        super().__init__(f"{job_id} is disputed in {dispute_id} already.", hint="A job is disputed once.")
+
+
+class AlreadyResolved(Conflict):
+    code = "dispute_resolved"
+
+    def __init__(self, dispute_id: str) -> None:
+        super().__init__(f"{dispute_id} is resolved already.")
+
+
+class TooMuch(Invalid):
+    code = "more_than_was_paid"
+
+    def __init__(self, micros: int, most: int) -> None:
+        super().__init__(
+            f"{format_credits(micros)} credits are more than the {format_credits(most)} that can be given back.",
+            hint="Or resolve it with `full`.",
+        )

@@ -1,0 +1,203 @@
+"""How the pool does, for its operators: by day, and what is due now."""
+
+from datetime import UTC, date, datetime, time, timedelta
+
+from pydantic import BaseModel
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.errors import Invalid
+from computepool.hub.core.ids import new_id
+from computepool.hub.core.owners import PLATFORM
+from computepool.hub.disputes.refunding import REFUNDED
+from computepool.hub.disputes.tables import Dispute, DisputeState
+from computepool.hub.disputes.views import count_refunded
+from computepool.hub.jobs.tables import Attempt, Job
+from computepool.hub.ledger.accounts import Kind, Platform, platform
+from computepool.hub.ledger.tables import EntryRow, PostingRow
+from computepool.hub.ledger.timeline import first_entry_since
+from computepool.hub.nodes.tables import Node
+from computepool.hub.payments.cash_out_rows import CashOutRow, CashOutState
+from computepool.hub.reputation.service import list_standings
+from computepool.protocol.states import NodeState, Verdict
+
+MOST_DAYS = 366
+DEFAULT_DAYS = 30
+HOSTS_SHOWN = 500
+GIVEN_BACK = (REFUNDED, "give_back", "clawback")
+MONEY_IN = ("top_up", "grant")
+_HELD = f"/{Kind.HELD}"
+
+
+class DayReport(BaseModel):
+    day: date
+    """Of UTC."""
+    jobs: int
+    """Submitted, without those that the platform runs to check others."""
+    spent_micros: int
+    """By renters."""
+    fees_micros: int
+    """Of that, the platform's, without what was given back."""
+    refunded_micros: int
+    """To renters: after disputes, checks, and attempts that came to nothing."""
+    paid_in_micros: int
+    paid_out_micros: int
+    """To hosts."""
+
+
+class Totals(BaseModel):
+    jobs: int
+    spent_micros: int
+    fees_micros: int
+    refunded_micros: int
+    paid_in_micros: int
+    paid_out_micros: int
+
+
+class Due(BaseModel):
+    """As it is now."""
+
+    requested: int
+    requested_micros: int
+    approved: int
+    approved_micros: int
+    open_disputes: int
+
+
+class HostReport(BaseModel):
+    node_id: str
+    name: str
+    owner_id: str
+    state: str
+    reliability: float
+    """As it is ranked: the 5 % lower bound."""
+    mean: float
+    attempts: int
+    """For others, that ended in these days."""
+    ok: int
+    lost: int
+    """Through the host's own fault."""
+    earned_micros: int
+    refunded_attempts: int
+    """Ever, after disputes."""
+
+
+class Report(BaseModel):
+    since: date
+    until: date
+    """Itself not included."""
+    days: list[DayReport]
+    totals: Totals
+    due: Due
+    hosts: list[HostReport]
+    """Those that did most for others first."""
+
+
+def check_period(since: date | None, until: date | None, today: date) -> tuple[date, date]:
+    until = until or today + timedelta(days=1)
+    since = since or until - timedelta(days=DEFAULT_DAYS)
+    if not timedelta(0) < until - since <= timedelta(days=MOST_DAYS):
+        raise Invalid(
+            f"A report is about 1 to {MOST_DAYS} days, and {since} to {until} is not.",
+            hint="`since` is the first day, `until` the day after the last one.",
+        )
+    return since, until
+
+
+def make_report(session: Session, since: date, until: date, now: datetime, half_life: timedelta) -> Report:
+    days = [_day(session, since + timedelta(days=number)) for number in range((until - since).days)]
+    figures = ("jobs", "spent_micros", "fees_micros", "refunded_micros", "paid_in_micros", "paid_out_micros")
+    totals = {name: sum(getattr(day, name) for day in days) for name in figures}
+    return Report(
+        since=since,
+        until=until,
+        days=days,
+        totals=Totals(**totals),
+        due=_due(session),
+        hosts=_hosts(session, _start(since), _start(until), now, half_life),
+    )
+
+
+def _start(day: date) -> datetime:
+    return datetime.combine(day, time(), tzinfo=UTC)
+
+
+def _day(session: Session, day: date) -> DayReport:
+    begin, end = _start(day), _start(day + timedelta(days=1))
+    # Ids sort by age, and entries are numbered by it: each day is a piece of an index.
+    jobs = select(func.count()).where(Job.id >= _least_id(begin), Job.id < _least_id(end), Job.rerun_of.is_(None))
+    first, beyond = first_entry_since(session, begin), first_entry_since(session, end + timedelta(minutes=20))
+    within = (PostingRow.entry_id >= first, PostingRow.entry_id < beyond)
+    exactly = (EntryRow.created_at >= begin, EntryRow.created_at < end)
+
+    def total(*conditions: ColumnElement[bool]) -> int:
+        query = select(func.sum(PostingRow.micros)).join(EntryRow, EntryRow.id == PostingRow.entry_id)
+        return int(session.scalar(query.where(*within, *exactly, *conditions)) or 0)
+
+    fees, clearing = platform(Platform.FEES), platform(Platform.CLEARING)
+    to_others = PostingRow.destination.not_like(func.replace(PostingRow.source, _HELD, "/%"))
+    return DayReport(
+        day=day,
+        jobs=session.scalar(jobs) or 0,
+        spent_micros=total(EntryRow.kind == "settle", PostingRow.source.endswith(_HELD, autoescape=True), to_others),
+        fees_micros=total(PostingRow.destination == fees) - total(PostingRow.source == fees),
+        refunded_micros=total(EntryRow.kind.in_(GIVEN_BACK), PostingRow.destination.not_like(f"{PLATFORM}/%")),
+        paid_in_micros=total(PostingRow.source == clearing, EntryRow.kind.in_(MONEY_IN)),
+        paid_out_micros=total(PostingRow.destination == clearing, EntryRow.kind == "cash_out"),
+    )
+
+
+def _least_id(instant: datetime) -> str:
+    return new_id("job", instant, lambda bits: 0)
+
+
+def _due(session: Session) -> Due:
+    query = select(CashOutRow.state, func.count(), func.sum(CashOutRow.micros)).where(CashOutRow.ended_at.is_(None))
+    found = {state: (count, int(micros)) for state, count, micros in session.execute(query.group_by(CashOutRow.state))}
+    requested, approved = (found.get(state, (0, 0)) for state in (CashOutState.REQUESTED, CashOutState.APPROVED))
+    disputes = select(func.count()).where(Dispute.state == DisputeState.OPEN)
+    return Due(
+        requested=requested[0],
+        requested_micros=requested[1],
+        approved=approved[0],
+        approved_micros=approved[1],
+        open_disputes=session.scalar(disputes) or 0,
+    )
+
+
+def _hosts(session: Session, begin: datetime, end: datetime, now: datetime, half_life: timedelta) -> list[HostReport]:
+    attempts = func.count()
+    rows = session.execute(
+        select(
+            Attempt.node_id,
+            attempts,
+            func.count().filter(Attempt.verdict == Verdict.OK),
+            func.count().filter(Attempt.verdict == Verdict.HOST),
+            func.sum(Attempt.earned_micros),
+        )
+        .where(Attempt.own.is_(False), Attempt.finished_at >= begin, Attempt.finished_at < end)
+        .group_by(Attempt.node_id)
+        .order_by(attempts.desc(), Attempt.node_id)
+        .limit(HOSTS_SHOWN)
+    ).all()
+    nodes = {one.id: one for one in session.scalars(select(Node).where(Node.id.in_([node_id for node_id, *_ in rows])))}
+    standings, refunded = list_standings(session, now, half_life), count_refunded(session, list(nodes))
+    found = []
+    for node_id, count, ok, lost, earned in rows:
+        node, standing = nodes[node_id], standings.get(node_id)
+        found.append(
+            HostReport(
+                node_id=node_id,
+                name=node.name,
+                owner_id=node.owner_id,
+                state=NodeState(node.state),
+                reliability=standing.lower if standing is not None else 0.0,
+                mean=standing.mean if standing is not None else 0.0,
+                attempts=count,
+                ok=ok,
+                lost=lost,
+                earned_micros=int(earned or 0),
+                refunded_attempts=refunded.get(node_id, 0),
+            )
+        )
+    return found

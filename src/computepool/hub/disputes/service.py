@@ -1,0 +1,248 @@
+"""A dispute's life: opened by a renter or by a bank, resolved by an operator, once.
+
+While it is open, what was earned with its jobs is not cashed out.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.context import Context
+from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.records import HUB_ACTOR, record
+from computepool.hub.disputes.errors import (
+    AlreadyResolved,
+    DisputedBefore,
+    NoDispute,
+    NotFinished,
+    NothingPaid,
+    TooLate,
+    TooMuch,
+)
+from computepool.hub.disputes.refunding import Paid, Refunded, list_paid, refund
+from computepool.hub.disputes.tables import NEXT, REASON_LIMIT, Dispute, DisputeKind, DisputeState, Outcome
+from computepool.hub.jobs.tables import Attempt, Job
+from computepool.hub.jobs.verification import Role
+from computepool.hub.payments.cash_out_rows import HeldBackRow
+from computepool.hub.payments.cash_outs import mail_topic
+from computepool.hub.payments.hooks import Chargeback
+from computepool.protocol.states import JOB_FINAL
+
+CHARGED_JOBS_LIMIT = 2_000
+"""Of a renter whose bank took money back: the newest ones."""
+
+
+def open_dispute(
+    session: Session,
+    dispute_id: str,
+    job: Job,
+    reason: str,
+    window: timedelta,
+    actor: str,
+    now: datetime,
+    *,
+    at_any_time: bool = False,
+) -> Dispute:
+    """`at_any_time`: an operator opens it, who can see whether hosts were paid out already."""
+    if job.state not in JOB_FINAL or job.finished_at is None:
+        raise NotFinished(job.id)
+    until = job.finished_at + window
+    if now > until and not at_any_time:
+        raise TooLate(job.id, until)
+    jobs = [job.id, *_replicas_of(session, job.id)]
+    cost = sum(one.cost.total for one in list_paid(session, jobs))
+    if not cost:
+        raise NothingPaid(job.id)
+    row = _add(session, dispute_id, DisputeKind.JOB, job.id, job.owner_id, cost, reason, actor, now, job_id=job.id)
+    if row is None:
+        raise DisputedBefore(job.id, session.scalars(select(Dispute.id).where(Dispute.subject == job.id)).one())
+    _hold_back(session, dispute_id, jobs)
+    for host_id in sorted({one.host_id for one in list_paid(session, jobs)}):
+        record(session, "dispute.about_you", dispute_id, now, actor=actor, topics=(mail_topic(host_id),), job=job.id)
+    return row
+
+
+def resolve(
+    session: Session,
+    dispute_id: str,
+    outcome: Outcome,
+    micros: int | None,
+    note: str,
+    actor: str,
+    now: datetime,
+) -> Dispute:
+    """`micros` are needed for a partial refund. Nobody gets more than was paid and is still paid."""
+    row = _need(session, dispute_id)
+    _take(session, row.id, outcome, note, actor, now)
+    jobs = held_back(session, dispute_id)
+    paid = list_paid(session, jobs, lock=True)
+    given = refund(session, f"dispute/{dispute_id}", paid, _amount(row, outcome, micros, paid), note, actor, now)
+    return _close(session, row, outcome, given, note, actor, now)
+
+
+def heard_of_chargeback(context: Context, session: Session, news: Chargeback, now: datetime) -> None:
+    """`Hooks.on_chargeback`: the ledger has taken it from the payer, or given it back, already."""
+    row = session.scalars(select(Dispute).where(Dispute.subject == news.object_id)).one_or_none()
+    if row is None:
+        since = now - max(context.settings.hold_back, timedelta(days=1))
+        row = _add(
+            session,
+            context.new_id("dispute"),
+            DisputeKind.CHARGEBACK,
+            news.object_id,
+            news.owner_id,
+            news.micros,
+            f"The bank took {news.payment_id} back: {news.reason}"[:REASON_LIMIT],
+            HUB_ACTOR,
+            now,
+            bank=news.state,
+        )
+        if row is None:
+            return
+        _hold_back(session, row.id, _paid_jobs(session, news.owner_id, since))
+    session.execute(update(Dispute).where(Dispute.id == row.id).values(bank=news.state))
+    if news.state == "won" and row.state == DisputeState.OPEN:
+        words = "The bank gave the money back."
+        _take(session, row.id, Outcome.NONE, words, HUB_ACTOR, now)
+        _close(session, row, Outcome.NONE, Refunded(), words, HUB_ACTOR, now)
+
+
+def held_back(session: Session, dispute_id: str) -> list[str]:
+    return list(session.scalars(select(HeldBackRow.job_id).where(HeldBackRow.dispute_id == dispute_id)))
+
+
+def subjects_of(session: Session, row: Dispute) -> list[str]:
+    """The jobs that it is about, also when it is over."""
+    if row.job_id is not None:
+        return [row.job_id, *_replicas_of(session, row.job_id)]
+    return held_back(session, row.id)
+
+
+def list_disputes(
+    session: Session, limit: int, *, owner_ids: frozenset[str] | None = None, state: DisputeState | None = None
+) -> list[Dispute]:
+    """Newest first."""
+    query = select(Dispute).order_by(Dispute.id.desc()).limit(limit)
+    if owner_ids is not None:
+        query = query.where(Dispute.owner_id.in_(sorted(owner_ids)))
+    if state is not None:
+        query = query.where(Dispute.state == state)
+    return list(session.scalars(query))
+
+
+def find_dispute(session: Session, dispute_id: str, owner_ids: frozenset[str] | None = None) -> Dispute:
+    row = session.get(Dispute, dispute_id, populate_existing=True)
+    if row is None or (owner_ids is not None and row.owner_id not in owner_ids):
+        raise NoDispute(dispute_id)
+    return row
+
+
+# ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _need(session: Session, dispute_id: str) -> Dispute:
+    return find_dispute(session, dispute_id)
+
+
+def _add(
+    session: Session,
+    dispute_id: str,
+    kind: DisputeKind,
+    subject: str,
+    owner_id: str,
+    micros: int,
+    reason: str,
+    actor: str,
+    now: datetime,
+    *,
+    job_id: str | None = None,
+    bank: str | None = None,
+) -> Dispute | None:
+    """None: there is one about the same."""
+    is_new = insert_if_absent(
+        session,
+        Dispute,
+        ["subject"],
+        id=dispute_id,
+        kind=kind,
+        subject=subject,
+        job_id=job_id,
+        owner_id=owner_id,
+        opened_by=actor,
+        reason=reason,
+        state=DisputeState.OPEN,
+        outcome=None,
+        bank=bank,
+        micros=micros,
+        refunded_micros=0,
+        owed_micros=0,
+        note="",
+        resolved_by=None,
+        opened_at=now,
+        resolved_at=None,
+    )
+    if not is_new:
+        return None
+    topics = (f"owner/{owner_id}", mail_topic(owner_id))
+    about = {"kind": kind, "about": subject, "micros": micros, "reason": reason}
+    record(session, "dispute.opened", dispute_id, now, actor=actor, topics=topics, **about)
+    return session.get_one(Dispute, dispute_id)
+
+
+def _take(session: Session, dispute_id: str, outcome: Outcome, note: str, actor: str, now: datetime) -> None:
+    """The right to resolve it: of two operators, one has it."""
+    earlier = [state for state, later in NEXT.items() if DisputeState.RESOLVED in later]
+    mine = (
+        update(Dispute)
+        .where(Dispute.id == dispute_id, Dispute.state.in_(earlier))
+        .values(state=DisputeState.RESOLVED, outcome=outcome, note=note, resolved_by=actor, resolved_at=now)
+        .returning(Dispute.id)
+    )
+    if session.execute(mine).first() is None:
+        raise AlreadyResolved(dispute_id)
+
+
+def _close(
+    session: Session, row: Dispute, outcome: Outcome, given: Refunded, note: str, actor: str, now: datetime
+) -> Dispute:
+    figures = {"refunded_micros": given.micros, "owed_micros": given.owed_micros}
+    session.execute(update(Dispute).where(Dispute.id == row.id).values(**figures))
+    session.execute(delete(HeldBackRow).where(HeldBackRow.dispute_id == row.id))
+    topics = (f"owner/{row.owner_id}", f"wallet/{row.owner_id}", mail_topic(row.owner_id))
+    details: dict[str, Any] = {"about": row.subject, "outcome": outcome, "note": note, **figures}
+    record(session, "dispute.resolved", row.id, now, actor=actor, topics=topics, **details)
+    return session.get_one(Dispute, row.id, populate_existing=True)
+
+
+def _amount(row: Dispute, outcome: Outcome, micros: int | None, paid: list[Paid]) -> int:
+    most = sum(one.cost.total for one in paid)
+    if row.kind == DisputeKind.CHARGEBACK:
+        most = min(most, row.micros)
+    if outcome is Outcome.PARTIAL:
+        if micros is None or micros > most:
+            raise TooMuch(micros or 0, most)
+        return micros
+    return most if outcome is Outcome.FULL else 0
+
+
+def _hold_back(session: Session, dispute_id: str, job_ids: Iterable[str]) -> None:
+    session.add_all(HeldBackRow(dispute_id=dispute_id, job_id=job_id) for job_id in job_ids)
+    session.flush()
+
+
+def _replicas_of(session: Session, job_id: str) -> list[str]:
+    """The same renter paid for them."""
+    return list(session.scalars(select(Job.id).where(Job.rerun_of == job_id, Job.role == Role.REPLICA)))
+
+
+def _paid_jobs(session: Session, owner_id: str, since: datetime) -> list[str]:
+    """What a renter got for money that is gone: jobs whose hosts were not paid out yet."""
+    query = (
+        select(Job.id)
+        .where(Job.owner_id == owner_id, Job.finished_at >= since)
+        .where(select(Attempt.id).where(Attempt.job_id == Job.id, Attempt.cost_micros > 0).exists())
+    )
+    return list(session.scalars(query.order_by(Job.id.desc()).limit(CHARGED_JOBS_LIMIT)))

@@ -1,0 +1,248 @@
+"""Disputes as renters see them, and as operators need to see them to decide."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import BaseModel, Field
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.http import API_PREFIX
+from computepool.hub.disputes.refunding import REFUNDED, batched, list_paid
+from computepool.hub.disputes.service import subjects_of
+from computepool.hub.disputes.tables import (
+    NOTE_LIMIT,
+    REASON_LIMIT,
+    Dispute,
+    DisputeKind,
+    DisputeState,
+    Outcome,
+)
+from computepool.hub.jobs.tables import Attempt, Job
+from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.journal import balance
+from computepool.hub.ledger.tables import EntryRow
+from computepool.hub.nodes.reliability_view import ReliabilityView
+from computepool.hub.nodes.tables import Node
+from computepool.hub.payments.views import Asking, Credits
+from computepool.hub.reputation.views import look_back
+from computepool.protocol.signing import Signed
+
+ATTEMPTS_SHOWN = 1_000
+
+
+class DisputeRequest(Asking):
+    reason: str = Field(min_length=3, max_length=REASON_LIMIT)
+    """What was wrong with it. The operator and, in the end, the host's case depend on it."""
+
+
+class Resolution(Asking):
+    outcome: Outcome
+    credits: Credits | None = None
+    """Of a partial refund, how much."""
+    note: str = Field(min_length=1, max_length=NOTE_LIMIT)
+    """Why; the renter reads it, and the hosts find it with their entries."""
+
+
+class DisputeView(BaseModel):
+    id: str
+    kind: DisputeKind
+    job_id: str | None
+    owner_id: str
+    reason: str
+    state: DisputeState
+    outcome: Outcome | None
+    micros: int
+    """What it is about."""
+    refunded_micros: int
+    note: str
+    opened_at: datetime
+    resolved_at: datetime | None
+
+
+class DisputeList(BaseModel):
+    items: list[DisputeView]
+
+
+class AdminDisputeView(DisputeView):
+    subject: str
+    opened_by: str
+    resolved_by: str | None
+    bank: str | None
+    """Of a chargeback: opened, won or lost."""
+    owed_micros: int
+    """Of what was given back, what hosts had spent already, and owe now."""
+
+
+class AdminDisputeList(BaseModel):
+    items: list[AdminDisputeView]
+
+
+class JobFacts(BaseModel):
+    id: str
+    name: str
+    state: str
+    verdict: str | None
+    exit_code: int | None
+    message: str | None
+    submitted_at: datetime
+    finished_at: datetime | None
+    spec: dict[str, Any]
+
+
+class AttemptFacts(BaseModel):
+    attempt_id: str
+    job_id: str
+    """Of a replica: the hidden job that it belongs to."""
+    slice: int
+    number: int
+    node_id: str
+    node_name: str
+    host_id: str | None
+    verdict: str | None
+    reason: str | None
+    exit_code: int | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    billed_seconds: int
+    cost_micros: int
+    """What its renter pays, without what came back."""
+    host_micros: int
+    """What its host would give back of that; the rest is the fee."""
+    log: str
+    """Where it is read."""
+    receipt: dict[str, Any] | None
+    """What its node signed."""
+
+
+class NodeFacts(BaseModel):
+    node_id: str
+    name: str
+    owner_id: str
+    reliability: ReliabilityView
+    refunded_before: int
+    """Attempts of it for which disputes gave something back."""
+    earnings_micros: int
+    """Of its owner: what is there to be taken back."""
+
+
+class DisputeFacts(BaseModel):
+    """All that an operator needs to decide."""
+
+    dispute: AdminDisputeView
+    refundable_micros: int
+    """What would come back with `full`."""
+    jobs: list[JobFacts]
+    attempts: list[AttemptFacts]
+    nodes: list[NodeFacts]
+
+
+def dispute_view(row: Dispute) -> DisputeView:
+    return DisputeView.model_validate(row, from_attributes=True)
+
+
+def admin_view(row: Dispute) -> AdminDisputeView:
+    return AdminDisputeView.model_validate(row, from_attributes=True)
+
+
+def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: datetime) -> DisputeFacts:
+    job_ids = sorted(subjects_of(session, row))
+    jobs = [one for some in batched(job_ids, 500) for one in session.scalars(select(Job).where(Job.id.in_(some)))]
+    attempts = [
+        one
+        for some in batched(job_ids, 500)
+        for one in session.scalars(select(Attempt).where(Attempt.job_id.in_(some)).order_by(Attempt.id))
+    ]
+    paid = {one.attempt_id: one for one in list_paid(session, job_ids)}
+    if row.job_id is None:  # of a chargeback only what was paid for matters
+        attempts = [one for one in attempts if one.id in paid]
+    most = sum(one.cost.total for one in paid.values())
+    shown = attempts[:ATTEMPTS_SHOWN]
+    nodes = _nodes(session, sorted({one.node_id for one in shown}))
+    return DisputeFacts(
+        dispute=admin_view(row),
+        refundable_micros=min(most, row.micros) if row.kind == DisputeKind.CHARGEBACK else most,
+        jobs=[_job_facts(one) for one in jobs[:ATTEMPTS_SHOWN]],
+        attempts=[
+            _attempt_facts(one, nodes[one.node_id], paid[one.id].host.total if one.id in paid else 0) for one in shown
+        ],
+        nodes=_node_facts(session, list(nodes.values()), half_life, now),
+    )
+
+
+def _job_facts(job: Job) -> JobFacts:
+    return JobFacts(
+        id=job.id,
+        name=job.name,
+        state=job.state,
+        verdict=job.verdict,
+        exit_code=job.exit_code,
+        message=job.message,
+        submitted_at=job.created_at,
+        finished_at=job.finished_at,
+        spec=job.spec,
+    )
+
+
+def _attempt_facts(one: Attempt, node: Node, host_micros: int) -> AttemptFacts:
+    log = f"{API_PREFIX}/jobs/{one.job_id}/logs?slice={one.slice_index}&attempt={one.number}"
+    return AttemptFacts(
+        attempt_id=one.id,
+        job_id=one.job_id,
+        slice=one.slice_index,
+        number=one.number,
+        node_id=one.node_id,
+        node_name=node.name,
+        host_id=one.terms["host_id"] if one.terms is not None else None,
+        verdict=one.verdict,
+        reason=one.reason,
+        exit_code=one.exit_code,
+        started_at=one.started_at,
+        finished_at=one.finished_at,
+        billed_seconds=one.billed_seconds,
+        cost_micros=one.cost_micros,
+        host_micros=host_micros,
+        log=log,
+        receipt=json.loads(Signed.model_validate_json(one.receipt).body) if one.receipt is not None else None,
+    )
+
+
+def _nodes(session: Session, node_ids: Sequence[str]) -> dict[str, Node]:
+    return {
+        node.id: node
+        for some in batched(node_ids, 500)
+        for node in session.scalars(select(Node).where(Node.id.in_(some)))
+    }
+
+
+def _node_facts(session: Session, nodes: list[Node], half_life: timedelta, now: datetime) -> list[NodeFacts]:
+    pasts = look_back(half_life)(session, nodes, now)
+    earnings = {owner: balance(session, account(owner, Kind.EARNINGS)) for owner in {node.owner_id for node in nodes}}
+    refunded = count_refunded(session, [node.id for node in nodes])
+    return [
+        NodeFacts(
+            node_id=node.id,
+            name=node.name,
+            owner_id=node.owner_id,
+            reliability=pasts[node.id],
+            refunded_before=refunded.get(node.id, 0),
+            earnings_micros=earnings[node.owner_id],
+        )
+        for node in nodes
+    ]
+
+
+def count_refunded(session: Session, node_ids: Sequence[str]) -> dict[str, int]:
+    """By node, how many of its attempts were disputed with success."""
+    found: dict[str, int] = {}
+    for some in batched(node_ids, 500):
+        query = (
+            select(Attempt.node_id, func.count(EntryRow.id.distinct()))
+            .join(EntryRow, EntryRow.attempt_id == Attempt.id)
+            .where(EntryRow.kind == REFUNDED, Attempt.node_id.in_(some))
+            .group_by(Attempt.node_id)
+        )
+        found.update((node_id, count) for node_id, count in session.execute(query))
+    return found

@@ -1,0 +1,80 @@
+from datetime import datetime
+
+from computepool.hub.core.errors import Conflict, Invalid, NotFound, Unavailable
+from computepool.hub.payments.safe_earnings import Cashable
+from computepool.protocol.units import format_credits
+
+
+class NoCashOut(NotFound):
+    code = "no_such_cash_out"
+
+    def __init__(self, cash_out_id: str) -> None:
+        super().__init__(f"There is no cash-out {cash_out_id[:60]}.")
+
+
+class TooLittle(Invalid):
+    code = "below_minimum"
+
+    def __init__(self, least_micros: int) -> None:
+        super().__init__(
+            f"At least {format_credits(least_micros)} credits are paid out at once.",
+            hint="Wait until you have earned as much, or spend your earnings here.",
+        )
+
+
+class NotCashable(Conflict):
+    code = "not_cashable"
+
+    def __init__(self, micros: int, can: Cashable) -> None:
+        hint = None
+        if can.later:
+            more = format_credits(sum(later for _, later in can.later))
+            hint = f"{more} more can follow, the first on {_day(can.later[0][0])}: until then they may be disputed."
+        elif can.unknown_micros:
+            hint = f"{format_credits(can.unknown_micros)} more wait for jobs that run, or that somebody disputes."
+        super().__init__(
+            f"{format_credits(micros)} credits are more than the {format_credits(can.micros)} that can be cashed out "
+            "now. Only earnings can, and presents never.",
+            hint=hint,
+        )
+
+
+class Frozen(Unavailable):
+    code = "cash_outs_frozen"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Nobody is paid out now: the ledger does not add up, and an operator has to find out why.",
+            hint="Your credits are safe. Operators: computepool admin ledger check",
+        )
+
+
+class NotInThisState(Conflict):
+    code = "cash_out_state"
+
+    def __init__(self, cash_out_id: str, state: str, wanted: str) -> None:
+        super().__init__(f"{cash_out_id} is {state}, so it cannot be {wanted} any more.")
+
+
+class Owes(Conflict):
+    code = "owner_owes"
+
+    def __init__(self, owner_id: str, micros: int) -> None:
+        super().__init__(
+            f"{owner_id} owes the pool {format_credits(micros)} credits by now, which come first.",
+            hint="Reject it: what comes back pays that first, and the rest can be asked for again.",
+        )
+
+
+class PaidByProcessor(Conflict):
+    code = "paid_by_processor"
+
+    def __init__(self, cash_out_id: str, way: str) -> None:
+        super().__init__(
+            f"{cash_out_id} is with {way}, which tells what came of it.",
+            hint="computepool admin cash-outs shows it.",
+        )
+
+
+def _day(at: datetime) -> str:
+    return f"{at:%Y-%m-%d}"

@@ -1,0 +1,181 @@
+"""Cash-outs: hosts ask, operators decide."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from computepool.hub.accounts.tables import User
+from computepool.hub.core.context import Context
+from computepool.hub.core.errors import Forbidden
+from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope
+from computepool.hub.core.idempotency import claim, digest_of_fields
+from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.errors import need_money
+from computepool.hub.ledger.freezing import is_frozen
+from computepool.hub.ledger.journal import balance
+from computepool.hub.payments import cash_outs
+from computepool.hub.payments.amounts import parse_amount
+from computepool.hub.payments.background import Payments
+from computepool.hub.payments.cash_out_rows import CashOutRow, CashOutState, find_cash_out, list_cash_outs
+from computepool.hub.payments.cash_out_views import (
+    AdminCashOutList,
+    AdminCashOutView,
+    CashableView,
+    CashOutList,
+    CashOutRequest,
+    CashOutView,
+    Decision,
+    LaterView,
+    PaidByHand,
+    Rejection,
+    cash_out_view,
+)
+from computepool.hub.payments.safe_earnings import cashable
+from computepool.protocol.units import MICROS_PER_CREDIT
+
+ROUTE = "POST wallet/cash-outs"
+LIST_LIMIT = 100
+ADMIN_LIMIT = 500
+LATER_SHOWN = 100
+
+
+def router(authenticate: Authenticate, context: Context, payments: Payments) -> APIRouter:
+    routes = Routes(authenticate, tags=["cash-outs"])
+    _add_own(routes, context, payments)
+    _add_admins(routes, context, payments)
+    return routes.router
+
+
+def _add_own(routes: Routes, context: Context, payments: Payments) -> None:
+    @routes.post("/wallet/cash-outs", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=201)
+    async def request(body: CashOutRequest, caller: Caller, key: IdempotencyKey = None) -> CashOutView:
+        """Ask for earnings to be paid out. They are set aside at once, and come back if it is rejected."""
+        need_money(context.settings)
+        return cash_out_view(await context.db.run(_request, payments, caller, body, key), payments.units)
+
+    @routes.get("/wallet/cash-outs", visible="own", scope=Scope.ACCOUNT_READ)
+    async def list_own(caller: Caller, owner_id: Annotated[str | None, Query(max_length=40)] = None) -> CashOutList:
+        """One's own, newest first; what can be cashed out now, and when the rest can."""
+        need_money(context.settings)
+        return await context.db.read(_list_own, payments, _own(caller, owner_id))
+
+    @routes.get("/wallet/cash-outs/{cash_out_id}", visible="own", scope=Scope.ACCOUNT_READ)
+    async def show(cash_out_id: str, caller: Caller) -> CashOutView:
+        """One of one's own."""
+        need_money(context.settings)
+        row = await context.db.read(cash_outs.own_cash_out, caller.owner_ids, cash_out_id)
+        return cash_out_view(row, payments.units)
+
+
+def _request(
+    session: Session, payments: Payments, caller: Principal, body: CashOutRequest, key: str | None
+) -> CashOutRow:
+    context, now = payments.context, payments.context.now()
+    owner_id, micros, cash_out_id = _own(caller, body.owner_id), parse_amount(body.credits), context.new_id("cashout")
+    if key is not None:
+        asked = digest_of_fields(owner=owner_id, micros=micros)
+        earlier = claim(session, caller.user_id, key, ROUTE, asked, cash_out_id, now)
+        if earlier is not None:
+            return cash_outs.own_cash_out(session, caller.owner_ids, earlier)
+    provider, units = payments.provider, payments.units
+    return cash_outs.request_cash_out(
+        session, context.settings, provider, units, cash_out_id, owner_id, micros, caller.user_id, now
+    )
+
+
+def _list_own(session: Session, payments: Payments, owner_id: str) -> CashOutList:
+    settings = payments.context.settings
+    can = cashable(session, owner_id, payments.context.now(), settings.hold_back)
+    rows = list_cash_outs(session, LIST_LIMIT, owner_ids=frozenset({owner_id}))
+    return CashOutList(
+        items=[cash_out_view(row, payments.units) for row in rows],
+        can=CashableView(
+            owner_id=owner_id,
+            minimum_micros=settings.cash_out_min * MICROS_PER_CREDIT,
+            cashable_micros=can.micros,
+            later=[LaterView(at=at, micros=micros) for at, micros in can.later[:LATER_SHOWN]],
+            unknown_micros=can.unknown_micros,
+            hold_back_days=settings.cash_out_hold_back_days,
+            frozen=is_frozen(session),
+            way=payments.provider.name,
+        ),
+    )
+
+
+def _own(caller: Principal, owner_id: str | None) -> str:
+    if owner_id is not None and owner_id not in caller.owner_ids:
+        raise Forbidden("That wallet is not yours.")
+    return owner_id or caller.user_id
+
+
+# ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _add_admins(routes: Routes, context: Context, payments: Payments) -> None:
+    @routes.get("/admin/cash-outs", visible="admin")
+    async def list_all(
+        state: Annotated[list[CashOutState] | None, Query()] = None,
+        limit: Annotated[int, Query(ge=1, le=ADMIN_LIMIT)] = 100,
+    ) -> AdminCashOutList:
+        """Everybody's, newest first."""
+        return await context.db.read(_list_all, payments, state or [], limit)
+
+    @routes.post("/admin/cash-outs/{cash_out_id}/approve", visible="admin")
+    async def approve(cash_out_id: str, body: Decision, caller: Caller) -> AdminCashOutView:
+        """It may be paid: now by the processor, or by an operator, who says so with `paid`."""
+        request_id = await context.db.run(
+            cash_outs.approve,
+            context,
+            payments.provider,
+            payments.units,
+            cash_out_id,
+            body.note,
+            caller.user_id,
+            context.now(),
+        )
+        if request_id is not None:
+            await payments.send(request_id)
+        return await context.db.read(_show, payments, cash_out_id)
+
+    @routes.post("/admin/cash-outs/{cash_out_id}/reject", visible="admin")
+    async def reject(cash_out_id: str, body: Rejection, caller: Caller) -> AdminCashOutView:
+        """The credits go back to the host's earnings."""
+        await context.db.run(cash_outs.reject, cash_out_id, body.note, caller.user_id, context.now())
+        return await context.db.read(_show, payments, cash_out_id)
+
+    @routes.post("/admin/cash-outs/{cash_out_id}/paid", visible="admin")
+    async def paid(cash_out_id: str, body: PaidByHand, caller: Caller) -> AdminCashOutView:
+        """An operator sent the money."""
+        actor, now = caller.user_id, context.now()
+        await context.db.run(cash_outs.mark_paid, cash_out_id, body.reference, body.note, actor, now)
+        return await context.db.read(_show, payments, cash_out_id)
+
+
+def _list_all(session: Session, payments: Payments, states: list[CashOutState], limit: int) -> AdminCashOutList:
+    rows = list_cash_outs(session, limit, states=states)
+    return AdminCashOutList(items=_admin_views(session, payments, rows), frozen=is_frozen(session))
+
+
+def _show(session: Session, payments: Payments, cash_out_id: str) -> AdminCashOutView:
+    row = find_cash_out(session, cash_out_id)
+    assert row is not None  # it was changed a moment ago, and none is ever deleted
+    return _admin_views(session, payments, [row])[0]
+
+
+def _admin_views(session: Session, payments: Payments, rows: list[CashOutRow]) -> list[AdminCashOutView]:
+    owners = sorted({row.owner_id for row in rows})
+    emails = {one.id: one.email for one in session.scalars(select(User).where(User.id.in_(owners)))}
+    debts = {owner_id: -balance(session, account(owner_id, Kind.DEBT)) for owner_id in owners}
+    return [
+        AdminCashOutView(
+            **cash_out_view(row, payments.units).model_dump(),
+            email=emails.get(row.owner_id),
+            debt_micros=debts[row.owner_id],
+            asked_by=row.asked_by,
+            decided_by=row.decided_by,
+            way=row.way,
+        )
+        for row in rows
+    ]

@@ -1,0 +1,174 @@
+"""Vouchers: a code that gives credits to whoever types it in, as a present. Only a keyed digest of the code is kept."""
+
+import hashlib
+import hmac
+from datetime import datetime
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, String, select, update
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from computepool.hub.accounts.tokens import random_text
+from computepool.hub.core.errors import Conflict, Invalid, NotFound
+from computepool.hub.core.ids import RandomBits
+from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.records import record
+from computepool.hub.core.secrets import derive_key
+from computepool.hub.core.tables import Base, Id
+from computepool.hub.ledger.accounts import Kind, Platform, account, platform
+from computepool.hub.ledger.entries import Entry, Posting
+from computepool.hub.ledger.journal import post
+from computepool.hub.payments.tables import WORDS_LIMIT
+
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Without what is taken for something else when it is read aloud."""
+CODE_LENGTH = 16
+LEAST_LENGTH = 8
+"""Of a code that an operator thinks up: shorter ones are guessed."""
+MOST_LENGTH = 60
+
+
+class VoucherRow(Base):
+    __tablename__ = "vouchers"
+    __table_args__ = (
+        CheckConstraint("micros > 0", name="gives_something"),
+        CheckConstraint("used BETWEEN 0 AND uses", name="used_as_often_as_allowed"),
+    )
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    micros: Mapped[int] = mapped_column(BigInteger)
+    uses: Mapped[int]
+    """How many people may redeem it."""
+    used: Mapped[int]
+    expires_at: Mapped[datetime | None]
+    withdrawn_at: Mapped[datetime | None]
+    note: Mapped[str] = mapped_column(String(WORDS_LIMIT))
+    created_by: Mapped[str] = mapped_column(Id)
+    created_at: Mapped[datetime]
+
+
+class RedemptionRow(Base):
+    __tablename__ = "voucher_redemptions"
+
+    voucher_id: Mapped[str] = mapped_column(ForeignKey("vouchers.id"), primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("owners.id"), primary_key=True)
+    redeemed_at: Mapped[datetime]
+
+
+class NoVoucher(NotFound):
+    code = "no_such_voucher"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such voucher.", hint="Is the code typed exactly as you got it?")
+
+
+class VoucherOver(Conflict):
+    code = "voucher_over"
+
+
+class CodeTaken(Conflict):
+    code = "code_taken"
+
+    def __init__(self) -> None:
+        super().__init__("There is a voucher with this code.", hint="Think of another, or leave it to the hub.")
+
+
+def new_code(randbits: RandomBits) -> str:
+    """`7QXM-2D9K-…`: more of them than anybody could try."""
+    text = random_text(randbits, CODE_LENGTH, ALPHABET)
+    return "-".join(text[start : start + 4] for start in range(0, CODE_LENGTH, 4))
+
+
+def read_code(typed: str) -> str:
+    """Capitals, and without what people put in between."""
+    code = "".join(char for char in typed if char.isalnum())
+    if not LEAST_LENGTH <= len(code) <= MOST_LENGTH or not code.isascii():
+        raise Invalid(
+            f"A voucher's code has {LEAST_LENGTH} to {MOST_LENGTH} letters and digits.", hint="Such as SPRING-2027-LAB."
+        )
+    return code.upper()
+
+
+def digest_of_code(secret_key: bytes, typed: str) -> str:
+    """Whoever reads the database can neither redeem a voucher nor try out codes against it."""
+    return hmac.new(derive_key(secret_key, "vouchers"), read_code(typed).encode(), hashlib.sha256).hexdigest()
+
+
+def make_voucher(
+    session: Session,
+    voucher_id: str,
+    digest: str,
+    micros: int,
+    uses: int,
+    expires_at: datetime | None,
+    note: str,
+    actor: str,
+    now: datetime,
+) -> VoucherRow:
+    is_new = insert_if_absent(
+        session,
+        VoucherRow,
+        ["digest"],
+        id=voucher_id,
+        digest=digest,
+        micros=micros,
+        uses=uses,
+        used=0,
+        expires_at=expires_at,
+        withdrawn_at=None,
+        note=note,
+        created_by=actor,
+        created_at=now,
+    )
+    if not is_new:
+        raise CodeTaken
+    record(session, "voucher.made", voucher_id, now, actor=actor, micros=micros, uses=uses, note=note)
+    return session.get_one(VoucherRow, voucher_id)
+
+
+def redeem(session: Session, digest: str, user_id: str, now: datetime) -> VoucherRow:
+    """Each user once, and as many users as it is for."""
+    voucher = session.scalars(select(VoucherRow).where(VoucherRow.digest == digest)).one_or_none()
+    if voucher is None:
+        raise NoVoucher
+    if voucher.withdrawn_at is not None or (voucher.expires_at is not None and voucher.expires_at <= now):
+        raise VoucherOver("This voucher has expired.")
+    is_new = insert_if_absent(
+        session,
+        RedemptionRow,
+        ["voucher_id", "user_id"],
+        voucher_id=voucher.id,
+        user_id=user_id,
+        redeemed_at=now,
+    )
+    if not is_new:
+        raise VoucherOver("You have redeemed this voucher already.", hint="Each is for a user once.")
+    taken = (
+        update(VoucherRow)
+        .where(VoucherRow.id == voucher.id, VoucherRow.used < VoucherRow.uses, VoucherRow.withdrawn_at.is_(None))
+        .values(used=VoucherRow.used + 1)
+        .returning(VoucherRow.id)
+    )
+    if session.execute(taken).first() is None:
+        raise VoucherOver("Others have used up this voucher.")
+    posting = Posting(platform(Platform.SUBSIDY), account(user_id, Kind.PROMOTIONAL), voucher.micros)
+    details = {"voucher": voucher.id}
+    post(session, Entry(f"voucher/{voucher.id}/{user_id}", "voucher", (posting,), details=details), now)
+    topics = (f"wallet/{user_id}",)
+    record(session, "voucher.redeemed", voucher.id, now, actor=user_id, topics=topics, micros=voucher.micros)
+    return voucher
+
+
+def withdraw_voucher(session: Session, voucher_id: str, actor: str, now: datetime) -> VoucherRow:
+    """Nobody can redeem it any more; who has keeps what they got."""
+    row = session.get(VoucherRow, voucher_id, with_for_update=True)
+    if row is None:
+        raise NoVoucher
+    if row.withdrawn_at is None:
+        row.withdrawn_at = now
+        record(session, "voucher.withdrawn", voucher_id, now, actor=actor)
+    return row
+
+
+def list_vouchers(session: Session, limit: int) -> list[VoucherRow]:
+    return list(session.scalars(select(VoucherRow).order_by(VoucherRow.id.desc()).limit(limit)))

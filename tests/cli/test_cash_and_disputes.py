@@ -1,0 +1,292 @@
+"""Cash-outs, vouchers, disputes and reports on the command line."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from support.fake_api import CREATED, TOKEN
+
+CASH_OUT = {
+    "id": "cashout_1",
+    "owner_id": "user_me",
+    "credits": "500",
+    "micros": 500_000_000,
+    "amount": "500.00 INR",
+    "state": "requested",
+    "message": "An operator looks at it.",
+    "note": "",
+    "reference": None,
+    "returned_micros": 0,
+    "created_at": CREATED,
+    "approved_at": None,
+    "ended_at": None,
+}
+CAN = {
+    "owner_id": "user_me",
+    "minimum_micros": 500_000_000,
+    "cashable_micros": 620_000_000,
+    "later": [
+        {"at": "2027-01-02T10:00:00Z", "micros": 40_000_000},
+        {"at": "2027-01-02T11:00:00Z", "micros": 2_000_000},
+    ],
+    "unknown_micros": 7_000_000,
+    "hold_back_days": 7,
+    "frozen": False,
+    "way": "manual",
+}
+ADMINS = {"email": "host@example.org", "debt_micros": 0, "asked_by": "user_me", "decided_by": None, "way": "manual"}
+DISPUTE = {
+    "id": "dispute_1",
+    "kind": "job",
+    "job_id": "job_" + "1" * 26,
+    "owner_id": "user_me",
+    "reason": "the output is empty",
+    "state": "open",
+    "outcome": None,
+    "micros": 12_500_000,
+    "refunded_micros": 0,
+    "note": "",
+    "opened_at": CREATED,
+    "resolved_at": None,
+    "subject": "job_" + "1" * 26,
+    "opened_by": "user_me",
+    "resolved_by": None,
+    "bank": None,
+    "owed_micros": 0,
+}
+VOUCHER = {
+    "id": "voucher_1",
+    "credits": "50",
+    "micros": 50_000_000,
+    "uses": 20,
+    "used": 3,
+    "expires_at": None,
+    "withdrawn_at": None,
+    "note": "the lab",
+    "created_at": CREATED,
+}
+JOB = DISPUTE["job_id"]
+
+
+class Answering:
+    """Answers what a test says, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.asked: list[tuple[str, Any]] = []
+        self.keys: list[str | None] = []
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch, cli: Any) -> Iterator[Answering]:
+    known = Answering()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _do(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            name = f"{self.command} {self.path.removeprefix('/api/v1')}"
+            known.asked.append((name, body))
+            known.keys.append(self.headers.get("Idempotency-Key"))
+            missing = (404, {"error": {"code": "not_found", "message": f"There is no {name}."}})
+            answer = known.answers.get(name, missing)
+            status, document = answer if isinstance(answer, tuple) else (200, answer)
+            data = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self) -> None:
+            self._do()
+
+        def do_POST(self) -> None:
+            self._do()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Not here."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    monkeypatch.setenv("COMPUTEPOOL_URL", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("COMPUTEPOOL_TOKEN", TOKEN)
+    yield known
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_host_asks_for_a_cash_out(desk, cli):
+    desk.answers["POST /wallet/cash-outs"] = (201, CASH_OUT)
+    result = cli("wallet", "cash-out", "500")
+    assert (result.code, "500.00 INR" in result.err, "An operator looks at it." in result.err) == (0, True, True)
+    assert desk.asked == [("POST /wallet/cash-outs", {"credits": "500"})]
+    assert desk.keys[0], "a lost answer must not become a second cash-out"
+    assert json.loads(cli("wallet", "cash-out", "500", "--json").text) == CASH_OUT
+
+
+def test_refusal_says_what_can_be_done(desk, cli):
+    error = {"code": "not_cashable", "message": "900 credits are more than the 620.", "hint": "42 more can follow."}
+    desk.answers["POST /wallet/cash-outs"] = (409, {"error": error})
+    result = cli("wallet", "cash-out", "900")
+    assert result.code == 1
+    assert "900 credits are more than the 620." in result.err
+    assert "42 more can follow." in result.err
+
+
+def test_host_sees_what_can_be_cashed_out_and_when(desk, cli):
+    desk.answers["GET /wallet/cash-outs"] = {"items": [CASH_OUT | {"state": "paid", "reference": "UTR 1"}], "can": CAN}
+    result = cli("wallet", "cash-outs")
+    assert "UTR 1" in result.text
+    assert "Now: 620 credits can be cashed out, at least 500 at once." in result.err
+    assert "From 2027-01-02: 42 more" in result.err
+    assert "7 more wait for jobs that run" in result.err
+    desk.answers["GET /wallet/cash-outs"] = {"items": [], "can": CAN | {"frozen": True, "later": []}}
+    assert "does not add up" in cli("wallet", "cash-outs").err
+    assert json.loads(cli("wallet", "cash-outs", "--json").text)["can"]["frozen"]
+
+
+def test_voucher_is_redeemed(desk, cli):
+    given = {"credits": "50", "micros": 50_000_000, "promotional_micros": 150_000_000}
+    desk.answers["POST /wallet/vouchers"] = (201, given)
+    assert "50 credits for you" in cli("wallet", "redeem", "7QXM-2D9K-HT4V-PW8C").err
+    assert desk.asked == [("POST /wallet/vouchers", {"code": "7QXM-2D9K-HT4V-PW8C"})]
+    assert json.loads(cli("wallet", "redeem", "X" * 16, "--json").text) == given
+
+
+def test_operator_decides_about_cash_outs(desk, cli):
+    row = CASH_OUT | ADMINS
+    desk.answers["GET /admin/cash-outs?state=requested&limit=500"] = {"items": [row], "frozen": False}
+    assert "host@example.org" in cli("admin", "cash-outs", "--state", "requested").text
+    desk.answers["GET /admin/cash-outs?limit=500"] = {"items": [row | {"debt_micros": 5_000_000}], "frozen": True}
+    result = cli("admin", "cash-outs")
+    assert "owes 5" in result.text
+    assert "Frozen" in result.err
+    desk.answers["POST /admin/cash-outs/cashout_1/approve"] = row | {"state": "approved"}
+    assert "cash-outs paid cashout_1" in cli("admin", "cash-outs", "approve", "cashout_1").err
+    desk.answers["POST /admin/cash-outs/cashout_1/paid"] = row | {"state": "paid"}
+    assert "is paid" in cli("admin", "cash-outs", "paid", "cashout_1", "UTR 1").err
+    desk.answers["POST /admin/cash-outs/cashout_1/reject"] = row | {"state": "rejected"}
+    assert "is rejected" in cli("admin", "cash-outs", "reject", "cashout_1", "--note", "no account").err
+    assert [body for _, body in desk.asked[-3:]] == [
+        {"note": ""},
+        {"reference": "UTR 1", "note": ""},
+        {"note": "no account"},
+    ]
+    assert cli("admin", "cash-outs", "reject", "cashout_1").code == 2
+    assert cli("admin", "cash-outs", "paid", "cashout_1").code == 2
+
+
+def test_name_that_is_a_way_elsewhere_is_one_name(desk, cli):
+    assert cli("admin", "cash-outs", "approve", "../users").code == 1
+    assert desk.asked == [("POST /admin/cash-outs/..%2Fusers/approve", {"note": ""})]
+    assert "No cash-out is named." in cli("admin", "cash-outs", "approve", "..").err
+
+
+def test_renter_disputes_a_job(desk, cli):
+    desk.answers[f"POST /jobs/{JOB}/dispute"] = (201, DISPUTE)
+    assert "about 12.5 credits" in cli("dispute", JOB, "--reason", "the output is empty").err
+    assert desk.asked == [(f"POST /jobs/{JOB}/dispute", {"reason": "the output is empty"})]
+    assert cli("dispute", JOB).code == 2
+    assert cli("dispute", "--reason", "what").code == 2
+    desk.answers["GET /disputes"] = {"items": [DISPUTE | {"outcome": "partial", "refunded_micros": 5_000_000}]}
+    assert "partial" in cli("dispute").text
+    assert json.loads(cli("dispute", "--json").text)["items"][0]["id"] == "dispute_1"
+    desk.answers["GET /disputes"] = {"items": []}
+    assert "You dispute nothing." in cli("dispute").err
+
+
+def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):
+    desk.answers["GET /admin/disputes?state=open&limit=500"] = {"items": [DISPUTE]}
+    assert "the output is empty" in cli("admin", "disputes").text
+    desk.answers["GET /admin/disputes?limit=500"] = {"items": [DISPUTE | {"kind": "chargeback", "bank": "lost"}]}
+    assert "chargeback (lost)" in cli("admin", "disputes", "--all").text
+    desk.answers["GET /admin/disputes/dispute_1"] = {
+        "dispute": DISPUTE,
+        "refundable_micros": 12_500_000,
+        "jobs": [{"id": JOB, "state": "succeeded", "verdict": "ok", "message": None}],
+        "attempts": [
+            {
+                "attempt_id": "attempt_1",
+                "slice": 0,
+                "node_name": "alpha",
+                "verdict": "ok",
+                "exit_code": 0,
+                "billed_seconds": 1000,
+                "cost_micros": 12_500_000,
+                "receipt": {"exit_code": 0},
+            }
+        ],
+        "nodes": [
+            {
+                "name": "alpha",
+                "owner_id": "user_host",
+                "reliability": {"mean": 0.9, "lower": 0.8, "audited": {"ok": 3, "wrong": 0}},
+                "refunded_before": 1,
+                "earnings_micros": 4_000_000,
+            }
+        ],
+    }
+    result = cli("admin", "disputes", "show", "dispute_1")
+    for text in ("12.5", "alpha", "3 right, 0 wrong", "0.90, at least 0.80"):
+        assert text in result.text
+    assert f"computepool logs {JOB}" in result.err
+    done = DISPUTE | {"outcome": "partial", "refunded_micros": 5_000_000, "owed_micros": 1_000_000}
+    desk.answers["POST /admin/disputes/dispute_1/resolve"] = done
+    result = cli("admin", "disputes", "resolve", "dispute_1", "partial", "5", "--note", "half of it")
+    assert "5 credits went back" in result.err
+    assert "Hosts had spent 1 of that" in result.err
+    assert desk.asked[-1][1] == {"outcome": "partial", "note": "half of it", "credits": "5"}
+    assert cli("admin", "disputes", "resolve", "dispute_1", "partial", "--note", "x").code == 2
+    assert cli("admin", "disputes", "resolve", "dispute_1", "full", "5", "--note", "x").code == 2
+    assert cli("admin", "disputes", "resolve", "dispute_1", "full").code == 2
+
+
+def test_operator_makes_vouchers(desk, cli):
+    desk.answers["POST /admin/vouchers"] = (201, VOUCHER | {"code": "AAAA-BBBB-CCCC-DDDD"})
+    result = cli("admin", "vouchers", "create", "50", "--uses", "20", "--days", "30", "--note", "the lab")
+    assert result.text == "AAAA-BBBB-CCCC-DDDD\n"
+    assert desk.asked[0][1] == {"credits": "50", "uses": 20, "expires_in_days": 30, "code": None, "note": "the lab"}
+    desk.answers["GET /admin/vouchers?limit=500"] = {"items": [VOUCHER]}
+    assert "3 of 20" in cli("admin", "vouchers").text
+    desk.answers["POST /admin/vouchers/voucher_1/withdraw"] = VOUCHER | {"withdrawn_at": CREATED}
+    assert "3 of 20 had redeemed it" in cli("admin", "vouchers", "withdraw", "voucher_1").err
+
+
+def test_operator_reads_reports(desk, cli):
+    figures = {"spent_micros": 150_000_000, "fees_micros": 22_000_000, "refunded_micros": 40_000_000}
+    figures |= {"paid_in_micros": 0, "paid_out_micros": 0, "jobs": 3}
+    quiet = dict.fromkeys(figures, 0)
+    desk.answers["GET /admin/reports?since=2026-11-01"] = {
+        "days": [{"day": "2026-11-01", **figures}, {"day": "2026-11-02", **quiet}],
+        "totals": figures,
+        "due": {
+            "requested": 2,
+            "requested_micros": 900_000_000,
+            "approved": 0,
+            "approved_micros": 0,
+            "open_disputes": 1,
+        },
+        "hosts": [
+            {
+                "name": "alpha",
+                "owner_id": "user_host",
+                "state": "online",
+                "reliability": 0.8,
+                "mean": 0.9,
+                "attempts": 3,
+                "ok": 1,
+                "lost": 1,
+                "earned_micros": 88_000_000,
+            }
+        ],
+    }
+    text = cli("admin", "reports", "--since", "2026-11-01").text
+    for part in ("2026-11-01", "150", "2 cash-outs, 900 credits", "alpha", "0.90, at least 0.80"):
+        assert part in text
+    assert "2026-11-02" not in text, "days on which nothing happened are left out"

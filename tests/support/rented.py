@@ -1,0 +1,120 @@
+"""Paid work without a scheduler: real transactions, people who rent from each other, a clock that is moved by hand."""
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+from support.engine import ALICE, HUB_ID, SECRET_KEY, InlineDatabase, in_place
+from support.money import give_credits
+from support.small_hub import HandClock
+from support.truth import OK, TERMS, Held, Truth
+
+from computepool.hub.core.bus import Bus
+from computepool.hub.core.context import Context
+from computepool.hub.core.db import Database
+from computepool.hub.core.owners import Owner
+from computepool.hub.core.settings import Settings
+from computepool.hub.jobs.invariants import INVARIANTS
+from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.tables import Attempt
+from computepool.hub.ledger.accounts import Kind
+from computepool.hub.ledger.check import check
+from computepool.hub.ledger.journal import balances
+from computepool.hub.nodes.tables import Node
+from computepool.hub.payments.cash_outs import cash_outs_are_cashing_out
+from computepool.protocol.capacity import Capacity
+from computepool.protocol.receipt import Usage
+from computepool.protocol.states import AttemptState
+from computepool.protocol.units import MICROS_PER_CREDIT
+
+CREDIT = MICROS_PER_CREDIT
+SECONDS = 1_000
+CAPACITY = Capacity(cpus=8, memory_bytes=16 * 1024**3, disk_bytes=100 * 1024**3)
+TERMS_OF_ALL = replace(TERMS, max_seconds=SECONDS)
+"""What is held for a job is what it costs."""
+
+
+class Rented(Truth):
+    """`work(renter, host, credits)` is a job that costs so much."""
+
+    def know(self, *people: str) -> None:
+        def add(session: Session) -> None:
+            for one in people:
+                if session.get(Owner, one) is None:
+                    session.add(Owner(id=one, kind="user", created_at=self.now))
+
+        self.run(add)
+
+    def pay_in(self, owner_id: str, credits: float, key: str, kind: Kind = Kind.AVAILABLE) -> None:
+        self.know(owner_id)
+        self.run(give_credits, owner_id, self.now, credits, kind=kind, key=key)
+
+    def work(self, renter: str, host: str, credits: float, how: Ending = OK) -> Held:
+        """Leased, run and ended: it takes a thousand seconds, and costs so much."""
+        held = self.begin(renter, host, credits)
+        return self.finish(held, how)
+
+    def begin(self, renter: str, host: str, credits: float, *, slices: int = 1) -> Held:
+        self.know(renter, host)
+        self.renter, self.host = renter, host
+        return self.go_on(self.add_job(slices=slices), 0, host, credits)
+
+    def go_on(self, job_id: str, index: int, host: str, credits: float) -> Held:
+        """Another slice of it, perhaps elsewhere."""
+        self.host = host
+        price = round(credits * CREDIT) * 3600 // SECONDS
+        held = self.lease(job_id, index, node_id="node", price_micros=price, terms=TERMS_OF_ALL)
+        self.report(held, AttemptState.RUNNING)
+        return held
+
+    def finish(self, held: Held, how: Ending = OK) -> Held:
+        self.move(seconds=SECONDS)
+        self.end(held, how, facts=None if how.lost else {"usage": Usage(running_seconds=SECONDS)})
+        return held
+
+    def context(self, **settings: Any) -> Context:
+        """What a hub has one of, for transactions that want it."""
+        return Context(
+            settings=Settings(**settings),
+            db=cast(Database, InlineDatabase(self.engine)),
+            clock=HandClock(),
+            randbits=random.Random(5).getrandbits,
+            bus=Bus(),
+            offload=in_place,
+            secret_key=SECRET_KEY,
+            hub_id=HUB_ID,
+            fence_epoch=1,
+        )
+
+    def add_node(self, node_id: str = "node_1", owner_id: str = ALICE) -> str:
+        def describe(session: Session) -> None:
+            session.get_one(Node, node_id).capacity = CAPACITY.model_dump(mode="json")
+
+        if not self.run(lambda session: session.get(Node, node_id)):
+            super().add_node(node_id, owner_id)
+            self.run(describe)
+        return node_id
+
+    def days(self, days: float) -> None:
+        self.now += timedelta(days=days)
+
+    def credits(self, owner_id: str) -> dict[str, float]:
+        """By pocket, those that are empty left out."""
+        with Session(self.engine) as session:
+            return {kind.value: micros / CREDIT for kind, micros in balances(session, owner_id).items() if micros}
+
+    def has(self, owner_id: str, kind: Kind) -> int:
+        """In micros."""
+        with Session(self.engine) as session:
+            return balances(session, owner_id)[kind]
+
+    def all_adds_up(self) -> None:
+        with Session(self.engine) as session:
+            report = check(session, (*INVARIANTS, cash_outs_are_cashing_out))
+        assert report.balanced, report.problems
+
+    def change_attempt(self, held: Held, **values: Any) -> None:
+        self.run(lambda session: session.execute(update(Attempt).where(Attempt.id == held.id).values(**values)))
