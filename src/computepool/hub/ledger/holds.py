@@ -9,9 +9,10 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Table, bindparam, select, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Table, bindparam, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from computepool.hub.core.driver import rows_by_driver
 from computepool.hub.core.tables import Base, Id
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account
 from computepool.hub.ledger.entries import Entry, Posting, moved
@@ -102,9 +103,10 @@ _RESOLVE = (
     )
     .values(resolved_at=bindparam("now"), spent_micros=bindparam("spent"), paid_seconds=bindparam("paid"))
 )
-_FIND_OPEN = select(_HOLDS).where(_HOLDS.c.attempt_id == bindparam("for_attempt"), _HOLDS.c.resolved_at.is_(None))
-
-
+_FIND_OPEN = (
+    "SELECT promotional, available, earnings, number, owner_id, job_id, seconds, is_last FROM ledger_holds "
+    "WHERE resolved_at IS NULL AND attempt_id IN {rows}"
+)
 _ADD_HOLD = _HOLDS.insert()
 
 
@@ -176,11 +178,11 @@ def open_hold(
 
 def find_open(session: Session, attempt_id: str) -> "OpenHold | None":
     """Whoever asks has locked the attempt."""
-    row = session.connection().execute(_FIND_OPEN, {"for_attempt": attempt_id}).mappings().one_or_none()
-    if row is None:
+    found = rows_by_driver(session.connection(), _FIND_OPEN, [(attempt_id,)])
+    if not found:
         return None
-    pockets = Pockets(row["promotional"], row["available"], row["earnings"])
-    return OpenHold(attempt_id, row["number"], row["owner_id"], row["job_id"], pockets, row["seconds"], row["is_last"])
+    ((*amounts, number, owner_id, job_id, seconds, is_last),) = found
+    return OpenHold(attempt_id, number, owner_id, job_id, Pockets(*amounts), seconds, bool(is_last))
 
 
 def resolve(

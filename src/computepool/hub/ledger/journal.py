@@ -7,13 +7,14 @@ from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Executable, Table, bindparam, func, select
+from sqlalchemy import Connection, Executable, Table, bindparam, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.driver import rows_by_driver
 from computepool.hub.core.errors import Conflict, PoolError
 from computepool.hub.core.records import tell
-from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account, is_platforms, kind_of, owner_of
+from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account, is_platforms, kind_of, may_hold, owner_of
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
 from computepool.protocol.units import format_credits
@@ -22,19 +23,14 @@ PLATFORM_SHARDS = 16
 SPENDABLE = "ledger/spendable"
 """The topic of what owners can spend more or less than before: `{owner, micros, hold}`, the last if it is for one."""
 
-_BALANCES, _ENTRIES, _POSTINGS = (cast(Table, table.__table__) for table in (BalanceRow, EntryRow, PostingRow))
-_THIS_ACCOUNT = (_BALANCES.c.account == bindparam("for_account"), _BALANCES.c.shard == bindparam("for_shard"))
-_CHANGE = (
-    _BALANCES.update()
-    .where(*_THIS_ACCOUNT, _BALANCES.c.micros + bindparam("change") >= 0)
-    .values(micros=_BALANCES.c.micros + bindparam("change"))
+_BALANCES, _ENTRIES = (cast(Table, table.__table__) for table in (BalanceRow, EntryRow))
+_ADD_POSTINGS = "INSERT INTO ledger_postings (entry_id, number, source, destination, micros) VALUES {rows}"
+_APPLY = (
+    "INSERT INTO ledger_balances (account, shard, micros) VALUES {rows} ON CONFLICT (account, shard) "
+    "DO UPDATE SET micros = ledger_balances.micros + excluded.micros RETURNING account, micros"
 )
-_FILL_UP = (
-    _BALANCES.update()
-    .where(*_THIS_ACCOUNT, _BALANCES.c.micros + bindparam("change") <= 0)
-    .values(micros=_BALANCES.c.micros + bindparam("change"))
-)
-_ADD_POSTINGS = _POSTINGS.insert()
+_READ = "SELECT account, micros FROM ledger_balances WHERE account IN {rows} ORDER BY account"
+_LOCK = _READ + " FOR UPDATE"
 _BALANCES_OF = select(_BALANCES.c.account, _BALANCES.c.micros)
 _BALANCE = select(func.sum(_BALANCES.c.micros)).where(_BALANCES.c.account == bindparam("for_account"))
 
@@ -85,20 +81,11 @@ def post(session: Session, entry: Entry, now: datetime) -> Posted:
     row = connection.execute(_add_entry(connection.dialect.name), values).first()
     if row is None:
         return _posted_before(session, entry)
-    postings = [
-        {
-            "entry_id": row.id,
-            "number": number,
-            "source": one.source,
-            "destination": one.destination,
-            "micros": one.micros,
-        }
-        for number, one in enumerate(entry.postings)
-    ]
-    connection.execute(_ADD_POSTINGS, postings)
+    lines = [(row.id, number, one.source, one.destination, one.micros) for number, one in enumerate(entry.postings)]
+    rows_by_driver(connection, _ADD_POSTINGS, lines)
     changes = entry.changes
-    for name, change in sorted(changes.items()):
-        _apply(session, name, change, entry.key)
+    if changes:
+        _apply(connection, changes, entry.key)
     _tell(session, entry, changes, now)
     return Posted(row.id, True)
 
@@ -122,8 +109,11 @@ def lock_accounts(session: Session, names: Iterable[str]) -> dict[str, int]:
     """What is in them now: nobody changes that until this transaction ends. Taken in the order in which entries are
     applied, so that nobody waits in a ring."""
     wanted = sorted({name for name in names if not is_platforms(name)})
-    query = _BALANCES_OF.where(_BALANCES.c.account.in_(wanted)).order_by(_BALANCES.c.account).with_for_update()
-    found = {row.account: int(row.micros) for row in session.connection().execute(query)}
+    if not wanted:
+        return {}
+    connection = session.connection()
+    is_alone = connection.dialect.name == "sqlite"  # as every writer there is
+    found: dict[str, int] = dict(rows_by_driver(connection, _READ if is_alone else _LOCK, [wanted]))
     return {name: found.get(name, 0) for name in wanted}
 
 
@@ -158,33 +148,21 @@ def _tell(session: Session, entry: Entry, changes: Mapping[str, int], now: datet
             tell(session, SPENDABLE, now, owner=owner_id, micros=micros, hold=hold)
 
 
-def _apply(session: Session, name: str, change: int, key: str) -> None:
-    connection = session.connection()
-    if is_platforms(name):
-        shard = zlib.crc32(key.encode()) % PLATFORM_SHARDS
-        connection.execute(_upsert(connection.dialect.name), {"account": name, "shard": shard, "micros": change})
-        return
-    is_debt = kind_of(name) == Kind.DEBT
-    if (change < 0) == is_debt:  # this way there is always room
-        connection.execute(_upsert(connection.dialect.name), {"account": name, "shard": 0, "micros": change})
-        return
-    guarded = _FILL_UP if is_debt else _CHANGE
-    if connection.execute(guarded, {"for_account": name, "for_shard": 0, "change": change}).rowcount != 1:
-        raise NotEnough(name, abs(change))
+def _apply(connection: Connection, changes: Mapping[str, int], key: str) -> None:
+    """In one statement, in the order of the names; then look what came of it. Whoever has too little undoes it all."""
+    shard = zlib.crc32(key.encode()) % PLATFORM_SHARDS
+    rows = [(name, shard if is_platforms(name) else 0, change) for name, change in sorted(changes.items())]
+    now_there: dict[str, int] = dict(rows_by_driver(connection, _APPLY, rows))
+    for name, _, change in rows:
+        is_taken = (change < 0) != (kind_of(name) == Kind.DEBT)  # the other way there is always room
+        if is_taken and not may_hold(name, now_there[name]):
+            raise NotEnough(name, abs(change))
 
 
 @cache
 def _add_entry(dialect: str) -> Executable:
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
     return insert(_ENTRIES).on_conflict_do_nothing(index_elements=["key"]).returning(_ENTRIES.c.id)
-
-
-@cache
-def _upsert(dialect: str) -> Executable:
-    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    row = insert(_BALANCES)
-    more = {"micros": _BALANCES.c.micros + row.excluded.micros}
-    return row.on_conflict_do_update(index_elements=["account", "shard"], set_=more)
 
 
 def _posted_before(session: Session, entry: Entry) -> Posted:
