@@ -12,6 +12,7 @@ from support.proofs import figure
 from support.till import CREDIT, DAVE, Till, play_with_stripe
 
 from computepool.hub.ledger.accounts import Kind
+from computepool.hub.ledger.freezing import freeze, thaw
 from computepool.hub.payments import cash_outs
 from computepool.hub.payments.cash_out_rows import CashOutRow
 
@@ -74,6 +75,24 @@ def test_what_the_processor_is_busy_with_is_not_paid_or_rejected_by_hand(sqlite_
         assert has(till) == {"earnings": 400}
 
     play_with_stripe(sqlite_hub, story)
+
+
+def test_nothing_is_sent_while_the_ledger_does_not_add_up(hub_url):
+    async def story(till: Till) -> None:
+        await ready(till)
+        made = await request(till, 600)
+        till.stripe.is_down = True
+        await approve(till, made["id"])
+        till.stripe.is_down = False
+        await till.pool.db.run(freeze, ["something is wrong"], till.pool.clock.now())
+        await till.later(700)
+        assert till.stripe.world.all("transfer") == []
+        await till.pool.db.run(thaw, till.pool.clock.now())
+        await till.later(700)
+        assert len(till.stripe.world.all("transfer")) == 1
+        assert has(till) == {"earnings": 400}
+
+    play_with_stripe(hub_url, story)
 
 
 def test_cash_out_that_cannot_be_sent_gives_the_credits_back(hub_url):

@@ -16,6 +16,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
+from computepool.hub.ledger.freezing import is_frozen
 from computepool.hub.payments.errors import RequestChanged
 from computepool.hub.payments.provider import Request, RequestKind
 from computepool.hub.payments.states import RequestState
@@ -100,6 +101,8 @@ def list_due(session: Session, now: datetime, limit: int) -> list[str]:
 def claim(session: Session, request_id: str, now: datetime, hub_id: str) -> Sending | None:
     """The right to send it, written down before it is used. None: done, or somebody is at it."""
     table = RequestRow
+    if is_frozen(session) and session.scalar(select(table.kind).where(table.id == request_id)) == RequestKind.PAY_OUT:
+        return None  # it was approved before the ledger stopped adding up
     mine = (
         update(table)
         .where(table.id == request_id, table.state == RequestState.WAITING, table.next_try_at <= now)
