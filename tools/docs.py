@@ -131,7 +131,7 @@ def settlement() -> str:
         rule = rule_of(verdict, refund_failed=refund_failed)
         one = settle(hold, price, meter.billed(rule.basis, SECONDS_PER_HOUR), fee_bps, rule.payer)
         name = f"`{verdict}`, with `COMPUTEPOOL_REFUND_FAILED_JOBS`" if refund_failed else f"`{verdict}`"
-        figures = (one.cost.total, one.fee.total, one.earned, one.subsidy, one.refund.total)
+        figures = (one.cost.total, one.fee.total, one.earned, one.subsidy.total, one.refund.total)
         rows.append((name, PAID_FOR[rule.payer, rule.basis], *(format_credits(micros) for micros in figures)))
     heads = (
         "verdict",

@@ -29,7 +29,7 @@ ENDS = (
     Ending(Verdict.BUDGET, "budget"),
     Ending(Verdict.OWNER, "taken_back_by_owner", lost=True),
     Ending(Verdict.PREEMPTED, "preempted", lost=True),
-    Ending(Verdict.HUB, "hub_downtime", lost=True),
+    Ending(Verdict.HUB, "hub_downtime", lost=True, is_hubs_fault=True),
 )
 
 

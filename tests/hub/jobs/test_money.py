@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from support.truth import CANCELED, FAILED, LOST, OK, TERMS
 
 from computepool.hub.core.records import write_records
-from computepool.hub.jobs import ending
+from computepool.hub.jobs import ending, instalments
 from computepool.hub.jobs.funding import Want
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.spending import Spending
@@ -25,7 +25,7 @@ CREDIT = 1_000_000
 PRICE = 36 * CREDIT
 """A credit for a hundred seconds."""
 OWNER = Ending(Verdict.OWNER, "taken_back_by_owner", lost=True)
-HUB = Ending(Verdict.HUB, "hub_downtime", lost=True)
+HUB = Ending(Verdict.HUB, "hub_downtime", lost=True, is_hubs_fault=True)
 
 
 @pytest.fixture
@@ -404,3 +404,34 @@ def test_instalments_that_are_due_are_found_by_their_index(money):
         )
         plan = " ".join(str(row) for row in connection.exec_driver_sql(query))
     assert "ix_ledger_holds_more" in plan
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_platform_pays_for_nothing_on_a_nodes_word(money, lost):
+    """It says that it could not fetch, or that its lease was over: the hub did not find that itself."""
+    run_for(money, 3000, Ending(Verdict.HUB, "unreachable", lost=lost))
+    assert (spent(money), earned(money)) == (0, 0)
+    money.check()
+
+
+def test_nodes_word_takes_nothing_from_the_platform_after_instalments_either(money):
+    subsidy = money.run(balance, platform(Platform.SUBSIDY))
+    held = money.lease(
+        money.add_job(), node_id="node_dear", price_micros=PRICE, terms=replace(TERMS, max_seconds=20_000)
+    )
+    money.report(held, AttemptState.RUNNING)
+    money.move(seconds=3600)
+    assert money.run(instalments.settle_next, held.id, money.now) is not None
+    assert earned(money) == 36 * CREDIT * 8 // 10
+    run_for(money, 60, Ending(Verdict.HUB, "unreachable"), held=held)
+    assert (spent(money), earned(money)) == (0, 0)
+    assert money.run(balance, platform(Platform.SUBSIDY)) == subsidy
+    money.check()
+
+
+def test_outage_makes_no_money_of_presents(money):
+    money.give(100, kind=Kind.PROMOTIONAL)
+    run_for(money, 200, HUB)
+    assert spent(money) == 0
+    assert money.balances(money.host) == {Kind.PROMOTIONAL: 1_600_000}
+    money.check()

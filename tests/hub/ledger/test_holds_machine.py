@@ -37,7 +37,7 @@ ENDS = (
     CANCELED,
     LOST,
     Ending(Verdict.OWNER, "taken_back_by_owner", lost=True),
-    Ending(Verdict.HUB, "hub_downtime", lost=True),
+    Ending(Verdict.HUB, "hub_downtime", lost=True, is_hubs_fault=True),
     Ending(Verdict.HOST, "sandbox"),
 )
 

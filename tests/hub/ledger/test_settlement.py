@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from support.planted import each_check, each_mutant
@@ -61,7 +61,8 @@ def everything_adds_up(count: int = CASES) -> None:
         one = settle(case.hold, case.price_micros, case.seconds, case.fee_bps, case.payer)
         assert one.fee.total + one.host.total + one.refund.total == case.hold.total, case
         assert one.cost.total <= min(case.hold.total, cost_of(case.price_micros, case.seconds)), case
-        assert min(one.fee.promotional, one.fee.real, one.host.promotional, one.host.real, one.subsidy) >= 0, case
+        assert min(one.fee.promotional, one.fee.real, one.host.promotional, one.host.real) >= 0, case
+        assert min(one.subsidy.promotional, one.subsidy.real) >= 0, case
         assert one.host.promotional + one.fee.promotional == one.cost.promotional, case
         if case.payer is not Payer.RENTER:
             assert one.refund == case.hold, case
@@ -78,13 +79,13 @@ def every_posting_keeps_its_colour(count: int = CASES // 5) -> None:
         changes = Entry(f"settle/{number}", "settle", postings).changes
         assert changes.get(account(RENTER, Kind.HELD), 0) == -case.hold.total, case
         presents = changes.get(account(HOST, Kind.PROMOTIONAL), 0) + changes.get(account(RENTER, Kind.PROMOTIONAL), 0)
-        assert presents + one.fee.promotional == case.hold.promotional, case
+        assert presents + one.fee.promotional == case.hold.promotional + one.subsidy.promotional, case
         real = sum(
             micros
             for name, micros in changes.items()
             if kind_of(name) in (Kind.AVAILABLE, Kind.EARNINGS, Kind.DEBT) or name == platform(Platform.FEES)
         )
-        assert real == case.hold.real + one.subsidy, case
+        assert real == case.hold.real + one.subsidy.real, case
         assert 0 <= changes.get(account(HOST, Kind.DEBT), 0) <= case.debt, case
 
 
@@ -166,5 +167,29 @@ def test_every_verdict_has_a_rule():
 
 def test_platform_pays_the_host_and_not_more_than_the_hold():
     one = settle(Pockets(available=100), 3_600_000, 3600, 2000, Payer.PLATFORM)
-    assert (one.refund.total, one.subsidy, one.cost.total) == (100, 80, 0)
-    assert settle(Pockets(), 100, 3600, 2000, Payer.PLATFORM).subsidy == 80
+    assert (one.refund.total, one.subsidy, one.cost.total) == (100, Share(real=80), 0)
+    assert settle(Pockets(), 100, 3600, 2000, Payer.PLATFORM).subsidy == Share(real=80)
+
+
+def test_platform_pays_in_the_colours_in_which_the_renter_would_have_paid():
+    """Or whoever waits for an outage turns presents into money."""
+    one = settle(Pockets(promotional=60, available=100), 100, 3600, 2000, Payer.PLATFORM)
+    assert one.subsidy == Share(promotional=48, real=32)
+    changes = Entry("settle/1", "settle", postings_of(one, RENTER, HOST, 1_000)).changes
+    assert changes[account(HOST, Kind.PROMOTIONAL)] == 48
+    assert changes[account(HOST, Kind.DEBT)] == 32
+
+
+def colours_forgotten_by_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = settlement.postings_of
+
+    def all_is_money(one: settlement.Settlement, *about: object) -> object:
+        return real(replace(one, subsidy=Share(real=one.subsidy.total)), *about)  # type: ignore[arg-type]
+
+    monkeypatch.setitem(globals(), "postings_of", all_is_money)
+
+
+def test_platform_that_forgets_the_colours_is_found(monkeypatch):
+    colours_forgotten_by_the_platform(monkeypatch)
+    with pytest.raises(AssertionError):
+        every_posting_keeps_its_colour(2_000)

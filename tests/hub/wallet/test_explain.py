@@ -245,7 +245,7 @@ def test_instalments_and_what_is_given_back_are_told_one_by_one(truth):
 
 def test_what_the_hub_is_to_blame_for_costs_the_renter_nothing_and_the_host_is_paid(truth):
     truth.give(100)
-    held = run_for(truth, 200, Ending(Verdict.HUB, "hub_downtime", lost=True))
+    held = run_for(truth, 200, Ending(Verdict.HUB, "hub_downtime", lost=True, is_hubs_fault=True))
     assert explained(truth, held).change_micros == 0
     theirs = explained(truth, held, truth.host).attempts[0]
     assert (theirs.cost_micros, theirs.fee_micros, theirs.earned_micros) == (2 * CREDIT, 400_000, 1_600_000)

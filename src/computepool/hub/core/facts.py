@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.tables import HubFact
 
 HUB_ID = "hub_id"
+ALIVE_AT = "alive_at"
 FENCE_EPOCH = "fence_epoch"
 
 
@@ -39,3 +40,13 @@ def _get_or_set(session: Session, name: str, default: str) -> str:
         row = HubFact(name=name, value=default)
         session.add(row)
     return row.value
+
+
+def say_alive(session: Session, now: datetime) -> None:
+    """A sign of life, for whoever asks after a restart how long the hub was away."""
+    session.merge(HubFact(name=ALIVE_AT, value=now.isoformat()))
+
+
+def find_last_sign(session: Session) -> datetime | None:
+    row = session.get(HubFact, ALIVE_AT)
+    return None if row is None else datetime.fromisoformat(row.value)

@@ -21,7 +21,7 @@ from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import PREEMPTED, Ending, ending_of
 from computepool.hub.jobs.receipts import Order, find_order
 from computepool.hub.scheduling.fleet import FleetNode, Held
-from computepool.hub.scheduling.leases import LeaseKeeper
+from computepool.hub.scheduling.leases import LeaseKeeper, was_our_fault
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.trust import service as verification
 from computepool.hub.trust.consequences import means_of
@@ -160,8 +160,10 @@ class Reports:
         elif message.reason == PREEMPTED:
             ended = Ending(Verdict.PREEMPTED, PREEMPTED, lost=True)
         elif message.reason == LEASE_OVER and held is not None and not held.renewed:
-            # It had to end because nobody renewed its lease, and that was us.
-            ended = Ending(Verdict.HUB, "hub_downtime", detail=message.reason, lost=True)
+            # It had to end because nobody renewed its lease, and that may have been us: nobody is blamed. Whether it
+            # is paid for, our own clock says.
+            ours = was_our_fault(held)
+            ended = Ending(Verdict.HUB, "hub_downtime", detail=message.reason, lost=True, is_hubs_fault=ours)
         else:
             ended = Ending(Verdict.HOST, "agent_restarted", detail=message.reason, lost=True)
         if await self._leases.lose(node, message.attempt_id, message.fence, ended) is None:

@@ -26,7 +26,7 @@ from computepool.hub.ledger.holds import HoldRow, OpenHold, Pockets, find_open, 
 from computepool.hub.ledger.journal import lock_accounts, post
 from computepool.hub.ledger.settlement import (
     NO_HOLD,
-    NOTHING_IS_PAID,
+    RULES,
     Basis,
     Payer,
     Rule,
@@ -70,8 +70,8 @@ def settle(
     if terms is None or not view.price_micros:
         return NOTHING
     rule = rule_of(ending.verdict, refund_failed=terms.refund_failed)
-    if rule.payer is Payer.PLATFORM and not ending.lost:
-        rule = NOTHING_IS_PAID  # by the node's own word it never ran: an input could not be fetched
+    if rule.payer is Payer.PLATFORM and not ending.is_hubs_fault:
+        rule = RULES[Verdict.HOST]  # a node's word, such as that an input could not be fetched, is not paid for
     meter = _meter(view, ending, now, usage, saved_seconds)
     due = _due(view, rule, meter, terms)
     hold = find_open(session, view.attempt_id)
@@ -263,7 +263,7 @@ def _pay(
     payer = rule.payer
     if not is_charged and payer is Payer.RENTER:
         payer = Payer.PLATFORM
-    elif hold is None and payer is Payer.RENTER:
+    elif is_charged and hold is None:
         seconds = 0  # there was nothing to set aside, when it came back
     pockets = hold.pockets if hold is not None else NO_HOLD
     one = divide(pockets, view.price_micros or 0, seconds, terms.fee_bps, payer)

@@ -69,6 +69,8 @@ class Ending:
     detail: str = ""
     lost: bool = False
     """Nobody on the node can say how it ended."""
+    is_hubs_fault: bool = False
+    """The hub found by itself that it was its own: only then the platform pays."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "detail", readable(self.detail))

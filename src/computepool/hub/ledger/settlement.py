@@ -98,8 +98,9 @@ class Settlement:
     """What the renter pays."""
     fee: Share
     host: Share
-    subsidy: int = 0
-    """What the platform pays the host in the renter's place."""
+    subsidy: Share = Share()
+    """What the platform pays the host in the renter's place: in the colours in which the renter would have paid, or an
+    outage would make money of presents."""
 
     @property
     def refund(self) -> Pockets:
@@ -107,7 +108,7 @@ class Settlement:
 
     @property
     def earned(self) -> int:
-        return self.host.total + self.subsidy
+        return self.host.total + self.subsidy.total
 
 
 NO_HOLD = Pockets()
@@ -123,19 +124,24 @@ def settle(
     """`seconds` are those that are billed. What the platform pays is not more than the hold either, if there is one."""
     cost = cost_of(price_micros, seconds)
     if payer is Payer.PLATFORM:
-        owed = min(cost, hold.total) if hold.total else cost
-        return Settlement(hold, NO_HOLD, Share(), Share(), owed - fee_of(owed, fee_bps))
+        owed = hold.first(min(cost, hold.total)) if hold.total else Pockets(available=cost)
+        return Settlement(hold, NO_HOLD, Share(), Share(), _divided(owed, fee_bps)[1])
     paid = hold.first(min(cost, hold.total)) if payer is Payer.RENTER else NO_HOLD
+    return Settlement(hold, paid, *_divided(paid, fee_bps))
+
+
+def _divided(paid: Pockets, fee_bps: int) -> tuple[Share, Share]:
+    """(fee, host) of what was paid."""
     fee_on_presents = fee_of(paid.promotional, fee_bps)
     fee = Share(fee_on_presents, fee_of(paid.total, fee_bps) - fee_on_presents)
-    return Settlement(hold, paid, fee, Share(paid.promotional - fee.promotional, paid.real - fee.real))
+    return fee, Share(paid.promotional - fee.promotional, paid.real - fee.real)
 
 
 def postings_of(settlement: Settlement, renter_id: str, host_id: str, host_debt: int = 0) -> tuple[Posting, ...]:
     """All of the hold, out of what is held. `host_debt`: what the host owes, which earnings fill up first."""
     held, one = account(renter_id, Kind.HELD), settlement
     repaid = min(one.host.real, host_debt)
-    later = min(one.subsidy, host_debt - repaid)
+    later = min(one.subsidy.real, host_debt - repaid)
     return (
         *moved(held, platform(Platform.FEES), one.fee.real),
         *moved(held, platform(Platform.SUBSIDY), one.fee.promotional),
@@ -143,7 +149,8 @@ def postings_of(settlement: Settlement, renter_id: str, host_id: str, host_debt:
         *moved(held, account(host_id, Kind.DEBT), repaid),
         *moved(held, account(host_id, Kind.EARNINGS), one.host.real - repaid),
         *moved(platform(Platform.SUBSIDY), account(host_id, Kind.DEBT), later),
-        *moved(platform(Platform.SUBSIDY), account(host_id, Kind.EARNINGS), one.subsidy - later),
+        *moved(platform(Platform.SUBSIDY), account(host_id, Kind.EARNINGS), one.subsidy.real - later),
+        *moved(platform(Platform.SUBSIDY), account(host_id, Kind.PROMOTIONAL), one.subsidy.promotional),
         *given_back(renter_id, one.refund),
     )
 
@@ -156,13 +163,13 @@ def in_figures(settlement: Settlement) -> dict[str, Any]:
         "cost_micros": one.cost.total,
         "fee_micros": one.fee.total,
         "host_micros": one.host.total,
-        "subsidy_micros": one.subsidy,
+        "subsidy_micros": one.subsidy.total,
         "refund_micros": one.refund.total,
         "paid_from": {
             "promotional": one.cost.promotional,
             "available": one.cost.available,
             "earnings": one.cost.earnings,
         },
-        "host_promotional_micros": one.host.promotional,
+        "host_promotional_micros": one.host.promotional + one.subsidy.promotional,
         "fee_promotional_micros": one.fee.promotional,
     }

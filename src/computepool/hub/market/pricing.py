@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from computepool.hub.market.rates import Factors, HostPrice
+from computepool.hub.market.rates import Factors, HostPrice, core_rate, gpu_rate
 from computepool.hub.market.requirements import MILLI, Requirements
 
 
@@ -20,6 +20,10 @@ class Basis:
 
 PREEMPTIBLE_PERCENT = 70
 """Of what a node asks, in a new pool: a slice that may lose its slot to others pays only so much."""
+
+
+DEAR_PERCENT = 125
+"""Of what the pool suggests: as much more as a renter who names no price would pay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,17 @@ def hourly_price(needs: Requirements, ask: Ask, *, own: bool) -> int:
     else:
         price = -(-needs.cpu_millis * ask.core_micros // MILLI)
     return -(-price * ask.preemptible_percent // 100) if needs.preemptible else price
+
+
+def is_dear(needs: Requirements, ask: Ask) -> bool:
+    """Its host asks for much more than the pool would suggest there. The pool itself does not pay that: else whoever
+    names any price would only have to wait to be asked to check somebody."""
+    if ask.basis is None:
+        return False
+    gpu, core = ask.basis.gpu, ask.basis.core
+    suggested = Ask(gpu_rate(gpu) if gpu is not None else 0, core_rate(core), ask.preemptible_percent)
+    most = hourly_price(needs, suggested, own=False) * DEAR_PERCENT
+    return hourly_price(needs, ask, own=False) * 100 > most
 
 
 def price_made_of(needs: Requirements, ask: Ask, *, own: bool) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from datetime import datetime
 from random import Random
 
 from computepool.hub.core.ids import RandomBits
+from computepool.hub.core.owners import PLATFORM
 from computepool.hub.jobs.verification import Role
-from computepool.hub.market.pricing import hourly_price
+from computepool.hub.market.pricing import hourly_price, is_dear
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.fleet import Fleet, FleetNode
 from computepool.hub.scheduling.limits import LimitBook, within
@@ -62,14 +63,19 @@ class Admission:
             judge = self._by_lot(replace(needs, judges_only=True), barred | frozenset(waiting.avoid))
             if judge is not None:
                 return judge
-        return self.fleet.choose(
-            needs,
-            waiting.avoid,
-            avoided_too=waiting.is_due(now),
-            wanted=waiting.brief.wanted,
-            explore=explores(waiting),
-            barred=barred,
-        )
+        for _ in range(LOTS_DRAWN):
+            node = self.fleet.choose(
+                needs,
+                waiting.avoid,
+                avoided_too=waiting.is_due(now),
+                wanted=waiting.brief.wanted,
+                explore=explores(waiting),
+                barred=barred,
+            )
+            if node is None or not _is_too_dear(needs, node):
+                return node
+            barred |= {node.traits.node_id}
+        return None
 
     def placed(self, waiting: Waiting) -> None:
         self.reservations.placed(waiting.brief.requirements)
@@ -143,7 +149,9 @@ class Admission:
         nodes = list(self.fleet)
         for _ in range(min(LOTS_DRAWN, len(nodes))):
             node = nodes[self._randbits(LOT_BITS) % len(nodes)]
-            if node.traits.node_id not in barred and self.fleet.gate(needs, node) is None:
+            if node.traits.node_id in barred or _is_too_dear(needs, node):
+                continue
+            if self.fleet.gate(needs, node) is None:
                 return node
         return None
 
@@ -169,6 +177,11 @@ class Admission:
                 # They leave one by one: nobody else may take the room of the first.
                 self.reservations.keep(needs, claim.node_id, tick + EVICT_GRACE_SECONDS + OVERDUE_SECONDS)
         return claim
+
+
+def _is_too_dear(needs: Requirements, node: FleetNode) -> bool:
+    """For the pool itself, which has no purse that would end."""
+    return needs.owner_id == PLATFORM and is_dear(needs, node.traits.ask)
 
 
 def explores(waiting: Waiting) -> bool:

@@ -62,6 +62,8 @@ class Held:
     """Seconds in each state, before it came to this one."""
     stopped_at: float | None = None
     """When its node was told to end it."""
+    unheard_seconds: float = 0.0
+    """How long the hub could not have heard its node, before it began to listen again. Counts until a renewal."""
 
     def __post_init__(self) -> None:
         self.since = self.renewed_at
@@ -86,6 +88,7 @@ class Held:
 
     def begin_anew(self, now: float, absent_seconds: float) -> None:
         """The hub could not listen for a while. That time counts for nothing."""
+        self.unheard_seconds = absent_seconds + (0.0 if self.renewed else self.unheard_seconds)
         self.renewed_at, self.renewed = now, False
         self.since += absent_seconds
         if self.stopped_at is not None:

@@ -5,14 +5,18 @@ for 135 s is lost and its slice queued again; so is one whose node renews it but
 one can reach the world, it is only not renewed any more: so it stands still before its slice is another's. After a
 start of the hub all clocks begin anew: its downtime is nobody's fault, and what was running still runs somewhere. The
 same when it could not listen: its machine slept, or something kept it from its work.
+
+Who is not blamed is not paid for it either. The platform pays only where the hub knows by itself that it was away for
+so long that leases ended: it writes down that it lives, and compares. A node's word is not enough, nor is a restart.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
 from computepool.hub.core.context import Context
+from computepool.hub.core.facts import find_last_sign, say_alive
 from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending
@@ -23,7 +27,12 @@ from computepool.hub.trust import service as verification
 from computepool.hub.trust.consequences import means_of
 from computepool.protocol.messages import AttemptRef
 from computepool.protocol.states import Verdict
-from computepool.protocol.timing import REQUEUE_AFTER_SECONDS
+from computepool.protocol.timing import (
+    HEARTBEAT_SECONDS,
+    LEASE_SECONDS,
+    RECONNECT_LIMIT_WITH_JOB_SECONDS,
+    REQUEUE_AFTER_SECONDS,
+)
 
 log = structlog.get_logger()
 
@@ -31,6 +40,9 @@ SWEEP_EVERY_SECONDS = 5.0
 PULSE_SECONDS = 2.0
 ABSENT_AFTER_SECONDS = 20.0
 """A hub that did nothing for so long has not listened either. Much less than the time after which a node is offline."""
+SIGN_SECONDS = 30.0
+OUR_FAULT_SECONDS = LEASE_SECONDS - HEARTBEAT_SECONDS - RECONNECT_LIMIT_WITH_JOB_SECONDS
+"""An absence of ours from which on a lease may have ended by it: it was renewed before, and is found again after."""
 
 
 class LeaseKeeper:
@@ -41,6 +53,7 @@ class LeaseKeeper:
         self._presence = presence
         self._lost = lost
         self._awake_at = context.clock.monotonic()
+        self._signed_at: float | None = None
 
     async def keep_awake(self) -> None:
         """A pulse beside the sweeps, which may take long themselves: a slow database is no absence.
@@ -54,12 +67,34 @@ class LeaseKeeper:
 
     async def run(self) -> None:
         self._awake_at = self._context.clock.monotonic()
+        await self._attempt(self._notice_downtime)
         while True:
             await asyncio.sleep(SWEEP_EVERY_SECONDS)
-            try:
-                await self.sweep()
-            except Exception:
-                log.exception("leases.sweep_failed")
+            await self._attempt(self.sweep)
+            await self._attempt(self._sign)
+
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Exception:
+            log.exception("leases.failed", work=work.__name__)
+
+    async def _notice_downtime(self) -> None:
+        """How long nobody could be heard before this start."""
+        last = await self._context.db.read(find_last_sign)
+        away = 0.0 if last is None else max(0.0, (self._context.now() - last).total_seconds())
+        for node in self._scheduler.fleet:
+            for held in node.attempts.values():
+                if not held.renewed:
+                    held.unheard_seconds = away
+
+    async def _sign(self) -> None:
+        """Only while somebody might be paid for an absence."""
+        now = self._context.clock.monotonic()
+        is_due = self._signed_at is None or now - self._signed_at >= SIGN_SECONDS
+        if is_due and self._scheduler.occupancy.has_paid:
+            self._signed_at = now
+            await self._context.db.run(say_alive, self._context.now())
 
     def renew(self, node: FleetNode, holding: Iterable[AttemptRef]) -> list[AttemptRef]:
         """Which of them the node still has the lease of. In memory only."""
@@ -149,7 +184,12 @@ def _why_over(node: FleetNode, held: Held, now: float) -> Ending:
         return _OVERDUE
     if held.renewed:
         return Ending(Verdict.HOST, "lease_expired", lost=True)
-    return Ending(Verdict.HUB, "hub_downtime", lost=True)
+    return Ending(Verdict.HUB, "hub_downtime", lost=True, is_hubs_fault=was_our_fault(held))
+
+
+def was_our_fault(held: Held) -> bool:
+    """By our own clock: we were away for so long that its lease may have ended, and it was not renewed since."""
+    return not held.renewed and held.unheard_seconds >= OUR_FAULT_SECONDS
 
 
 _OVERDUE = Ending(Verdict.HOST, "overdue", detail="the node did not end it in time", lost=True)

@@ -22,6 +22,7 @@ from computepool.hub.jobs.brief import Rerun
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import NOTHING_ELSE, Consequences, Role
 from computepool.hub.market.feasibility import Traits, closed_gate
+from computepool.hub.market.pricing import is_dear
 from computepool.hub.nodes.tables import Node
 from computepool.hub.trust import repository
 from computepool.hub.trust.consequences import Means
@@ -212,8 +213,11 @@ def send(session: Session, traits: Traits, now: datetime, means: Means) -> Conse
 def _suiting(session: Session, candidates: Sequence[Known], traits: Traits) -> Iterator[Known]:
     for known in candidates:
         rerun = _rerun(known.root, known.gpu_class, traits.node_id)
+        needs = needs_of(known.root, rerun)
         # A renter's own node would be told that it works for its owner, and for money: so that it knows.
-        if known.root.owner_id == traits.owner_id or closed_gate(needs_of(known.root, rerun), traits) is not None:
+        if known.root.owner_id == traits.owner_id or closed_gate(needs, traits) is not None:
+            continue
+        if is_dear(needs, traits.ask):
             continue
         if not _was_seen_by(session, known, traits.owner_id):
             yield known
