@@ -1,0 +1,134 @@
+"""Who gives back what to whom, figure by figure. That it does in a running pool is tested with disputes and audits."""
+
+import pytest
+
+from computepool.hub.ledger.accounts import (
+    Kind,
+    Platform,
+    account,
+    is_platforms,
+    kind_of,
+    may_hold,
+    owner_of,
+    platform,
+)
+from computepool.hub.ledger.entries import KEY_LIMIT, MOST_MICROS, Entry, Posting, moved
+from computepool.hub.ledger.refunds import from_host, paired, undo
+from computepool.hub.ledger.settlement import Share
+
+HOST, RENTER = "user_host", "user_renter"
+EARNINGS, PRESENTS, DEBT = (account(HOST, kind) for kind in (Kind.EARNINGS, Kind.PROMOTIONAL, Kind.DEBT))
+AVAILABLE, FEES = account(RENTER, Kind.AVAILABLE), platform(Platform.FEES)
+
+
+@pytest.mark.parametrize(
+    ("taken", "has", "amounts"),
+    [
+        (Share(0, 10), {Kind.EARNINGS: 10, Kind.PROMOTIONAL: 9}, (10, 0, 0)),
+        (Share(0, 10), {Kind.EARNINGS: 4, Kind.PROMOTIONAL: 9}, (4, 0, 6)),
+        (Share(5, 10), {Kind.EARNINGS: 50, Kind.PROMOTIONAL: 50}, (10, 5, 0)),
+        (Share(5, 10), {Kind.EARNINGS: 3, Kind.PROMOTIONAL: 1}, (3, 1, 11)),
+        (Share(5, 0), {Kind.EARNINGS: 50, Kind.PROMOTIONAL: 0}, (0, 0, 5)),
+    ],
+)
+def test_host_gives_what_it_has_and_owes_the_rest(taken, has, amounts):
+    assert list(from_host(HOST, taken, has)) == list(zip((EARNINGS, PRESENTS, DEBT), amounts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("sources", "destinations", "postings"),
+    [
+        ([("a", 5)], [("x", 5)], [("a", "x", 5)]),
+        ([("a", 5)], [("x", 2), ("y", 3)], [("a", "x", 2), ("a", "y", 3)]),
+        ([("a", 2), ("b", 3)], [("x", 5)], [("a", "x", 2), ("b", "x", 3)]),
+        ([("a", 4), ("b", 3)], [("x", 1), ("y", 6)], [("a", "x", 1), ("a", "y", 3), ("b", "y", 3)]),
+        ([("a", 0), ("b", 3)], [("x", 0), ("y", 3)], [("b", "y", 3)]),
+        ([], [], []),
+    ],
+)
+def test_postings_take_from_the_ones_what_the_others_get(sources, destinations, postings):
+    assert paired(sources, destinations) == tuple(Posting(*one) for one in postings)
+
+
+@pytest.mark.parametrize(
+    ("sources", "destinations"), [([("a", 5)], [("x", 4)]), ([("a", 4)], [("x", 5)]), ([("a", 1)], [])]
+)
+def test_more_or_less_than_there_is_moves_nothing(sources, destinations):
+    with pytest.raises(AssertionError, match="is not what"):
+        paired(sources, destinations)
+
+
+def test_undoing_takes_all_sides_back():
+    nets = {AVAILABLE: -100, FEES: 20, EARNINGS: 80}
+    postings = undo(nets, HOST, {Kind.EARNINGS: 500, Kind.PROMOTIONAL: 500})
+    assert Entry("undo", "undo", postings).changes == {AVAILABLE: 100, FEES: -20, EARNINGS: -80}
+
+
+def test_undoing_what_the_host_has_spent_makes_a_debt():
+    nets = {AVAILABLE: -60, account(RENTER, Kind.PROMOTIONAL): -40, FEES: 20, EARNINGS: 50, PRESENTS: 30}
+    postings = undo(nets, HOST, {Kind.EARNINGS: 10, Kind.PROMOTIONAL: 5})
+    assert Entry("undo", "undo", postings).changes == {
+        AVAILABLE: 60,
+        account(RENTER, Kind.PROMOTIONAL): 40,
+        FEES: -20,
+        EARNINGS: -10,
+        PRESENTS: -5,
+        DEBT: -65,
+    }
+
+
+def test_nothing_is_undone_of_what_is_even():
+    assert undo({AVAILABLE: 0}, HOST, {Kind.EARNINGS: 5, Kind.PROMOTIONAL: 5}) == ()
+
+
+# ── entries and accounts ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("micros", [1, 2, MOST_MICROS])
+def test_posting_moves_whole_micros(micros):
+    assert moved("a/x", "b/y", micros) == (Posting("a/x", "b/y", micros),)
+
+
+@pytest.mark.parametrize("micros", [0, -1, MOST_MICROS + 1, 2**63, 1.0, True, None])
+def test_posting_of_anything_else_is_refused(micros):
+    with pytest.raises(ValueError, match="whole number of micros"):
+        Posting("a/x", "b/y", micros)
+
+
+@pytest.mark.parametrize(("source", "destination"), [("a/x", "a/x"), ("", "b/y"), ("a/x", "")])
+def test_posting_goes_from_one_account_to_another(source, destination):
+    with pytest.raises(ValueError, match="from one account to another"):
+        Posting(source, destination, 1)
+
+
+def test_names_and_keys_have_limits():
+    assert Posting("a" * 60, "b" * 60, 1)
+    for names in (("a" * 61, "b"), ("a", "b" * 61)):
+        with pytest.raises(ValueError, match="at most 60 characters"):
+            Posting(*names, 1)
+    one = moved("a", "b", 1)
+    assert Entry("k" * KEY_LIMIT, "test", one).key
+    for key in ("", "k" * 121):
+        with pytest.raises(ValueError, match="1 to 120 characters"):
+            Entry(key, "test", one)
+    with pytest.raises(ValueError, match="moves nothing"):
+        Entry("k", "test", ())
+
+
+def test_nothing_to_move_is_no_posting_and_less_than_nothing_an_error():
+    assert moved("a", "b", 0) == ()
+    with pytest.raises(ValueError, match="whole number of micros"):
+        moved("a", "b", -1)
+
+
+def test_changes_are_net_and_even_accounts_are_left_out():
+    postings = (Posting("a", "b", 5), Posting("b", "c", 5), Posting("a", "c", 1))
+    assert Entry("k", "test", postings).changes == {"a": -6, "c": 6}
+
+
+def test_who_may_have_what():
+    assert [may_hold(AVAILABLE, micros) for micros in (-1, 0, 1)] == [False, True, True]
+    assert [may_hold(DEBT, micros) for micros in (-1, 0, 1)] == [True, True, False]
+    assert [may_hold(FEES, micros) for micros in (-1, 0, 1)] == [True, True, True]
+    assert (owner_of(DEBT), kind_of(DEBT)) == (HOST, "debt")
+    assert (is_platforms(FEES), is_platforms(DEBT)) == (True, False)
