@@ -13,7 +13,7 @@ from benchmarks.ledger import MakeDatabase, Size
 from benchmarks.measure import Data
 from computepool.hub.tables import metadata
 
-SMALL = Size(rounds=1, sequential=2, crowded=64, reads=3, postings=1000)
+SMALL = Size(rounds=1, sequential=2, crowded=8, reads=3, postings=1000)
 
 TABLES = [table for name, table in metadata.tables.items() if name == "owners" or name.startswith("ledger_")]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Table, bindparam, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Table, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from computepool.hub.core.driver import rows_by_driver
+from computepool.hub.core.driver import as_stored, by_driver
 from computepool.hub.core.tables import Base, Id
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account
 from computepool.hub.ledger.entries import Entry, Posting, moved
@@ -95,17 +95,12 @@ class HoldRow(Base):
 
 _HOLDS = cast(Table, HoldRow.__table__)
 _RESOLVE = (
-    _HOLDS.update()
-    .where(
-        _HOLDS.c.attempt_id == bindparam("for_attempt"),
-        _HOLDS.c.number == bindparam("for_number"),
-        _HOLDS.c.resolved_at.is_(None),
-    )
-    .values(resolved_at=bindparam("now"), spent_micros=bindparam("spent"), paid_seconds=bindparam("paid"))
+    "UPDATE ledger_holds SET resolved_at = ?, spent_micros = ?, paid_seconds = ? "
+    "WHERE attempt_id = ? AND number = ? AND resolved_at IS NULL RETURNING number"
 )
 _FIND_OPEN = (
     "SELECT promotional, available, earnings, number, owner_id, job_id, seconds, is_last FROM ledger_holds "
-    "WHERE resolved_at IS NULL AND attempt_id IN {rows}"
+    "WHERE resolved_at IS NULL AND attempt_id = ?"
 )
 _ADD_HOLD = _HOLDS.insert()
 
@@ -178,7 +173,7 @@ def open_hold(
 
 def find_open(session: Session, attempt_id: str) -> "OpenHold | None":
     """Whoever asks has locked the attempt."""
-    found = rows_by_driver(session.connection(), _FIND_OPEN, [(attempt_id,)])
+    found = by_driver(session.connection(), _FIND_OPEN, (attempt_id,))
     if not found:
         return None
     ((*amounts, number, owner_id, job_id, seconds, is_last),) = found
@@ -192,9 +187,9 @@ def resolve(
     held = account(hold.owner_id, Kind.HELD)
     if entry.changes.get(held) != -hold.pockets.total:
         raise ValueError(f"{entry.key} does not resolve a hold of {hold.pockets.total} micros")
-    for_it = {"for_attempt": hold.attempt_id, "for_number": hold.number, "now": now}
-    for_it |= {"spent": spent, "paid": paid_seconds}
-    if session.connection().execute(_RESOLVE, for_it).rowcount != 1:
+    connection = session.connection()
+    stored_now = as_stored(connection, _HOLDS.c.resolved_at, now)
+    if not by_driver(connection, _RESOLVE, (stored_now, spent, paid_seconds, hold.attempt_id, hold.number)):
         raise AssertionError(f"hold {hold.number} of {hold.attempt_id} was resolved before")
     post(session, entry, now)
 

@@ -4,14 +4,12 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Executable, Table, bindparam, func, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Table, bindparam, func, select
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.driver import rows_by_driver
+from computepool.hub.core.driver import as_stored, by_driver, rows_by_driver
 from computepool.hub.core.errors import Conflict, PoolError
 from computepool.hub.core.records import tell
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account, is_platforms, kind_of, may_hold, owner_of
@@ -24,6 +22,10 @@ SPENDABLE = "ledger/spendable"
 """The topic of what owners can spend more or less than before: `{owner, micros, hold}`, the last if it is for one."""
 
 _BALANCES, _ENTRIES = (cast(Table, table.__table__) for table in (BalanceRow, EntryRow))
+_ADD_ENTRY = (
+    'INSERT INTO ledger_entries ("key", kind, actor, job_id, attempt_id, note, details, reverses, created_at) '
+    'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT ("key") DO NOTHING RETURNING id'
+)
 _ADD_POSTINGS = "INSERT INTO ledger_postings (entry_id, number, source, destination, micros) VALUES {rows}"
 _APPLY = (
     "INSERT INTO ledger_balances (account, shard, micros) VALUES {rows} ON CONFLICT (account, shard) "
@@ -66,28 +68,32 @@ class KeyTaken(PoolError):
 
 def post(session: Session, entry: Entry, now: datetime) -> Posted:
     """Write it, once, or raise and write nothing. Balances are locked in the order of their names."""
-    values = {
-        "key": entry.key,
-        "kind": entry.kind,
-        "actor": entry.actor,
-        "job_id": entry.job_id,
-        "attempt_id": entry.attempt_id,
-        "note": entry.note,
-        "details": dict(entry.details),
-        "reverses": entry.reverses,
-        "created_at": now,
-    }
     connection = session.connection()
-    row = connection.execute(_add_entry(connection.dialect.name), values).first()
-    if row is None:
+    added = by_driver(
+        connection,
+        _ADD_ENTRY,
+        (
+            entry.key,
+            entry.kind,
+            entry.actor,
+            entry.job_id,
+            entry.attempt_id,
+            entry.note,
+            as_stored(connection, _ENTRIES.c.details, dict(entry.details)),
+            entry.reverses,
+            as_stored(connection, _ENTRIES.c.created_at, now),
+        ),
+    )
+    if not added:
         return _posted_before(session, entry)
-    lines = [(row.id, number, one.source, one.destination, one.micros) for number, one in enumerate(entry.postings)]
+    ((entry_id,),) = added
+    lines = [(entry_id, number, one.source, one.destination, one.micros) for number, one in enumerate(entry.postings)]
     rows_by_driver(connection, _ADD_POSTINGS, lines)
     changes = entry.changes
     if changes:
         _apply(connection, changes, entry.key)
     _tell(session, entry, changes, now)
-    return Posted(row.id, True)
+    return Posted(entry_id, True)
 
 
 def balance(session: Session, name: str) -> int:
@@ -157,12 +163,6 @@ def _apply(connection: Connection, changes: Mapping[str, int], key: str) -> None
         is_taken = (change < 0) != (kind_of(name) == Kind.DEBT)  # the other way there is always room
         if is_taken and not may_hold(name, now_there[name]):
             raise NotEnough(name, abs(change))
-
-
-@cache
-def _add_entry(dialect: str) -> Executable:
-    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    return insert(_ENTRIES).on_conflict_do_nothing(index_elements=["key"]).returning(_ENTRIES.c.id)
 
 
 def _posted_before(session: Session, entry: Entry) -> Posted:
