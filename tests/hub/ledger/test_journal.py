@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import delete, update
+from sqlalchemy import delete, event, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -64,6 +64,20 @@ def test_what_leaves_one_account_arrives_in_another(ledger):
     report = ledger.do(check)
     assert report.balanced
     assert (report.entries, report.postings, report.moved_micros) == (2, 3, 750)
+
+
+def test_balances_are_taken_by_name_and_the_platforms_last(ledger):
+    """As whoever settles takes them: two that took them the other way round would wait for each other."""
+    taken = []
+
+    def note(_connection, _cursor, statement, values, *_) -> None:
+        if statement.startswith("INSERT INTO ledger_balances"):
+            taken.append([value for value in values if isinstance(value, str)])
+
+    event.listen(ledger.engine, "before_cursor_execute", note)
+    ledger.post("top-up", Posting(CLEARING, available(BOB), 2), Posting(CLEARING, available(ALICE), 2))
+    ledger.post("pay", Posting(available(BOB), FEES, 1), Posting(available(ALICE), FEES, 1))
+    assert taken == [[available(ALICE), available(BOB), name] for name in (CLEARING, FEES)]
 
 
 def test_the_same_key_is_posted_once(ledger):

@@ -67,7 +67,7 @@ class KeyTaken(PoolError):
 
 
 def post(session: Session, entry: Entry, now: datetime) -> Posted:
-    """Write it, once, or raise and write nothing. Balances are locked in the order of their names."""
+    """Write it, once, or raise and write nothing. Balances are locked by name, the platform's last."""
     connection = session.connection()
     added = by_driver(
         connection,
@@ -155,9 +155,11 @@ def _tell(session: Session, entry: Entry, changes: Mapping[str, int], now: datet
 
 
 def _apply(connection: Connection, changes: Mapping[str, int], key: str) -> None:
-    """In one statement, in the order of the names; then look what came of it. Whoever has too little undoes it all."""
+    """In one statement, then look what came of it: whoever has too little undoes it all. In the order of the names, the
+    platform's after all others': who settles has locked the others' before."""
     shard = zlib.crc32(key.encode()) % PLATFORM_SHARDS
-    rows = [(name, shard if is_platforms(name) else 0, change) for name, change in sorted(changes.items())]
+    in_order = sorted(changes, key=lambda name: (is_platforms(name), name))
+    rows = [(name, shard if is_platforms(name) else 0, changes[name]) for name in in_order]
     now_there: dict[str, int] = dict(rows_by_driver(connection, _APPLY, rows))
     for name, _, change in rows:
         is_taken = (change < 0) != (kind_of(name) == Kind.DEBT)  # the other way there is always room
