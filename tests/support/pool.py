@@ -24,7 +24,7 @@ from support.children import (
     finished,
     processes_with,
 )
-from support.engine import prepare_database
+from support.engine import check_books, prepare_database
 from support.services import free_ports
 
 from computepool.agent.control import AgentNotRunning, ask_agent
@@ -32,6 +32,7 @@ from computepool.agent.home import AgentHome
 from computepool.agent.sandbox.identity import SYSTEM_FOLDER, instance_of
 from computepool.client.models import Job
 from computepool.client.pool import Pool as Client
+from computepool.hub.core.db import durable_engine
 
 T = TypeVar("T")
 
@@ -306,6 +307,11 @@ class Pool(Person):
             # Where an agent that is root, and was killed, kept the folders of its jobs.
             shutil.rmtree(SYSTEM_FOLDER / instance_of(agent.files.root), ignore_errors=True)
 
+    def check_books(self) -> None:
+        """Whatever was killed in the middle of what."""
+        if (file := self.home / "pool.db").exists():
+            check_books(durable_engine(f"sqlite:///{file}"))
+
 
 @functools.cache
 def migrated_database() -> bytes:
@@ -352,3 +358,4 @@ def running_pool(folder: Path, settings: Mapping[str, str] | None = None, *, hub
         pool.close()
         # pytest shows this where the test failed.
         sys.stdout.write(pool.story())
+    pool.check_books()
