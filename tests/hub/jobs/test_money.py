@@ -435,3 +435,14 @@ def test_outage_makes_no_money_of_presents(money):
     assert spent(money) == 0
     assert money.balances(money.host) == {Kind.PROMOTIONAL: 1_600_000}
     money.check()
+
+
+@pytest.mark.parametrize("how", [OWNER, LOST], ids=lambda one: one.verdict)
+def test_checkpoint_from_the_end_of_time_is_worth_nothing_and_keeps_nobody(money, how):
+    """Whatever a node says of its checkpoint, its attempt can end, and what was set aside comes back."""
+    held = money.lease(money.add_job(), node_id="node_dear", price_micros=PRICE)
+    money.report(held, AttemptState.RUNNING)
+    money.run(_save, held, float("inf"), money.now)
+    run_for(money, 100, how, held=held)
+    assert (spent(money), earned(money)) == (0, 0)
+    money.check()

@@ -220,6 +220,7 @@ def _meter(view: AttemptView, ending: Ending, now: datetime, usage: Usage | None
     preparing = 0.0
     if ending.reason == EndReason.CANCELED and view.started_at is None and view.state is AttemptState.PREPARING:
         preparing = max(0.0, (now - view.leased_at).total_seconds())
+    saved_seconds = None if saved_seconds is None else honest(saved_seconds)
     if usage is None:
         return Meter(on_our_clock, saved_seconds=saved_seconds, preparing_seconds=preparing)
     return Meter(
