@@ -5,6 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from computepool.hub.core.owners import PLATFORM
+from computepool.hub.core.settings import Settings
+from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.jobs.metering import PREPARING_SECONDS, Meter, honest, hub_seconds, rest_of
 from computepool.hub.jobs.terms import (
     GRACE_SECONDS,
@@ -15,8 +18,10 @@ from computepool.hub.jobs.terms import (
     Terms,
     first_part,
     next_part,
+    terms_of,
 )
 from computepool.hub.ledger.settlement import Basis
+from computepool.hub.market.requirements import Requirements
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MOST = 10_000
@@ -98,7 +103,7 @@ def test_rest_is_added_up():
 
 
 def test_nonsense_from_a_node_is_nothing():
-    assert [honest(one) for one in (0.5, 7.0, 0.0, -1.0, math.inf, -math.inf, math.nan)] == [0.5, 7.0, 0, 0, 0, 0, 0]
+    assert [honest(one) for one in (0.5, 7.0, -0.5, -1.0, math.inf, -math.inf, math.nan)] == [0.5, 7.0, 0, 0, 0, 0, 0]
 
 
 # ── what is held ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -140,6 +145,7 @@ def test_first_hold_is_for_an_instalment_and_its_grace(max_seconds, part):
         (0, LEAST_SECONDS - 1, None),
         (900, 100, Part(100, 100, True)),
         (900, 99, None),
+        (999, 0, None),
         (0, 0, None),
         (0, -5, None),
     ],
@@ -151,6 +157,37 @@ def test_next_hold_is_for_what_may_still_come_within_the_budget(settled, left, p
 def test_hold_is_rounded_up_and_what_it_lasts_for_down():
     assert first_part(1, 10) == Part(1, 10, True)
     assert next_part(7_201, 1000, 0, 500) == Part(499, 249, False)
+
+
+def test_what_is_just_enough_does_not_last_longer_than_the_job_may():
+    assert next_part(1, 1000, 0, 1) == Part(1, 1000, True)
+
+
+def terms_for(owner_id: str, seconds: float = 90.5, **wishes: int | None) -> Terms | None:
+    requirements = Requirements(owner_id, 1000, 1, 1, max_price_micros=wishes.get("ceiling"))
+    brief = JobBrief(
+        "job_1", owner_id, "n", ("true",), {}, (), None, None, "d", seconds, 1, 0, requirements,
+        budget_micros=wishes.get("budget"),
+    )  # fmt: skip
+    settings = Settings(platform_fee_bps=1500, refund_failed_jobs=True)
+    return terms_of(settings, brief, "user_host", wishes.get("price", PRICE) or 0)
+
+
+def test_terms_are_what_was_agreed():
+    assert terms_for("user_renter", ceiling=7_200, budget=50) == Terms("user_host", 1500, True, 91, 182, 50)
+    assert terms_for("user_renter") == Terms("user_host", 1500, True, 91, None, None)
+    assert terms_for("user_renter", price=0) is None
+
+
+def test_platform_has_no_budget():
+    assert terms_for(PLATFORM, ceiling=7_200, budget=50) == Terms("user_host", 1500, True, 91, None, None)
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0.0, 1), (0.2, 1), (1.0, 1), (1.2, 2), (60.0, 60)])
+def test_attempt_may_be_billed_for_a_second_at_least(seconds, most):
+    terms = terms_for("user_renter", seconds)
+    assert terms is not None
+    assert terms.max_seconds == most
 
 
 def test_terms_come_back_from_the_wire_as_they_were():

@@ -4,7 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from computepool.hub.payments.amounts import MOST_MINOR, BadAmount, Units, parse_amount
+from computepool.hub.core.settings import Settings
+from computepool.hub.payments.amounts import MOST_MINOR, BadAmount, Units, parse_amount, units_of
 
 INR = Units("inr", Decimal(1))
 CREDIT = 1_000_000
@@ -69,3 +70,7 @@ def test_wish_that_moves_nothing_or_too_little_is_refused(wish):
     with pytest.raises(BadAmount) as refused:
         parse_amount(wish)
     assert refused.value.message
+
+
+def test_operator_says_what_a_credit_is_worth():
+    assert units_of(Settings(currency="jpy", credit_value=Decimal(2))) == Units("jpy", Decimal(2))

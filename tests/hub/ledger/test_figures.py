@@ -1,4 +1,4 @@
-"""Who gives back what to whom, figure by figure. That it does in a running pool is tested with disputes and audits."""
+"""Settlements, what is given back, entries: figure by figure. The stories in a running pool are tested elsewhere."""
 
 import pytest
 
@@ -13,8 +13,9 @@ from computepool.hub.ledger.accounts import (
     platform,
 )
 from computepool.hub.ledger.entries import KEY_LIMIT, MOST_MICROS, Entry, Posting, moved
+from computepool.hub.ledger.holds import Pockets
 from computepool.hub.ledger.refunds import from_host, paired, undo
-from computepool.hub.ledger.settlement import Share
+from computepool.hub.ledger.settlement import Payer, Settlement, Share, in_figures, postings_of, settle
 
 HOST, RENTER = "user_host", "user_renter"
 EARNINGS, PRESENTS, DEBT = (account(HOST, kind) for kind in (Kind.EARNINGS, Kind.PROMOTIONAL, Kind.DEBT))
@@ -79,6 +80,37 @@ def test_undoing_what_the_host_has_spent_makes_a_debt():
 
 def test_nothing_is_undone_of_what_is_even():
     assert undo({AVAILABLE: 0}, HOST, {Kind.EARNINGS: 5, Kind.PROMOTIONAL: 5}) == ()
+
+
+# ── settlements ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_costs_nothing_is_settled_for_nothing():
+    one = settle(Pockets(available=5), 0, 3600, 2000, Payer.RENTER)
+    assert (one.cost.total, one.earned, one.refund.total) == (0, 0, 5)
+
+
+def test_host_earns_its_share_and_what_the_platform_adds():
+    one = Settlement(Pockets(3, 7), Pockets(3, 7), Share(1, 1), Share(2, 6), Share(4, 5))
+    assert one.earned == 17
+    assert in_figures(one) == {
+        "hold_micros": 10,
+        "cost_micros": 10,
+        "fee_micros": 2,
+        "host_micros": 8,
+        "subsidy_micros": 9,
+        "refund_micros": 0,
+        "paid_from": {"promotional": 3, "available": 7, "earnings": 0},
+        "host_promotional_micros": 6,
+        "fee_promotional_micros": 1,
+    }
+
+
+@pytest.mark.parametrize(("debt", "repaid", "earned"), [(0, 0, 11), (4, 4, 7), (8, 8, 3), (11, 11, 0), (90, 11, 0)])
+def test_debt_is_filled_up_first_and_no_further(debt, repaid, earned):
+    one = Settlement(Pockets(0, 7), Pockets(0, 7), Share(0, 1), Share(0, 6), Share(0, 5))
+    changes = Entry("settle", "settle", postings_of(one, RENTER, HOST, debt)).changes
+    assert (changes.get(DEBT, 0), changes.get(EARNINGS, 0)) == (repaid, earned)
 
 
 # ── entries and accounts ─────────────────────────────────────────────────────────────────────────────────────────────
