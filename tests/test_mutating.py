@@ -1,0 +1,59 @@
+"""The bugs that the tests of money are tested with: each is one, and is what it says."""
+
+from typing import Any
+
+from tools.mutating import REACHED, Mutant, mutants_of, watched
+
+SOURCE = """
+LIMIT = 3
+
+def paid(micros: int, least: int = 1) -> int:
+    if micros < least:
+        raise ValueError(f"{micros + 1}")
+    return min(micros, LIMIT) - 1
+"""
+
+
+def found() -> dict[str, Mutant]:
+    return {one.what: one for one in mutants_of("m", SOURCE, "m.py")}
+
+
+def run(mutant: Mutant) -> Any:
+    names: dict[str, Any] = {}
+    exec(mutant.code, names)
+    return names["paid"]
+
+
+def test_every_kind_of_bug_is_made_once() -> None:
+    assert sorted(found()) == sorted(
+        [
+            "`3` → `4`",
+            "`3` → `2`",
+            "`micros < least` → `micros <= least`",
+            "`if micros < least:` → `if not micros < least:`",
+            "`raise ValueError(f'{micros + 1}')` → nothing",
+            "`return min(micros, LIMIT) - 1` → `return None`",
+            "`min(micros, LIMIT) - 1` → `min(micros, LIMIT) + 1`",
+            "`min(micros, LIMIT)` → `max(micros, LIMIT)`",
+            "`1` → `0`",
+            "`1` → `2`",
+        ]
+    )
+
+
+def test_each_is_what_it_says_and_nothing_else() -> None:
+    mutants = found()
+    assert run(mutants["`3` → `4`"])(9) == 3
+    assert run(mutants["`min(micros, LIMIT) - 1` → `min(micros, LIMIT) + 1`"])(2) == 3
+    assert run(mutants["`raise ValueError(f'{micros + 1}')` → nothing"])(0) == -1
+    assert run(mutants["`return min(micros, LIMIT) - 1` → `return None`"])(2) is None
+    assert not mutants["`3` → `4`"].in_function
+    assert mutants["`micros < least` → `micros <= least`"].line == 5
+
+
+def test_watched_module_tells_which_lines_it_reaches() -> None:
+    lines: list[int] = []
+    names: dict[str, Any] = {REACHED: lambda path, line: lines.append(line)}
+    exec(watched(SOURCE, "m.py"), names)
+    assert names["paid"](2) == 1
+    assert lines == [5, 7]
