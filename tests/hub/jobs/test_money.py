@@ -12,7 +12,7 @@ from computepool.hub.jobs import ending, instalments
 from computepool.hub.jobs.funding import Want
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.spending import Spending
-from computepool.hub.jobs.tables import Checkpoint
+from computepool.hub.jobs.tables import Attempt, Checkpoint
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.holds import HoldRow
@@ -446,3 +446,19 @@ def test_checkpoint_from_the_end_of_time_is_worth_nothing_and_keeps_nobody(money
     run_for(money, 100, how, held=held)
     assert (spent(money), earned(money)) == (0, 0)
     money.check()
+
+
+@pytest.mark.parametrize(("ask", "is_paid"), [(45, True), (46, False)])
+def test_platform_stands_in_for_no_price_far_above_what_it_suggests(money, ask, is_paid):
+    """Two who agree on a fortune would only have to wait for an outage: one gets it back, and the other is paid."""
+    made = {"per": "gpu", "base_micros": 36 * CREDIT, "tier_millis": 1000, "region_millis": 1000, "spot_millis": 1000}
+    held = money.lease(money.add_job(), node_id="node_dear", price_micros=PRICE)
+    money.report(held, AttemptState.RUNNING)
+    money.run(_write_price, held, made | {"ask_micros": ask * CREDIT})
+    run_for(money, 100, HUB, held=held)
+    assert (spent(money), earned(money)) == (0, 800_000 if is_paid else 0)
+    money.check()
+
+
+def _write_price(session, held, made):
+    session.get_one(Attempt, held.id).price = made

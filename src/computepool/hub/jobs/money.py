@@ -37,6 +37,7 @@ from computepool.hub.ledger.settlement import (
     seconds_for,
 )
 from computepool.hub.ledger.settlement import settle as divide
+from computepool.hub.market.pricing import was_dear
 from computepool.protocol.receipt import EndReason, Usage
 from computepool.protocol.states import AttemptState, Verdict
 
@@ -70,8 +71,10 @@ def settle(
     if terms is None or not view.price_micros:
         return NOTHING
     rule = rule_of(ending.verdict, refund_failed=terms.refund_failed)
-    if rule.payer is Payer.PLATFORM and not ending.is_hubs_fault:
-        rule = RULES[Verdict.HOST]  # a node's word, such as that an input could not be fetched, is not paid for
+    if rule.payer is Payer.PLATFORM and (not ending.is_hubs_fault or was_dear(view.price)):
+        # A node's word, such as that an input could not be fetched, is not paid for; nor is any price that a host and
+        # a renter may have agreed on to wait for an outage.
+        rule = RULES[Verdict.HOST]
     meter = _meter(view, ending, now, usage, saved_seconds)
     due = _due(view, rule, meter, terms)
     hold = find_open(session, view.attempt_id)

@@ -1,5 +1,6 @@
 """What a node asks, and what a slice would cost there. Micro-credits, gross: the platform's fee is in it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +63,15 @@ def is_dear(needs: Requirements, ask: Ask) -> bool:
     suggested = Ask(gpu_rate(gpu) if gpu is not None else 0, core_rate(core), ask.preemptible_percent)
     most = hourly_price(needs, suggested, own=False) * DEAR_PERCENT
     return hourly_price(needs, ask, own=False) * 100 > most
+
+
+def was_dear(made: Mapping[str, Any] | None) -> bool:
+    """The same of a price that a lease locked, by what it was made of."""
+    if not made or "base_micros" not in made:
+        return False
+    factors = Factors(made["base_micros"], made["tier_millis"], made["region_millis"], made["spot_millis"])
+    suggested = gpu_rate(factors) if made["per"] == "gpu" else core_rate(factors)
+    return bool(made["ask_micros"] * 100 > suggested * DEAR_PERCENT)
 
 
 def price_made_of(needs: Requirements, ask: Ask, *, own: bool) -> dict[str, Any]:
