@@ -78,6 +78,11 @@ def test_undoing_what_the_host_has_spent_makes_a_debt():
     }
 
 
+def test_single_micro_is_undone_too():
+    postings = undo({AVAILABLE: -1, FEES: 1}, HOST, {Kind.EARNINGS: 0, Kind.PROMOTIONAL: 0})
+    assert postings == (Posting(FEES, AVAILABLE, 1),)
+
+
 def test_nothing_is_undone_of_what_is_even():
     assert undo({AVAILABLE: 0}, HOST, {Kind.EARNINGS: 5, Kind.PROMOTIONAL: 5}) == ()
 

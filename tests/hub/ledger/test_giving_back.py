@@ -95,6 +95,11 @@ def test_nothing_is_given_back_twice(session):
     assert (balance(session, FEES), balance(session, SUBSIDY)) == (2, -100)
 
 
+def test_single_second_is_given_back(session):
+    pay(session, "a_3", 1, 1)
+    assert give_back(session, "a_3", HOST, 1, FEE_BPS, NOW) == Back(1, 1, 1)
+
+
 def test_no_seconds_are_nothing(session):
     assert give_back(session, "a_1", HOST, 0, FEE_BPS, NOW) == Back()
     assert details(session) == []
