@@ -5,6 +5,7 @@ page and the code disagree.
 """
 
 import asyncio
+import json
 import re
 import sys
 import tempfile
@@ -143,6 +144,34 @@ def settlement() -> str:
         "goes back",
     )
     return table(heads, rows)
+
+
+def mutation() -> str:
+    """As `tools.mutants` measured it last: never a figure that was not."""
+    from tools.mutants import MODULES, RESULTS, score_of
+
+    result = json.loads(RESULTS.read_text("utf-8"))
+    rows: list[tuple[object, ...]] = []
+    for name in MODULES:
+        one = result["modules"].get(name)
+        if one is None:
+            rows.append((f"`{name}`", "not measured", "", "", ""))
+            continue
+        found, run = score_of([one])
+        rows.append((f"`{name}`", run, found, run - found, one["not_run"] or ""))
+    found, run = score_of(result["modules"].values())
+    not_run = sum(one["not_run"] for one in result["modules"].values())
+    rows.append(("together", run, found, run - found, not_run or ""))
+    alive = [(f"`{name}`, {one['line']}", one["what"]) for name, of in result["modules"].items() for one in of["alive"]]
+    share = f"{100 * found / run:.1f} %" if run else "nothing"
+    tests = result["tests"]["run"]
+    parts = (
+        f"Measured on {result['measured']} with {tests} tests: of {run} mutants, **{share}** were found.",
+        table(("module of `computepool.hub`", "mutants run", "found", "alive", "not run"), rows),
+        "Those that were not found, by line:",
+        table(("where", "what became what"), alive),
+    )
+    return "\n\n".join(parts)
 
 
 PAID_FOR = {
@@ -485,6 +514,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "settings": setting_table,
     "spec": spec_table,
     "settlement": settlement,
+    "mutation": mutation,
     "reliability-weights": reliability_weights,
     "reliability-numbers": reliability_numbers,
     "quarantines": quarantines,

@@ -15,7 +15,8 @@ from computepool.hub.ledger.accounts import (
 from computepool.hub.ledger.entries import KEY_LIMIT, MOST_MICROS, Entry, Posting, moved
 from computepool.hub.ledger.holds import Pockets
 from computepool.hub.ledger.refunds import from_host, paired, undo
-from computepool.hub.ledger.settlement import Payer, Settlement, Share, in_figures, postings_of, settle
+from computepool.hub.ledger.settlement import Payer, Settlement, Share, in_figures, postings_of, rule_of, settle
+from computepool.protocol.states import Verdict
 
 HOST, RENTER = "user_host", "user_renter"
 EARNINGS, PRESENTS, DEBT = (account(HOST, kind) for kind in (Kind.EARNINGS, Kind.PROMOTIONAL, Kind.DEBT))
@@ -93,6 +94,11 @@ def test_nothing_is_undone_of_what_is_even():
 def test_what_costs_nothing_is_settled_for_nothing():
     one = settle(Pockets(available=5), 0, 3600, 2000, Payer.RENTER)
     assert (one.cost.total, one.earned, one.refund.total) == (0, 0, 5)
+
+
+def test_failed_job_is_paid_for_unless_the_operator_says_otherwise():
+    assert rule_of(Verdict.RENTER).payer is Payer.RENTER
+    assert rule_of(Verdict.RENTER, refund_failed=True).payer is Payer.NOBODY
 
 
 def test_host_earns_its_share_and_what_the_platform_adds():
