@@ -97,11 +97,17 @@ class Till:
             self.pool.clock.skip(seconds / steps)
             await self.payments.work()
 
-    def has(self, user: str = CAROL) -> dict[str, int]:
-        """Credits by pocket, those that are empty left out. The ledger has to be balanced."""
+    def forget(self) -> None:
+        """Stripe starts from nothing: what a long test did before is not to be searched again and again."""
+        self.stripe.world.objects.clear()
+        self.stripe.world.events.clear()
+        self.told = 0
+
+    def has(self, user: str = CAROL, *, whole: bool = True) -> dict[str, int]:
+        """Credits by pocket, those that are empty left out. The ledger as a whole has to be balanced."""
         with Session(self.pool.db.engine) as session:
-            report = check(session)
-            assert report.balanced, report.problems
+            report = check(session) if whole else None
+            assert report is None or report.balanced, report.problems
             return {kind.value: micros // CREDIT for kind, micros in balances(session, user).items() if micros}
 
     def rows(self, table: Any, **having: Any) -> Any:
