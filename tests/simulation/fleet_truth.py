@@ -13,6 +13,7 @@ from typing import Any
 
 from simulation.feasible import Holding
 
+from computepool.hub.core import facts
 from computepool.hub.jobs import policy, service
 from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.errors import StaleLease
@@ -209,7 +210,12 @@ class TruthKeeper:
             verification.end_attempt: truth.end_attempt,
             presence._move_node: lambda *_: True,
             market.add_points: lambda *_, **__: None,
+            facts.say_alive: lambda *_: None,
+            facts.find_last_sign: lambda *_: None,
         }
+
+    async def read(self, fn: Callable[..., Any], *args: Any) -> Any:
+        return self._instead[fn](None, *args)
 
     async def run(self, fn: Callable[..., Any], *args: Any, **named: Any) -> Any:
         self.under_way += 1

@@ -58,7 +58,7 @@ LEAST_OVER_ALL = {
     "hub_crash_after_commit": 0.02,
     "drained_attempt": 0.03,
     "checkpoint_saved_at_rest": 0.02,
-    "evicted_with_checkpoint": 0.05,
+    "evicted_with_checkpoint": 0.02,
     "frozen_for_its_lease": 0.1,
     "not_sent": 0.05,
     "overtaken": 0.1,
