@@ -94,7 +94,10 @@ def find_request(session: Session, key: str) -> RequestRow | None:
 
 
 def list_due(session: Session, now: datetime, limit: int) -> list[str]:
+    """Pay-outs that are frozen do not stand in the way of the others."""
     query = select(RequestRow.id).where(RequestRow.state == RequestState.WAITING, RequestRow.next_try_at <= now)
+    if is_frozen(session):
+        query = query.where(RequestRow.kind != RequestKind.PAY_OUT)
     return list(session.scalars(query.order_by(RequestRow.next_try_at).limit(limit)))
 
 
