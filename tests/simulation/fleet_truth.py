@@ -210,7 +210,6 @@ class TruthKeeper:
             verification.end_attempt: truth.end_attempt,
             presence._move_node: lambda *_: True,
             market.add_points: lambda *_, **__: None,
-            facts.say_alive: lambda *_: None,
             facts.find_last_sign: lambda *_: None,
         }
 
@@ -218,6 +217,8 @@ class TruthKeeper:
         return self._instead[fn](None, *args)
 
     async def run(self, fn: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        if fn is facts.say_alive:
+            return None  # nobody here reads it
         self.under_way += 1
         try:
             await asyncio.sleep(self._rng.random() * HOP_SECONDS)
