@@ -18,7 +18,7 @@ from computepool.hub.core.owners import Owner
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.check import check
 from computepool.hub.ledger.entries import MOST_MICROS, Entry, Posting, moved
-from computepool.hub.ledger.journal import KeyTaken, NotEnough, balance, balances, post, postings_of, reversal
+from computepool.hub.ledger.journal import KeyTaken, NotEnough, balance, balances, post, postings_of
 from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -149,7 +149,8 @@ def test_a_reversal_takes_everything_back(ledger):
 
     def take_back(session: Session) -> None:
         paid = session.query(EntryRow.id).filter_by(key="pay").scalar()
-        post(session, reversal("undo/pay", "refund", paid, postings_of(session, paid)), NOW)
+        back = tuple(Posting(one.destination, one.source, one.micros) for one in postings_of(session, paid))
+        post(session, Entry("undo/pay", "refund", back, reverses=paid), NOW)
 
     ledger.do(take_back)
     assert [ledger.balance(name) for name in (available(ALICE), available(BOB), FEES)] == [500, 0, 0]

@@ -2,9 +2,9 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from sqlalchemy import Connection, Table, bindparam, func, select
 from sqlalchemy.orm import Session
@@ -130,12 +130,6 @@ def list_spendable(session: Session) -> dict[str, int]:
         if kind_of(row.account) in SPENT_FIRST and not is_platforms(row.account):
             found[owner_of(row.account)] += row.micros
     return dict(found)
-
-
-def reversal(key: str, kind: str, entry_id: int, postings: Sequence[Posting], **about: Any) -> Entry:
-    """An entry that takes another one back: every posting the other way round."""
-    back = tuple(Posting(one.destination, one.source, one.micros) for one in postings)
-    return Entry(key, kind, back, reverses=entry_id, **about)
 
 
 def postings_of(session: Session, entry_id: int) -> tuple[Posting, ...]:
