@@ -20,7 +20,7 @@ from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held, free_of, gi
 from computepool.hub.scheduling.limits import LimitBook, Limits
 from computepool.hub.scheduling.occupancy import Occupancy, Occupied
 from computepool.hub.scheduling.queue import Queue, Waiting
-from computepool.hub.scheduling.turns import Round
+from computepool.hub.scheduling.rounds import place_some
 from computepool.hub.scheduling.usage import Usage, weight_of
 from computepool.protocol.capacity import Capacity, Gpu
 from computepool.protocol.states import AttemptState, IsolationLevel, NodeState
@@ -192,19 +192,14 @@ class World:
     def _place_some(self) -> bool:
         """As the scheduler does it, without a database to ask."""
         placed: list[Waiting] = []
-        self.admission.begin_round(self.now)
-        turns = Round(self.queue.lines(), self.wall, lambda owner_id: self.occupancy.standing(owner_id, self.now))
-        while len(placed) < BATCH and (waiting := turns.next()) is not None:
-            node = self.admission.find(waiting, self.wall, self.now)
-            if node is None:
-                claim = self.admission.make_room(waiting, self.wall, self.now)
-                for attempt_id in claim.attempt_ids if claim is not None else ():
-                    self._at(self.now + EVICT_GRACE_SECONDS, "end", attempt_id, True)
-                turns.in_vain()
-            else:
-                self._place(waiting, node)
-                placed.append(waiting)
-                turns.served()
+
+        def place(waiting: Waiting, node: FleetNode) -> None:
+            self._place(waiting, node)
+            placed.append(waiting)
+
+        for claim in place_some(self.admission, BATCH, self.wall, self.now, place):
+            for attempt_id in claim.attempt_ids:
+                self._at(self.now + EVICT_GRACE_SECONDS, "end", attempt_id, True)
         for waiting in placed:
             self.queue.remove(waiting.key)
         return bool(placed)
@@ -216,7 +211,6 @@ class World:
         take_room(node, Held(attempt_id, 1, grant_on(node, needs), order, self.now, state=AttemptState.RUNNING))
         own = node.traits.owner_id == brief.owner_id
         self.occupancy.begin(Occupied(attempt_id, node_id, brief, own, 0), self.now)
-        self.admission.placed(waiting)
         self._live[attempt_id] = (waiting, node_id, self.now)
         self.placed.append((self.now, waiting.key, node_id))
         self._at(self.now + self._seconds[brief.job_id], "end", attempt_id, False)

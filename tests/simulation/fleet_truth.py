@@ -211,14 +211,13 @@ class TruthKeeper:
             presence._move_node: lambda *_: True,
             market.add_points: lambda *_, **__: None,
             facts.find_last_sign: lambda *_: None,
+            facts.say_alive: lambda *_: None,
         }
 
     async def read(self, fn: Callable[..., Any], *args: Any) -> Any:
         return self._instead[fn](None, *args)
 
     async def run(self, fn: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        if fn is facts.say_alive:
-            return None  # nobody here reads it
         self.under_way += 1
         try:
             await asyncio.sleep(self._rng.random() * HOP_SECONDS)

@@ -1,7 +1,6 @@
 """What must hold in a fleet: whenever a slice is given to a node, whenever all is quiet, and at the end."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,8 +19,6 @@ from computepool.protocol.states import JobState
 if TYPE_CHECKING:
     from simulation.fleet_world import FleetWorld
 
-PASSED_MOST = 2
-"""What is kept for others may be let go in the middle of a round, after somebody was looked at."""
 SINGLE_SECONDS = 300.0
 """Every slot is free again within 150 s: its work and its margin."""
 LARGE_SECONDS = 500.0
@@ -42,7 +39,6 @@ class FleetWatch:
         self._pending: dict[str, tuple[str, tuple[str, int], Holding]] = {}
         """Placed, and not yet in a commit: node, slice and room, by attempt."""
         self._prices: dict[str, int] = {}
-        self._passed: Counter[tuple[str, int]] = Counter()
         self._soon: dict[str, tuple[str, float]] = {}
         self._violations: list[str] = []
         self.broken: asyncio.Future[None] = world.loop.create_future()
@@ -122,9 +118,7 @@ class FleetWatch:
             ):
                 continue
             if why_not(other, node, _believed(node), self._closed_until(node_id, now), now) is None:
-                self._passed[first.key] += 1
-                if self._passed[first.key] > PASSED_MOST:
-                    self.blame(f"{first.key} of {other.owner_id} was passed over {self._passed[first.key]} times")
+                self.blame(f"{first.key} of {other.owner_id} was passed over by {waiting.key} on {node.name}")
 
     def _may_have(self, waiting: Waiting, node_id: str, now: datetime, tick: float) -> bool:
         """Within its renter's limits, and not where room is kept for others."""

@@ -74,6 +74,23 @@ def reservation_ends_with_its_reason():
     assert begins(world, "job_3") == [HOUR]
 
 
+def room_that_is_let_go_is_for_whoever_is_next():
+    """A small slice of a renter who had nothing is looked at first, while the node is kept for a large one of another.
+    That one begins, and leaves room: it is not for those who had more, although they are looked at next."""
+    world = World([make_node("node_1", cores=8)])
+    world.submit("job_0", small_needs("user_many", cpu_millis=8000), seconds=1000.0)
+    world.submit("job_1", small_needs("user_small", cpu_millis=2000), at=10.0, seconds=HOUR)
+    world.submit("job_2", small_needs("user_large", cpu_millis=5000), at=10.0, seconds=HOUR)
+    for number in range(4):
+        world.submit(f"job_3{number}", small_needs("user_many"), at=100.0 * (number + 1), seconds=HOUR)
+    world.run(999.0)
+    assert world.admission.reservations.of("user_large") is not None
+    world.run(1001.0)
+    assert begins(world, "job_2") == begins(world, "job_1") == [1000.0]
+    assert begins(world, "job_30") == [1000.0]
+    assert begins(world, "job_31") == []
+
+
 def limit_is_kept():
     world = World([make_node(f"node_{n}") for n in range(10)], Limits(slices=3))
     world.submit("job_1", small_needs("user_a"), slices=50, seconds=100.0)
@@ -101,6 +118,7 @@ CHECKS = [
     single_job_waits_for_one_slot_at_most,
     large_slice_does_not_starve_behind_small_ones,
     reservation_ends_with_its_reason,
+    room_that_is_let_go_is_for_whoever_is_next,
     limit_is_kept,
     slot_is_never_taken_back_and_forth,
 ]
@@ -136,6 +154,11 @@ def reservations_are_never_released(patch):
     patch.setattr(Reservations, "tidy", lambda *args: None)
 
 
+def rounds_go_on_when_room_is_let_go(patch):
+    placed = Reservations.placed
+    patch.setattr(Reservations, "placed", lambda self, needs: placed(self, needs) and False)
+
+
 def limits_are_ignored(patch):
     patch.setattr(LimitBook, "of", lambda self, owner_id: Limits())
 
@@ -157,6 +180,7 @@ def interruptible_slices_have_ordinary_turns(patch):
         (nothing_is_reserved, large_slice_does_not_starve_behind_small_ones),
         (reserved_nodes_are_not_barred, large_slice_does_not_starve_behind_small_ones),
         (reservations_are_never_released, reservation_ends_with_its_reason),
+        (rounds_go_on_when_room_is_let_go, room_that_is_let_go_is_for_whoever_is_next),
         (limits_are_ignored, limit_is_kept),
         (anybody_takes_from_anybody, slot_is_never_taken_back_and_forth),
     ],

@@ -50,6 +50,35 @@ def test_slice_that_waits_because_room_is_kept_for_a_larger_one_is_told_so(sqlit
     play(sqlite_hub, story)
 
 
+def test_room_that_a_submit_lets_go_is_given_to_whoever_was_kept_from_it(sqlite_hub):
+    """The slice that room is kept for failed on a node, and must not go there again; another one like it may."""
+
+    async def story(pool):
+        bad = await add_agent(pool, owner=CAROL, name="bad", cpus=2, gpus=(gpu(0), gpu(1)))
+        large = {"resources": {"gpu": 2, "cpus": 1}, "user": ALICE}
+        await pool.submit(**large)
+        work = await bad.take_offer()
+        kept = await add_agent(pool, owner=CAROL, name="kept", cpus=8, gpus=(gpu(0), gpu(1)))
+        small = {"resources": {"gpu": 1, "cpus": 4}, "user": BOB}
+        await pool.submit(**small)
+        await take(kept)
+        await bad.finish(work, reason=EndReason.SANDBOX, exit_code=None)
+        for agent in (bad, kept):
+            agent.beat_on()
+        await pool.settle(120)
+        pool.engine.scheduler.wake()
+        await pool.settle(1)
+        assert len(pool.engine.scheduler.admission.reservations) == 1
+        other = await pool.submit(**small)
+        assert (await pool.job(other, user=BOB)).state == "queued"
+        again = await pool.submit(**large)
+        assert (await bad.take_offer()).manifest.job_id == again
+        assert len(pool.engine.scheduler.admission.reservations) == 0
+        assert (await kept.take_offer()).manifest.job_id == other
+
+    play(sqlite_hub, story)
+
+
 # ── turns ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -77,8 +77,9 @@ class Admission:
             barred |= {node.traits.node_id}
         return None
 
-    def placed(self, waiting: Waiting) -> None:
-        self.reservations.placed(waiting.brief.requirements)
+    def placed(self, waiting: Waiting) -> bool:
+        """It has a node. True if room was kept for it, which others may have now."""
+        return self.reservations.placed(waiting.brief.requirements)
 
     def ended(self, attempt_id: str, tick: float) -> None:
         """Its room is free."""

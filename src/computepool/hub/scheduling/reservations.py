@@ -123,12 +123,14 @@ class Reservations:
             if node is None or not is_waiting(one.needs) or now > one.free_at or not could_hold(fleet, node, one.needs):
                 del self._by_owner[owner_id]
 
-    def placed(self, needs: Requirements) -> None:
-        """One of those that it was for has room, there or elsewhere."""
+    def placed(self, needs: Requirements) -> bool:
+        """One of those that it was for has room, there or elsewhere: what was kept, if anything, is let go."""
         one = self._by_owner.get(needs.owner_id)
-        if one is not None and one.needs == needs:
-            del self._by_owner[needs.owner_id]
-            self._turns.served(needs)
+        if one is None or one.needs != needs:
+            return False
+        del self._by_owner[needs.owner_id]
+        self._turns.served(needs)
+        return True
 
     def barred_to(self, needs: Requirements, fleet: Fleet, now: float) -> frozenset[str]:
         """Nodes that are kept for others, and that a slice with these needs might still occupy when they come."""

@@ -36,8 +36,8 @@ from computepool.hub.scheduling.purse import Purse
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.remembering import Remembered
 from computepool.hub.scheduling.replicas import Replicas, Seat, gpu_class_on
+from computepool.hub.scheduling.rounds import place_some
 from computepool.hub.scheduling.standings import Standings
-from computepool.hub.scheduling.turns import Round
 from computepool.hub.scheduling.usage import Usage, weight_of
 from computepool.hub.trust import service as verification
 from computepool.hub.trust.consequences import means_of
@@ -285,20 +285,13 @@ class Scheduler:
         """The next few who wait and find room, in the order of their turns; they do not wait any more. And room that
         others have to make."""
         placements: list[Placement] = []
-        claims: list[Claim] = []
-        now, tick, admission = self._context.now(), self._context.clock.monotonic(), self.admission
-        admission.begin_round(tick)
-        turns = Round(self.queue.lines(), now, lambda owner_id: self.occupancy.standing(owner_id, tick))
+        now, tick = self._context.now(), self._context.clock.monotonic()
+
+        def place(waiting: Waiting, node: FleetNode) -> None:
+            placements.append(self._place(waiting, node, now, tick))
+
         try:
-            while len(placements) < LEASE_BATCH and (waiting := turns.next()) is not None:
-                node = admission.find(waiting, now, tick)
-                if node is None:
-                    claim = admission.make_room(waiting, now, tick)
-                    claims += [claim] if claim is not None else []
-                    turns.in_vain()
-                else:
-                    placements.append(self._place(waiting, node, now, tick))
-                    turns.served()
+            claims = place_some(self.admission, LEASE_BATCH, now, tick, place)
         except BaseException:
             self._wait_again(placements)
             raise
@@ -316,6 +309,9 @@ class Scheduler:
             if node is None:
                 break
             placements.append(self._place(one, node, now, tick))
+            if self.admission.placed(one):
+                self.wake()  # whoever waits and was kept from that room has a turn before the rest of these
+                break
         return placements
 
     def _place(self, waiting: Waiting, node: FleetNode, now: datetime, tick: float) -> Placement:
@@ -346,7 +342,6 @@ class Scheduler:
         self.occupancy.begin(Occupied(attempt_id, node.traits.node_id, brief, own, price), tick)
         seat = Seat(attempt_id, node.traits.owner_id, gpu_class_on(node, manifest.grant.gpus))
         self.replicas.seat(brief, waiting.slice_index, seat)
-        self.admission.placed(waiting)
         lease = Lease(
             attempt_id=attempt_id,
             job_id=brief.job_id,
