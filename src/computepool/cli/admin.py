@@ -309,7 +309,9 @@ def _micros(text: str) -> int:
 def _print_limits(document: dict[str, Any]) -> None:
     from computepool.cli.display import credits, print_pairs
 
-    def shown(limit: int | None, used: int) -> str:
+    def shown(limit: int | None, used: int | None) -> str:
+        if used is None:  # a pool without money
+            return ""
         return f"{credits(used)} of {credits(limit)} credits" if limit is not None else f"{credits(used)} credits"
 
     most = document["slices"]

@@ -33,7 +33,6 @@ HELP = (
     ("q", "leave this screen; the agent goes on"),
     ("?", "show or hide this help"),
 )
-NOT_COUNTED = "not counted by this hub yet"
 
 Status = Mapping[str, Any]
 
@@ -282,7 +281,7 @@ def _money(status: Status) -> Table:
     energy = _today_and_month(power, "kwh_today", "kwh_month", lambda kwh: f"{kwh:.2f} kWh")
     return _pairs(
         (
-            ("credits", Text(credits) if credits else Text(NOT_COUNTED, style="dim")),
+            ("credits", Text(credits) if credits else None),
             ("power", Text(cost or energy) if cost or energy else None),
         )
     )

@@ -75,7 +75,7 @@ def audits(states: tuple[str, ...], node_name: str | None, as_json: bool) -> Non
     from computepool.cli.display import ago, print_table
     from computepool.protocol.units import format_credits
 
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             one["id"],
             ago(datetime.fromisoformat(one["created_at"])),
@@ -83,12 +83,15 @@ def audits(states: tuple[str, ...], node_name: str | None, as_json: bool) -> Non
             one["node_name"] or "",
             FOUND.get(one["state"], one["state"]),
             f"{one['answers']} of {one['asked']}",
-            format_credits(one["given_back_micros"]) if one["given_back_micros"] else "",
             one["detail"] or "",
+            format_credits(one["given_back_micros"]) if one["given_back_micros"] else "",
         )
         for one in page["items"]
     ]
-    print_table(("check", "when", "kind", "machine", "result", "answers", "gives back", "detail"), rows)
+    heads: tuple[str, ...] = ("check", "when", "kind", "machine", "result", "answers", "detail", "gives back")
+    if all(one["given_back_micros"] is None for one in page["items"]):  # a pool without money
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    print_table(heads, rows)
 
 
 @click.command(epilog="Example: computepool admin canary alpha job_01k9… --slice 3")
@@ -137,7 +140,7 @@ def list_canaries(as_json: bool) -> None:
     from computepool.cli.display import ago, print_table
 
     words = {"known": "an operator vouches", "audit": "audited", "replicas": "replicas agreed"}
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             one["id"],
             ago(datetime.fromisoformat(one["since"])),

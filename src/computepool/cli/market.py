@@ -1,5 +1,6 @@
 """For renters and hosts: what is for rent, and what a card would earn."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -44,29 +45,27 @@ def offers(filters: tuple[str, ...], order: str | None, limit: int, as_json: boo
 def _print_offers(items: list[dict[str, Any]]) -> None:
     from computepool.cli.display import cpus, credits, print_table, size
 
-    rows = []
-    for one in items:
-        cards = list(one.get("gpus") or [])
-        kinds = ", ".join(
-            f"{cards.count(name)}× {name}" if cards.count(name) > 1 else name for name in dict.fromkeys(cards)
-        )
-        rows.append(
-            (
-                f"{credits(int(one['price_micros']))} /{one['per']}-h",
-                kinds or "no GPU",
-                f"{one.get('gpus_free', 0)}/{len(cards)}" if cards else "",
-                size(one["gpu_memory_bytes"]) if cards else "",
-                cpus(one["cpus"]),
-                size(one["memory_bytes"]),
-                one.get("country") or "",
-                f"{one['reliability']:.2f}",
-                one["isolation"],
-                "simulated" if one.get("simulated") else "verified" if one.get("verified") else "",
-                one["node_id"],
-            )
-        )
-    heads = ("price", "gpu", "free", "gpu memory", "cpus", "memory", "country", "reliable", "isolation", "note", "node")
-    print_table(heads, rows, spare=("isolation", "memory", "cpus", "country", "gpu memory"))
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "price": lambda one: f"{credits(one['price_micros'])} /{one['per']}-h",
+        "gpu": lambda one: _kinds(one["gpus"]) or "no GPU",
+        "free": lambda one: f"{one['gpus_free']}/{len(one['gpus'])}" if one["gpus"] else "",
+        "gpu memory": lambda one: size(one["gpu_memory_bytes"]) if one["gpus"] else "",
+        "cpus": lambda one: cpus(one["cpus"]),
+        "memory": lambda one: size(one["memory_bytes"]),
+        "country": lambda one: one.get("country") or "",
+        "reliable": lambda one: f"{one['reliability']:.2f}",
+        "isolation": lambda one: one["isolation"],
+        "note": lambda one: "simulated" if one.get("simulated") else "verified" if one.get("verified") else "",
+        "node": lambda one: one["node_id"],
+    }
+    if items[0]["price_micros"] is None:  # a pool without money
+        del columns["price"]
+    rows = [tuple(shown(one) for shown in columns.values()) for one in items]
+    print_table(tuple(columns), rows, spare=("isolation", "memory", "cpus", "country", "gpu memory"))
+
+
+def _kinds(cards: list[str]) -> str:
+    return ", ".join(f"{cards.count(name)}× {name}" if cards.count(name) > 1 else name for name in dict.fromkeys(cards))
 
 
 @click.command(epilog="Example: computepool earnings --gpu rtx-4090 --country IN --tariff 8")

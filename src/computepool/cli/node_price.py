@@ -62,6 +62,8 @@ def price(node_name: str, floor: str | None, fixed: str | None, per: str | None,
             document = pool.change_node(node_id, {"price": change})
         else:
             document = pool.node_document(node_id)
+            if document.get("ask") is None and not pool.has_money():
+                raise CliError("This pool works without money: machines have no price.")
     if as_json:
         print_json(document)
         return

@@ -193,7 +193,8 @@ def agreed(pool: "Pool", request: Request, *, yes: bool, quiet: bool) -> bool:
     nodes, me = pool.nodes(), pool.me()
     strangers = _may_go_to_strangers(pool, request, nodes, me.id)
     if not quiet:
-        _tell_plan(request, nodes, me.id, strangers, _quote(pool, request) if strangers else None)
+        price = price_words(_quote(pool, request), request.spec.budget_micros) if strangers else _own_words(pool)
+        _tell_plan(request, nodes, me.id, strangers, price)
     return not strangers or _accepts_strangers(pool, yes)
 
 
@@ -240,14 +241,18 @@ def budget_words(micros: int | None) -> str:
     return "" if micros is None else f" (budget {credits(micros)})"
 
 
-def price_words(quote: dict[str, Any] | None, strangers: bool, budget_micros: int | None = None) -> str:
+def _own_words(pool: "Pool") -> str:
+    return "free: your own nodes" if pool.has_money() else ""
+
+
+def price_words(quote: dict[str, Any] | None, budget_micros: int | None = None) -> str:
     """The price now, the most that it may become, and what is free."""
     from computepool.cli.display import credits
 
-    if not strangers:
-        return "free: your own nodes"
     if quote is None:
         return "free on your own nodes"
+    if quote["ceiling_basis"] is None:  # a pool without money
+        return "" if quote["feasible"] else "no node would do now"
     most = f"at most {credits(quote['ceiling_micros'])}" if quote["ceiling_micros"] is not None else "no ceiling"
     if quote["own"]:
         now = quote["elsewhere_micros"]
@@ -259,7 +264,7 @@ def price_words(quote: dict[str, Any] | None, strangers: bool, budget_micros: in
     return f"{words}; {credits(quote['at_most_micros'])} in all, at the most{budget_words(budget_micros)}"
 
 
-def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, quote: dict[str, Any] | None) -> None:
+def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, price: str) -> None:
     """Two lines: what, and with what, where, how long and for how much."""
     from computepool.cli.display import count, size
     from computepool.protocol.units import format_cpus, format_duration
@@ -276,7 +281,7 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, 
         " · ".join(needs),
         _where_words(request, nodes, me, strangers),
         f"at most {format_duration(spec.max_runtime_seconds)}",
-        price_words(quote, strangers, spec.budget_micros),
+        price,
     ]
     command = request.command.strip().replace("\n", "; ")
     tell(f"› {clean(command[:100] + ('…' if len(command) > 100 else ''))}", dim=True)

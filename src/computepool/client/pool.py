@@ -405,6 +405,10 @@ class Pool:
     def version(self) -> str:
         return str(self._http.get("/version")["version"])
 
+    def has_money(self) -> bool:
+        """Whether work on other people's nodes is paid for in this pool."""
+        return bool(self._http.get("/version").get("money", True))
+
     def _pages(self, path: str, params: Mapping[str, object], limit: int | None) -> Iterator[dict[str, Any]]:
         cursor: str | None = None
         left = limit

@@ -44,6 +44,8 @@ class VersionView(Wire):
     """Older agents get no strangers' work."""
     api: str
 
+    money: bool
+    """Whether work on other people's nodes is paid for here."""
 
 class KeysView(Wire):
     hub_id: str
@@ -118,7 +120,9 @@ def _public_routes(engine: Engine) -> Routes:
     @routes.get("/version", visible="public")
     async def version() -> VersionView:
         """The hub's version, and the oldest agent that it takes."""
-        return VersionView(version=__version__, api="v1", agent_minimum=engine.context.settings.agent_minimum)
+        settings = engine.context.settings
+        money = settings.money == "on"
+        return VersionView(version=__version__, api="v1", agent_minimum=settings.agent_minimum, money=money)
 
     @routes.get("/keys", visible="public")
     async def keys() -> KeysView:

@@ -145,7 +145,8 @@ class Engine:
         for root, index, row in await self.context.db.read(list_answers):
             self.scheduler.replicas.take(root, index, row.job_id, Seat(row.attempt_id, row.owner_id, row.gpu_class))
         half_life = timedelta(hours=self.context.settings.fair_share_half_life_hours)
-        self.scheduler.remember(await self.context.db.read(remembering.load, self.context.now(), half_life))
+        money, now = self.context.settings.money == "on", self.context.now()
+        self.scheduler.remember(await self.context.db.read(remembering.load, now, half_life, money=money))
         self._spawn(self.scheduler.run())
         self._spawn(self.leases.keep_awake())
         self._spawn(self.leases.run())

@@ -11,10 +11,11 @@ thread. `check_routes` stops the start of a hub in which a route declares nothin
     add_routes(app, routes.router)
 """
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from fastapi import APIRouter, Depends, FastAPI, Header
 from fastapi.openapi.models import HTTPBearer as BearerScheme
@@ -113,14 +114,19 @@ class Gate:
         self.body_limit_bytes = body_limit_bytes
         self.strict_query = False
         """A parameter that the route does not know is an error: a filter must not be dropped in silence."""
+        self.needs: Callable[[], None] | None = None
         self._authenticate = authenticate
 
     def check(self, scope: AsgiScope) -> None:
         """Raise unless the caller may pass; then `principal_of` knows them."""
         scope[_CHECKED_BY] = self
-        if self._authenticate is None:
-            return
-        principal = self._authenticate(bearer_token(scope))
+        if self._authenticate is not None:
+            self._let_in(scope, self._authenticate)
+        if self.needs is not None:
+            self.needs()
+
+    def _let_in(self, scope: AsgiScope, authenticate: Authenticate) -> None:
+        principal = authenticate(bearer_token(scope))
         if self.scope is not None and self.scope not in principal.scopes:
             raise Forbidden(
                 f"This token lacks the scope {self.scope}.",
@@ -233,6 +239,10 @@ class Routes:
     authenticate: Authenticate
     prefix: str = API_PREFIX
     tags: list[str] = field(default_factory=list)
+    needs: Callable[[], None] | None = None
+    """Raises where this hub has nothing of what these routes are about. Asked before anything that was sent is read."""
+    finish: Callable[[Any], Any] | None = None
+    """Done to every answer before it is sent."""
 
     def __post_init__(self) -> None:
         self.router = APIRouter(prefix=self.prefix, tags=[*self.tags], route_class=GatedRoute)
@@ -250,12 +260,13 @@ class Routes:
     ) -> Callable[[Handler], Handler]:
         """`options` are FastAPI's own, such as `status_code` or `response_model`."""
         gate = self._gate(visible, scope, body_limit_bytes)
-        gate.strict_query = strict_query
+        gate.strict_query, gate.needs = strict_query, self.needs
         declared = {"x-visible": visible} | ({"x-scope": gate.scope.value} if gate.scope else {})
         extra = declared | options.pop("openapi_extra", {})
-        return self.router.api_route(
+        add = self.router.api_route(
             path, methods=[method], dependencies=[Depends(gate)], openapi_extra=extra, **options
         )
+        return add if self.finish is None else _finished(add, self.finish)
 
     def get(
         self, path: str, *, visible: Visible, scope: Scope | None = None, **options: Any
@@ -299,6 +310,18 @@ class Routes:
         if scope is None:
             raise ValueError(f"a route that is visible={visible!r} must name a scope")
         return TokenGate(visible, scope, self.authenticate, body_limit_bytes)
+
+
+def _finished(add: Callable[[Handler], Handler], finish: Callable[[Any], Any]) -> Callable[[Handler], Handler]:
+    def added(handler: Handler) -> Handler:
+        @functools.wraps(handler)
+        async def and_finish(*args: Any, **kwargs: Any) -> Any:
+            return finish(await handler(*args, **kwargs))
+
+        add(cast("Handler", and_finish))
+        return handler
+
+    return added
 
 
 def add_routes(app: FastAPI, *routers: APIRouter) -> None:

@@ -11,6 +11,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Conflict, Invalid
 from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
+from computepool.hub.core.money import money_routes
 from computepool.hub.disputes import service
 from computepool.hub.disputes.reports import Report, check_period, make_report
 from computepool.hub.disputes.tables import Dispute, DisputeState, Outcome
@@ -27,7 +28,6 @@ from computepool.hub.disputes.views import (
     dispute_view,
 )
 from computepool.hub.jobs.queries import load_job
-from computepool.hub.ledger.errors import need_money
 from computepool.hub.payments.amounts import parse_amount
 
 LIST_LIMIT = 500
@@ -35,7 +35,7 @@ Limit = Annotated[int, Query(ge=1, le=LIST_LIMIT)]
 
 
 def router(authenticate: Authenticate, context: Context) -> APIRouter:
-    routes = Routes(authenticate, tags=["disputes"])
+    routes = money_routes(authenticate, context.settings, tags=["disputes"])
     _add_renters(routes, context)
     _add_admins(routes, context)
     return routes.router
@@ -45,20 +45,17 @@ def _add_renters(routes: Routes, context: Context) -> None:
     @routes.post("/jobs/{job_id}/dispute", visible="own", scope=Scope.JOBS_WRITE, status_code=201)
     async def open_one(job_id: str, body: DisputeRequest, caller: Caller, key: IdempotencyKey = None) -> DisputeView:
         """Say that a finished job was not worth what it cost. An operator looks at it."""
-        need_money(context.settings)
         return dispute_view(await context.db.run(_open, context, caller, job_id, body.reason, key))
 
     @routes.get("/disputes", visible="own", scope=Scope.JOBS_READ)
     async def list_own(caller: Caller, limit: Limit = 100) -> DisputeList:
         """One's own, newest first."""
-        need_money(context.settings)
         rows = await context.db.read(lambda session: service.list_disputes(session, limit, owner_ids=caller.owner_ids))
         return DisputeList(items=[dispute_view(row) for row in rows])
 
     @routes.get("/disputes/{dispute_id}", visible="own", scope=Scope.JOBS_READ)
     async def show(dispute_id: str, caller: Caller) -> DisputeView:
         """One of one's own, and what came of it."""
-        need_money(context.settings)
         return dispute_view(await context.db.read(service.find_dispute, dispute_id, caller.owner_ids))
 
 

@@ -27,6 +27,7 @@ from computepool.hub.core.http import (
 )
 from computepool.hub.core.idempotency import digest_of
 from computepool.hub.core.keyring import Keyring
+from computepool.hub.core.money import priced_routes
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs import ending, queries, submission
 from computepool.hub.jobs.errors import JobNotFinal
@@ -122,7 +123,7 @@ def router(
     store: Store,
     uploads: Uploads,
 ) -> APIRouter:
-    routes = Routes(authenticate, tags=["jobs"])
+    routes = priced_routes(authenticate, context.settings, tags=["jobs"])
     _add_submit(routes, context, dispatch, uploads)
     _add_change(routes, context, dispatch)
     _add_show(routes, context, dispatch)

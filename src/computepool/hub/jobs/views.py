@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel
 from sqlalchemy import RowMapping, bindparam, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.money import MONEY, Micros
 from computepool.hub.jobs import repository
 from computepool.hub.jobs.failures import FailedSlices, list_failed
 from computepool.hub.jobs.service import Lease, NewJob
@@ -36,9 +37,9 @@ class AttemptView(BaseModel):
     exit_code: int | None
     resumed_from: int | None
     """The checkpoint of its slice that it started with."""
-    price_micros: int | None
+    price_micros: Micros
     """For an hour, fee included, locked when it was leased. None from before there were prices."""
-    price: dict[str, Any] | None
+    price: Annotated[dict[str, Any] | None, MONEY]
     """What that price was made of."""
     leased_at: datetime
     started_at: datetime | None
@@ -70,7 +71,7 @@ class JobSummary(BaseModel):
     """It runs on simulated nodes alone: nothing of it is really run."""
     priority: int
     retry_of: str | None
-    ceiling_micros: int | None
+    ceiling_micros: Micros
     """The most that a slice-hour may cost: the spec's `max_price`, or a quarter more than was quoted. None: none."""
     slice_count: int
     slice_indices: list[int] | None

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.http import Authenticate, Caller, Routes
+from computepool.hub.core.money import money_routes
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.market import repository, service
 from computepool.hub.market.book import Book
@@ -47,7 +48,7 @@ TableName = Literal["tiers", "regions", "rates"]
 
 
 def router(authenticate: Authenticate, context: Context, book: Book, reprice: Reprice, unlisted: Unlisted) -> APIRouter:
-    routes = Routes(authenticate, tags=["market"])
+    routes = money_routes(authenticate, context.settings, tags=["market"])
     _add_public(routes, context, book)
     _add_tables(routes, context, book, reprice, unlisted)
     return routes.router

@@ -8,10 +8,12 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.visibility import owned_by
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope
+from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
 from computepool.hub.core.keyring import Keyring
+from computepool.hub.core.money import MONEY, need_money, priced_routes
 from computepool.hub.core.records import record
+from computepool.hub.core.settings import Settings
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.nodes import repository, service
 from computepool.hub.nodes.benchmark_view import BenchmarkView, benchmark_view
@@ -89,9 +91,9 @@ class NodeView(BaseModel):
     last_seen_at: datetime | None
     benchmark: BenchmarkView
     reliability: ReliabilityView
-    price: PriceView | None
+    price: Annotated[PriceView | None, MONEY]
     """What its host set; None where it is left to the pool."""
-    ask: AskView | None
+    ask: Annotated[AskView | None, MONEY]
     """What strangers pay for it now. What runs keeps the price that it was leased at."""
 
 
@@ -124,7 +126,7 @@ def router(
     changed: Changed,
     look_back: LookBack,
 ) -> APIRouter:
-    routes, unbroken = Routes(authenticate, tags=["nodes"]), Unbroken()
+    routes, unbroken = priced_routes(authenticate, context.settings, tags=["nodes"]), Unbroken()
 
     async def views(nodes: Sequence[Node]) -> list[NodeView]:
         return await _views(context, look_live, look_back, nodes)
@@ -176,7 +178,7 @@ def router(
     @routes.patch("/nodes/{node_id}", visible="own", scope=Scope.NODES_WRITE)
     async def change_node(node_id: str, body: NodeChange, caller: Caller) -> NodeView:
         """Name, tags, country or price. What is left out stays as it is."""
-        return await change(_change, caller, node_id, body, context.now())
+        return await change(_change, caller, node_id, body, context.settings, context.now())
 
     @routes.post("/nodes/{node_id}/drain", visible="own", scope=Scope.NODES_WRITE)
     async def drain_node(node_id: str, caller: Caller) -> NodeView:
@@ -271,7 +273,9 @@ def load_node(session: Session, principal: Principal, node_id: str) -> Node:
     return node
 
 
-def _change(session: Session, principal: Principal, node_id: str, change: NodeChange, now: datetime) -> Node:
+def _change(
+    session: Session, principal: Principal, node_id: str, change: NodeChange, settings: Settings, now: datetime
+) -> Node:
     node = load_node(session, principal, node_id)
     values = change.model_dump(exclude_none=True, exclude={"price", "country"})
     if "country" in change.model_fields_set:
@@ -281,6 +285,7 @@ def _change(session: Session, principal: Principal, node_id: str, change: NodeCh
     for name, value in values.items():
         setattr(node, name, value)
     if "price" in change.model_fields_set:
+        need_money(settings)
         before = price_view(node)
         set_price(node, change.price)
         after = price_view(node)

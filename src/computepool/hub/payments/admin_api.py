@@ -13,9 +13,9 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.errors import NotFound
 from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes
 from computepool.hub.core.idempotency import claim, digest_of_fields
+from computepool.hub.core.money import money_routes
 from computepool.hub.core.owners import Owner, OwnerKind
 from computepool.hub.ledger.accounts import Kind
-from computepool.hub.ledger.errors import need_money
 from computepool.hub.ledger.journal import balances
 from computepool.hub.payments import events, grants, outgoing, reconcile, top_ups
 from computepool.hub.payments.amounts import parse_amount
@@ -46,7 +46,7 @@ Limit = Annotated[int, Query(ge=1, le=LIST_LIMIT)]
 
 
 def router(authenticate: Authenticate, context: Context, payments: Payments) -> APIRouter:
-    routes = Routes(authenticate, tags=["payments"])
+    routes = money_routes(authenticate, context.settings, tags=["payments"])
     _add_grants(routes, context)
     _add_refunds(routes, context, payments)
     _add_events(routes, context, payments)
@@ -58,13 +58,11 @@ def _add_grants(routes: Routes, context: Context) -> None:
     @routes.post("/admin/grants", visible="admin", status_code=201)
     async def grant(body: GrantRequest, caller: Caller, key: IdempotencyKey = None) -> GrantView:
         """Give credits: for money that was paid elsewhere, or as a present."""
-        need_money(context.settings)
         return await context.db.run(_by_hand, context, caller, body, key, giving=True)
 
     @routes.post("/admin/withdrawals", visible="admin", status_code=201)
     async def withdraw(body: GrantRequest, caller: Caller, key: IdempotencyKey = None) -> GrantView:
         """Take credits back, for money that was returned elsewhere."""
-        need_money(context.settings)
         return await context.db.run(_by_hand, context, caller, body, key, giving=False)
 
 
@@ -115,7 +113,6 @@ def _add_refunds(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.post("/admin/top-ups/{top_up_id}/refund", visible="admin", status_code=201)
     async def refund(top_up_id: str, body: RefundRequest, caller: Caller, key: IdempotencyKey = None) -> RefundView:
         """Unspent credits of a top-up go back to the card that paid for them."""
-        need_money(context.settings)
         if not payments.provider.moves_money:
             raise NoProcessor("This pool takes no cards, so nothing can go back to one.")
         micros = parse_amount(body.credits)

@@ -11,7 +11,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Forbidden, Invalid, NotFound
 from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
-from computepool.hub.ledger.errors import need_money
+from computepool.hub.core.money import money_routes
 from computepool.hub.payments import events, outgoing, profiles, top_ups
 from computepool.hub.payments.amounts import parse_amount
 from computepool.hub.payments.background import Payments
@@ -45,7 +45,7 @@ AWAY = "The payment processor does not answer now. Nothing is lost: it is asked 
 
 
 def router(authenticate: Authenticate, context: Context, payments: Payments) -> APIRouter:
-    routes = Routes(authenticate, tags=["payments"])
+    routes = money_routes(authenticate, context.settings, tags=["payments"])
     _add_top_ups(routes, context, payments)
     _add_card(routes, context, payments)
     _add_payout_account(routes, context, payments)
@@ -63,7 +63,6 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.post("/wallet/top-ups", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=201)
     async def top_up(request: Request, body: TopUpRequest, caller: Caller, key: IdempotencyKey = None) -> TopUpView:
         """Buy credits. The answer says where to pay; without a processor, whom to ask."""
-        need_money(context.settings)
         micros = parse_amount(body.credits)
         if not payments.provider.moves_money:
             message = HOW_TO_TOP_UP.format(who=caller.user_id, credits=format_credits(micros))
@@ -84,14 +83,12 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.get("/wallet/top-ups", visible="own", scope=Scope.ACCOUNT_READ)
     async def list_all(caller: Caller) -> TopUpList:
         """The caller's top-ups, newest first."""
-        need_money(context.settings)
         rows = await context.db.read(list_top_ups, caller.owner_ids, LIST_LIMIT)
         return TopUpList(items=[view(row) for row in rows])
 
     @routes.get("/wallet/top-ups/{top_up_id}", visible="own", scope=Scope.ACCOUNT_READ)
     async def show(top_up_id: str, caller: Caller) -> TopUpView:
         """One top-up, and where it is."""
-        need_money(context.settings)
         return view(await context.db.read(top_ups.own_top_up, caller.owner_ids, top_up_id))
 
 
@@ -122,7 +119,6 @@ def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.get("/wallet/payments", visible="own", scope=Scope.ACCOUNT_READ)
     async def show(caller: Caller) -> PaymentsView:
         """How credits are bought and paid out here, and what the caller arranged."""
-        need_money(context.settings)
         row = await context.db.read(profiles.profile_of, caller.user_id)
         by_hand = not payments.provider.moves_money
         return PaymentsView(
@@ -140,7 +136,6 @@ def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.post("/wallet/card", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=201)
     async def save(request: Request, caller: Caller) -> CardView:
         """A page of the processor's on which to leave a card for later."""
-        need_money(context.settings)
         _need_processor(payments)
         page, owner_id, card_id = _wallet_page(context, request), caller.user_id, context.new_id("card")
         row = await context.db.run(
@@ -157,13 +152,11 @@ def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.delete("/wallet/card", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=204)
     async def forget(caller: Caller) -> None:
         """Forget the saved card: nothing is charged to it any more."""
-        need_money(context.settings)
         await context.db.run(profiles.forget_card, caller.user_id, context.now(), caller.user_id)
 
     @routes.put("/wallet/plan", visible="own", scope=Scope.ACCOUNT_WRITE)
     async def plan(body: PlanRequest, caller: Caller) -> PlanView:
         """What may be charged to the saved card without asking each time."""
-        need_money(context.settings)
         if body.plan is not Plan.NONE:
             _need_processor(payments)
         return await context.db.run(_set_plan, payments, caller, body)
@@ -196,14 +189,12 @@ def _add_payout_account(routes: Routes, context: Context, payments: Payments) ->
     @routes.get("/wallet/payout-account", visible="own", scope=Scope.ACCOUNT_READ)
     async def show(caller: Caller) -> PayoutAccountView:
         """Where cash-outs are paid to, and what is still missing for it."""
-        need_money(context.settings)
         row = await context.db.read(profiles.profile_of, caller.user_id)
         return _account_view(row, by_hand=not payments.provider.moves_money)
 
     @routes.post("/wallet/payout-account", visible="own", scope=Scope.ACCOUNT_WRITE)
     async def begin(request: Request, body: AccountRequest, caller: Caller) -> PayoutAccountView:
         """Say where money goes, on the processor's own page."""
-        need_money(context.settings)
         if not payments.provider.moves_money:
             raise PaysByHand
         request_id = await context.db.run(_ask_account, context, caller, body)

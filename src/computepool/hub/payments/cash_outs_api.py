@@ -11,8 +11,8 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Forbidden
 from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
+from computepool.hub.core.money import money_routes
 from computepool.hub.ledger.accounts import Kind, account
-from computepool.hub.ledger.errors import need_money
 from computepool.hub.ledger.freezing import is_frozen
 from computepool.hub.ledger.journal import balance
 from computepool.hub.payments import cash_outs
@@ -42,7 +42,7 @@ LATER_SHOWN = 100
 
 
 def router(authenticate: Authenticate, context: Context, payments: Payments) -> APIRouter:
-    routes = Routes(authenticate, tags=["cash-outs"])
+    routes = money_routes(authenticate, context.settings, tags=["cash-outs"])
     _add_own(routes, context, payments)
     _add_admins(routes, context, payments)
     return routes.router
@@ -52,19 +52,16 @@ def _add_own(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.post("/wallet/cash-outs", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=201)
     async def request(body: CashOutRequest, caller: Caller, key: IdempotencyKey = None) -> CashOutView:
         """Ask for earnings to be paid out. They are set aside at once, and come back if it is rejected."""
-        need_money(context.settings)
         return cash_out_view(await context.db.run(_request, payments, caller, body, key), payments.units)
 
     @routes.get("/wallet/cash-outs", visible="own", scope=Scope.ACCOUNT_READ)
     async def list_own(caller: Caller, owner_id: Annotated[str | None, Query(max_length=40)] = None) -> CashOutList:
         """One's own, newest first; what can be cashed out now, and when the rest can."""
-        need_money(context.settings)
         return await context.db.read(_list_own, payments, _own(caller, owner_id))
 
     @routes.get("/wallet/cash-outs/{cash_out_id}", visible="own", scope=Scope.ACCOUNT_READ)
     async def show(cash_out_id: str, caller: Caller) -> CashOutView:
         """One of one's own."""
-        need_money(context.settings)
         row = await context.db.read(cash_outs.own_cash_out, caller.owner_ids, cash_out_id)
         return cash_out_view(row, payments.units)
 

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.throttle import Limit, Throttle
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope
+from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
+from computepool.hub.core.money import money_routes
 from computepool.hub.ledger.accounts import Kind, account
-from computepool.hub.ledger.errors import need_money
 from computepool.hub.ledger.journal import balance
 from computepool.hub.payments import vouchers
 from computepool.hub.payments.amounts import parse_amount
@@ -70,13 +70,12 @@ class Redeemed(BaseModel):
 
 
 def router(authenticate: Authenticate, context: Context) -> APIRouter:
-    routes = Routes(authenticate, tags=["vouchers"])
+    routes = money_routes(authenticate, context.settings, tags=["vouchers"])
     throttle = Throttle(context.clock)
 
     @routes.post("/wallet/vouchers", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=201)
     async def redeem(body: Redeeming, caller: Caller) -> Redeemed:
         """Get the credits of a voucher: to be spent, never cashed out."""
-        need_money(context.settings)
         guesser = (PER_GUESSER, caller.user_id)
         throttle.begin(guesser)
         try:
@@ -92,7 +91,6 @@ def router(authenticate: Authenticate, context: Context) -> APIRouter:
     @routes.post("/admin/vouchers", visible="admin", status_code=201)
     async def make(body: VoucherRequest, caller: Caller, key: IdempotencyKey = None) -> VoucherMade:
         """Make one. Its code is told once."""
-        need_money(context.settings)
         return await context.db.run(_make, context, caller, body, key)
 
     @routes.get("/admin/vouchers", visible="admin")

@@ -7,12 +7,13 @@ from fastapi import APIRouter, Query, Request
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import TooLarge
-from computepool.hub.core.http import Authenticate, Caller, Routes, Scope
+from computepool.hub.core.http import Authenticate, Caller, Scope
+from computepool.hub.core.money import priced_routes
 from computepool.hub.jobs.api import SPEC_LIMIT_BYTES
 from computepool.hub.jobs.submission import read_spec
 from computepool.hub.market.book import Book
 from computepool.hub.scheduling.fleet import Fleet
-from computepool.hub.scheduling.offers import DEFAULT_ORDER, FILTER_CHARACTERS, Offer, OfferPage, offer_of, page_of
+from computepool.hub.scheduling.offers import FILTER_CHARACTERS, Offer, OfferPage, offer_of, page_of
 from computepool.hub.scheduling.quotes import Quote, quote
 
 PAGE_LIMIT = 200
@@ -47,17 +48,21 @@ class Shelf:
 
 
 def router(authenticate: Authenticate, context: Context, fleet: Fleet, book: Book) -> APIRouter:
-    routes, shelf = Routes(authenticate, tags=["market"]), Shelf(context, fleet, book)
+    routes, shelf = priced_routes(authenticate, context.settings, tags=["market"]), Shelf(context, fleet, book)
+    priced = context.settings.money == "on"
 
     @routes.get("/market/offers", visible="public", strict_query=True)
     async def offers(
         filter: Annotated[str, Query(max_length=FILTER_CHARACTERS)] = "",
-        order: Annotated[str, Query(max_length=100)] = DEFAULT_ORDER,
+        order: Annotated[str, Query(max_length=100)] = "",
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 50,
         cursor: Annotated[str | None, Query(max_length=20_000)] = None,
     ) -> OfferPage:
-        """Nodes that take work now, with their prices: `?filter=gpu=rtx-4090 reliability>0.9 price<40&order=price`."""
-        return await context.offload(page_of, await shelf.offers(), filter, order, cursor, limit)
+        """Nodes that take work now, with their prices: `?filter=gpu=rtx-4090 reliability>0.9 price<40&order=price`.
+
+        The cheapest come first if no order is named; without money, the most reliable.
+        """
+        return await context.offload(page_of, await shelf.offers(), filter, order, cursor, limit, priced=priced)
 
     @routes.post("/market/quote", visible="own", scope=Scope.JOBS_READ, body_limit_bytes=SPEC_LIMIT_BYTES)
     async def market_quote(request: Request, caller: Caller) -> Quote:

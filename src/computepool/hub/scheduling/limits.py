@@ -29,6 +29,14 @@ class Limits:
     def is_none(self) -> bool:
         return self.slices is self.hourly_micros is self.daily_micros is self.monthly_micros is None
 
+    @property
+    def are_about_money(self) -> bool:
+        return self != self.without_money
+
+    @property
+    def without_money(self) -> "Limits":
+        return Limits(slices=self.slices)
+
     def over(self, defaults: "Limits") -> "Limits":
         """Its own where it has some."""
         own = {one.name: value for one in fields(self) if (value := getattr(self, one.name)) is not None}
@@ -40,6 +48,8 @@ NO_LIMITS = Limits()
 
 def limits_of(settings: Settings) -> Limits:
     """What holds for everybody who has no limits of their own."""
+    if settings.money == "off":
+        return Limits(slices=settings.limit_slices)
     return Limits(
         slices=settings.limit_slices,
         hourly_micros=_micros(settings.limit_credits_per_hour),

@@ -7,7 +7,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Authenticate, Caller, Routes, Scope
+from computepool.hub.core.http import Authenticate, Caller, Scope
+from computepool.hub.core.money import Micros, need_money, priced_routes
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.scheduling.limits import Limits
 from computepool.hub.scheduling.limits_store import change_limits, check_owner
@@ -15,7 +16,7 @@ from computepool.hub.scheduling.scheduler import Scheduler
 
 MOST_SLICES = 1_000_000
 MOST_MICROS = 10**15
-Micros = Annotated[int, Field(ge=1, le=MOST_MICROS, strict=True)]
+Limit = Annotated[int, Field(ge=1, le=MOST_MICROS, strict=True)]
 
 
 class LimitsChange(BaseModel):
@@ -24,9 +25,9 @@ class LimitsChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     slices: Annotated[int, Field(ge=1, le=MOST_SLICES, strict=True)] | None = None
-    hourly_micros: Micros | None = None
-    daily_micros: Micros | None = None
-    monthly_micros: Micros | None = None
+    hourly_micros: Limit | None = None
+    daily_micros: Limit | None = None
+    monthly_micros: Limit | None = None
 
 
 class LimitsView(BaseModel):
@@ -34,19 +35,19 @@ class LimitsView(BaseModel):
 
     owner_id: str
     slices: int | None
-    hourly_micros: int | None
-    daily_micros: int | None
-    monthly_micros: int | None
+    hourly_micros: Micros
+    daily_micros: Micros
+    monthly_micros: Micros
     running_slices: int
-    running_hourly_micros: int
+    running_hourly_micros: Micros
     """What everything that runs costs in an hour."""
-    spent_today_micros: int
+    spent_today_micros: Micros
     """By what has ended, since midnight of UTC."""
-    spent_this_month_micros: int
+    spent_this_month_micros: Micros
 
 
 def router(authenticate: Authenticate, context: Context, scheduler: Scheduler) -> APIRouter:
-    routes, unbroken = Routes(authenticate, tags=["limits"]), Unbroken()
+    routes, unbroken = priced_routes(authenticate, context.settings, tags=["limits"]), Unbroken()
 
     def view(owner_id: str) -> LimitsView:
         share, today = scheduler.occupancy.share(owner_id), context.now().date()
@@ -78,7 +79,10 @@ def router(authenticate: Authenticate, context: Context, scheduler: Scheduler) -
     @routes.put("/admin/limits/{owner_id}", visible="admin", scope=Scope.ADMIN)
     async def set_limits(owner_id: str, limits: LimitsChange, caller: Caller) -> LimitsView:
         """For one renter, in place of the pool's defaults. It holds for what is begun from now on."""
-        await unbroken.run(change(owner_id, Limits(**limits.model_dump()), caller.user_id))
+        wanted = Limits(**limits.model_dump())
+        if wanted.are_about_money:
+            need_money(context.settings)
+        await unbroken.run(change(owner_id, wanted, caller.user_id))
         return view(owner_id)
 
     return routes.router

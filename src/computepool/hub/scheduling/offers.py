@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from computepool.hub.core.errors import Invalid
+from computepool.hub.core.money import Micros, MoneyOff
 from computepool.hub.market.book import Book, Place, cards_of
 from computepool.hub.market.feasibility import levels_for_strangers
 from computepool.hub.market.requirements import MILLI
@@ -50,11 +51,11 @@ class Offer(BaseModel):
     tier: float | None
     tier_basis: str | None
     """card, measured or claimed: whether its speed was seen."""
-    price_micros: int
+    price_micros: Micros
     """For an hour of one of its GPUs; of one core, where it has none. Fee included."""
     per: str
     """gpu or core."""
-    core_price_micros: int
+    core_price_micros: Micros
     """For an hour of one core, where no GPU is asked for."""
     reliability: float
     """The lower bound that `min_reliability` asks for; its mean is `reliability_mean`."""
@@ -292,6 +293,8 @@ def field_called(name: str) -> Field:
 # ── order and pages ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 DEFAULT_ORDER = "price"
+UNPRICED_ORDER = "-reliability"
+PRICES = frozenset({"price", "core_price"})
 
 
 @total_ordering
@@ -326,9 +329,14 @@ def parse_order(text: str) -> Key:
     return key
 
 
-def page_of(offers: Sequence[Offer], text: str, order: str, cursor: str | None, limit: int) -> OfferPage:
+def page_of(
+    offers: Sequence[Offer], text: str, order: str, cursor: str | None, limit: int, *, priced: bool = True
+) -> OfferPage:
     """What the filter leaves, ordered, from the cursor on. Simulated nodes only where they are asked for."""
+    order = order or (DEFAULT_ORDER if priced else UNPRICED_ORDER)
     tests, names = parse_filter(text)
+    if not priced and PRICES & {*names, *(word.strip().lower().removeprefix("-") for word in order.split(","))}:
+        raise MoneyOff
     key = parse_order(order)
     left = [offer for offer in offers if all(test(offer) for test in tests)]
     hidden = 0

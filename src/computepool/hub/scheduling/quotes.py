@@ -9,10 +9,11 @@ line.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel
 
+from computepool.hub.core.money import MONEY, Micros
 from computepool.hub.jobs.brief import JobBrief, with_ceiling
 from computepool.hub.market.book import Book
 from computepool.hub.market.feasibility import Gate
@@ -49,7 +50,7 @@ class NodePrice(BaseModel):
     node_id: str
     own: bool
     """One of the caller's: free."""
-    price_micros: int
+    price_micros: Micros
     """Of one slice-hour."""
     gpus: list[str]
     cpus: float
@@ -64,21 +65,21 @@ class GateCount(BaseModel):
 
 
 class Quote(BaseModel):
-    price_micros: int | None
+    price_micros: Micros
     """Of one slice-hour now, on the node that it would go to; None if no node would do."""
     own: bool
     """It would go to a node of the caller's own, and cost nothing."""
-    elsewhere_micros: int | None
+    elsewhere_micros: Micros
     """On the best node of somebody else; None if none would do, or the caller wants their own alone."""
-    ceiling_micros: int | None
+    ceiling_micros: Micros
     """No slice-hour costs more."""
-    ceiling_basis: CeilingBasis
+    ceiling_basis: Annotated[CeilingBasis | None, MONEY]
     slices: int
     max_runtime_seconds: int
-    now_micros: int | None
+    now_micros: Micros
     """If every slice ran for the whole of its time at the price of now: each on the node that it would go to, and those
     for which there is no room now at the dearest of these prices."""
-    at_most_micros: int
+    at_most_micros: Micros
     """If every slice ran for the whole of its time at the ceiling; and not more than the spec's budget."""
     nodes_total: int
     feasible: int

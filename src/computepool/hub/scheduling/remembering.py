@@ -30,15 +30,19 @@ class Remembered:
     limits: list[tuple[str, Limits]] = field(default_factory=list)
 
 
-def load(session: Session, now: datetime, half_life: timedelta) -> Remembered:
+def load(session: Session, now: datetime, half_life: timedelta, *, money: bool = True) -> Remembered:
+    """Without money, what was spent and may be spent is left out: it would keep people from work that costs nothing."""
     past, prices = list[Past](), dict[str, int]()
     for owner_id, weight, leased_at, finished_at in _list_ended(session, now - HALF_LIVES * half_life):
         past.append(Past(owner_id, weight, _seconds(now - leased_at), _seconds(now - (finished_at or now))))
     for owner_id, attempt_id, weight, leased_at, price_micros in _list_live(session):
         prices[attempt_id] = price_micros or 0
         past.append(Past(owner_id, weight, _seconds(now - leased_at), 0.0))
+    limits = list_limits(session)
+    if not money:
+        return Remembered(past, prices, [], [(owner_id, one.without_money) for owner_id, one in limits])
     spent = [Spent(*row) for row in spending.list_since(session, now.astimezone(UTC).date().replace(day=1))]
-    return Remembered(past, prices, spent, list_limits(session))
+    return Remembered(past, prices, spent, limits)
 
 
 def _list_ended(session: Session, since: datetime) -> Sequence[Row[str, int, datetime, datetime | None]]:

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Authenticate, Caller, Principal, Routes, Scope
+from computepool.hub.core.money import priced_routes
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs.queries import check_slice, load_job
 from computepool.hub.jobs.verification import Consequences
@@ -72,7 +73,7 @@ class KnownAnswers(BaseModel):
 
 
 def router(authenticate: Authenticate, context: Context, started: Started) -> APIRouter:
-    routes = Routes(authenticate, tags=["verification"])
+    routes = priced_routes(authenticate, context.settings, tags=["verification"])
     unbroken = Unbroken()
 
     @routes.get("/jobs/{job_id}/checks", visible="own", scope=Scope.JOBS_READ)

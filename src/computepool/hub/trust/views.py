@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.money import Micros
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.verification import Role
 from computepool.hub.nodes.tables import Node
@@ -58,7 +59,7 @@ class AuditView(CheckView):
     node_name: str | None
     owner_id: str | None
     asked: int
-    given_back_micros: int
+    given_back_micros: Micros
 
 
 class AuditPage(BaseModel):

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Authenticate, Caller, Principal, Routes, Scope
-from computepool.hub.ledger.errors import need_money
+from computepool.hub.core.money import money_routes
 from computepool.hub.payments.safe_earnings import cashable
 from computepool.hub.wallet.checking import LedgerWatch
 from computepool.hub.wallet.earnings import EarningsView, days_asked, list_earnings
@@ -29,7 +29,7 @@ WhoseWallet = Annotated[str | None, Query(max_length=40)]
 
 
 def router(authenticate: Authenticate, context: Context, watch: LedgerWatch) -> APIRouter:
-    routes = Routes(authenticate, tags=["wallet"])
+    routes = money_routes(authenticate, context.settings, tags=["wallet"])
     _add_wallet(routes, context)
     _add_statements(routes, context)
     _add_explain(routes, context)
@@ -41,7 +41,6 @@ def _add_wallet(routes: Routes, context: Context) -> None:
     @routes.get("/wallet", visible="own", scope=Scope.ACCOUNT_READ, strict_query=True)
     async def show(caller: Caller, owner: WhoseWallet = None) -> WalletView:
         """What there is, by pocket."""
-        need_money(context.settings)
         return await context.db.read(_show_wallet, context, _whose(caller, owner))
 
     @routes.get("/wallet/entries", visible="own", scope=Scope.ACCOUNT_READ, strict_query=True)
@@ -56,7 +55,6 @@ def _add_wallet(routes: Routes, context: Context) -> None:
         owner: WhoseWallet = None,
     ) -> EntriesPage:
         """Everything that came and went, the newest first. `until` itself is not included."""
-        need_money(context.settings)
         wanted = Filter(tuple(kind or ()), job, _instant(since), _instant(until))
         return await context.db.read(page_entries, _whose(caller, owner), wanted, cursor, limit)
 
@@ -65,7 +63,6 @@ def _add_wallet(routes: Routes, context: Context) -> None:
         caller: Caller, since: date | None = None, until: date | None = None, owner: WhoseWallet = None
     ) -> EarningsView:
         """What one's nodes earned, by node and day of UTC; the last thirty days, if not said otherwise."""
-        need_money(context.settings)
         first, last = days_asked(since, until, context.now())
         return await context.db.read(list_earnings, _whose(caller, owner), first, last)
 
@@ -76,8 +73,6 @@ def _show_wallet(session: Session, context: Context, owner_id: str) -> WalletVie
 
 
 def _add_statements(routes: Routes, context: Context) -> None:
-    settings = context.settings
-
     @routes.get(
         "/wallet/statements/{period}",
         visible="own",
@@ -93,7 +88,6 @@ def _add_statements(routes: Routes, context: Context) -> None:
         owner: WhoseWallet = None,
     ) -> Response:
         """A month or a year, such as 2026-11 or 2026: the balance before, every entry, the balance after, and sums."""
-        need_money(settings)
         asked, whose = parse_period(period), _whose(caller, owner)
         body, kind = await context.db.read(_written, whose, asked, context.now(), format, _terms(context))
         if format == "json":
@@ -112,7 +106,6 @@ def _add_explain(routes: Routes, context: Context) -> None:
         slice_limit: Annotated[int, Query(ge=1, le=SLICES_LIMIT)] = SLICES_LIMIT,
     ) -> Explained:
         """Where every credit of a job went: for its renter, and for the hosts of its attempts in their own view."""
-        need_money(context.settings)
         return await context.db.read(explain_job, caller, job_id, view, from_slice, slice_limit)
 
 
@@ -120,7 +113,6 @@ def _add_check(routes: Routes, context: Context, watch: LedgerWatch) -> None:
     @routes.get("/admin/ledger/check", visible="admin")
     async def check() -> LedgerReport:
         """Sum up everything again, now. If it does not add up, nobody is paid out until it does."""
-        need_money(context.settings)
         return await watch.check()
 
 

@@ -1,0 +1,33 @@
+"""Finds what speaks of money in an answer, or on a screen."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_WORD = re.compile(
+    r"(?<![a-z])(budget|ceiling|costs?|credits?|currency|debt|earn(ed|ings)?|fees?|ledger|micros|money|paid|pay|payments?"
+    r"|priced?|prices|refunds?|spend(ing)?|spent|spot|wallet)(?![a-z])",
+    re.IGNORECASE,
+)
+NO_MONEY = "works without money"
+
+
+def words_in(text: str) -> list[str]:
+    """`price_micros` is two words, and so is `credits/h`."""
+    return [found[0] for found in _WORD.finditer(text)]
+
+
+def told_in(document: Any, path: str = "") -> Iterator[str]:
+    """Where a document tells something about money: a name with a value, or a text. Null and false tell nothing."""
+    if isinstance(document, dict):
+        for name, value in document.items():
+            here = f"{path}.{name}"
+            if words_in(name) and value not in (None, False):
+                yield here
+            else:
+                yield from told_in(value, here)
+    elif isinstance(document, list):
+        for place, value in enumerate(document):
+            yield from told_in(value, f"{path}[{place}]")
+    elif isinstance(document, str) and words_in(document):
+        yield f"{path}: {document}"
