@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from fastapi import APIRouter, Depends, FastAPI, Header
 from fastapi.openapi.models import HTTPBearer as BearerScheme
-from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
@@ -30,6 +29,7 @@ from starlette.types import Scope as AsgiScope
 
 from computepool.hub.core.errors import Forbidden, Invalid, TooLarge, Unauthenticated
 from computepool.hub.core.idempotency import KEY_LIMIT
+from computepool.hub.core.lazy_route import LazyRoute
 
 API_PREFIX = "/api/v1"
 BODY_LIMIT_BYTES = 1024**2
@@ -180,7 +180,7 @@ def bearer_token(scope: AsgiScope) -> str:
     return token
 
 
-class GatedRoute(APIRoute):
+class GatedRoute(LazyRoute):
     """Asks its gate before anything of the request is read, and bounds the body."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
