@@ -2,6 +2,7 @@
 row and one commit, by the bare driver."""
 
 import asyncio
+import itertools
 import random
 import secrets
 import sqlite3
@@ -9,10 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import psycopg
-from sqlalchemy import Engine, Table, insert, make_url
+from sqlalchemy import Engine, Table, event, insert, make_url
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.db import SQLITE_PRAGMAS, Database
@@ -42,6 +43,12 @@ RATE = {"base_micros": PRICE_MICROS, "tier": 1.0, "region": 1.0, "spot": 1.0}
 BATCH = 500
 
 
+class Rate(NamedTuple):
+    per_second: float
+    per_commit: float
+    """How many shared one."""
+
+
 class Books:
     """Renters with credits, and hosts."""
 
@@ -66,9 +73,10 @@ class Books:
                     _hold(session, view)
         return views
 
-    async def settle(self, views: Sequence[AttemptView], clients: int) -> float:
-        """By so many clients at once; how many a second. Each waits until its own is durable."""
-        waiting = list(views)
+    async def settle(self, views: Sequence[AttemptView], clients: int) -> "Rate":
+        """By so many clients at once. Each waits until its own is durable."""
+        waiting, commits = list(views), itertools.count()
+        event.listen(self._db.engine, "commit", count := lambda _connection: next(commits))
 
         async def client() -> None:
             while waiting:
@@ -76,7 +84,9 @@ class Books:
 
         began = time.perf_counter()
         await asyncio.gather(*(client() for _ in range(clients)))
-        return len(views) / (time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        event.remove(self._db.engine, "commit", count)
+        return Rate(len(views) / seconds, len(views) / next(commits))
 
 
 def attempt(renter_id: str, host_id: str) -> AttemptView:
@@ -125,8 +135,12 @@ def settle_one(session: Session, view: AttemptView) -> None:
         raise RuntimeError(f"{view.attempt_id} was settled for nothing")
 
 
+_ticks = itertools.count()
+
+
 def _new(kind: str) -> str:
-    return new_id(kind, NOW, secrets.randbits)
+    """In the order of time, as a hub's are."""
+    return new_id(kind, NOW + timedelta(milliseconds=next(_ticks)), secrets.randbits)
 
 
 def _hold(session: Session, view: AttemptView) -> None:

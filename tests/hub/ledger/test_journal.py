@@ -9,11 +9,12 @@ from typing import TypeVar
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import delete, event, update
+from sqlalchemy import delete, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.db import durable_engine
+from computepool.hub.core.driver import Driver
 from computepool.hub.core.owners import Owner
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.check import check
@@ -70,14 +71,20 @@ def test_balances_are_taken_by_name_and_the_platforms_last(ledger):
     """As whoever settles takes them: two that took them the other way round would wait for each other."""
     taken = []
 
-    def note(_connection, _cursor, statement, values, *_) -> None:
-        if statement.startswith("INSERT INTO ledger_balances"):
-            taken.append([value for value in values if isinstance(value, str)])
+    class Noted(Driver):
+        def run_rows(self, words, rows):
+            if words.startswith("INSERT INTO ledger_balances"):
+                taken.append([row[0] for row in rows])
+            return super().run_rows(words, rows)
 
-    event.listen(ledger.engine, "before_cursor_execute", note)
+    def pay(session: Session) -> None:
+        session.info["driver"] = (session.get_transaction(), Noted(session.connection()))
+        postings = (Posting(available(BOB), FEES, 1), Posting(available(ALICE), FEES, 1))
+        post(session, Entry("pay", "test", postings), NOW)
+
     ledger.post("top-up", Posting(CLEARING, available(BOB), 2), Posting(CLEARING, available(ALICE), 2))
-    ledger.post("pay", Posting(available(BOB), FEES, 1), Posting(available(ALICE), FEES, 1))
-    assert taken == [[available(ALICE), available(BOB), name] for name in (CLEARING, FEES)]
+    ledger.do(pay)
+    assert taken == [[available(ALICE), available(BOB), FEES]]
 
 
 def test_the_same_key_is_posted_once(ledger):

@@ -1,37 +1,71 @@
-"""Statements that go to the driver as they are: for the few that run in every settlement, where building and compiling
-an expression takes longer than the database."""
+"""Statements that go to the driver as they are: for the few that run in every settlement, where SQLAlchemy's building,
+compiling, cursors and rows take longer than the database."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Column, Connection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
 _CONVERTERS: dict[tuple[str, Column[Any]], Callable[[Any], Any]] = {}
 
 
-def by_driver(connection: Connection, words: str, values: Sequence[Any]) -> list[Any]:
-    """What it returns. A value's place is a `?`; numbers and strings go as they are, for the others see `as_stored`."""
-    if connection.dialect.name != "sqlite":
-        words = _in_psycopgs_words(words)
-    result = connection.exec_driver_sql(words, tuple(values))
-    return list(result) if result.returns_rows else []
+class Driver:
+    """Of one session, for its one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._dialect = connection.dialect
+        self._driver: Any = connection.connection.driver_connection
+        self.is_sqlite = self._dialect.name == "sqlite"
+
+    def run(self, words: str, values: Sequence[Any]) -> list[Any]:
+        """What it returns. A value's place is a `?`; numbers and strings go as they are, for the others see `stored`.
+        Failures are told in SQLAlchemy's words."""
+        if not self.is_sqlite:
+            words = _in_psycopgs_words(words)
+        cursor = self._driver.cursor()
+        try:
+            cursor.execute(words, values)
+            return cast(list[Any], cursor.fetchall()) if cursor.description else []
+        except self._dialect.loaded_dbapi.Error as error:
+            raise self._in_sqlalchemys_words(error, words, values, cursor) from error
+        finally:
+            cursor.close()
+
+    def run_rows(self, words: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """The same for several at once: `{rows}` in `words` becomes `(?, ?), (?, ?)`."""
+        return self.run(_with_rows(words, len(rows), len(rows[0])), tuple(chain.from_iterable(rows)))
+
+    def stored(self, column: Column[Any], value: Any) -> Any:
+        """An instant or JSON as its column has it in this database."""
+        known = (self._dialect.name, column)
+        convert = _CONVERTERS.get(known)
+        if convert is None:
+            convert = column.type.dialect_impl(self._dialect).bind_processor(self._dialect) or _as_it_is
+            _CONVERTERS[known] = convert
+        return convert(value)
+
+    def _in_sqlalchemys_words(self, error: Exception, words: str, values: Sequence[Any], cursor: Any) -> BaseException:
+        is_lost = self._dialect.is_disconnect(cast(Any, error), self._driver, cursor)
+        if is_lost:
+            self._connection.invalidate(error)
+        base = self._dialect.loaded_dbapi.Error
+        return DBAPIError.instance(
+            words, tuple(values), error, base, connection_invalidated=is_lost, dialect=self._dialect
+        )
 
 
-def rows_by_driver(connection: Connection, words: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
-    """The same for several at once: `{rows}` in `words` becomes `(?, ?), (?, ?)`."""
-    return by_driver(connection, _with_rows(words, len(rows), len(rows[0])), tuple(chain.from_iterable(rows)))
-
-
-def as_stored(connection: Connection, column: Column[Any], value: Any) -> Any:
-    """An instant or JSON as its column has it in this database."""
-    known = (connection.dialect.name, column)
-    convert = _CONVERTERS.get(known)
-    if convert is None:
-        convert = column.type.dialect_impl(connection.dialect).bind_processor(connection.dialect) or _as_it_is
-        _CONVERTERS[known] = convert
-    return convert(value)
+def driver_of(session: Session) -> Driver:
+    """To find a session's connection takes as long as a statement: it is remembered."""
+    transaction, driver = session.info.get("driver", (None, None))
+    if driver is None or transaction is not session.get_transaction():
+        driver = Driver(session.connection())
+        session.info["driver"] = (session.get_transaction(), driver)
+    return cast(Driver, driver)
 
 
 @cache

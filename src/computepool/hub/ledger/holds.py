@@ -12,7 +12,7 @@ from typing import cast
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Table, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from computepool.hub.core.driver import as_stored, by_driver
+from computepool.hub.core.driver import driver_of
 from computepool.hub.core.tables import Base, Id
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account
 from computepool.hub.ledger.entries import Entry, Posting, moved
@@ -173,7 +173,7 @@ def open_hold(
 
 def find_open(session: Session, attempt_id: str) -> "OpenHold | None":
     """Whoever asks has locked the attempt."""
-    found = by_driver(session.connection(), _FIND_OPEN, (attempt_id,))
+    found = driver_of(session).run(_FIND_OPEN, (attempt_id,))
     if not found:
         return None
     ((*amounts, number, owner_id, job_id, seconds, is_last),) = found
@@ -187,9 +187,9 @@ def resolve(
     held = account(hold.owner_id, Kind.HELD)
     if entry.changes.get(held) != -hold.pockets.total:
         raise ValueError(f"{entry.key} does not resolve a hold of {hold.pockets.total} micros")
-    connection = session.connection()
-    stored_now = as_stored(connection, _HOLDS.c.resolved_at, now)
-    if not by_driver(connection, _RESOLVE, (stored_now, spent, paid_seconds, hold.attempt_id, hold.number)):
+    driver = driver_of(session)
+    stored_now = driver.stored(_HOLDS.c.resolved_at, now)
+    if not driver.run(_RESOLVE, (stored_now, spent, paid_seconds, hold.attempt_id, hold.number)):
         raise AssertionError(f"hold {hold.number} of {hold.attempt_id} was resolved before")
     post(session, entry, now)
 

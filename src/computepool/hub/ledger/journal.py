@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple, cast
 
-from sqlalchemy import Connection, Table, bindparam, func, select
+from sqlalchemy import Table, bindparam, func, select
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.driver import as_stored, by_driver, rows_by_driver
+from computepool.hub.core.driver import Driver, driver_of
 from computepool.hub.core.errors import Conflict, PoolError
 from computepool.hub.core.records import tell
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account, is_platforms, kind_of, may_hold, owner_of
@@ -68,9 +68,8 @@ class KeyTaken(PoolError):
 
 def post(session: Session, entry: Entry, now: datetime) -> Posted:
     """Write it, once, or raise and write nothing. Balances are locked by name, the platform's last."""
-    connection = session.connection()
-    added = by_driver(
-        connection,
+    driver = driver_of(session)
+    added = driver.run(
         _ADD_ENTRY,
         (
             entry.key,
@@ -79,19 +78,19 @@ def post(session: Session, entry: Entry, now: datetime) -> Posted:
             entry.job_id,
             entry.attempt_id,
             entry.note,
-            as_stored(connection, _ENTRIES.c.details, dict(entry.details)),
+            driver.stored(_ENTRIES.c.details, dict(entry.details)),
             entry.reverses,
-            as_stored(connection, _ENTRIES.c.created_at, now),
+            driver.stored(_ENTRIES.c.created_at, now),
         ),
     )
     if not added:
         return _posted_before(session, entry)
     ((entry_id,),) = added
     lines = [(entry_id, number, one.source, one.destination, one.micros) for number, one in enumerate(entry.postings)]
-    rows_by_driver(connection, _ADD_POSTINGS, lines)
+    driver.run_rows(_ADD_POSTINGS, lines)
     changes = entry.changes
     if changes:
-        _apply(connection, changes, entry.key)
+        _apply(driver, changes, entry.key)
     _tell(session, entry, changes, now)
     return Posted(entry_id, True)
 
@@ -117,9 +116,9 @@ def lock_accounts(session: Session, names: Iterable[str]) -> dict[str, int]:
     wanted = sorted({name for name in names if not is_platforms(name)})
     if not wanted:
         return {}
-    connection = session.connection()
-    is_alone = connection.dialect.name == "sqlite"  # as every writer there is
-    found: dict[str, int] = dict(rows_by_driver(connection, _READ if is_alone else _LOCK, [wanted]))
+    driver = driver_of(session)
+    is_alone = driver.is_sqlite  # as every writer there is
+    found: dict[str, int] = dict(driver.run_rows(_READ if is_alone else _LOCK, [wanted]))
     return {name: found.get(name, 0) for name in wanted}
 
 
@@ -148,13 +147,17 @@ def _tell(session: Session, entry: Entry, changes: Mapping[str, int], now: datet
             tell(session, SPENDABLE, now, owner=owner_id, micros=micros, hold=hold)
 
 
-def _apply(connection: Connection, changes: Mapping[str, int], key: str) -> None:
-    """In one statement, then look what came of it: whoever has too little undoes it all. In the order of the names, the
-    platform's after all others': who settles has locked the others' before."""
+def in_order(names: Iterable[str]) -> list[str]:
+    """In which balances are locked, by everybody: by name, the platform's after all others'. Who settles has locked the
+    others' before."""
+    return sorted(names, key=lambda name: (is_platforms(name), name))
+
+
+def _apply(driver: Driver, changes: Mapping[str, int], key: str) -> None:
+    """In one statement, then look what came of it: whoever has too little undoes it all."""
     shard = zlib.crc32(key.encode()) % PLATFORM_SHARDS
-    in_order = sorted(changes, key=lambda name: (is_platforms(name), name))
-    rows = [(name, shard if is_platforms(name) else 0, changes[name]) for name in in_order]
-    now_there: dict[str, int] = dict(rows_by_driver(connection, _APPLY, rows))
+    rows = [(name, shard if is_platforms(name) else 0, changes[name]) for name in in_order(changes)]
+    now_there: dict[str, int] = dict(driver.run_rows(_APPLY, rows))
     for name, _, change in rows:
         is_taken = (change < 0) != (kind_of(name) == Kind.DEBT)  # the other way there is always room
         if is_taken and not may_hold(name, now_there[name]):
