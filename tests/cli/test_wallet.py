@@ -272,3 +272,9 @@ def test_credits_by_hand_need_a_note(cli, hub, command, path):
     assert asked.pop("key")
     assert asked == {"path": path, "user": "bob@example.org", "credits": "10.5", "note": "in cash", "promotional": True}
     assert "user_bob" in result.err
+
+
+def test_who_grants_is_told_what_filled_a_debt(cli, hub):
+    assert "debt" not in cli("admin", "grant", "bob@example.org", "10", "--note", "in cash").err
+    hub.wallet.repaid_micros = 4 * CREDIT
+    assert "4.000000 of them filled a debt" in cli("admin", "grant", "bob@example.org", "10", "--note", "in cash").err

@@ -39,6 +39,7 @@ class FakeWallet:
         self.statement: dict[str, Any] = {}
         self.explained: dict[str, dict[str, Any]] = {}
         self.report: dict[str, Any] = {}
+        self.repaid_micros = 0
         self.asked: list[dict[str, Any]] = []
         """Queries and bodies, in order."""
 
@@ -102,4 +103,5 @@ class FakeWallet:
             {"path": request.url.path.rpartition("/")[2], **body, "key": request.headers["idempotency-key"]}
         )
         done = {"id": "grant_1", "owner_id": "user_bob", "credits": body["credits"], "micros": 0}
-        return JSONResponse({**done, "available_micros": 0, "promotional_micros": 0}, 201)
+        pockets = {"available_micros": 0, "promotional_micros": 0, "repaid_micros": self.repaid_micros}
+        return JSONResponse({**done, **pockets}, 201)

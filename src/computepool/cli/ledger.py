@@ -1,5 +1,8 @@
 """For operators: does the money add up, and credits by hand."""
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from computepool.cli.errors import FAILED, clean, tell
@@ -40,36 +43,51 @@ def check(as_json: bool) -> int:
     return 0 if document["balanced"] else FAILED
 
 
+def _by_hand(command: Callable[..., None]) -> Callable[..., None]:
+    """What granting and withdrawing take."""
+    for add in (
+        pool_options,
+        json_option,
+        click.option(
+            "--note", required=True, metavar="TEXT", help="What it is for; kept for ever, and the user sees it."
+        ),
+        click.argument("credits", metavar="CREDITS"),
+        click.argument("user"),
+    ):
+        command = add(command)
+    return command
+
+
 @click.command(epilog="Example: computepool admin grant alice@example.org 100 --note 'paid in cash'")
-@click.argument("user")
-@click.argument("credits", metavar="CREDITS")
-@click.option("--note", required=True, metavar="TEXT", help="What it is for; kept for ever, and the user sees it.")
+@_by_hand
 @click.option("--promotional", is_flag=True, help="A present: it can be spent, and never be cashed out.")
-@json_option
-@pool_options
 def grant(user: str, credits: str, note: str, promotional: bool, as_json: bool) -> None:
-    """Give credits by hand. USER is an id or an e-mail address."""
+    """Give credits by hand. USER is an id or an e-mail address.
+
+    What they owe is filled first, except by a present.
+    """
     with open_pool() as pool:
         document = pool.wallet.grant(user, credits, note, promotional=promotional)
-    if as_json:
-        print_json(document)
-        return
     kind = "promotional credits" if promotional else "credits"
-    tell(f"{clean(document['credits'])} {kind} for {clean(document['owner_id'])}.")
+    _tell(document, f"{document['credits']} {kind} for {document['owner_id']}.", as_json)
 
 
 @click.command(epilog="Example: computepool admin withdraw alice@example.org 20 --note 'paid back in cash'")
-@click.argument("user")
-@click.argument("credits", metavar="CREDITS")
-@click.option("--note", required=True, metavar="TEXT", help="What it is for; kept for ever, and the user sees it.")
+@_by_hand
 @click.option("--promotional", is_flag=True, help="Take back a present.")
-@json_option
-@pool_options
 def withdraw(user: str, credits: str, note: str, promotional: bool, as_json: bool) -> None:
     """Take credits by hand, as far as they are not spent. USER is an id or an e-mail address."""
     with open_pool() as pool:
         document = pool.wallet.withdraw(user, credits, note, promotional=promotional)
+    _tell(document, f"{document['credits']} credits taken from {document['owner_id']}.", as_json)
+
+
+def _tell(document: dict[str, Any], words: str, as_json: bool) -> None:
+    from computepool.cli.display import exact_credits
+
     if as_json:
         print_json(document)
         return
-    tell(f"{clean(document['credits'])} credits taken from {clean(document['owner_id'])}.")
+    tell(clean(words))
+    if document.get("repaid_micros"):
+        tell(f"{exact_credits(document['repaid_micros'])} of them filled a debt.")

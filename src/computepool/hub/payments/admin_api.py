@@ -75,9 +75,9 @@ def _by_hand(
         route = "POST admin/grants" if giving else "POST admin/withdrawals"
         asked = digest_of_fields(owner=owner_id, micros=micros, note=body.note, promotional=body.promotional)
         grant_id = claim(session, caller.user_id, key, route, asked, grant_id, now) or grant_id
-    move = grants.grant if giving else grants.withdraw
-    move(
+    repaid = grants.by_hand(
         session,
+        giving=giving,
         grant_id=grant_id,
         owner_id=owner_id,
         micros=micros,
@@ -92,6 +92,7 @@ def _by_hand(
         owner_id=owner_id,
         credits=format_credits(micros),
         micros=micros,
+        repaid_micros=repaid,
         available_micros=has[Kind.AVAILABLE],
         promotional_micros=has[Kind.PROMOTIONAL],
     )

@@ -2,17 +2,23 @@
 
 from datetime import datetime
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.records import record
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting
-from computepool.hub.ledger.journal import Posted, post
+from computepool.hub.ledger.journal import post, postings_of
+from computepool.hub.ledger.tables import EntryRow
+from computepool.hub.payments.moving import paid_in
+
+DONE = {"grant": "credits.granted", "withdrawal": "credits.withdrawn"}
 
 
-def grant(
+def by_hand(
     session: Session,
     *,
+    giving: bool,
     grant_id: str,
     owner_id: str,
     micros: int,
@@ -20,35 +26,23 @@ def grant(
     actor: str,
     now: datetime,
     promotional: bool = False,
-) -> Posted:
-    """Paid for, or promotional: a present, which can be spent and never cashed out."""
-    source = platform(Platform.SUBSIDY if promotional else Platform.CLEARING)
-    pocket = account(owner_id, Kind.PROMOTIONAL if promotional else Kind.AVAILABLE)
-    entry = Entry(f"grant/{grant_id}", "grant", (Posting(source, pocket, micros),), actor=actor, note=note)
-    posted = post(session, entry, now)
-    if posted.is_new:
-        about = {"grant": grant_id, "micros": micros, "note": note, "promotional": promotional}
-        record(session, "credits.granted", owner_id, now, actor=actor, topics=(f"wallet/{owner_id}",), **about)
-    return posted
+) -> int:
+    """Once for each id. How much of it filled a debt. Taking raises NotEnough if they are spent.
 
-
-def withdraw(
-    session: Session,
-    *,
-    grant_id: str,
-    owner_id: str,
-    micros: int,
-    note: str,
-    actor: str,
-    now: datetime,
-    promotional: bool = False,
-) -> Posted:
-    """The other way round. Raises NotEnough if they are spent."""
-    target = platform(Platform.SUBSIDY if promotional else Platform.CLEARING)
-    pocket = account(owner_id, Kind.PROMOTIONAL if promotional else Kind.AVAILABLE)
-    entry = Entry(f"withdrawal/{grant_id}", "withdrawal", (Posting(pocket, target, micros),), actor=actor, note=note)
-    posted = post(session, entry, now)
-    if posted.is_new:
-        about = {"withdrawal": grant_id, "micros": micros, "note": note, "promotional": promotional}
-        record(session, "credits.withdrawn", owner_id, now, actor=actor, topics=(f"wallet/{owner_id}",), **about)
-    return posted
+    What is given for money fills debt first, as top-ups do. A present does not: it would set as much of later earnings
+    free to be cashed out, and so become money.
+    """
+    kind, debt = "grant" if giving else "withdrawal", account(owner_id, Kind.DEBT)
+    key = f"{kind}/{grant_id}"
+    entry_id = session.scalar(select(EntryRow.id).where(EntryRow.key == key))
+    if entry_id is None:
+        pool = platform(Platform.SUBSIDY if promotional else Platform.CLEARING)
+        pocket = account(owner_id, Kind.PROMOTIONAL if promotional else Kind.AVAILABLE)
+        if giving and not promotional:
+            postings = paid_in(session, owner_id, micros)
+        else:
+            postings = (Posting(pool, pocket, micros) if giving else Posting(pocket, pool, micros),)
+        entry_id = post(session, Entry(key, kind, postings, actor=actor, note=note), now).id
+        about = {kind: grant_id, "micros": micros, "note": note, "promotional": promotional}
+        record(session, DONE[kind], owner_id, now, actor=actor, topics=(f"wallet/{owner_id}",), **about)
+    return sum(one.micros for one in postings_of(session, entry_id) if one.destination == debt)

@@ -44,12 +44,16 @@ def is_new(
     )
 
 
-def credit(session: Session, key: str, kind: str, owner_id: str, micros: int, now: datetime, **details: Any) -> None:
-    """Money came in. Whoever owes the pool pays that first."""
+def paid_in(session: Session, owner_id: str, micros: int) -> tuple[Posting, ...]:
+    """Whoever owes the pool pays that first."""
     owed = min(-balances(session, owner_id, lock=True)[Kind.DEBT], micros)
-    postings = moved(CLEARING, account(owner_id, Kind.DEBT), owed)
-    postings += moved(CLEARING, account(owner_id, Kind.AVAILABLE), micros - owed)
-    _post(session, key, kind, postings, now, details)
+    filled = moved(CLEARING, account(owner_id, Kind.DEBT), owed)
+    return filled + moved(CLEARING, account(owner_id, Kind.AVAILABLE), micros - owed)
+
+
+def credit(session: Session, key: str, kind: str, owner_id: str, micros: int, now: datetime, **details: Any) -> None:
+    """Money came in."""
+    _post(session, key, kind, paid_in(session, owner_id, micros), now, details)
 
 
 def take(session: Session, key: str, kind: str, owner_id: str, micros: int, now: datetime, **details: Any) -> None:

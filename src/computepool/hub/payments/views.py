@@ -118,6 +118,8 @@ class GrantView(BaseModel):
     owner_id: str
     credits: str
     micros: int
+    repaid_micros: int = 0
+    """Of what was given: it filled a debt, before anything could be spent."""
     available_micros: int
     promotional_micros: int
 

@@ -1,0 +1,71 @@
+"""Credits by hand: for money they fill a debt before anything can be spent, as a present they do not."""
+
+import pytest
+from support.checked_work import CAROL
+from support.engine import ADMIN, play
+from support.till import add_people
+
+from computepool.hub.ledger.accounts import Kind, Platform, account, platform
+from computepool.hub.ledger.entries import Entry, Posting
+from computepool.hub.ledger.journal import post
+from computepool.hub.ledger.tables import EntryRow
+
+CREDIT = 1_000_000
+
+
+async def owing(pool, credits):
+    await pool.db.run(add_people, pool.clock.now())
+    posting = Posting(account(CAROL, Kind.DEBT), platform(Platform.CLEARING), credits * CREDIT)
+    await pool.db.run(post, Entry("test/chargeback", "chargeback", (posting,)), pool.clock.now())
+
+
+async def by_hand(pool, route, credits, key=None, **more):
+    asked = {"user": CAROL, "credits": str(credits), "note": "in cash", **more}
+    headers = {"Idempotency-Key": key} if key else {}
+    return (await pool.call("POST", f"admin/{route}", asked, user=ADMIN, headers=headers)).json()
+
+
+async def has(pool, *names):
+    wallet = (await pool.call("GET", "wallet", user=CAROL)).json()
+    return tuple(wallet[f"{name}_micros"] // CREDIT for name in names)
+
+
+@pytest.mark.parametrize(("given", "repaid", "debt", "available"), [(100, 40, 0, 60), (40, 40, 0, 0), (15, 15, 25, 0)])
+def test_what_is_granted_for_money_fills_a_debt_first(sqlite_hub, given, repaid, debt, available):
+    async def story(pool):
+        await owing(pool, 40)
+        told = await by_hand(pool, "grants", given)
+        assert told["repaid_micros"] == repaid * CREDIT
+        assert told["available_micros"] == available * CREDIT
+        assert await has(pool, "debt", "available") == (debt, available)
+
+    play(sqlite_hub, story)
+
+
+def test_a_present_fills_no_debt(sqlite_hub):
+    """It would set as much of later earnings free to be cashed out."""
+
+    async def story(pool):
+        await owing(pool, 40)
+        told = await by_hand(pool, "grants", 100, promotional=True)
+        assert told["repaid_micros"] == 0
+        assert await has(pool, "debt", "promotional") == (40, 100)
+
+    play(sqlite_hub, story)
+
+
+def test_a_grant_that_is_asked_for_again_is_the_same_once(hub_url):
+    """The second time there is no debt any more, and still it says what the first one did."""
+
+    async def story(pool):
+        await owing(pool, 40)
+        first = await by_hand(pool, "grants", 100, key="g1")
+        assert await by_hand(pool, "grants", 100, key="g1") == first
+        assert await has(pool, "debt", "available") == (0, 60)
+        back = await by_hand(pool, "withdrawals", 60, key="g1w")
+        assert await by_hand(pool, "withdrawals", 60, key="g1w") == back
+        assert back["repaid_micros"] == 0
+        assert await has(pool, "debt", "available") == (0, 0)
+        assert [row.kind for row in pool.rows(EntryRow)][-2:] == ["grant", "withdrawal"]
+
+    play(hub_url, story)
