@@ -4,9 +4,10 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from computepool.hub.core.db import durable_engine
 from computepool.hub.core.settings import Settings
 from computepool.hub.lock import AlreadyRunning, lock_database
 from computepool.hub.opening import prepare_home
@@ -57,7 +58,7 @@ def _process(settings: Settings) -> Check:
 
 
 def _database(settings: Settings) -> Check:
-    engine = create_engine(settings.effective_database_url)
+    engine = durable_engine(settings.effective_database_url)
     try:
         with engine.connect() as connection:
             connection.execute(text("SELECT 1"))

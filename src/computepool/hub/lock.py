@@ -16,6 +16,7 @@ from sqlalchemy import URL, Connection, create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from computepool.hub.core.files import make_private
 from computepool.hub.core.settings import Settings
 
 PATIENCE_SECONDS = 3.0
@@ -62,7 +63,9 @@ class FileLock:
 
     def __init__(self, database: Path) -> None:
         database.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[str] = Path(f"{database}.lock").open("a+")  # noqa: SIM115 (open as long as it is held)
+        file = Path(f"{database}.lock")
+        make_private(file)
+        self._file: IO[str] = file.open("a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -12,6 +12,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import structlog
@@ -19,6 +20,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.files import keep_private, make_private
 from computepool.hub.core.records import Event, Records, take_records, write_records
 
 P = ParamSpec("P")
@@ -263,8 +265,23 @@ def durable_engine(url: str) -> Engine:
     return durable_sqlite_engine(parsed) if parsed.get_backend_name() == "sqlite" else durable_postgres_engine(parsed)
 
 
+def _make_private(database: str | None) -> None:
+    """Its journals too: SQLite makes them like the database, but those of an older hub are there already."""
+    if database in (None, "", ":memory:"):
+        return
+    path = Path(str(database))
+    with contextlib.suppress(FileNotFoundError):  # the folder is not there: SQLite says it better
+        make_private(path)
+    for name in ("-wal", "-shm"):
+        keep_private(path.with_name(path.name + name))
+
+
 def durable_sqlite_engine(url: URL, **options: Any) -> Engine:
     engine = create_engine(url, connect_args={"check_same_thread": False}, **options)
+
+    @event.listens_for(engine, "do_connect")
+    def before(*_: Any) -> None:
+        _make_private(url.database)
 
     @event.listens_for(engine, "connect")
     def prepare(dbapi_connection: Any, _record: Any) -> None:
