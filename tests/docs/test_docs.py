@@ -18,7 +18,8 @@ from computepool.hub.artifacts.settings import S3Settings
 from computepool.hub.core.settings import PREFIX, Settings
 from computepool.protocol.spec import not_supported_yet, parse_spec
 from computepool.protocol.spec_support import NOT_YET
-from tools.docs import MEANINGS, PARTLY, ROOT, commands, pages, refreshed
+from tools.doc_parts.interfaces import commands
+from tools.docs import MEANINGS, PARTLY, ROOT, pages, refreshed
 
 SOURCE = ROOT / "src" / "computepool"
 FENCE = re.compile(r"^```([a-z]*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
