@@ -1,8 +1,17 @@
 """The bugs that the tests of money are tested with: each is one, and is what it says."""
 
+import os
+import subprocess
+import sys
 from typing import Any
 
+import pytest
+
+from tools.mutants import ROOT
 from tools.mutating import REACHED, Mutant, mutants_of, watched
+
+LEAST_PERCENT = 90
+LONGEST_SECONDS = 6000
 
 SOURCE = """
 LIMIT = 3
@@ -57,3 +66,14 @@ def test_watched_module_tells_which_lines_it_reaches() -> None:
     exec(watched(SOURCE, "m.py"), names)
     assert names["paid"](2) == 1
     assert lines == [5, 7]
+
+
+@pytest.mark.proof(long=True)
+def test_mutants_of_money_are_found_by_its_tests() -> None:
+    """All of them, or as many as there is time for. Their tests run with small figures, in processes of their own."""
+    words = ["--seconds", str(LONGEST_SECONDS), "--at-least", str(LEAST_PERCENT)]
+    environment = {name: value for name, value in os.environ.items() if name != "COMPUTEPOOL_PROVE"}
+    command = [sys.executable, "-m", "tools.mutants", *words]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    sys.stdout.write(done.stdout)

@@ -400,6 +400,7 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=os.cpu_count() or 1, help="processes at the same time")
     parser.add_argument("--seconds", type=float, default=7200, help="no mutant is begun later; the rest is not run")
     parser.add_argument("--write", action="store_true", help=f"keep the result in {RESULTS.relative_to(ROOT)}")
+    parser.add_argument("--at-least", type=float, default=0.0, metavar="PERCENT", help="fail where fewer are found")
     arguments = parser.parse_args()
     modules = arguments.module or MODULES
     if unknown := [one for one in modules if one not in MODULES]:
@@ -413,10 +414,11 @@ def main() -> int:
     result = measure(modules, arguments.at_once, arguments.seconds, tell)
     for name, one in result["modules"].items():
         tell("{}: {} of {}\n".format(name, *score_of([one])))
-    tell("found {} of {} mutants in {} s\n".format(*score_of(result["modules"].values()), result["seconds"]))
+    found, run = score_of(result["modules"].values())
+    tell(f"found {found} of {run} mutants in {result['seconds']} s\n")
     if arguments.write:
         RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return 0
+    return 0 if 100 * found >= arguments.at_least * max(run, 1) else 1
 
 
 if __name__ == "__main__":
