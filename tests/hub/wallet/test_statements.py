@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 import zlib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -229,6 +230,12 @@ def test_long_pdf_repeats_the_heads_and_cuts_no_amount(truth):
 )
 def test_letters_that_the_fonts_lack(words, shown):
     assert latin(words).decode("cp1252") == shown
+
+
+@pytest.mark.parametrize(("name", "lacks"), [("Zoë", False), ("Who?", False), ("Dvořák", False), ("নিতিন", True)])
+def test_paper_says_where_it_lacks_letters(truth, name, lacks):
+    text = text_of(statement_pdf(replace(made(truth, "2026-01"), owner_name=name), TERMS))
+    assert ("letter that this paper lacks" in text) is lacks
 
 
 def test_json_is_the_same_statement(truth):

@@ -1,6 +1,8 @@
 """A statement on paper. Letters of one width, so that figures stand below each other; the fonts are every reader's own.
 
-Those fonts have the letters of Western Europe: others are shown as question marks, and the CSV has them all.
+Those fonts have the letters of Western Europe: others are shown as question marks, it is said that they are, and the
+same statement as JSON has them all. Letters of the whole world would be fonts of many megabytes, and for half of it a
+program that joins them.
 """
 
 import io
@@ -63,7 +65,10 @@ def statement_pdf(made: Statement, terms: Terms) -> bytes:
     fonts = pydyf.Dictionary({name: _font(document, base) for name, base in _FONTS.items()})
     document.info["Title"] = pydyf.String(f"Statement {made.period.name} of {made.owner_id}")
     document.info["Producer"] = pydyf.String("ComputePool")
-    pages = list(_pages([*_head(made, terms), *_entries(moved), *_foot(made)]))
+    texts = [*_head(made, terms), *_entries(moved), *_foot(made)]
+    if any(latin(one.words).count(b"?") > one.words.count("?") for one in texts):
+        texts.append(Text("A question mark may be a letter that this paper lacks. The same statement as JSON has it."))
+    pages = list(_pages(texts))
     for number, texts in enumerate(pages, 1):
         _add_page(document, fonts, texts, f"{made.owner_id}   {made.period.name}   page {number} of {len(pages)}")
     out = io.BytesIO()
