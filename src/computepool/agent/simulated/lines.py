@@ -3,49 +3,25 @@
 import asyncio
 import contextlib
 import random
-from typing import TYPE_CHECKING
 
 from computepool.agent.home import Identity, NodeRecord
 from computepool.agent.link.base import Link, LinkClosed, LinkUnavailable
 from computepool.agent.link.longpoll import POLL_PATH, PollLink
+from computepool.agent.link.posting import Poster
 from computepool.agent.link.websocket import open_websocket
 from computepool.agent.ports import LinkKind
 from computepool.protocol.messages import NodeReport
 
-if TYPE_CHECKING:
-    import httpx
-
 OPENING_AT_ONCE = 24
 """A thousand handshakes in the same moment would all be late."""
-CONNECT_SECONDS = 10.0
 
 
-class Exchange:
+class Exchange(Poster):
     """What the lines of all nodes share."""
 
     def __init__(self, agent_version: str) -> None:
-        self.agent_version = agent_version
+        super().__init__(agent_version)
         self.opening = asyncio.Semaphore(OPENING_AT_ONCE)
-        self._client: httpx.AsyncClient | None = None
-
-    async def post(self, url: str, body: bytes, headers: dict[str, str], wait_seconds: float) -> tuple[int, bytes]:
-        # Only those who poll pay for the HTTP client, and all of them together for one.
-        import httpx
-
-        if self._client is None:
-            agent = {"User-Agent": f"computepool-agent/{self.agent_version}"}
-            self._client = httpx.AsyncClient(headers=agent, limits=httpx.Limits(max_connections=None))
-        timeout = httpx.Timeout(wait_seconds, connect=CONNECT_SECONDS)
-        try:
-            response = await self._client.post(url, content=body, headers=headers, timeout=timeout)
-        except httpx.HTTPError as error:
-            raise ConnectionError(f"{type(error).__name__} {error}".strip()) from None
-        return response.status_code, response.content
-
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
 
 
 class Lines:

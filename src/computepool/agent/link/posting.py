@@ -1,0 +1,35 @@
+"""Requests of those who poll. Only they pay for the HTTP client: it is imported and made when the first one asks."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_SECONDS = 10.0
+
+
+class Poster:
+    """As many connections as there are requests under way: of a node, or of a thousand simulated ones."""
+
+    def __init__(self, agent_version: str) -> None:
+        self.agent_version = agent_version
+        self._client: httpx.AsyncClient | None = None
+
+    async def post(self, url: str, body: bytes, headers: dict[str, str], wait_seconds: float) -> tuple[int, bytes]:
+        """The status and the body. Raises ConnectionError where there is no answer."""
+        import httpx
+
+        if self._client is None:
+            agent = {"User-Agent": f"computepool-agent/{self.agent_version}"}
+            self._client = httpx.AsyncClient(headers=agent, limits=httpx.Limits(max_connections=None))
+        timeout = httpx.Timeout(wait_seconds, connect=CONNECT_SECONDS)
+        try:
+            response = await self._client.post(url, content=body, headers=headers, timeout=timeout)
+        except httpx.HTTPError as error:
+            raise ConnectionError(f"{type(error).__name__} {error}".strip()) from None
+        return response.status_code, response.content
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
