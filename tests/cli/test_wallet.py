@@ -203,6 +203,16 @@ def test_explain_can_be_followed_with_a_pocket_calculator(cli, hub):
     ]
 
 
+def test_run_and_show_say_what_a_job_cost(cli, hub):
+    first = f"job_{1:026}"
+    hub.wallet.explained = {first: explained("renter")}
+    assert cli("run", "--", "x").err.strip().endswith("· 6.42 credits")
+    assert re.search(r"^cost +6\.42 credits", cli("show", first).text, re.MULTILINE)
+    free = cli("run", "--", "x")
+    assert "credits" not in free.err.splitlines()[-1]
+    assert "cost" not in cli("show", f"job_{2:026}").text
+
+
 def test_explain_for_a_host_and_as_json(cli, hub):
     hub.wallet.explained = {JOB: explained("host")}
     result = cli("explain", JOB, "--as", "host")

@@ -292,7 +292,19 @@ def exit_code_for(job: "Job") -> int:
     return min(job.exit_code if job.exit_code > 0 else 128 - job.exit_code, MOST_EXIT_CODE)
 
 
-def tell_end(job: "Job") -> None:
+def cost_of(pool: "Pool", job: "Job") -> str:
+    """In words, if it cost anything. Whoever may not see it, or has a pool without money, is told nothing."""
+    from computepool.cli.display import credits
+    from computepool.client.errors import ClientError
+
+    try:
+        micros = pool.wallet.cost_micros(job.id) if job.started_at is not None else 0
+    except ClientError:
+        return ""
+    return f"{credits(micros)} credits" if micros else ""
+
+
+def tell_end(job: "Job", cost: str = "") -> None:
     marks: dict[str, tuple[str, str]] = {"succeeded": ("✓", "green"), "canceled": ("■", "yellow")}
     mark, color = marks.get(job.state, ("✗", "red"))
     parts = [f"{mark} {job.state}"]
@@ -303,6 +315,8 @@ def tell_end(job: "Job") -> None:
     parts.append(_place(job))
     if job.simulated:
         parts.append("· simulated: nothing was really run")
+    if cost:
+        parts.append(f"· {cost}")
     for note in _notes(job):
         tell(f"note: {clean(note)}", dim=True)
     tell(" ".join(clean(part) for part in parts if part), fg=color)
@@ -369,5 +383,5 @@ def attach(pool: "Pool", job: "Job", *, as_json: bool, after: "Callable[[Job], N
     if as_json:
         _print_event("end", last)
     else:
-        tell_end(last)
+        tell_end(last, cost_of(pool, last))
     return exit_code_for(last)

@@ -12,13 +12,17 @@ KINDS = {
     "give_back": "given back",
     "clawback": "given back, after a check",
     "clawback_overturned": "paid again",
+    "restitution": "given back, when its host had earned it",
 }
 
 
 @click.command(epilog="Example: computepool explain last")
 @click.argument("job")
 @click.option(
-    "--as", "view", type=click.Choice(["renter", "host"]), help="Whose side; by default yours, the renter's for admins."
+    "--as",
+    "view",
+    type=click.Choice(["renter", "host"]),
+    help="Whose side; by default yours; the renter's for admins who are neither.",
 )
 @json_option
 @pool_options

@@ -113,6 +113,7 @@ def took(job: "Job | Attempt") -> str:
 @json_option
 @pool_options
 def show(job: str, from_slice: int, as_json: bool) -> None:
+    from computepool.cli.attach import cost_of
     from computepool.cli.checks import find_checks, print_checks
     from computepool.client.models import Job
 
@@ -124,11 +125,12 @@ def show(job: str, from_slice: int, as_json: bool) -> None:
         known = Job.model_validate(document)
         waits_for = "" if known.is_final or known.counts.get("running") else pool.why(known.id).summary
         found = find_checks(pool, known)
-    _print_job(known, waits_for)
+        cost = cost_of(pool, known)
+    _print_job(known, waits_for, cost)
     print_checks(found)
 
 
-def _print_job(job: "Job", waits_for: str) -> None:
+def _print_job(job: "Job", waits_for: str, cost: str) -> None:
     import shlex
 
     from computepool.cli.display import ago, instant, print_pairs, print_table, state_text
@@ -156,6 +158,7 @@ def _print_job(job: "Job", waits_for: str) -> None:
             ("started", instant(job.started_at)),
             ("finished", instant(job.finished_at)),
             ("took", took(job)),
+            ("cost", cost),
         )
     )
     rows = [

@@ -67,6 +67,11 @@ class Wallet:
         whole["next_slice"] = None
         return whole
 
+    def cost_micros(self, job_id: str) -> int:
+        """What its renter paid for a job so far; nothing on one's own machines."""
+        path = f"/jobs/{quote(job_id, safe='')}/explain"
+        return -int(self._http.get(path, {"view": "renter", "slice_limit": 1})["change_micros"])
+
     # ── for operators ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def check_ledger(self) -> dict[str, Any]:

@@ -293,6 +293,8 @@ def test_whoever_is_neither_renter_nor_host_is_told_that_there_is_no_job(truth):
     admin = as_user("user_root", admin=True)
     assert truth.run(explain_job, admin, held.job_id, None, 0, 9).view == "renter"
     assert truth.run(explain_job, admin, held.job_id, "host", 0, 9).change_micros == 800_000
+    for who, side in ((truth.renter, "renter"), (truth.host, "host")):  # an operator who is one of them: their own
+        assert truth.run(explain_job, as_user(who, admin=True), held.job_id, None, 0, 9).view == side
 
 
 def test_a_host_sees_only_attempts_of_its_own(truth):

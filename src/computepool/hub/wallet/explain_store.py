@@ -38,6 +38,8 @@ def explain_job(
     if job is None:
         raise NoSuchJob(job_id)
     is_renter = sees(principal, job.owner_id)
+    if view is None and job.owner_id not in principal.owner_ids and _has_attempt(session, job_id, principal.owner_ids):
+        return _explain(session, job, [job_id], principal.owner_ids, from_slice, slice_limit)
     view = view or ("renter" if is_renter else "host")
     if view == "renter":
         if not is_renter:
