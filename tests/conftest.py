@@ -12,7 +12,7 @@ from hypothesis import settings
 from support import engines, proofs, services
 from support.remains import clear_system_folder
 from support.services import S3, Postgres
-from support.sharing import SharingScheduler
+from support.sharing import SharingScheduler, is_slow, mixed
 
 # The settings of the person who runs the tests are not the tests'.
 for name in [name for name in os.environ if name.startswith(("COMPUTEPOOL_", "AWS_")) or name == "DATABASE_URL"]:
@@ -49,8 +49,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharingSched
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the proofs that only make sense in full size, unless this is `./dev prove`."""
-    # Long tests first: at the end of a run no worker then waits long for another.
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    # Every worker of a run has to come to the same order; alone, tests that share a fixture had better stay together.
+    items[:] = mixed(items) if hasattr(config, "workerinput") else sorted(items, key=lambda item: not is_slow(item))
     if proofs.proving():
         return
     long = [item for item in items if any(mark.kwargs.get("long") for mark in item.iter_markers("proof"))]
