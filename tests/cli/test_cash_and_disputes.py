@@ -202,12 +202,14 @@ def test_renter_disputes_a_job(desk, cli):
 
 
 def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):
-    desk.answers["GET /admin/disputes?state=open&limit=500"] = {"items": [DISPUTE]}
-    assert "the output is empty" in cli("admin", "disputes").text
+    desk.answers["GET /admin/disputes?state=open&limit=500"] = {"items": [DISPUTE | {"uncovered_micros": 7_250_000}]}
+    listed = cli("admin", "disputes").text
+    for text in ("the output is empty", "UNCOVERED", "7.25"):
+        assert text in listed
     desk.answers["GET /admin/disputes?limit=500"] = {"items": [DISPUTE | {"kind": "chargeback", "bank": "lost"}]}
     assert "chargeback (lost)" in cli("admin", "disputes", "--all").text
     desk.answers["GET /admin/disputes/dispute_1"] = {
-        "dispute": DISPUTE,
+        "dispute": DISPUTE | {"uncovered_micros": 7_250_000},
         "refundable_micros": 12_500_000,
         "jobs": [{"id": JOB, "state": "succeeded", "verdict": "ok", "message": None}],
         "attempts": [
@@ -233,7 +235,7 @@ def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):
         ],
     }
     result = cli("admin", "disputes", "show", "dispute_1")
-    for text in ("12.5", "alpha", "3 right, 0 wrong", "0.90, at least 0.80"):
+    for text in ("12.5", "7.25 of that", "alpha", "3 right, 0 wrong", "0.90, at least 0.80"):
         assert text in result.text
     assert f"computepool logs {JOB}" in result.err
     done = DISPUTE | {"outcome": "partial", "refunded_micros": 5_000_000, "owed_micros": 1_000_000}

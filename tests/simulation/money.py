@@ -24,6 +24,7 @@ COUNTED = {
     "instalment": "SELECT count(*) FROM ledger_holds WHERE number > 1",
     "given_back": "SELECT count(*) FROM ledger_entries WHERE kind = 'give_back'",
     "clawback": "SELECT count(*) FROM ledger_entries WHERE kind = 'clawback'",
+    "restitution": "SELECT count(*) FROM ledger_entries WHERE kind = 'restitution'",
     "out_of_money": "SELECT count(*) FROM attempts WHERE leave_for = 'budget'",
 }
 SPENDABLE = ("promotional", "available", "earnings")
@@ -88,6 +89,9 @@ class Money:
             owner, _, kind = name.partition("/")
             if owner != "owner_platform" and (micros > 0 if kind == "debt" else micros < 0):
                 self._blame(f"money: {name} has {micros} micros")
+        (owed,) = self._db.execute("SELECT coalesce(sum(owed_micros), 0) FROM ledger_claims").fetchone()
+        if owed != balances.get("owner_platform/restitution", 0):
+            self._blame(f"money: hosts owe renters {owed}, {balances.get('owner_platform/restitution', 0)} are kept")
         live = dict(
             self._db.execute(
                 "SELECT a.id, j.owner_id FROM attempts a JOIN jobs j ON j.id = a.job_id "

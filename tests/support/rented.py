@@ -17,14 +17,18 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.db import Database
 from computepool.hub.core.owners import Owner
 from computepool.hub.core.settings import Settings
+from computepool.hub.jobs import instalments
 from computepool.hub.jobs.invariants import INVARIANTS
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.tables import Attempt
+from computepool.hub.ledger import claims
 from computepool.hub.ledger.accounts import Kind
 from computepool.hub.ledger.check import check
 from computepool.hub.ledger.journal import balances
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.cash_outs import cash_outs_are_cashing_out
+from computepool.hub.trust import restitution
+from computepool.hub.trust.tables import Check, Clawback
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.receipt import Usage
 from computepool.protocol.states import AttemptState
@@ -70,10 +74,49 @@ class Rented(Truth):
         self.report(held, AttemptState.RUNNING)
         return held
 
+    def begin_long(self, renter: str, host: str, credits: float) -> Held:
+        """So much for an hour, paid hour by hour."""
+        self.know(renter, host)
+        self.renter, self.host = renter, host
+        terms, price = replace(TERMS, max_seconds=24 * 3600), round(credits * CREDIT)
+        held = self.lease(self.add_job(), 0, node_id="node", price_micros=price, terms=terms)
+        self.report(held, AttemptState.RUNNING)
+        return held
+
+    def an_hour_later(self, held: Held) -> bool:
+        """Whether it was paid."""
+        self.move(seconds=3600)
+        done = self.run(instalments.settle_next, held.id, self.now)
+        return done is not None and not done.leaves
+
     def finish(self, held: Held, how: Ending = OK) -> Held:
         self.move(seconds=SECONDS)
         self.end(held, how, facts=None if how.lost else {"usage": Usage(running_seconds=SECONDS)})
         return held
+
+    def find_guilty(self, held: Held, host: str) -> None:
+        """Its result is proven wrong, if it was not before: what it moved goes back."""
+        renter = self.job(held.job_id).owner_id
+
+        def find(session: Session) -> None:
+            if session.get(Clawback, held.id) is None:
+                about: dict[str, Any] = {"job_id": held.job_id, "slice_index": 0, "spec_digest": "x", "asked": 2}
+                check_id, at = f"check_{held.id}", self.now
+                session.add(Check(id=check_id, subject=held.id, kind="audit", state="guilty", created_at=at, **about))
+                session.flush()
+                people: dict[str, Any] = {"node_id": held.node_id, "host_id": host, "renter_id": renter}
+                back = {"attempt_id": held.id, "check_id": check_id, "micros": 1, "state": restitution.PENDING}
+                session.add(Clawback(**back, created_at=at, **people))
+
+        self.run(find)
+        self.run(restitution.carry_out, held.id, self.now)
+
+    def pay_claims(self) -> int:
+        """What hosts have earned since of what they owe renters."""
+        return sum(self.run(claims.pay_claims, host_id, self.now) for host_id in self.run(claims.list_payable))
+
+    def owed_to(self, renter: str) -> float:
+        return self.run(claims.owed_to, renter) / CREDIT
 
     def context(self, **settings: Any) -> Context:
         """What a hub has one of, for transactions that want it."""

@@ -91,12 +91,13 @@ def disputes(ctx: click.Context, resolved_too: bool, as_json: bool) -> None:
             one["kind"] if one["bank"] is None else f"{one['kind']} ({one['bank']})",
             one["owner_id"],
             credits(one["micros"]),
+            credits(one["uncovered_micros"]) if one.get("uncovered_micros") else "",
             one["outcome"] or one["state"],
             one["reason"],
         )
         for one in items
     ]
-    print_table(("dispute", "opened", "kind", "renter", "about", "outcome", "reason"), rows)
+    print_table(("dispute", "opened", "kind", "renter", "about", "uncovered", "outcome", "reason"), rows)
     tell("computepool admin disputes show DISPUTE", dim=True)
 
 
@@ -122,6 +123,7 @@ def show(dispute_id: str, as_json: bool) -> None:
             ("reason", one["reason"]),
             ("outcome", one["outcome"] or "open"),
             ("can be given back", credits(facts["refundable_micros"])),
+            *((("uncovered", _uncovered(one, credits)),) if one.get("uncovered_micros") else ()),
             *((("given back", credits(one["refunded_micros"])),) if one["outcome"] else ()),
             *((("note", one["note"]),) if one["note"] else ()),
         )
@@ -149,6 +151,10 @@ def show(dispute_id: str, as_json: bool) -> None:
             f"Its log: computepool logs {clean(job['id'])}    Its signatures: computepool verify {clean(job['id'])}",
             dim=True,
         )
+
+
+def _uncovered(one: dict[str, Any], credits: Any) -> str:
+    return f"{credits(one['uncovered_micros'])} of that: hosts have spent it, and the pool would pay until they earn it"
 
 
 def _attempt_row(one: dict[str, Any], credits: Any) -> tuple[object, ...]:

@@ -54,6 +54,9 @@ def _print_wallet(document: dict[str, Any]) -> None:
         rows.append(("cashing out", document["cashing_out_micros"], "on its way to you"))
     if document["debt_micros"]:
         rows.append(("debt", -document["debt_micros"], "given back, and spent before: your next earnings go there"))
+    if document.get("owed_to_you_micros"):
+        about = "hosts had spent it: it comes when they have earned it"
+        rows.append(("owed to you", document["owed_to_you_micros"], about))
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")

@@ -8,6 +8,7 @@ import computepool.hub.core.owners
 import computepool.hub.disputes.tables
 import computepool.hub.jobs.spending
 import computepool.hub.jobs.tables
+import computepool.hub.ledger.claims
 import computepool.hub.ledger.holds
 import computepool.hub.ledger.tables
 import computepool.hub.market.tables

@@ -1,7 +1,6 @@
 """Refunds to the micro: never more than was paid, whatever came back before."""
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,17 +15,17 @@ from support.truth import FAILED, OK, Held
 
 from computepool.hub.core.errors import PoolError
 from computepool.hub.disputes import refunding, service
-from computepool.hub.disputes.refunding import Paid, paid_of, part_of, shares_of
+from computepool.hub.disputes.refunding import part_of, shares_of
 from computepool.hub.disputes.tables import Dispute, Outcome
 from computepool.hub.jobs.tables import Job
+from computepool.hub.ledger import returns
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.holds import Pockets
 from computepool.hub.ledger.journal import post
-from computepool.hub.ledger.settlement import Payer, Share, postings_of, settle
+from computepool.hub.ledger.returns import Paid, paid_of
+from computepool.hub.ledger.settlement import Payer, postings_of, settle
 from computepool.hub.ledger.tables import EntryRow, PostingRow
-from computepool.hub.trust import restitution
-from computepool.hub.trust.tables import Check, Clawback
 
 RENTER, HOST = "user_renting", "user_hosting"
 AMOUNT = st.integers(0, 10**13)
@@ -98,7 +97,7 @@ class Life:
         return f"{kind}_{self.number}_{next(self.names)}"
 
     def live(self) -> None:
-        moves = [self.work] * 3 + [self.spend] * 2 + [self.dispute] * 3 + [self.find_guilty] * 2
+        moves = [self.work] * 3 + [self.spend] * 2 + [self.dispute] * 3 + [self.find_guilty] * 2 + [self.earn]
         for _ in range(self.chance.randrange(4, 12)):
             try:
                 self.chance.choice(moves)()
@@ -143,20 +142,14 @@ class Life:
         if not self.jobs:
             return
         host, held = self.chance.choice(self.jobs)
+        self.pool.find_guilty(held, host)
 
-        def find(session: Session) -> None:
-            if session.get(Clawback, held.id) is None:
-                check, now = self.name("check"), self.pool.now
-                about: dict[str, Any] = {"job_id": held.job_id, "slice_index": 0, "spec_digest": "x", "asked": 2}
-                session.add(Check(id=check, subject=held.id, kind="audit", state="guilty", created_at=now, **about))
-                session.flush()
-                people: dict[str, Any] = {"node_id": held.node_id, "host_id": host, "renter_id": self.renter}
-                session.add(
-                    Clawback(attempt_id=held.id, check_id=check, micros=1, state="pending", created_at=now, **people)
-                )
-
-        self.pool.run(find)
-        self.pool.run(restitution.carry_out, held.id, self.pool.now)
+    def earn(self) -> None:
+        """A host works for somebody else: of what it owes, its renters are paid."""
+        host, other = self.chance.choice(self.hosts), self.name("user")
+        self.pool.pay_in(other, 50, other)
+        self.pool.work(other, host, self.chance.random() * 50)
+        self.pool.pay_claims()
 
 
 def nobody_gets_more_back_than_was_paid(url: str) -> None:
@@ -195,11 +188,9 @@ def forget_what_came_back_before(plant: pytest.MonkeyPatch) -> None:
 
 
 def give_presents_back_as_money(plant: pytest.MonkeyPatch) -> None:
-    real = refunding._to_renter
+    real = returns.to_renter
     plant.setattr(
-        refunding,
-        "_to_renter",
-        lambda back, owes: real(replace(back, cost=Pockets(0, back.cost.total, 0), fee=Share()), owes),
+        refunding, "to_renter", lambda renter_id, back, owes: real(renter_id, Pockets(0, back.total, 0), owes)
     )
 
 

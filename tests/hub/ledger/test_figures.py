@@ -14,13 +14,14 @@ from computepool.hub.ledger.accounts import (
 )
 from computepool.hub.ledger.entries import KEY_LIMIT, MOST_MICROS, Entry, Posting, moved
 from computepool.hub.ledger.holds import Pockets
-from computepool.hub.ledger.refunds import from_host, paired, undo
+from computepool.hub.ledger.returns import Return, from_host, paid_of, paired, undo
 from computepool.hub.ledger.settlement import Payer, Settlement, Share, in_figures, postings_of, rule_of, settle
 from computepool.protocol.states import Verdict
 
 HOST, RENTER = "user_host", "user_renter"
 EARNINGS, PRESENTS, DEBT = (account(HOST, kind) for kind in (Kind.EARNINGS, Kind.PROMOTIONAL, Kind.DEBT))
-AVAILABLE, FEES = account(RENTER, Kind.AVAILABLE), platform(Platform.FEES)
+AVAILABLE, GIFTS = account(RENTER, Kind.AVAILABLE), account(RENTER, Kind.PROMOTIONAL)
+FEES, SUBSIDY, RESTITUTION = (platform(one) for one in (Platform.FEES, Platform.SUBSIDY, Platform.RESTITUTION))
 
 
 @pytest.mark.parametrize(
@@ -60,32 +61,73 @@ def test_more_or_less_than_there_is_moves_nothing(sources, destinations):
         paired(sources, destinations)
 
 
+def undone(nets: dict[str, int], has: dict[Kind, int], owes: int = 0) -> tuple[Return, dict[str, int]]:
+    """(what goes back, by account what it has more or less then)"""
+    one, postings = undo(nets, paid_of(nets, "attempt", "job", RENTER, HOST), has, owes)
+    return one, Entry("undo", "undo", postings).changes if postings else {}
+
+
+RICH, POOR = {Kind.EARNINGS: 500, Kind.PROMOTIONAL: 500}, {Kind.EARNINGS: 0, Kind.PROMOTIONAL: 0}
+
+
 def test_undoing_takes_all_sides_back():
     nets = {AVAILABLE: -100, FEES: 20, EARNINGS: 80}
-    postings = undo(nets, HOST, {Kind.EARNINGS: 500, Kind.PROMOTIONAL: 500})
-    assert Entry("undo", "undo", postings).changes == {AVAILABLE: 100, FEES: -20, EARNINGS: -80}
+    one, changes = undone(nets, RICH)
+    assert changes == {AVAILABLE: 100, FEES: -20, EARNINGS: -80}
+    assert (one.cost_micros, one.host_micros, one.owed, one.lost) == (100, 80, 0, 0)
 
 
-def test_undoing_what_the_host_has_spent_makes_a_debt():
-    nets = {AVAILABLE: -60, account(RENTER, Kind.PROMOTIONAL): -40, FEES: 20, EARNINGS: 50, PRESENTS: 30}
-    postings = undo(nets, HOST, {Kind.EARNINGS: 10, Kind.PROMOTIONAL: 5})
-    assert Entry("undo", "undo", postings).changes == {
-        AVAILABLE: 60,
-        account(RENTER, Kind.PROMOTIONAL): 40,
-        FEES: -20,
+def test_what_the_host_has_spent_is_owed_to_the_renter_and_its_presents_are_gone():
+    nets = {AVAILABLE: -60, GIFTS: -40, FEES: 12, SUBSIDY: 8, EARNINGS: 48, PRESENTS: 32}
+    one, changes = undone(nets, {Kind.EARNINGS: 10, Kind.PROMOTIONAL: 5})
+    assert (one.back, one.owed, one.lost) == (Pockets(13, 22, 0), 38, 27)
+    assert (one.cost_micros, one.host_micros) == (73, 53)
+    assert changes == {
+        AVAILABLE: 22,
+        GIFTS: 13,
+        FEES: -12,
+        SUBSIDY: -8,
         EARNINGS: -10,
         PRESENTS: -5,
-        DEBT: -65,
+        DEBT: -38,
+        RESTITUTION: 38,
     }
 
 
+def test_what_was_spent_last_comes_back_first_and_what_the_renter_owes_before():
+    nets = {AVAILABLE: -60, account(RENTER, Kind.EARNINGS): -40, FEES: 20, EARNINGS: 80}
+    assert undone(nets, {**RICH, Kind.EARNINGS: 30})[0].back == Pockets(0, 10, 40)
+    _, changes = undone(nets, {**RICH, Kind.EARNINGS: 30}, owes=15)
+    assert changes[account(RENTER, Kind.DEBT)] == 15
+    assert AVAILABLE not in changes
+    assert changes[account(RENTER, Kind.EARNINGS)] == 35
+
+
+def test_what_is_owed_to_the_renter_is_not_paid_any_more():
+    nets = {AVAILABLE: -80, EARNINGS: 80, DEBT: -80, RESTITUTION: 80}
+    assert undone(nets, RICH) == (Return(Pockets(), Share(), Share()), {})
+    part = {AVAILABLE: -90, FEES: 10, EARNINGS: 80, DEBT: -40, RESTITUTION: 40}
+    assert undone(part, POOR)[1] == {AVAILABLE: 10, FEES: -10, DEBT: -40, RESTITUTION: 40}
+
+
+def test_what_the_platform_paid_goes_back_to_it_and_is_a_debt_where_it_was_spent():
+    assert undone({SUBSIDY: -80, EARNINGS: 80}, RICH)[1] == {SUBSIDY: 80, EARNINGS: -80}
+    assert undone({SUBSIDY: -80, EARNINGS: 80}, {**POOR, Kind.EARNINGS: 30})[1] == {
+        SUBSIDY: 80,
+        EARNINGS: -30,
+        DEBT: -50,
+    }
+    after_an_outage = {FEES: 20, SUBSIDY: -100, EARNINGS: 80}
+    assert undone(after_an_outage, RICH)[1] == {FEES: -20, SUBSIDY: 100, EARNINGS: -80}
+    assert undone({SUBSIDY: -80, PRESENTS: 80}, {**POOR, Kind.PROMOTIONAL: 30})[1] == {SUBSIDY: 30, PRESENTS: -30}
+
+
 def test_single_micro_is_undone_too():
-    postings = undo({AVAILABLE: -1, FEES: 1}, HOST, {Kind.EARNINGS: 0, Kind.PROMOTIONAL: 0})
-    assert postings == (Posting(FEES, AVAILABLE, 1),)
+    assert undone({AVAILABLE: -1, FEES: 1}, POOR)[1] == {FEES: -1, AVAILABLE: 1}
 
 
 def test_nothing_is_undone_of_what_is_even():
-    assert undo({AVAILABLE: 0}, HOST, {Kind.EARNINGS: 5, Kind.PROMOTIONAL: 5}) == ()
+    assert undone({AVAILABLE: 0}, {Kind.EARNINGS: 5, Kind.PROMOTIONAL: 5})[1] == {}
 
 
 # ── settlements ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ from computepool.hub.core.db import durable_engine
 from computepool.hub.core.owners import Owner
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.check import check
+from computepool.hub.ledger.claims import claims_are_kept, owed_to
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.holds import HoldRow, find_open, open_hold, resolve
 from computepool.hub.ledger.journal import balance, post
@@ -46,7 +47,7 @@ def session(hub_url):
         for attempt_id, number, seconds in (("a_1", 1, 100), ("a_1", 2, 100), ("a_2", 2, 10)):
             pay(made, attempt_id, number, seconds)
         yield made
-        assert check(made).balanced
+        assert check(made, [claims_are_kept]).balanced
     engine.dispose()
 
 
@@ -117,3 +118,24 @@ def test_what_the_host_has_spent_it_owes(session):
     post(session, Entry("out", "cash_out", (Posting(account(HOST, Kind.EARNINGS), FEES, 80),)), NOW)
     assert give_back(session, "a_1", HOST, 100, FEE_BPS, NOW) == Back(100, 100, 80)
     assert pockets(session, HOST) == (80, 0, 0, -72)
+    assert pockets(session, RENTER) == (0, 90 + 28, 0, 0), "what is there: the fee, and 8 that it had earned since"
+    assert (owed_to(session, RENTER), balance(session, platform(Platform.RESTITUTION))) == (72, 72)
+    assert details(session)[0]["owed_micros"] == 72
+    assert paid(session)[1] == (0, 0), "what is owed is not paid any more"
+
+
+def test_presents_that_the_host_has_spent_are_gone_and_stay_paid(session):
+    post(session, Entry("out", "test", (Posting(account(HOST, Kind.PROMOTIONAL), SUBSIDY, 60),)), NOW)
+    assert give_back(session, "a_1", HOST, 200, FEE_BPS, NOW) == Back(200, 140, 100)
+    assert pockets(session, RENTER) == (40, 190, 0, 0)
+    assert pockets(session, HOST) == (0, 0, 8, 0)
+    assert paid(session)[:2] == [(0, 60), (0, 0)]
+    assert details(session)[1] == {
+        "seconds": 100,
+        "kept_seconds": 0,
+        "cost_micros": 40,
+        "host_micros": 20,
+        "owed_micros": 0,
+        "lost_micros": 60,
+    }
+    assert owed_to(session, RENTER) == 0

@@ -1,17 +1,19 @@
-"""Promise 32: whoever trades with themselves gets no more cash out than they paid in.
+"""Promise 32: whoever trades with themselves gets no more cash out than they paid in, and no more presents than given.
 
 A strategy is a random sequence of everything that moves credits between somebody's own accounts: presents, vouchers,
-money, jobs that end in all ways, disputes, guilt, and cash-outs, through the hub's real transactions.
+money, jobs that end in all ways, instalments, guilt on purpose after the credits were spent, debts that are paid,
+disputes, contests and cash-outs, through the hub's real transactions.
 """
 
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from support.planted import each_check, each_mutant
 from support.proofs import figure
@@ -20,51 +22,77 @@ from support.truth import FAILED, LOST, OK, Held
 
 from computepool.hub.core.errors import PoolError
 from computepool.hub.disputes import refunding, service
-from computepool.hub.disputes.tables import Outcome
+from computepool.hub.disputes.tables import Dispute, Outcome
+from computepool.hub.disputes.views import admin_views
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.tables import Job
-from computepool.hub.ledger import promotions, settlement
-from computepool.hub.ledger.accounts import Kind, account
-from computepool.hub.ledger.entries import Posting
+from computepool.hub.ledger import claims, promotions, refunds, returns, settlement
+from computepool.hub.ledger.accounts import Kind, account, kind_of
+from computepool.hub.ledger.entries import Posting, moved
 from computepool.hub.ledger.holds import Pockets
-from computepool.hub.ledger.journal import balances
+from computepool.hub.ledger.journal import balance, balances, lock_accounts
+from computepool.hub.ledger.returns import FEES, RESTITUTION, SUBSIDY
 from computepool.hub.ledger.settlement import Share
-from computepool.hub.payments import cash_outs, grants, safe_earnings, vouchers
+from computepool.hub.ledger.tables import EntryRow, PostingRow
+from computepool.hub.payments import cash_outs, moving, safe_earnings, vouchers
 from computepool.hub.payments.amounts import units_of
 from computepool.hub.payments.manual import Manual
 from computepool.hub.trust import restitution
-from computepool.hub.trust.tables import Check, Clawback
+from computepool.protocol.receipt import Usage
 from computepool.protocol.states import Verdict
 
 PREEMPTED = Ending(Verdict.PREEMPTED, "preempted", lost=True)
 CANCELED = Ending(Verdict.RENTER, "canceled")
-ENDS = (OK, OK, OK, FAILED, LOST, PREEMPTED, CANCELED)
+HUB_SAYS_THE_NODE = Ending(Verdict.HUB, "unreachable")
+OUTAGE = Ending(Verdict.HUB, "hub_downtime", lost=True, is_hubs_fault=True)
+ENDS = (OK, OK, OK, FAILED, LOST, PREEMPTED, CANCELED, HUB_SAYS_THE_NODE, OUTAGE)
+LONG_ENDS = (OK, LOST, LOST, PREEMPTED, HUB_SAYS_THE_NODE, OUTAGE)
+"""Most of which give something back."""
 NUMBERS = count(1)
+SPENDABLE = (Kind.PROMOTIONAL, Kind.AVAILABLE, Kind.EARNINGS)
+
+
+@dataclass
+class Lent:
+    """What the pool paid with its eyes open: an operator decided so, or the hub itself had failed."""
+
+    real: int = 0
+    presents: int = 0
+    """Of hosts who had spent some that a dispute gave back."""
+    subsidy: int = 0
+    """Of all that, what the platform did not make a host owe."""
 
 
 class Schemer:
-    """One person with several accounts."""
+    """One person with several accounts. In some pools the operator believes everything, or the hub has outages."""
 
     def __init__(self, pool: Rented, seed: int) -> None:
         self.pool, self.chance = pool, random.Random(seed)
         self.context = pool.context(cash_out_min=0)
         self.units, self.provider = units_of(self.context.settings), Manual()
-        self.accounts = [f"user_{next(NUMBERS)}" for _ in range(self.chance.randrange(2, 5))]
+        self.accounts = [f"user_{next(NUMBERS)}" for _ in range(self.chance.randrange(3, 6))]
+        # Each way of cheating, with presents and without: they are spent first, and would hide what happens to money.
+        habits: tuple[Callable[[], None], ...] = (self.cheat, self.work_long, self.dispute, self.contest)
+        self.habit, self.has_presents = habits[seed % 4], seed // 4 % 2 == 1
+        self.is_believed, self.has_outages = self.chance.random() < 0.3, self.chance.random() < 0.3
         self.done: list[tuple[str, Held]] = []
         self.disputes: list[str] = []
-        self.paid_in = self.paid_out = 0
+        self.paid_in = self.paid_out = self.presents = 0
+        self.fees, self.subsidy = self.platform(FEES), self.platform(SUBSIDY)
+        self.lent, self.cheated = Lent(), 0
         self.did: Counter[str] = Counter()
         pool.know(*self.accounts)
 
     def scheme(self) -> None:
         moves: list[Callable[[], Any]] = [
-            *(self.work for _ in range(6)),
-            *(self.cash_out for _ in range(3)),
-            *(self.wait for _ in range(3)),
-            *(self.welcome, self.redeem, self.pay_in, self.dispute, self.resolve, self.be_found_guilty),
+            *(self.habit for _ in range(5)),
+            *(self.work for _ in range(3)),
+            *(self.cash_out, self.cash_out, self.wait, self.wait, self.pay_in, self.top_up, self.sweep),
+            *(self.cheat, self.work_long, self.dispute, self.resolve, self.be_found_guilty, self.contest),
+            *((self.welcome, self.redeem) if self.has_presents else ()),
         ]
-        self.welcome()
-        for _ in range(self.chance.randrange(6, 16)):
+        (self.welcome if self.has_presents else self.pay_in)()
+        for _ in range(self.chance.randrange(5, 14)):
             move = self.chance.choice(moves)
             try:
                 move()
@@ -72,12 +100,15 @@ class Schemer:
                 self.did["refused"] += 1
             else:
                 self.did[move.__name__] += 1
+        self.sweep()
         first, *others = self.accounts
         for one in others:  # whatever is spendable ends in one place
             self.work(one, first)
+        self.sweep()
         self.pool.days(31)
         for one in self.accounts:
-            self.cash_out(one)
+            if not self.pool.has(one, Kind.DEBT):
+                self.cash_out(one)
 
     def someone(self) -> str:
         return self.chance.choice(self.accounts)
@@ -92,7 +123,9 @@ class Schemer:
     # ── moves ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def welcome(self) -> None:
+        before = self.has(Kind.PROMOTIONAL)
         self.run(promotions.grant_welcome, self.someone(), 100, self.pool.now)
+        self.presents += self.has(Kind.PROMOTIONAL) - before
 
     def redeem(self) -> None:
         number, secret = next(NUMBERS), self.context.secret_key
@@ -101,33 +134,75 @@ class Schemer:
         self.run(vouchers.make_voucher, name, digest, micros, 5, None, "", "hub", self.pool.now)
         for one in self.accounts:
             self.run(vouchers.redeem, digest, one, self.pool.now)
+            self.presents += micros
 
-    def pay_in(self) -> None:
+    def pay_in(self, owner_id: str | None = None) -> None:
         micros = self.some(60 * CREDIT)
-        self.run(
-            grants.by_hand,
-            giving=True,
-            grant_id=f"grant_{next(NUMBERS)}",
-            owner_id=self.someone(),
-            micros=micros,
-            note="paid",
-            actor="hub",
-            now=self.pool.now,
-        )
+        self.pool.pay_in(owner_id or self.someone(), micros / CREDIT, f"{next(NUMBERS)}")
+        self.paid_in += micros
+
+    def top_up(self) -> None:
+        """By card: it fills a debt, if there is one."""
+        owing = [one for one in self.accounts if self.pool.has(one, Kind.DEBT)]
+        micros = self.some(60 * CREDIT)
+        who = self.chance.choice(owing or self.accounts)
+        self.run(moving.credit, f"top_up/{next(NUMBERS)}", "top_up", who, micros, self.pool.now)
         self.paid_in += micros
 
     def work(self, *who: str) -> None:
         """With all that the renter has, if it is said who."""
         renter, host = who or self.chance.sample(self.accounts, 2)
-        has = sum(self.pool.has(renter, kind) for kind in (Kind.PROMOTIONAL, Kind.AVAILABLE, Kind.EARNINGS))
+        has = self.spendable(renter)
         if has < 1_000:
             return
         held = self.pool.begin(renter, host, (has - 10 if who else self.some(has)) / CREDIT)
-        end = OK if who else self.chance.choice(ENDS)
+        end = OK if who else self.chance.choice(ENDS if self.has_outages else ENDS[:-1])
         self.pool.finish(held, end)
+        self.note_end(host, held, end)
+
+    def work_long(self) -> None:
+        """Hour by hour, and the host spends what it got before it is over."""
+        renter = max(self.accounts, key=self.spendable)
+        host, third = self.chance.sample([one for one in self.accounts if one != renter], 2)
+        has = self.spendable(renter)
+        if has < 100_000:
+            return
+        held = self.pool.begin_long(renter, host, has / self.chance.randrange(2, 5) / CREDIT)
+        hours = 0
+        for _ in range(self.chance.randrange(1, 4)):
+            hours += self.pool.an_hour_later(held)
+            if self.chance.random() < 0.7:
+                self.work(host, third)
+        self.pool.renter, self.pool.host = renter, host
+        end = self.chance.choice(LONG_ENDS if self.has_outages else LONG_ENDS[:-1])
+        claimed = Usage(running_seconds=self.chance.random() * 3600 * (hours + 1))
+        self.pool.end(held, end, facts=None if end.lost else {"usage": claimed})
+        self.note_end(host, held, end)
+
+    def note_end(self, host: str, held: Held, end: Ending) -> None:
         if end.lost:
             self.pool.cancel(held.job_id)
+        if end is OUTAGE:
+            self.lend("settle", "give_back", attempt_id=held.id)
         self.done.append((host, held))
+
+    def cheat(self) -> None:
+        """The credits go through several accounts; then hosts on the way, who have spent them, are found guilty."""
+        path = self.chance.sample(self.accounts, self.chance.randrange(3, len(self.accounts) + 1))
+        before = len(self.done)
+        if self.spendable(path[0]) < CREDIT:
+            self.pay_in(path[0])
+        for renter, host in pairwise(path):
+            self.work(renter, host)
+        on_the_way = self.done[before:-1]
+        for host, held in self.chance.sample(on_the_way, self.some(len(on_the_way)) if on_the_way else 0):
+            self.pool.find_guilty(held, host)
+            self.cheated += self.pool.has(host, Kind.DEBT) < 0
+            if self.chance.random() < 0.2:
+                self.chance.choice((self.sweep, self.top_up))()
+
+    def sweep(self) -> None:
+        self.pool.pay_claims()
 
     def dispute(self) -> None:
         if self.done:
@@ -140,36 +215,36 @@ class Schemer:
 
             self.run(open_it)
             self.disputes.append(dispute_id)
-            if self.chance.random() < 0.5:
+            if self.chance.random() < 0.7:
                 self.resolve()
 
     def resolve(self) -> None:
-        if self.disputes:
-            outcome = self.chance.choice(list(Outcome))
-            micros = self.some(20 * CREDIT) if outcome is Outcome.PARTIAL else None
-            one = self.chance.choice(self.disputes)
-            self.run(service.resolve, one, outcome, micros, "fooled", "user_admin", self.pool.now)
+        """An operator who looks gives nothing back that hosts have spent."""
+        if not self.disputes:
+            return
+        one = self.chance.choice(self.disputes)
+        (seen,) = self.run(lambda session: admin_views(session, [session.get_one(Dispute, one)]))
+        outcome = self.chance.choice(list(Outcome))
+        if seen.uncovered_micros and not self.is_believed:
+            outcome = Outcome.NONE
+        micros = self.some(20 * CREDIT) if outcome is Outcome.PARTIAL else None
+        owed = self.run(service.resolve, one, outcome, micros, "fooled", "user_admin", self.pool.now).owed_micros
+        assert not owed or self.is_believed, "what is covered makes nobody owe anything"
+        self.lent.real += owed
+        self.lent.presents += owed
 
     def be_found_guilty(self) -> None:
-        if not self.done:
-            return
-        host, held = self.chance.choice(self.done)
-        job = self.pool.job(held.job_id)
+        if self.done:
+            host, held = self.chance.choice(self.done)
+            self.pool.find_guilty(held, host)
 
-        def find(session: Session) -> None:
-            if session.get(Clawback, held.id) is None:
-                check_id, now = f"check_{next(NUMBERS)}", self.pool.now
-                about: dict[str, Any] = {"job_id": held.job_id, "slice_index": 0, "spec_digest": "x", "asked": 2}
-                session.add(Check(id=check_id, subject=held.id, kind="audit", state="guilty", created_at=now, **about))
-                session.flush()
-                people: dict[str, Any] = {"node_id": held.node_id, "host_id": host, "renter_id": job.owner_id}
-                row = Clawback(
-                    attempt_id=held.id, check_id=check_id, micros=1, state="pending", created_at=now, **people
-                )
-                session.add(row)
-
-        self.run(find)
-        self.run(restitution.carry_out, held.id, self.pool.now)
+    def contest(self) -> None:
+        """Of a guilty one an operator believes that the result was right."""
+        if self.done and self.is_believed:
+            host, held = self.chance.choice(self.done)
+            self.pool.find_guilty(held, host)
+            if self.run(restitution.overturn, held.id, self.pool.now):
+                self.lend("clawback_overturned", attempt_id=held.id)
 
     def wait(self) -> None:
         self.pool.days(self.chance.choice((0.1, 3, 8, 31)))
@@ -193,26 +268,70 @@ class Schemer:
 
     # ── what came of it ──────────────────────────────────────────────────────────────────────────────────────────────
 
+    def spendable(self, owner_id: str) -> int:
+        purse = self.purse(owner_id)
+        return sum(purse[kind] for kind in SPENDABLE)
+
+    def purse(self, owner_id: str) -> dict[Kind, int]:
+        with Session(self.pool.engine) as session:
+            return balances(session, owner_id)
+
+    def has(self, *kinds: Kind) -> int:
+        """All of them together. A debt is left out: nobody has to pay one who opens another account."""
+        return sum(micros for one in self.accounts for kind, micros in self.purse(one).items() if kind in kinds)
+
+    def lend(self, *kinds: str, attempt_id: str) -> None:
+        query = (
+            select(PostingRow.destination, PostingRow.micros)
+            .join(EntryRow, EntryRow.id == PostingRow.entry_id)
+            .where(EntryRow.attempt_id == attempt_id, EntryRow.kind.in_(kinds), PostingRow.source == SUBSIDY)
+        )
+        for destination, micros in self.run(lambda session: session.execute(query).all()):
+            self.lent.subsidy += micros
+            self.lent.real += micros if kind_of(destination) != Kind.PROMOTIONAL else 0
+
+    def platform(self, name: str) -> int:
+        with Session(self.pool.engine) as session:
+            return balance(session, name)
+
     @property
-    def owed(self) -> int:
-        """What was given back by who had spent it: the pool's risk with every refund, and not of presents."""
-        return -sum(self.pool.has(one, Kind.DEBT) for one in self.accounts)
+    def gain(self) -> int:
+        """In real credits: what was cashed out, what could be yet, and what went into fees, beyond what was paid in.
+        With the fees, or these would hide what is gained."""
+        pockets = (Kind.AVAILABLE, Kind.EARNINGS, Kind.HELD, Kind.CASHING_OUT)
+        fees = self.platform(FEES) - self.fees
+        return self.paid_out + self.has(*pockets) + fees - self.paid_in - self.lent.real
+
+    @property
+    def gain_of_presents(self) -> int:
+        """Beyond what came from the pool, the fees on presents included, which go back there; or what came from there
+        beyond what was given."""
+        came = self.subsidy - self.platform(SUBSIDY)
+        return max(self.has(Kind.PROMOTIONAL) - came - self.lent.presents, came - self.presents - self.lent.subsidy)
 
 
 def nobody_gains(url: str) -> None:
-    pool, did, honest = Rented(url), Counter[str](), 0
+    pool, did, alone, cheated, lent = Rented(url), Counter[str](), 0, 0, 0
     try:
-        for seed in range(figure(40, 10_000)):
+        for seed in range(figure(32, 10_000)):
             schemer = Schemer(pool, seed)
             schemer.scheme()
-            gain = schemer.paid_out - schemer.paid_in
-            assert gain <= schemer.owed, f"strategy {seed} gains {gain - schemer.owed} micros"
-            honest += not schemer.owed and schemer.paid_out > 0
+            assert schemer.gain <= 0, f"strategy {seed} gains {schemer.gain} micros"
+            presents = schemer.gain_of_presents
+            assert presents <= 0, f"strategy {seed} gains {presents} micros of presents"
+            if schemer.lent == Lent():
+                alone += schemer.paid_out > 0
+                cheated += schemer.cheated > 0
+            lent += schemer.lent.real > 0
             did += schemer.did
         pool.all_adds_up()
-        assert honest >= figure(5, 1_000), "hardly anybody was paid out: nothing was tried"
-        for move in ("work", "cash_out", "redeem", "pay_in", "dispute", "resolve", "be_found_guilty"):
-            assert did[move] >= figure(5, 1_000), did
+        assert alone >= figure(5, 1_000), "hardly anybody was paid out: nothing was tried"
+        assert cheated >= figure(5, 1_000), "hardly anybody spent what had to be given back"
+        for move in ("work", "cheat", "work_long", "cash_out", "redeem", "pay_in", "top_up", "sweep", "dispute"):
+            assert did[move] >= figure(3, 1_000), did
+        for move in ("resolve", "be_found_guilty", "contest"):
+            assert did[move] >= figure(3, 1_000), did
+        assert lent >= figure(1, 500), "operators were never fooled, and nothing ever failed"
     finally:
         pool.close()
 
@@ -233,12 +352,12 @@ def pay_presents_out_as_earnings(plant: pytest.MonkeyPatch) -> None:
 
 def give_presents_back_as_money(plant: pytest.MonkeyPatch) -> None:
     """What a dispute gives back counts as paid for."""
-    real = refunding._to_renter
+    real = returns.to_renter
 
-    def to_renter(back: Any, owes: int) -> Any:
-        return real(replace(back, cost=Pockets(0, back.cost.total, 0), fee=Share()), owes)
+    def to_renter(renter_id: str, back: Pockets, owes: int) -> Any:
+        return real(renter_id, Pockets(0, back.total, 0), owes)
 
-    plant.setattr(refunding, "_to_renter", to_renter)
+    plant.setattr(refunding, "to_renter", to_renter)
 
 
 def presents_can_be_cashed_out(plant: pytest.MonkeyPatch) -> None:
@@ -262,11 +381,60 @@ def presents_can_be_cashed_out(plant: pytest.MonkeyPatch) -> None:
     plant.setattr(cash_outs, "_post", post)
 
 
+def _at_the_pools_risk(one: Any, renter_id: str, host_id: str, renter_owes: int = 0) -> tuple[Posting, ...]:
+    """The renter gets at once what its host owes."""
+    found = _REAL_POSTINGS(one, renter_id, host_id, renter_owes)
+    to = account(renter_id, Kind.AVAILABLE)
+    return tuple(replace(part, destination=to) if part.destination == RESTITUTION else part for part in found)
+
+
+_REAL_POSTINGS = returns.postings_of_return
+
+
+def guilty_hosts_are_paid_for_by_the_pool(plant: pytest.MonkeyPatch) -> None:
+    plant.setattr(returns, "postings_of_return", _at_the_pools_risk)
+    plant.setattr(restitution, "add_claim", lambda *_: None)
+
+
+def instalments_are_given_back_by_the_pool(plant: pytest.MonkeyPatch) -> None:
+    plant.setattr(refunds, "postings_of_return", _at_the_pools_risk)
+    plant.setattr(refunds, "add_claim", lambda *_: None)
+
+
+def what_is_owed_is_paid_before_it_is_earned(plant: pytest.MonkeyPatch) -> None:
+    """A sweep that forgets to look at the debt."""
+    real = lock_accounts
+
+    def lock(session: Session, names: Any) -> dict[str, int]:
+        found = real(session, names)
+        return {name: 0 if kind_of(name) == Kind.DEBT else micros for name, micros in found.items()}
+
+    plant.setattr(claims, "lock_accounts", lock)
+    plant.setattr(claims, "list_payable", lambda session: sorted(set(session.scalars(select(claims.ClaimRow.host_id)))))
+
+
+def presents_come_back_though_they_are_spent(plant: pytest.MonkeyPatch) -> None:
+    def postings(one: Any, renter_id: str, host_id: str, renter_owes: int = 0) -> tuple[Posting, ...]:
+        again = moved(SUBSIDY, account(renter_id, Kind.PROMOTIONAL), one.lost)
+        return (*_REAL_POSTINGS(one, renter_id, host_id, renter_owes), *again)
+
+    plant.setattr(returns, "postings_of_return", postings)
+
+
+def node_that_blames_the_hub_is_believed(plant: pytest.MonkeyPatch) -> None:
+    plant.setattr("computepool.hub.jobs.money.RULES", {Verdict.HOST: settlement.RULES[Verdict.HUB]})
+
+
 MUTANTS = {
     nobody_gains: [
         pay_presents_out_as_earnings,
         give_presents_back_as_money,
         presents_can_be_cashed_out,
+        guilty_hosts_are_paid_for_by_the_pool,
+        instalments_are_given_back_by_the_pool,
+        what_is_owed_is_paid_before_it_is_earned,
+        presents_come_back_though_they_are_spent,
+        node_that_blames_the_hub_is_believed,
     ]
 }
 

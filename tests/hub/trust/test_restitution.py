@@ -1,16 +1,18 @@
-"""What a guilty node gives back, in the ledger: to the renter, from what is left of it, the rest as a debt."""
+"""What a guilty node gives back, in the ledger: to the renter what is left of it, and the rest when it is earned."""
 
 from sqlalchemy.orm import Session
 from support.checked_work import CAROL, DAVE, ERIN, add_agents, answer, judged_by, trust
 from support.engine import ALICE, BOB, play
 
 from computepool.hub.core.owners import PLATFORM
+from computepool.hub.core.tables import OutboxRow
 from computepool.hub.jobs.invariants import INVARIANTS
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.check import check
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.journal import balance, balances, post
+from computepool.hub.payments import moving
 from computepool.hub.reputation.tables import ReputationEvent
 from computepool.hub.trust.restitution import carry_out, overturn
 from computepool.hub.trust.tables import Check, Clawback
@@ -73,16 +75,30 @@ def test_judges_are_paid_by_the_platform(sqlite_hub):
     play(sqlite_hub, story)
 
 
-def test_what_was_spent_already_waits_as_a_debt_that_earnings_fill_up(sqlite_hub):
+def test_what_was_spent_already_comes_back_when_the_debt_is_filled(hub_url):
     async def story(pool):
         before, paid = await caught(pool, keeps=5)
-        assert await has(pool, ALICE) == before
-        owes = (await has(pool, BOB))[Kind.DEBT]
-        assert owes == -(paid.earned_micros - 5)
+        owed = paid.earned_micros - 5
+        assert (await has(pool, BOB))[Kind.DEBT] == -owed
+        assert await has(pool, ALICE) == {**before, Kind.AVAILABLE: before[Kind.AVAILABLE] - owed}
         assert not await pool.db.run(carry_out, paid.id, pool.clock.now()), "once"
+        assert (await pool.call("GET", "wallet")).json()["owed_to_you_micros"] == owed
+        await pool.db.run(moving.credit, "top-up/1", "top_up", BOB, owed - 1, pool.clock.now())
+        await pool.settle(120)
+        assert (await has(pool, ALICE))[Kind.AVAILABLE] == before[Kind.AVAILABLE] - 1
+        await pool.db.run(moving.credit, "top-up/2", "top_up", BOB, 1, pool.clock.now())
+        await pool.settle(120)
+        assert await has(pool, ALICE) == before
+        assert (await pool.call("GET", "wallet")).json()["owed_to_you_micros"] == 0
+        told = [row.payload["micros"] for row in pool.rows(OutboxRow, topic=f"owner/{ALICE}") if is_paid(row)]
+        assert told == [owed - 1, 1]
         adds_up(pool)
 
-    play(sqlite_hub, story)
+    play(hub_url, story)
+
+
+def is_paid(row: OutboxRow) -> bool:
+    return row.payload["action"] == "restitution.paid"
 
 
 def test_finding_that_does_not_last_is_made_good_by_the_platform(sqlite_hub):

@@ -25,7 +25,8 @@ class NothingPaid(Conflict):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(
-            f"Nothing was paid for {job_id}, or all of it came back.", hint=f"computepool explain {job_id} shows it."
+            f"Nothing was paid for {job_id}, or all of it came back or is owed to you.",
+            hint=f"computepool explain {job_id} shows it.",
         )
 
 

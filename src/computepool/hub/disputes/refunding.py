@@ -2,7 +2,10 @@
 to the kind of pocket that it came from.
 
 What is still paid for an attempt is what all of its entries come to together. So whatever came back before, by a
-verdict, a check or another dispute, cannot come back again.
+verdict, a check or another dispute, cannot come back again; nor can what a host owes the renter.
+
+Here an operator decides. So the renter gets all of it at once, also what the host has spent: until the host has earned
+it, that is the pool's risk, and the operator is told how much it is.
 """
 
 from collections import Counter
@@ -10,39 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from computepool.hub.jobs.given_back import write_down
 from computepool.hub.jobs.tables import Attempt, Job
-from computepool.hub.ledger.accounts import Kind, Platform, account, platform
+from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.entries import Entry
-from computepool.hub.ledger.holds import HoldRow, Pockets
-from computepool.hub.ledger.journal import lock_accounts, post
-from computepool.hub.ledger.refunds import from_host, paired
+from computepool.hub.ledger.journal import balance, lock_accounts, post
+from computepool.hub.ledger.returns import FEES, HOSTS_POCKETS, SUBSIDY, Paid, from_host, paid_of, paired, to_renter
 from computepool.hub.ledger.settlement import Share
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 
 REFUNDED = "dispute_refund"
 AT_ONCE = 500
-HOSTS_POCKETS = (Kind.PROMOTIONAL, Kind.EARNINGS, Kind.DEBT)
-FEES, SUBSIDY = platform(Platform.FEES), platform(Platform.SUBSIDY)
-
-
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """What a renter pays for an attempt, as things are now."""
-
-    attempt_id: str
-    job_id: str
-    renter_id: str
-    host_id: str
-    cost: Pockets
-    fee: Share
-    """Of it, the platform's."""
-
-    @property
-    def host(self) -> Share:
-        return Share(self.cost.promotional - self.fee.promotional, self.cost.real - self.fee.real)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +34,6 @@ class Refunded:
     micros: int = 0
     owed_micros: int = 0
     """Of that, what hosts had spent already."""
-
-
-def paid_of(nets: Mapping[str, int], attempt_id: str, job_id: str, renter_id: str, host_id: str) -> Paid:
-    """`nets`: by account, what the attempt's entries came to. The renter's side and the fees say all: a host's pockets
-    are mixed with what it owed."""
-    promotional, available, earnings = (
-        max(0, -nets.get(account(renter_id, kind), 0)) for kind in (Kind.PROMOTIONAL, Kind.AVAILABLE, Kind.EARNINGS)
-    )
-    # What came back while they owed the pool went there.
-    real = max(0, available + earnings - max(0, nets.get(account(renter_id, Kind.DEBT), 0)))
-    available = min(available, real)
-    cost = Pockets(promotional, available, real - available)
-    fee = Share(_within(nets.get(SUBSIDY, 0), promotional), _within(nets.get(FEES, 0), real))
-    return Paid(attempt_id, job_id, renter_id, host_id, cost, fee)
 
 
 def part_of(paid: Paid, micros: int) -> Paid:
@@ -112,6 +82,22 @@ def refund(
     return Refunded(given, owed)
 
 
+def uncovered(session: Session, paid: Sequence[Paid], micros: int) -> int:
+    """Of a refund of so much, what the hosts do not have any more: until they have earned it, the pool pays it."""
+    there = (Kind.EARNINGS, Kind.PROMOTIONAL)
+    names = sorted({account(one.host_id, kind) for one in paid for kind in there})
+    has = {name: balance(session, name) for name in names}
+    missing = 0
+    for one, share in zip(paid, shares_of(micros, [one.cost.total for one in paid]), strict=True):
+        pockets = {kind: has[account(one.host_id, kind)] for kind in there}
+        for name, part in from_host(one.host_id, part_of(one, share).host, pockets):
+            if name in has:
+                has[name] -= part
+            else:
+                missing += part
+    return missing
+
+
 # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -128,7 +114,7 @@ def _refund_one(session: Session, key: str, back: Paid, note: str, actor: str, n
     entry = Entry(
         f"{key}/{back.attempt_id}",
         REFUNDED,
-        paired(sources, _to_renter(back, -has[debt])),
+        paired(sources, to_renter(back.renter_id, back.cost, -has[debt])),
         actor=actor,
         job_id=back.job_id,
         attempt_id=back.attempt_id,
@@ -145,38 +131,8 @@ def _refund_one(session: Session, key: str, back: Paid, note: str, actor: str, n
     )
     if not post(session, entry, now).is_new:
         raise AssertionError(f"{entry.key} was given back before")
-    _write_down(session, back)
+    write_down(session, back.attempt_id, back.cost.total, back.host.total)
     return owed
-
-
-def _to_renter(back: Paid, owes: int) -> list[tuple[str, int]]:
-    """To the pockets that it came from; what they owe the pool first, except out of presents."""
-    filled = min(owes, back.cost.real)
-    available = max(0, back.cost.available - filled)
-    earnings = back.cost.real - filled - available
-    parts = {
-        Kind.PROMOTIONAL: back.cost.promotional,
-        Kind.DEBT: filled,
-        Kind.AVAILABLE: available,
-        Kind.EARNINGS: earnings,
-    }
-    return [(account(back.renter_id, kind), micros) for kind, micros in parts.items()]
-
-
-def _write_down(session: Session, back: Paid) -> None:
-    """The attempt, and what its holds were spent on, say what it cost in the end."""
-    cost, earned = back.cost.total, back.host.total
-    session.execute(
-        update(Attempt)
-        .where(Attempt.id == back.attempt_id)
-        .values(cost_micros=Attempt.cost_micros - cost, earned_micros=Attempt.earned_micros - earned)
-    )
-    holds = select(HoldRow).where(HoldRow.attempt_id == back.attempt_id, HoldRow.spent_micros > 0)
-    for hold in session.scalars(holds.order_by(HoldRow.number.desc())).all():
-        part = min(hold.spent_micros, cost)
-        hold.spent_micros -= part
-        cost -= part
-    session.flush()
 
 
 def _list_attempts(session: Session, job_ids: Sequence[str]) -> list[tuple[str, str, str, str]]:
@@ -207,10 +163,6 @@ def _add_nets(session: Session, job_ids: Sequence[str], nets: Mapping[str, Count
 def batched(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     """SQLite takes some thousands of values in a statement, and not more."""
     return (items[start : start + size] for start in range(0, len(items), size))
-
-
-def _within(value: int, most: int) -> int:
-    return max(0, min(value, most))
 
 
 def _share(amount: int, part: int, whole: int) -> int:

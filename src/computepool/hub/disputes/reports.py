@@ -14,6 +14,7 @@ from computepool.hub.disputes.tables import Dispute, DisputeState
 from computepool.hub.disputes.views import count_refunded
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.ledger.accounts import Kind, Platform, platform
+from computepool.hub.ledger.claims import PAID as RESTITUTION_PAID
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.ledger.timeline import first_entry_since
 from computepool.hub.nodes.tables import Node
@@ -24,7 +25,7 @@ from computepool.protocol.states import NodeState, Verdict
 MOST_DAYS = 366
 DEFAULT_DAYS = 30
 HOSTS_SHOWN = 500
-GIVEN_BACK = (REFUNDED, "give_back", "clawback")
+GIVEN_BACK = (REFUNDED, "give_back", "clawback", RESTITUTION_PAID)
 MONEY_IN = ("top_up", "grant")
 _HELD = f"/{Kind.HELD}"
 

@@ -3,7 +3,7 @@
 While it is open, what was earned with its jobs is not cashed out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,10 +22,11 @@ from computepool.hub.disputes.errors import (
     TooLate,
     TooMuch,
 )
-from computepool.hub.disputes.refunding import Paid, Refunded, list_paid, refund
+from computepool.hub.disputes.refunding import Refunded, list_paid, refund
 from computepool.hub.disputes.tables import NEXT, REASON_LIMIT, Dispute, DisputeKind, DisputeState, Outcome
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import Role
+from computepool.hub.ledger.returns import Paid
 from computepool.hub.payments.cash_out_rows import HeldBackRow
 from computepool.hub.payments.cash_outs import mail_topic
 from computepool.hub.payments.hooks import Chargeback
@@ -119,6 +120,12 @@ def subjects_of(session: Session, row: Dispute) -> list[str]:
     if row.job_id is not None:
         return [row.job_id, *_replicas_of(session, row.job_id)]
     return held_back(session, row.id)
+
+
+def most_of(row: Dispute, paid: Sequence[Paid]) -> int:
+    """What a full refund is."""
+    most = sum(one.cost.total for one in paid)
+    return min(most, row.micros) if row.kind == DisputeKind.CHARGEBACK else most
 
 
 def list_disputes(
@@ -218,9 +225,7 @@ def _close(
 
 
 def _amount(row: Dispute, outcome: Outcome, micros: int | None, paid: list[Paid]) -> int:
-    most = sum(one.cost.total for one in paid)
-    if row.kind == DisputeKind.CHARGEBACK:
-        most = min(most, row.micros)
+    most = most_of(row, paid)
     if outcome is Outcome.PARTIAL:
         if micros is None or micros > most:
             raise TooMuch(micros or 0, most)

@@ -10,8 +10,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.http import API_PREFIX
-from computepool.hub.disputes.refunding import REFUNDED, batched, list_paid
-from computepool.hub.disputes.service import subjects_of
+from computepool.hub.disputes.refunding import REFUNDED, batched, list_paid, uncovered
+from computepool.hub.disputes.service import most_of, subjects_of
 from computepool.hub.disputes.tables import (
     NOTE_LIMIT,
     REASON_LIMIT,
@@ -23,6 +23,7 @@ from computepool.hub.disputes.tables import (
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.journal import balance
+from computepool.hub.ledger.returns import Paid
 from computepool.hub.ledger.tables import EntryRow
 from computepool.hub.nodes.reliability_view import ReliabilityView
 from computepool.hub.nodes.tables import Node
@@ -74,6 +75,9 @@ class AdminDisputeView(DisputeView):
     """Of a chargeback: opened, won or lost."""
     owed_micros: int
     """Of what was given back, what hosts had spent already, and owe now."""
+    uncovered_micros: int = 0
+    """Of an open one: what hosts do not have any more of a full refund. The pool would pay it, until they have earned
+    it."""
 
 
 class AdminDisputeList(BaseModel):
@@ -143,8 +147,15 @@ def dispute_view(row: Dispute) -> DisputeView:
     return DisputeView.model_validate(row, from_attributes=True)
 
 
-def admin_view(row: Dispute) -> AdminDisputeView:
-    return AdminDisputeView.model_validate(row, from_attributes=True)
+def admin_view(row: Dispute, uncovered_micros: int = 0) -> AdminDisputeView:
+    return AdminDisputeView.model_validate(row, from_attributes=True).model_copy(
+        update={"uncovered_micros": uncovered_micros}
+    )
+
+
+def admin_views(session: Session, rows: Sequence[Dispute]) -> list[AdminDisputeView]:
+    """Each with what a full refund would cost the pool."""
+    return [admin_view(row, _uncovered(session, row)) for row in rows]
 
 
 def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: datetime) -> DisputeFacts:
@@ -155,21 +166,29 @@ def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: dat
         for some in batched(job_ids, 500)
         for one in session.scalars(select(Attempt).where(Attempt.job_id.in_(some)).order_by(Attempt.id))
     ]
-    paid = {one.attempt_id: one for one in list_paid(session, job_ids)}
+    paying = list_paid(session, job_ids)
+    paid = {one.attempt_id: one for one in paying}
     if row.job_id is None:  # of a chargeback only what was paid for matters
         attempts = [one for one in attempts if one.id in paid]
-    most = sum(one.cost.total for one in paid.values())
     shown = attempts[:ATTEMPTS_SHOWN]
     nodes = _nodes(session, sorted({one.node_id for one in shown}))
     return DisputeFacts(
-        dispute=admin_view(row),
-        refundable_micros=min(most, row.micros) if row.kind == DisputeKind.CHARGEBACK else most,
+        dispute=admin_view(row, _uncovered(session, row, paying)),
+        refundable_micros=most_of(row, paying),
         jobs=[_job_facts(one) for one in jobs[:ATTEMPTS_SHOWN]],
         attempts=[
             _attempt_facts(one, nodes[one.node_id], paid[one.id].host.total if one.id in paid else 0) for one in shown
         ],
         nodes=_node_facts(session, list(nodes.values()), half_life, now),
     )
+
+
+def _uncovered(session: Session, row: Dispute, paid: Sequence[Paid] | None = None) -> int:
+    if row.state != DisputeState.OPEN:
+        return 0
+    if paid is None:
+        paid = list_paid(session, subjects_of(session, row))
+    return uncovered(session, paid, most_of(row, paid))
 
 
 def _job_facts(job: Job) -> JobFacts:

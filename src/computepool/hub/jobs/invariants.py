@@ -7,6 +7,7 @@ from computepool.hub.core.owners import PLATFORM
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.ledger.accounts import Kind
 from computepool.hub.ledger.check import PROBLEMS_LIMIT, Invariant
+from computepool.hub.ledger.claims import claims_are_kept
 from computepool.hub.ledger.holds import HoldRow
 from computepool.hub.ledger.tables import BalanceRow, EntryRow
 from computepool.protocol.states import ATTEMPT_LIVE
@@ -106,4 +107,5 @@ INVARIANTS: tuple[Invariant, ...] = (
     holds_belong_to_live_attempts,
     attempts_cost_what_was_posted,
     no_hold_is_settled_twice,
+    claims_are_kept,
 )

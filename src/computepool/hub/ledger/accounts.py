@@ -32,6 +32,8 @@ class Platform(StrEnum):
     """Real money outside: minus what was paid in, plus what was paid out."""
     WRITE_OFF = "write_off"
     """What nobody will pay back."""
+    RESTITUTION = "restitution"
+    """What hosts owe renters: it came from debts that are not filled yet, and is all owed to somebody (`ClaimRow`)."""
 
 
 NAME_LIMIT = 60

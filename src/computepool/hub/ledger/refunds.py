@@ -1,23 +1,22 @@
-"""Credits that go back after they were paid: from the host who got them, and with the fee on them, to the pocket that
-they came from. A host who has spent them owes them: that is posted from `debt`, which later earnings fill up first.
+"""Seconds that were paid for and go back by a verdict: from the host who got them, and with the fee on them, to the
+pocket that they came from. What the host has spent it owes to the renter: `returns` says why, `claims` what becomes of
+it.
 """
 
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, Platform, account, platform
+from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account
+from computepool.hub.ledger.claims import add_claim
 from computepool.hub.ledger.entries import Entry, Posting
-from computepool.hub.ledger.holds import HoldRow
+from computepool.hub.ledger.holds import HoldRow, Pockets
 from computepool.hub.ledger.journal import lock_accounts, post
-from computepool.hub.ledger.settlement import Payer, Settlement, Share, settle
-
-Amounts = Sequence[tuple[str, int]]
-"""(account, micros)"""
+from computepool.hub.ledger.returns import SUBSIDY, Return, as_far_as_there, paired, postings_of_return
+from computepool.hub.ledger.settlement import Payer, Share, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,16 @@ class Back:
 
     seconds: int = 0
     cost_micros: int = 0
-    """To the renter."""
+    """To the renter, what the host owes them included."""
     earned_micros: int = 0
     """By the host."""
+
+    def __add__(self, other: "Back") -> "Back":
+        return Back(
+            self.seconds + other.seconds,
+            self.cost_micros + other.cost_micros,
+            self.earned_micros + other.earned_micros,
+        )
 
 
 def give_back(
@@ -52,90 +58,67 @@ def give_back(
         part = min(hold.paid_seconds, seconds - total.seconds)
         if part <= 0:
             break
-        kept = hold.paid_seconds - part
-        before = settle(hold.pockets, hold.price_micros, hold.paid_seconds, fee_bps, Payer.RENTER)
-        after = settle(hold.pockets, hold.price_micros, kept, fee_bps, Payer.RENTER)
-        back = before.cost.without(after.cost)
-        if back.total:
-            taken = Share(
-                before.host.promotional - after.host.promotional,
-                before.host.real - after.host.real,
-            )
-            sources = _from_platform(back.total) if by_platform else _from_both(session, host_id, before, after, taken)
-            entry = Entry(
-                f"give_back/{attempt_id}/{hold.number}/{kept}",
-                "give_back",
-                paired(sources, [(account(hold.owner_id, kind), getattr(back, kind)) for kind in SPENT_FIRST]),
-                job_id=hold.job_id,
-                attempt_id=attempt_id,
-                note=note,
-                details={
-                    "seconds": part,
-                    "kept_seconds": kept,
-                    "cost_micros": back.total,
-                    "host_micros": 0 if by_platform else taken.total,
-                },
-            )
-            post(session, entry, now)
-        session.execute(
-            update(HoldRow)
-            .where(HoldRow.attempt_id == attempt_id, HoldRow.number == hold.number)
-            .values(paid_seconds=kept, spent_micros=after.cost.total)
-        )
-        earned = 0 if by_platform else before.host.total - after.host.total
-        total = Back(total.seconds + part, total.cost_micros + back.total, total.earned_micros + earned)
+        total += _give_back(session, hold, host_id, part, fee_bps, now, by_platform, note)
     return total
 
 
-def undo(nets: Mapping[str, int], host_id: str, host_has: Mapping[Kind, int]) -> tuple[Posting, ...]:
-    """What takes back all that an attempt moved. `nets`: by account, what its entries came to together."""
-    hosts = {account(host_id, kind) for kind in (Kind.PROMOTIONAL, Kind.EARNINGS, Kind.DEBT)}
-    others = [(name, micros) for name, micros in sorted(nets.items()) if name not in hosts]
-    # What the host still has of it. Not by pocket: a present that it could not give back any more it owes.
-    total = max(0, -sum(micros for _, micros in others))
-    presents = min(total, max(0, nets.get(account(host_id, Kind.PROMOTIONAL), 0)))
-    taken = from_host(host_id, Share(presents, total - presents), host_has)
-    sources = [*taken, *((name, micros) for name, micros in others if micros > 0)]
-    return paired(sources, [(name, -micros) for name, micros in others if micros < 0])
+def _give_back(
+    session: Session,
+    hold: HoldRow,
+    host_id: str,
+    part: int,
+    fee_bps: int,
+    now: datetime,
+    by_platform: bool,
+    note: str,
+) -> Back:
+    kept = hold.paid_seconds - part
+    cost, fee = _difference(hold, kept, fee_bps)
+    done = Back(part)
+    if cost.total:
+        postings, one = _from_platform(hold, cost) if by_platform else _from_both(session, hold, host_id, cost, fee)
+        done = Back(part, one.cost_micros, one.host_micros)
+        figures = {"cost_micros": done.cost_micros, "host_micros": done.earned_micros}
+        details: dict[str, Any] = {"seconds": part, "kept_seconds": kept, **figures}
+        if one.owed or one.lost:
+            details |= {"owed_micros": one.owed, "lost_micros": one.lost}
+        if postings:
+            entry = Entry(
+                f"give_back/{hold.attempt_id}/{hold.number}/{kept}",
+                "give_back",
+                postings,
+                job_id=hold.job_id,
+                attempt_id=hold.attempt_id,
+                note=note,
+                details=details,
+            )
+            post(session, entry, now)
+            add_claim(session, hold.attempt_id, hold.job_id, host_id, hold.owner_id, one.owed, now)
+    session.execute(
+        update(HoldRow)
+        .where(HoldRow.attempt_id == hold.attempt_id, HoldRow.number == hold.number)
+        .values(paid_seconds=kept, spent_micros=hold.spent_micros - done.cost_micros)
+    )
+    return done
 
 
-def from_host(host_id: str, taken: Share, has: Mapping[Kind, int]) -> Amounts:
-    """Out of the pockets that it went to, and what is not there any more as a debt."""
-    earnings, presents = min(taken.real, has[Kind.EARNINGS]), min(taken.promotional, has[Kind.PROMOTIONAL])
-    return [
-        (account(host_id, Kind.EARNINGS), earnings),
-        (account(host_id, Kind.PROMOTIONAL), presents),
-        (account(host_id, Kind.DEBT), taken.total - earnings - presents),
-    ]
+def _difference(hold: HoldRow, kept: int, fee_bps: int) -> tuple[Pockets, Share]:
+    """(cost, of that the fee) of the seconds that are not kept."""
+    before = settle(hold.pockets, hold.price_micros, hold.paid_seconds, fee_bps, Payer.RENTER)
+    after = settle(hold.pockets, hold.price_micros, kept, fee_bps, Payer.RENTER)
+    fee = Share(before.fee.promotional - after.fee.promotional, before.fee.real - after.fee.real)
+    return before.cost.without(after.cost), fee
 
 
-def paired(sources: Iterable[tuple[str, int]], destinations: Iterable[tuple[str, int]]) -> tuple[Posting, ...]:
-    """Postings that take from the ones exactly what the others get."""
-    giving, getting = deque(sources), deque(destinations)
-    if sum(micros for _, micros in giving) != sum(micros for _, micros in getting):
-        raise AssertionError(f"{list(giving)} is not what {list(getting)} is")
-    found: list[Posting] = []
-    while giving and getting:
-        (source, has), (destination, needs) = giving.popleft(), getting.popleft()
-        micros = min(has, needs)
-        if micros:
-            found.append(Posting(source, destination, micros))
-        if has > micros:
-            giving.appendleft((source, has - micros))
-        if needs > micros:
-            getting.appendleft((destination, needs - micros))
-    return tuple(found)
+def _from_platform(hold: HoldRow, cost: Pockets) -> tuple[tuple[Posting, ...], Return]:
+    to = [(account(hold.owner_id, kind), getattr(cost, kind)) for kind in SPENT_FIRST]
+    return paired([(SUBSIDY, cost.total)], to), Return(cost, Share(), Share())
 
 
-def _from_platform(micros: int) -> Amounts:
-    return [(platform(Platform.SUBSIDY), micros)]
-
-
-def _from_both(session: Session, host_id: str, before: Settlement, after: Settlement, taken: Share) -> Amounts:
+def _from_both(
+    session: Session, hold: HoldRow, host_id: str, cost: Pockets, fee: Share
+) -> tuple[tuple[Posting, ...], Return]:
     names = {kind: account(host_id, kind) for kind in (Kind.PROMOTIONAL, Kind.EARNINGS)}
     has = lock_accounts(session, names.values())
-    return [
-        *from_host(host_id, taken, {kind: has[name] for kind, name in names.items()}),
-        (platform(Platform.FEES), before.fee.real - after.fee.real),
-        (platform(Platform.SUBSIDY), before.fee.promotional - after.fee.promotional),
-    ]
+    one = as_far_as_there(cost, fee, {kind: has[name] for kind, name in names.items()})
+    return postings_of_return(one, hold.owner_id, host_id), one

@@ -45,6 +45,7 @@ export async function showWallet(section, figures) {
     ["Earned", has.earnings_micros, "by your machines"],
     ...(has.cashing_out_micros ? [["Cashing out", has.cashing_out_micros, "on its way to you"]] : []),
     ...(has.debt_micros ? [["Debt", -has.debt_micros, "your next earnings go there"]] : []),
+    ...(has.owed_to_you_micros ? [["Owed to you", has.owed_to_you_micros, "by hosts, when they have earned it"]] : []),
   ];
   sync(figures, rows, ([label]) => label, makeFigure);
 }

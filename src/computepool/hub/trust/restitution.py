@@ -1,7 +1,9 @@
-"""What guilty nodes give back, carried out in the ledger: everything that an attempt moved is moved back.
+"""What guilty nodes give back, carried out in the ledger: everything that an attempt moved is moved back, as far as it
+is there. What the host has spent is owed to the renter, and paid when the host's debt is filled.
 
 Each in a transaction of its own, after the one that found them guilty: that one holds the locks of other renters. A
-contest that an operator upholds afterwards is made good by the platform: the renter keeps what came back.
+contest that an operator upholds afterwards is made good by the platform: the renter keeps what came back, and is owed
+nothing more.
 """
 
 from collections import Counter
@@ -10,18 +12,20 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 import structlog
-from sqlalchemy import or_, select, update
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.records import record
 from computepool.hub.jobs import spending
+from computepool.hub.jobs.given_back import write_down
 from computepool.hub.jobs.tables import Attempt
-from computepool.hub.ledger.accounts import Kind, Platform, account, kind_of, owner_of, platform
+from computepool.hub.ledger.accounts import Kind, account, kind_of, owner_of
+from computepool.hub.ledger.claims import add_claim, cancel_claim, list_payable, net_of, pay_claims
 from computepool.hub.ledger.entries import Entry, moved
 from computepool.hub.ledger.holds import HoldRow
 from computepool.hub.ledger.journal import lock_accounts, post
-from computepool.hub.ledger.refunds import undo
+from computepool.hub.ledger.returns import HOSTS_POCKETS, RESTITUTION, SUBSIDY, paid_of, paired, undo
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.reputation.contests import Resolution
 from computepool.hub.reputation.service import FAILED_AUDIT
@@ -35,7 +39,6 @@ PENDING, DONE, OVERTURNED = "pending", "done", "overturned"
 AT_ONCE = 200
 Unspent = tuple[str, date, int]
 """(renter, day, micros)"""
-HOSTS_POCKETS = (Kind.PROMOTIONAL, Kind.EARNINGS, Kind.DEBT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Restored:
 
 
 async def make_good(context: Context) -> list[Unspent]:
-    """Whatever waits for it. What counts as not spent after all."""
+    """Whatever waits for it, and what hosts have earned since of what they owe. What counts as not spent after all."""
     unspent: list[Unspent] = []
     for find, act in ((list_pending, carry_out), (list_overturned, overturn)):
         for attempt_id in await context.db.read(find):
@@ -54,6 +57,11 @@ async def make_good(context: Context) -> list[Unspent]:
                 log.exception("restitution.failed", attempt_id=attempt_id)  # the next time tries again
                 continue
             unspent += [done.unspent] if done is not None and done.unspent is not None else []
+    for host_id in await context.db.read(list_payable):
+        try:
+            await context.db.run(pay_claims, host_id, context.now())
+        except Exception:
+            log.exception("restitution.not_paid", host_id=host_id)
     return unspent
 
 
@@ -83,13 +91,20 @@ def carry_out(session: Session, attempt_id: str, now: datetime) -> Restored | No
     open_hold = select(HoldRow.number).where(HoldRow.attempt_id == attempt_id, HoldRow.resolved_at.is_(None))
     if session.scalar(open_hold) is not None:
         return None
-    names = {kind: account(row.host_id, kind) for kind in HOSTS_POCKETS}
-    # Before anything is summed up: a dispute may give the same back at this moment.
-    has = lock_accounts(session, [*names.values(), *(account(row.renter_id, kind) for kind in Kind)])
     attempt = session.get_one(Attempt, attempt_id)
-    cost = attempt.cost_micros
+    host_id = _host_of(attempt, row)
+    names = {kind: account(host_id, kind) for kind in HOSTS_POCKETS}
+    owes = account(row.renter_id, Kind.DEBT)
+    # Before anything is summed up: a dispute may give the same back at this moment.
+    locked = lock_accounts(session, [*names.values(), *(account(row.renter_id, kind) for kind in Kind)])
+    session.refresh(attempt)
+    has = {kind: locked[name] for kind, name in names.items()}
+    cost, earned = attempt.cost_micros, attempt.earned_micros
     nets = net_of(session, attempt_id)
-    postings = undo(nets, row.host_id, {kind: has[name] for kind, name in names.items()})
+    paid = paid_of(nets, attempt_id, attempt.job_id, row.renter_id, host_id)
+    one, postings = undo(nets, paid, has, -locked.get(owes, 0))
+    given = cost - one.lost  # presents that are gone stay paid
+    taken = sum(part.micros for part in postings if owner_of(part.source) == host_id)
     if postings:
         entry = Entry(
             f"clawback/{attempt_id}",
@@ -101,17 +116,24 @@ def carry_out(session: Session, attempt_id: str, now: datetime) -> Restored | No
             details={
                 "check": row.check_id,
                 "node_id": row.node_id,
-                "host_id": row.host_id,
+                "host_id": host_id,
                 "renter_id": row.renter_id,
-                "cost_micros": cost,
-                "host_micros": attempt.earned_micros,
+                "cost_micros": given,
+                "host_micros": taken,
+                "owed_micros": one.owed,
+                "lost_micros": one.lost,
             },
         )
         post(session, entry, now)
-    session.execute(update(Attempt).where(Attempt.id == attempt_id).values(cost_micros=0, earned_micros=0))
-    session.execute(update(HoldRow).where(HoldRow.attempt_id == attempt_id).values(spent_micros=0))
+        add_claim(session, attempt_id, attempt.job_id, host_id, row.renter_id, one.owed, now)
+    write_down(session, attempt_id, given, min(earned, taken))
     _finish(session, row, DONE, now)
-    return Restored(_forget_spending(session, attempt, row.renter_id, cost))
+    return Restored(_forget_spending(session, attempt, row.renter_id, given))
+
+
+def _host_of(attempt: Attempt, row: Clawback) -> str:
+    """Who was paid; the node may have been joined anew by somebody else since."""
+    return str(attempt.terms["host_id"]) if attempt.terms is not None else row.host_id
 
 
 def _forget_spending(session: Session, attempt: Attempt, renter_id: str, micros: int) -> Unspent | None:
@@ -124,26 +146,33 @@ def _forget_spending(session: Session, attempt: Attempt, renter_id: str, micros:
 
 
 def overturn(session: Session, attempt_id: str, now: datetime) -> Restored | None:
-    """The host was right after all, and gets again what it had to give back; the platform pays for its mistake."""
+    """The host was right after all, and gets again what it had to give back. What the renter was not paid yet of it is
+    not owed any more; for the rest the platform pays: it was its mistake."""
     row = session.get(Clawback, attempt_id, with_for_update=True)
     if row is None or row.state != DONE:
         return None
+    host_id = _host_of(session.get_one(Attempt, attempt_id), row)
     taken: Counter[str] = Counter()
-    for source, micros in session.execute(
-        select(PostingRow.source, PostingRow.micros)
+    to_be_owed = 0
+    for source, destination, micros in session.execute(
+        select(PostingRow.source, PostingRow.destination, PostingRow.micros)
         .join(EntryRow, EntryRow.id == PostingRow.entry_id)
         .where(EntryRow.key == f"clawback/{attempt_id}")
     ):
-        if owner_of(source) == row.host_id:
+        if owner_of(source) == host_id:
             taken[kind_of(source)] += micros
-    debt = account(row.host_id, Kind.DEBT)
+            to_be_owed += micros if destination == RESTITUTION else 0
+    debt = account(host_id, Kind.DEBT)
     owed = -lock_accounts(session, [debt])[debt]
+    not_paid = cancel_claim(session, attempt_id, to_be_owed)
     real = taken[Kind.EARNINGS] + taken[Kind.DEBT]
-    repaid, subsidy = min(owed, real), platform(Platform.SUBSIDY)
+    repaid = min(owed, real)
     postings = (
-        *moved(subsidy, debt, repaid),
-        *moved(subsidy, account(row.host_id, Kind.EARNINGS), real - repaid),
-        *moved(subsidy, account(row.host_id, Kind.PROMOTIONAL), taken[Kind.PROMOTIONAL]),
+        *paired(
+            [(RESTITUTION, not_paid), (SUBSIDY, real - not_paid)],
+            [(debt, repaid), (account(host_id, Kind.EARNINGS), real - repaid)],
+        ),
+        *moved(SUBSIDY, account(host_id, Kind.PROMOTIONAL), taken[Kind.PROMOTIONAL]),
     )
     if postings:
         entry = Entry(
@@ -154,22 +183,9 @@ def overturn(session: Session, attempt_id: str, now: datetime) -> Restored | Non
             note="A contest was upheld.",
         )
         post(session, entry, now)
+    write_down(session, attempt_id, -not_paid, -real - taken[Kind.PROMOTIONAL])
     _finish(session, row, OVERTURNED, now)
     return Restored()
-
-
-def net_of(session: Session, attempt_id: str) -> dict[str, int]:
-    """By account, what all entries of an attempt came to. What is held is nobody's any more."""
-    nets: Counter[str] = Counter()
-    rows = session.execute(
-        select(PostingRow.source, PostingRow.destination, PostingRow.micros)
-        .join(EntryRow, EntryRow.id == PostingRow.entry_id)
-        .where(EntryRow.attempt_id == attempt_id)
-    )
-    for source, destination, micros in rows:
-        nets[source] -= micros
-        nets[destination] += micros
-    return {name: micros for name, micros in nets.items() if micros}
 
 
 def _finish(session: Session, row: Clawback, state: str, now: datetime) -> None:

@@ -12,3 +12,15 @@ def grouped(micros: int) -> str:
     """`-12,345.600000`: all with six decimals, so that they stand below each other in columns."""
     whole, fraction = divmod(abs(micros), MICROS_PER_CREDIT)
     return f"{'-' if micros < 0 else ''}{whole:,}.{fraction:06}"
+
+
+def came_back(back: int, owed: int, lost: int) -> list[str]:
+    """To a renter, where a host had spent what it had to give back."""
+    words = []
+    if owed:
+        words.append(
+            f"{signed(back)} of {signed(back + owed)} credits came back; the rest follows when its host has earned it."
+        )
+    if lost:
+        words.append(f"{signed(lost)} more were presents, which its host had spent: these do not come back.")
+    return words

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.errors import Invalid
 from computepool.hub.jobs.tables import Job
 from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.claims import owed_to
 from computepool.hub.ledger.journal import balances
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.wallet.views import ENTRY_PREFIX, EntriesPage, EntryView, WalletView, entry_view
@@ -39,6 +40,7 @@ def show_wallet(session: Session, owner_id: str) -> WalletView:
         held_micros=has[Kind.HELD],
         cashing_out_micros=has[Kind.CASHING_OUT],
         debt_micros=-has[Kind.DEBT],
+        owed_to_you_micros=owed_to(session, owner_id),
     )
 
 

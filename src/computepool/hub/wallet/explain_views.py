@@ -101,6 +101,8 @@ class AttemptExplained(BaseModel):
     """What the viewer has more or less by it, all pockets together."""
     pockets: dict[str, int]
     """By pocket of the viewer's, the same."""
+    owed_micros: int = 0
+    """To the renter: what the host had to give back and had spent. It comes when the host has earned it."""
     words: list[str]
     records: list[RecordView]
 

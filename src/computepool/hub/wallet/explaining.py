@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from computepool.hub.jobs.money import SETTLED
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind
-from computepool.hub.wallet.amounts import signed
+from computepool.hub.wallet.amounts import came_back, signed
 from computepool.hub.wallet.explain_views import AttemptExplained, PaymentView, RecordView, View
 from computepool.hub.wallet.facts import AttemptFacts, EntryFacts
 from computepool.hub.wallet.payments import Money, money_of, payment_view
@@ -13,12 +15,34 @@ from computepool.hub.wallet.rate_steps import rate_steps
 HOLD = "hold"
 
 
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What came back of an attempt that had been paid for."""
+
+    micros: int = 0
+    owed: int = 0
+    lost: int = 0
+
+    def after(self, entry: EntryFacts, renter_id: str) -> "Returned":
+        micros, owed = self.micros, self.owed + entry.owed
+        if entry.kind not in (HOLD, SETTLED):
+            micros += max(0, entry.change_of(renter_id))
+        if entry.kind == "clawback_overturned":  # what was not given back is rightly paid
+            return Returned(micros, owed)
+        return Returned(micros, owed, self.lost + int(entry.details.get("lost_micros", 0)))
+
+    @property
+    def words(self) -> list[str]:
+        return came_back(self.micros, self.owed, self.lost)
+
+
 def explain_attempt(attempt: AttemptFacts, entries: Iterable[EntryFacts], view: View) -> AttemptExplained:
     """`entries`: those of the attempt, the oldest first."""
     viewer_id = attempt.parties.renter_id if view == "renter" else attempt.parties.host_id
-    sum_of, payments, pockets = Money(), list[PaymentView](), Counter[str]()
+    sum_of, payments, pockets, back = Money(), list[PaymentView](), Counter[str](), Returned()
     for entry in entries:
         pockets.update(entry.pockets_of(viewer_id))
+        back = back.after(entry, viewer_id)
         if entry.kind == HOLD or not _concerns(entry, viewer_id):
             continue
         payments.append(payment_view(entry, attempt, view, sum_of))
@@ -44,7 +68,8 @@ def explain_attempt(attempt: AttemptFacts, entries: Iterable[EntryFacts], view: 
         earned_micros=sum_of.earned,
         change_micros=pockets.total(),
         pockets={kind: micros for kind, micros in pockets.items() if micros},
-        words=_words(attempt, payments, sum_of, pockets, view),
+        owed_micros=back.owed if view == "renter" else 0,
+        words=_words(attempt, payments, sum_of, pockets, view) + (back.words if view == "renter" else []),
         records=[RecordView(id=one.id, at=one.at, action=one.action) for one in attempt.records],
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from computepool.hub.ledger.accounts import kind_of, owner_of
 from computepool.hub.ledger.entries import Posting
+from computepool.hub.ledger.returns import RESTITUTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,12 @@ class EntryFacts:
 
     def change_of(self, owner_id: str) -> int:
         return sum(self.pockets_of(owner_id).values())
+
+    @property
+    def owed(self) -> int:
+        """What is owed to a renter more or less by it."""
+        came = sum(one.micros for one in self.postings if one.destination == RESTITUTION)
+        return came - sum(one.micros for one in self.postings if one.source == RESTITUTION)
 
 
 @dataclass(frozen=True, slots=True)

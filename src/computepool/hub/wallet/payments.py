@@ -35,6 +35,7 @@ _PAID = {
 _LATER = {
     "give_back": "Paid by an instalment, and given back by the verdict",
     "clawback": "Given back: a result of this machine was proven wrong",
+    "restitution": "Given back by the host, who had spent it before",
     "dispute_refund": "Given back after a dispute",
     "clawback_overturned": "Paid again: what was proven wrong turned out to be right",
 }
@@ -110,7 +111,8 @@ def money_of(entry: EntryFacts, parties: Parties, view: View, before: Money) -> 
 
 def _as_renter(entry: EntryFacts, parties: Parties) -> Money:
     cost = -entry.change_of(parties.renter_id)
-    earned = entry.change_of(parties.host_id) if cost else 0  # else the pool paid it
+    # What its host owes it has not given back yet. Where the renter's credits do not change, the pool paid.
+    earned = entry.change_of(parties.host_id) + entry.owed if cost else 0
     return Money(cost, cost - earned, earned)
 
 

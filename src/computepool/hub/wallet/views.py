@@ -1,14 +1,16 @@
 """Money as its owner sees it. Other people's accounts are named by what they are to one, never by whose they are."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from pydantic import BaseModel
 
 from computepool.hub.jobs.money import SETTLED
-from computepool.hub.ledger.accounts import Platform, is_platforms, kind_of, owner_of
+from computepool.hub.ledger.accounts import Kind, Platform, is_platforms, kind_of, owner_of
+from computepool.hub.ledger.returns import RESTITUTION
 from computepool.hub.ledger.tables import EntryRow, PostingRow
+from computepool.hub.wallet.amounts import came_back, signed
 
 ENTRY_PREFIX = "entry_"
 
@@ -30,6 +32,8 @@ class WalletView(BaseModel):
     """Of the earnings, what can be cashed out now: what nobody can dispute any more."""
     debt_micros: int
     """What had to be given back and was spent already: the next earnings go there."""
+    owed_to_you_micros: int = 0
+    """What hosts had to give back to you and had spent: it comes when they have earned it."""
 
 
 class LineView(BaseModel):
@@ -82,6 +86,7 @@ _OUTSIDE = {
     Platform.SUBSIDY: "pool",
     Platform.CLEARING: "outside",
     Platform.WRITE_OFF: "write_off",
+    Platform.RESTITUTION: "host",
 }
 
 
@@ -115,7 +120,7 @@ def entry_view(viewer_id: str, row: EntryRow, postings: Sequence[PostingRow], re
         at=row.created_at,
         job_id=row.job_id,
         attempt_id=row.attempt_id,
-        note=row.note,
+        note=_note(row, pockets, postings, is_renter=renter_id == viewer_id),
         change_micros=sum(pockets.values()),
         pockets={kind: micros for kind, micros in pockets.items() if micros},
         lines=[
@@ -128,3 +133,14 @@ def entry_view(viewer_id: str, row: EntryRow, postings: Sequence[PostingRow], re
         ],
         reverses=f"{ENTRY_PREFIX}{row.reverses}" if row.reverses is not None else None,
     )
+
+
+def _note(row: EntryRow, pockets: Mapping[str, int], postings: Sequence[PostingRow], *, is_renter: bool) -> str:
+    """As it was written, and what became of what its host had spent: from the viewer's side."""
+    words = [row.note] if row.note else []
+    if is_renter:
+        owed = sum(one.micros for one in postings if one.destination == RESTITUTION)
+        words += came_back(sum(pockets.values()), owed, int(row.details.get("lost_micros", 0)))
+    elif row.attempt_id is not None and pockets.get(Kind.DEBT, 0) < 0:
+        words.append(f"{signed(-pockets[Kind.DEBT])} of it was spent already: the next earnings fill it up.")
+    return " ".join(words)
