@@ -101,7 +101,7 @@ def create_app(engine: Engine) -> FastAPI:
         payments_admin_api.router(authenticate, context, engine.payments),
         cash_outs_api.router(authenticate, context, engine.payments),
         vouchers_api.router(authenticate, context),
-        disputes_api.router(authenticate, context),
+        disputes_api.router(authenticate, context, engine.checks_changed),
         wallet_api.router(authenticate, context, engine.ledger),
         gateway_api.router(authenticate, engine.gateway, engine.polls),
         _public_routes(engine).router,

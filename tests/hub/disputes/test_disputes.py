@@ -53,6 +53,10 @@ class Court:
     def fees(self) -> float:
         return self.past.run(balance, platform(Platform.FEES)) / CREDIT
 
+    def spent(self) -> float:
+        """As the renter's limits count it."""
+        return self.pool.engine.scheduler.limits.spent(RENTER, self.past.now.date()) / CREDIT
+
     def spend(self, user: str, kind: Kind, credits: float) -> None:
         gone = Posting(account(user, kind), platform(Platform.WRITE_OFF), round(credits * CREDIT))
         self.past.run(post, Entry(f"spent/{user}/{kind}", "test", (gone,)), self.past.now)
@@ -67,6 +71,25 @@ def play_court(url, story, **settings):
             court.past.close()
 
     play(url, whole, settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "credits", "left"), [("full", None, 0), ("partial", "25", 75), ("none", None, 100)]
+)
+def test_what_comes_back_counts_against_no_limit_of_the_renter(sqlite_hub, outcome, credits, left):
+    async def story(court: Court) -> None:
+        await court.pool.settle(3 * 3600)  # so that it was in this month
+        court.past.now = court.pool.clock.now() - timedelta(hours=1)
+        held = court.work(100)
+        await court.pool.restart()  # the hub learns what was spent
+        before = court.spent()
+        opened = await court.dispute(held.job_id)
+        await court.resolve(opened["id"], outcome, **({"credits": credits} if credits else {}))
+        assert (before, court.spent()) == (100, left)
+        await court.pool.restart()
+        assert court.spent() == left
+
+    play_court(sqlite_hub, story)
 
 
 def test_full_refund_takes_back_what_the_host_got_and_the_fee(hub_url):

@@ -1,6 +1,7 @@
 """Disputes and reports."""
 
-from datetime import date
+from collections.abc import Callable
+from datetime import date, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -12,9 +13,11 @@ from computepool.hub.core.errors import Conflict, Invalid
 from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
+from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.disputes import service
 from computepool.hub.disputes.reports import Report, check_period, make_report
 from computepool.hub.disputes.tables import Dispute, DisputeState, Outcome
+from computepool.hub.disputes.unspending import forget_spending
 from computepool.hub.disputes.views import (
     AdminDisputeList,
     AdminDisputeView,
@@ -29,16 +32,21 @@ from computepool.hub.disputes.views import (
     dispute_view,
 )
 from computepool.hub.jobs.queries import load_job
+from computepool.hub.jobs.verification import Consequences
 from computepool.hub.payments.amounts import parse_amount
 
 LIST_LIMIT = 500
 Limit = Annotated[int, Query(ge=1, le=LIST_LIMIT)]
 
 
-def router(authenticate: Authenticate, context: Context) -> APIRouter:
+Changed = Callable[[Consequences], None]
+"""Tells the scheduler's memory what was changed in the database."""
+
+
+def router(authenticate: Authenticate, context: Context, changed: Changed) -> APIRouter:
     routes = money_routes(authenticate, context.settings, tags=["disputes"])
     _add_renters(routes, context)
-    _add_admins(routes, context)
+    _add_admins(routes, context, changed)
     return routes.router
 
 
@@ -75,7 +83,9 @@ def _open(session: Session, context: Context, caller: Principal, job_id: str, re
     return service.open_dispute(session, dispute_id, job, reason, window, caller.user_id, now, at_any_time=is_operator)
 
 
-def _add_admins(routes: Routes, context: Context) -> None:
+def _add_admins(routes: Routes, context: Context, changed: Changed) -> None:
+    unbroken = Unbroken()
+
     @routes.get("/admin/disputes", visible="admin")
     async def list_all(state: DisputeState | None = None, limit: Limit = 100) -> AdminDisputeList:
         """Everybody's, and what banks took back, newest first."""
@@ -97,14 +107,28 @@ def _add_admins(routes: Routes, context: Context) -> None:
             raise Invalid("A partial refund says how many credits, and no other does.", hint='Such as "credits": "25".')
         micros = parse_amount(body.credits) if body.credits is not None else None
         actor, now = caller.user_id, context.now()
-        row = await context.db.run(service.resolve, dispute_id, body.outcome, micros, body.note, actor, now)
-        return admin_view(row)
+
+        async def both() -> Dispute:
+            """In the database, and then in the scheduler's memory, even if the caller gives up in between."""
+            row, after = await context.db.run(_resolve, dispute_id, body.outcome, micros, body.note, actor, now)
+            changed(after)
+            return row
+
+        return admin_view(await unbroken.run(both()))
 
     @routes.get("/admin/reports", visible="admin", strict_query=True)
     async def report(since: date | None = None, until: date | None = None) -> Report:
         """By day of UTC: jobs, spending, fees, refunds. Then what is due now, and how reliable hosts are."""
         first, beyond = check_period(since, until, context.now().date())
         return await context.db.read(_report, context, first, beyond)
+
+
+def _resolve(
+    session: Session, dispute_id: str, outcome: Outcome, micros: int | None, note: str, actor: str, now: datetime
+) -> tuple[Dispute, Consequences]:
+    jobs = service.held_back(session, dispute_id)
+    row = service.resolve(session, dispute_id, outcome, micros, note, actor, now)
+    return row, Consequences(unspent=forget_spending(session, dispute_id, jobs))
 
 
 def _show(session: Session, context: Context, dispute_id: str) -> DisputeFacts:

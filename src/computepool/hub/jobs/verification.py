@@ -60,7 +60,7 @@ class Consequences:
     decided: tuple[str, int] | None = None
     """The replicated slice whose result is known now."""
     unspent: tuple[tuple[str, date, int], ...] = ()
-    """(renter, day, micros) that count as not spent after all: what was delivered for it was wrong."""
+    """(renter, day, micros) that count as not spent after all: it was given back."""
 
 
 NOTHING_ELSE = Consequences()
