@@ -22,7 +22,7 @@ def several(file: str, count: int, *, slow: bool = False, group: str = "") -> li
 
 
 def order(*tests: list[Named]) -> list[str]:
-    return [item.nodeid for item in mixed([one for each in tests for one in each])]  # type: ignore[arg-type, misc]
+    return [item.nodeid for item in mixed([one for each in tests for one in each])]  # type: ignore[misc]
 
 
 ALL = (
@@ -34,13 +34,13 @@ ALL = (
 )
 
 
-def test_nobody_is_left_out_and_the_order_is_always_the_same():
+def test_nobody_is_left_out_and_the_order_is_always_the_same() -> None:
     once = order(*ALL)
     assert sorted(once) == sorted(one.nodeid for each in ALL for one in each)
     assert order(*ALL) == once
 
 
-def test_what_waits_runs_beside_what_computes():
+def test_what_waits_runs_beside_what_computes() -> None:
     found = order(*ALL)
     slow = [place for place, name in enumerate(found) if "e2e/test_slow" in name]
     computing_between = [
@@ -51,14 +51,14 @@ def test_what_waits_runs_beside_what_computes():
 
 
 @pytest.mark.parametrize(("early", "late"), [("e2e/", "agent/"), ("test_up", "e2e/test_slow"), ("simulation/", "hub/")])
-def test_long_ones_of_a_kind_come_first(early, late):
+def test_long_ones_of_a_kind_come_first(early: str, late: str) -> None:
     found = order(*ALL)
     last = max(place for place, name in enumerate(found) if early in name and late not in name)
     first = min(place for place, name in enumerate(found) if late in name)
     assert last < first
 
 
-def test_quick_ones_of_a_file_stay_together():
+def test_quick_ones_of_a_file_stay_together() -> None:
     found = order(*ALL)
     for file, count in (("tests/hub/test_quick", 1000), ("tests/agent/test_quick", 400)):
         is_ours = [file in name for name in found]
@@ -66,10 +66,10 @@ def test_quick_ones_of_a_file_stay_together():
         assert pieces <= count / TOGETHER
 
 
-def test_group_is_in_one_piece():
+def test_group_is_in_one_piece() -> None:
     places = [place for place, name in enumerate(order(*ALL)) if name.endswith("@up]")]
     assert places == list(range(places[0], places[0] + 30))
 
 
-def test_nothing_is_no_trouble():
+def test_nothing_is_no_trouble() -> None:
     assert order() == []
