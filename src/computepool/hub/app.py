@@ -43,9 +43,9 @@ class VersionView(Wire):
     agent_minimum: str
     """Older agents get no strangers' work."""
     api: str
-
     money: bool
     """Whether work on other people's nodes is paid for here."""
+
 
 class KeysView(Wire):
     hub_id: str
