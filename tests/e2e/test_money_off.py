@@ -20,7 +20,7 @@ WORKS = """
     node contest machine event_1 --reason no; admin audits; admin canary machine JOB; admin canaries add JOB
     admin canaries list; admin canaries remove check_1; admin contests; admin resolve event_1 uphold
     admin verify machine; admin unverify machine; admin limits show OWNER; admin limits set OWNER --slices 5
-    whoami; token create other; token list; token revoke other; hub doctor; agent status; agent pause
+    whoami; token create other; token list; token revoke other; agent status; agent pause
     agent resume; node ban machine
 """
 IS_OFF = """
@@ -35,7 +35,8 @@ IS_OFF = """
     admin vouchers withdraw voucher_1; admin withdraw OWNER 5 --note yes
 """
 ELSEWHERE = """
-    up; simulate; hub admin; hub backup; hub keys announce; hub keys rotate; hub migrate; hub restore; hub serve; join
+    up; simulate; hub admin; hub backup; hub doctor; hub keys announce; hub keys rotate; hub migrate; hub restore
+    hub serve; join
     agent benchmark; agent doctor; agent drain; agent install; agent logs; agent policy; agent start; agent stop
     agent uninstall; login; logout
 """
