@@ -54,7 +54,7 @@ def all_commands(command: click.Command = cli, path: str = "") -> dict[str, clic
     """Those that do something, by their names."""
     if not isinstance(command, click.Group):
         return {path: command}
-    found = {path: command} if command.invoke_without_command else {}
+    found: dict[str, click.Command] = {path: command} if command.invoke_without_command else {}
     with click.Context(command) as ctx:
         for name in command.list_commands(ctx):
             child = command.get_command(ctx, name)
