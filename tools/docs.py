@@ -64,7 +64,7 @@ def _support(key: str, missing: Mapping[str, str]) -> str:
     return PARTLY.get(key) or f"not yet; {missing[key]}"
 
 
-PARTLY: dict[str, str] = {}
+PARTLY: dict[str, str] = {"notify": "`[email]` works: a mail to you; no webhooks yet"}
 """Keys of which one value or another is refused."""
 
 MEANINGS = {

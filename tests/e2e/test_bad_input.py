@@ -35,7 +35,7 @@ def test_wrong_spec_names_the_field_the_value_and_the_nearest_one(tmp_path, spec
 
 
 def test_field_that_the_pool_cannot_honour_yet_is_refused_not_ignored(pool):
-    (pool.folder / "pool.yaml").write_text("run: echo\nnotify: [email]\nteam: lab\n")
+    (pool.folder / "pool.yaml").write_text("run: echo\nnotify: [my-webhook]\nteam: lab\n")
     refused = pool.cli("run", "pool.yaml").expect(USAGE)
     for field in ("notify", "team"):
         assert f'"{field}" is not supported yet' in refused.err

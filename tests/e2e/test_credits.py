@@ -3,6 +3,7 @@
 import sqlite3
 
 import pytest
+from support.mail_server import MailServer, mail_server
 from support.pool import Agent, running_pool
 
 pytestmark = pytest.mark.slow
@@ -11,9 +12,21 @@ SETTINGS = {"COMPUTEPOOL_WELCOME_CREDITS": "0", "COMPUTEPOOL_CASH_OUT_MIN": "10"
 
 
 @pytest.fixture
-def pool(tmp_path):
-    with running_pool(tmp_path / "pool", SETTINGS) as made:
+def server():
+    with mail_server() as running:
+        yield running
+
+
+@pytest.fixture
+def pool(tmp_path, server):
+    mail = {"COMPUTEPOOL_SMTP_URL": server.url, "COMPUTEPOOL_MAIL_FROM": "pool@example.org"}
+    with running_pool(tmp_path / "pool", SETTINGS | mail) as made:
         yield made
+
+
+def mailed(server: MailServer, words: str) -> int:
+    """How often the host was told so."""
+    return sum(one.text.count(words) for one in server.inbox if one.to == "host@example.org")
 
 
 def micros(person, kind):
@@ -30,7 +43,7 @@ def a_month_passes(pool):
 
 
 @pytest.mark.engine("bwrap")
-def test_renter_and_host_can_follow_one_jobs_credits_from_grant_to_cash_out(pool):
+def test_renter_and_host_can_follow_one_jobs_credits_from_grant_to_cash_out(pool, server):
     renter, host = pool.register("renter"), pool.register("host")
     machine = Agent(pool, "machine", {})
     pool.agents.append(machine)
@@ -72,6 +85,15 @@ def test_renter_and_host_can_follow_one_jobs_credits_from_grant_to_cash_out(pool
     assert micros(host, "cashing_out") == 0
     shown = host.cli("wallet", "cash-outs", "--json").expect(0).json["items"][0]
     assert (shown["state"], shown["micros"]) == ("paid", 10_000_000)
+    steps = [f"Your cash-out of 10 credits (10.00 INR) was {step}." for step in ("asked for", "approved", "paid")]
+    pool.until(lambda: mailed(server, steps[-1]) or None, "the last mail arrives")
+    assert [mailed(server, step) for step in steps] == [1, 1, 1]
+    shown = pool.cli("admin", "mail").expect(0)
+    assert "host@example.org" in shown.text
+    assert f"They go to {server.url}; 0 wait." in shown.err
+    assert f"{server.url} took it: 250 taken" in pool.cli("admin", "mail", "--test", "me@example.org").expect(0).err
+    assert server.inbox[-1].to == "me@example.org"
+    assert pool.cli("admin", "mail", "--waiting", "--json").expect(0).json["items"] == []
 
     report = pool.cli("admin", "ledger", "check", "--json").expect(0).json
     assert report["balanced"] is True

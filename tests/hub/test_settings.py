@@ -25,6 +25,16 @@ WRONG = [
     ("COMPUTEPOOL_PUBLIC_URL", "ftp://pool.example.org", "expected an address such as https://pool.example.org"),
     ("COMPUTEPOOL_PUBLIC_URL", "https://", "expected an address such as https://pool.example.org"),
     ("COMPUTEPOOL_SECRET_KEY", "short", "at least 32 characters"),
+    ("COMPUTEPOOL_SMTP_URL", "mail.example.org:587", "expected smtp://user:password@host:587 or smtps://"),
+    ("COMPUTEPOOL_SMTP_URL", "smtp://u:pass/word@mail.example.org", "write / ? # @ : and % in a password as %2F"),
+    ("COMPUTEPOOL_SMTP_URL", "smtp://mail.example.org:99999", "expected smtp://user:password@host:587"),
+    ("COMPUTEPOOL_SMTP_URL", "smtp://:secret@mail.example.org", "a password needs a user"),
+    ("COMPUTEPOOL_SMTP_URL", "smtp://mail.example.org?tls=yes", "no option but starttls=required or starttls=never"),
+    ("COMPUTEPOOL_SMTP_URL", "smtp://mail.example.org?starttls=maybe", "expected starttls=required or starttls=never"),
+    ("COMPUTEPOOL_SMTP_URL", "smtps://mail.example.org?starttls=never", "smtps:// is TLS from the beginning"),
+    ("COMPUTEPOOL_MAIL_FROM", "nobody", "expected an address such as pool@example.org"),
+    ("COMPUTEPOOL_MAIL_FROM", "Our pool <pool@localhost>", "expected an address such as pool@example.org"),
+    ("COMPUTEPOOL_MAIL_FROM", "Our pool <pool@example.org", "expected an address such as pool@example.org"),
     ("COMPUTEPOOL_REGISTRATION", "maybe", "'open' or 'closed'"),
     ("COMPUTEPOOL_AGENT_MINIMUM", "newest", "match pattern"),
     ("COMPUTEPOOL_PLATFORM_FEE_BPS", "2001", "less than or equal to 2000"),
@@ -88,10 +98,25 @@ def test_all_wrong_values_are_told_at_once(monkeypatch):
 def test_secrets_are_not_shown_in_errors(monkeypatch):
     monkeypatch.setenv("COMPUTEPOOL_SECRET_KEY", "hunter2")
     monkeypatch.setenv("COMPUTEPOOL_DATABASE_URL", "mysql://root:hunter2@db/pool")
+    monkeypatch.setenv("COMPUTEPOOL_SMTP_URL", "smtp://me:hunter2@mail.example.org?hunter2=1")
     with pytest.raises(SettingsError) as told:
         load_settings()
     assert "hunter2" not in str(told.value)
     assert told.value.__cause__ is None
+
+
+def test_mail_server_needs_somebody_to_be_from(monkeypatch):
+    monkeypatch.setenv("COMPUTEPOOL_SMTP_URL", "smtp://mail.example.org")
+    for nameless in (None, "http://127.0.0.1:8000", "http://localhost"):
+        with pytest.raises(SettingsError, match="COMPUTEPOOL_MAIL_FROM: is needed with COMPUTEPOOL_SMTP_URL"):
+            load_settings(public_url=nameless)
+    assert load_settings(public_url="https://pool.example.org").mail_from is None
+    assert load_settings(mail_from="pool@example.org").mail_from == "pool@example.org"
+
+
+def test_password_of_the_mail_server_is_not_shown_with_the_settings():
+    settings = load_settings(smtp_url="smtp://me:hunter2@mail.example.org", mail_from="pool@example.org")
+    assert "hunter2" not in repr(settings)
 
 
 def test_secret_key_is_not_shown_with_the_settings():

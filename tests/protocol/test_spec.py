@@ -672,7 +672,7 @@ def test_a_list_is_run_as_it_is():
 NOT_YET_EXAMPLES: dict[str, dict[str, object]] = {
     "secrets": {"secrets": ["A"], "where": {"trust": "mine"}},
     "publish": {"publish": {"model": "a/b"}},
-    "notify": {"notify": ["email"]},
+    "notify": {"notify": ["email", "my-webhook"]},
     "team": {"team": "lab"},
 }
 
@@ -717,6 +717,7 @@ def test_what_is_supported_now_is_not_refused():
             "max_runtime": "2h",
             "priority": 3,
             "retries": 1,
+            "notify": ["email"],
             "optimize": "balanced",
             "budget": 5,
             "network": True,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -128,7 +128,7 @@ async def secure_site() -> AsyncIterator[SecureSite]:
     site = SecureSite()
     with tempfile.TemporaryDirectory() as folder:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(_certificate(Path(folder)))
+        context.load_cert_chain(make_certificate(Path(folder)))
         site.trusted.load_verify_locations(Path(folder, "site.pem"))
     server = await asyncio.start_server(site.serve, "127.0.0.1", 0, ssl=context)
     port = server.sockets[0].getsockname()[1]
@@ -142,7 +142,7 @@ async def secure_site() -> AsyncIterator[SecureSite]:
         await site.close()
 
 
-def _certificate(folder: Path) -> Path:
+def make_certificate(folder: Path, hosts: Sequence[str] = HOSTS) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a site of tests")])
     now = datetime.now(UTC)
@@ -154,7 +154,7 @@ def _certificate(folder: Path) -> Path:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in HOSTS]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )

@@ -30,6 +30,8 @@ FIXED: dict[str, Any] = {
     "disputes.state": "open",
     "disputes.outcome": None,
     "disputes.resolved_at": None,
+    "mails.state": "waiting",
+    "mails.ended_at": None,
 }
 MADE_BY_THE_HUB = {"hub_facts", "hub_keys"}
 

@@ -10,6 +10,7 @@ from computepool.cli.checks import audits, canaries, canary
 from computepool.cli.disputes import disputes, reports
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.ledger import grant, ledger, withdraw
+from computepool.cli.mail import mail
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.reputation import contests, resolve, unverify, verify
 
@@ -28,7 +29,7 @@ for _command in (contests, resolve, verify, unverify, audits, canary, canaries, 
     admin.add_command(_command)
 
 
-for _command in (admin_cash_outs, disputes, vouchers, reports):
+for _command in (admin_cash_outs, disputes, vouchers, reports, mail):
     admin.add_command(_command)
 
 

@@ -20,6 +20,7 @@ from computepool.hub.disputes import api as disputes_api
 from computepool.hub.engine import Engine
 from computepool.hub.gateway import api as gateway_api
 from computepool.hub.jobs import api as jobs_api
+from computepool.hub.mail import api as mail_api
 from computepool.hub.market import api as market_api
 from computepool.hub.metrics import CONTENT_TYPE, check_reader, write_metrics
 from computepool.hub.nodes import api as nodes_api
@@ -102,6 +103,7 @@ def create_app(engine: Engine) -> FastAPI:
         cash_outs_api.router(authenticate, context, engine.payments),
         vouchers_api.router(authenticate, context),
         disputes_api.router(authenticate, context, engine.checks_changed),
+        mail_api.router(authenticate, context, engine.mailer),
         wallet_api.router(authenticate, context, engine.ledger),
         gateway_api.router(authenticate, engine.gateway, engine.polls),
         _public_routes(engine).router,

@@ -10,7 +10,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from computepool.hub.core.db import durable_engine
 from computepool.hub.core.settings import Settings
 from computepool.hub.lock import AlreadyRunning, lock_database
+from computepool.hub.mail.smtp import Away, open_post
 from computepool.hub.opening import prepare_home
+from computepool.hub.payments.background import provider_of
+from computepool.hub.payments.provider import NoSuchObject, Refused, Unreachable
 from computepool.hub.schema import SchemaError, check_schema
 from computepool.protocol.units import about_bytes
 
@@ -26,7 +29,7 @@ class Check:
 
 
 def doctor(settings: Settings) -> list[Check]:
-    checks: list[Callable[[Settings], Check]] = [_home, _disk, _process, _database, _public_url]
+    checks: list[Callable[[Settings], Check]] = [_home, _disk, _process, _database, _public_url, _mail, _payments]
     return [check(settings) for check in checks]
 
 
@@ -78,3 +81,25 @@ def _public_url(settings: Settings) -> Check:
     if settings.public_url is None:
         return Check("public url", True, "unset: fine on one machine; set COMPUTEPOOL_PUBLIC_URL for others to join")
     return Check("public url", True, settings.public_url)
+
+
+def _mail(settings: Settings) -> Check:
+    """As far as one comes without sending a mail: a connection, TLS, the password."""
+    try:
+        return Check("mail", True, open_post(settings).probe())
+    except Away as away:
+        return Check("mail", False, away.words, "Check COMPUTEPOOL_SMTP_URL: user, password, port, ?starttls=.")
+
+
+def _payments(settings: Settings) -> Check:
+    if settings.money == "off":
+        return Check("payments", True, "none: this pool does without money")
+    provider = provider_of(settings, hub_id="")
+    try:
+        return Check("payments", True, provider.probe())
+    except (Unreachable, Refused, NoSuchObject) as error:
+        words = getattr(error, "words", "") or "it does not know the account of this key"
+        hint = "Check COMPUTEPOOL_STRIPE_SECRET_KEY, and whether this machine reaches Stripe."
+        return Check("payments", False, f"Stripe: {words}", hint)
+    finally:
+        provider.close()

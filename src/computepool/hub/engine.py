@@ -42,6 +42,7 @@ from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.verification import Consequences
 from computepool.hub.ledger.journal import list_spendable
+from computepool.hub.mail.background import Mailer
 from computepool.hub.market.book import Book
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.repository import host_price_of
@@ -119,6 +120,7 @@ class Engine:
         hooks = Hooks(pay_out_ended, pay_out_returned, partial(heard_of_chargeback, context))
         self.payments = Payments(context, self.lacking, hooks=hooks)
         self.ledger = LedgerWatch(context, (*INVARIANTS, cash_outs_are_cashing_out))
+        self.mailer = Mailer(context)
         self._changing_node = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
@@ -157,6 +159,7 @@ class Engine:
         self._spawn(self._every(RESTITUTION_SECONDS, self._make_good))
         self._spawn(self._every(CANARY_SECONDS, self.canaries.tick))
         self._spawn(self.payments.run())
+        self._spawn(self.mailer.run())
         if self.context.settings.money == "on":
             self._spawn(self.ledger.run())
         self._spawn(self._seal_cut_off())
@@ -173,6 +176,7 @@ class Engine:
         await self.scheduler.finish()
         await self.say_goodbye()
         await self.payments.close()
+        await self.mailer.close()
         await self._stack.aclose()
 
     # ── what jobs need of the scheduler and the gateway (jobs.ports.Dispatch) ────────────────────────────────────────
@@ -325,6 +329,7 @@ class Engine:
         """What commits told: first to those whose memory depends on it."""
         if self.scheduler.purse.hear(events):
             self.scheduler.wake()
+        self.mailer.hear(events)
         self.context.bus.publish(events)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -355,4 +360,5 @@ class Engine:
         await self.refresh_standings()
         self.checks_changed(await self.context.db.run(give_up_old, self.context.now()))
         await prune_in_batches(self.context.db, prune_outbox, self.context.now())
+        await self.mailer.tidy()
         await self.market.tidy()

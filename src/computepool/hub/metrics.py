@@ -31,6 +31,12 @@ def _lines(engine: Engine) -> Iterator[str]:
     yield from _gauge("nodes_online", "Nodes that are connected.", stats.nodes_online)
     yield from _gauge("slices_running", "Slices that run.", stats.slices_running)
     yield from _gauge("slices_queued", "Slices that wait.", stats.slices_queued)
+    counts = engine.mailer.counts
+    yield from _gauge("mails_waiting", "Mails that are still to be sent.", counts.waiting)
+    yield from _counter("mails_sent_total", "Mails that the server took.", counts.sent)
+    yield from _counter("mails_failed_total", "Mails that nobody took, and that were given up.", counts.given_up)
+    yield from _counter("mail_tries_failed_total", "Tries to send one that have to be repeated.", counts.failed_tries)
+    yield from _counter("mail_notices_skipped_total", "Notices for people whom no mail reaches.", counts.skipped)
     report = engine.ledger.last
     if report is None:  # money is off, or the hub has just started
         return
@@ -51,9 +57,14 @@ def _gauge(name: str, about: str, value: float) -> Iterator[str]:
     yield f"computepool_{name} {value}\n"
 
 
-def _head(name: str, about: str) -> Iterator[str]:
+def _counter(name: str, about: str, value: int) -> Iterator[str]:
+    yield from _head(name, about, "counter")
+    yield f"computepool_{name} {value}\n"
+
+
+def _head(name: str, about: str, kind: str = "gauge") -> Iterator[str]:
     yield f"# HELP computepool_{name} {about}\n"
-    yield f"# TYPE computepool_{name} gauge\n"
+    yield f"# TYPE computepool_{name} {kind}\n"
 
 
 def _is_local(request: Request) -> bool:

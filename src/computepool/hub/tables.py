@@ -11,6 +11,7 @@ import computepool.hub.jobs.tables
 import computepool.hub.ledger.claims
 import computepool.hub.ledger.holds
 import computepool.hub.ledger.tables
+import computepool.hub.mail.tables
 import computepool.hub.market.tables
 import computepool.hub.nodes.benchmarks
 import computepool.hub.nodes.tables

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from computepool.protocol.spec import JobSpec
 
 _LEAVE_OUT = "leave it out"
+EMAIL = "email"
+"""In `notify`: a mail to the job's owner. Any other word is a webhook's name."""
 
 Row = tuple[str, "Callable[[JobSpec], object]", str]
 """The field, whether it is asked for, and what to do instead."""
@@ -20,7 +22,7 @@ Row = tuple[str, "Callable[[JobSpec], object]", str]
 NOT_YET: tuple[Row, ...] = (
     ("secrets", lambda spec: spec.secrets, _LEAVE_OUT),
     ("publish", lambda spec: spec.publish, "leave it out, and fetch the outputs with `computepool get`"),
-    ("notify", lambda spec: spec.notify, "leave it out, and follow the job with `computepool logs -f`"),
+    ("notify", lambda spec: set(spec.notify) - {EMAIL}, "write [email]: there are no webhooks yet"),
     ("team", lambda spec: spec.team, "leave it out: the job is your own"),
 )
 

@@ -313,19 +313,22 @@ def test_operator_sees_what_it_takes_to_decide(hub_url):
 
 def test_both_sides_are_told(sqlite_hub):
     async def story(court: Court) -> None:
-        opened = await court.dispute(court.work(100).job_id)
-        await court.resolve(opened["id"], "partial", credits=10, note="half of it was there")
-        told = [
-            (row.topic, row.payload["action"]) for row in court.pool.rows(OutboxRow) if "dispute" in str(row.payload)
-        ]
+        with court.pool.db.held("write_mails"):  # which takes the notices
+            opened = await court.dispute(court.work(100).job_id)
+            await court.resolve(opened["id"], "partial", credits=10, note="half of it was there")
+            rows = court.pool.rows(OutboxRow)
+        told = [(row.topic, row.payload["action"]) for row in rows if "dispute" in str(row.payload)]
         assert (f"mail/{RENTER}", "dispute.opened") in told
         assert (f"mail/{HOST}", "dispute.about_you") in told
         assert (f"mail/{RENTER}", "dispute.resolved") in told
+        assert (f"mail/{HOST}", "dispute.decided_about_you") in told
+        assert ("mail/admins", "dispute.opened") in told
         audits = [row for row in court.pool.rows(AuditRow) if row.subject == opened["id"]]
         assert [(row.action, row.actor) for row in audits] == [
             ("dispute.opened", RENTER),
             ("dispute.about_you", RENTER),
             ("dispute.resolved", ADMIN),
+            ("dispute.decided_about_you", ADMIN),
         ]
 
     play_court(sqlite_hub, story)

@@ -125,7 +125,7 @@ def test_twins_at_the_same_moment_are_one_job(sqlite_hub):
         (b'{"run": "x", "retires": 3}', "bad_spec", "retires"),
         (b'{"run": "x", "resources": {"memory": "much"}}', "bad_spec", "resources.memory"),
         (b'{"run": "x", "slices": 0}', "bad_spec", "slices"),
-        (b'{"run": "x", "notify": ["email"]}', "not_supported_yet", "notify"),
+        (b'{"run": "x", "notify": ["my-webhook"]}', "not_supported_yet", "notify"),
         (b'{"run": "a\\u0000b"}', "bad_spec", "run"),
     ],
 )

@@ -92,15 +92,18 @@ def test_earnings_are_asked_for_approved_and_paid(hub_url):
 def test_each_step_has_an_audit_record_and_a_notice_for_the_mailer(sqlite_hub):
     async def story(desk: Desk) -> None:
         desk.earn(100)
-        first, second = await desk.request(20), await desk.request(30)
-        await desk.decide(first["id"], "approve")
-        await desk.decide(first["id"], "paid", reference="x")
-        await desk.decide(second["id"], "reject", note="send your bank account first")
+        with desk.pool.db.held("write_mails"):  # which takes the notices
+            first, second = await desk.request(20), await desk.request(30)
+            await desk.decide(first["id"], "approve")
+            await desk.decide(first["id"], "paid", reference="x")
+            await desk.decide(second["id"], "reject", note="send your bank account first")
+            rows = desk.pool.rows(OutboxRow)
         steps = [f"cash_out.{step}" for step in ("requested", "requested", "approved", "paid", "rejected")]
         audits = [row for row in desk.pool.rows(AuditRow) if row.action.startswith("cash_out.")]
         assert [row.action for row in audits] == steps
         assert [row.actor for row in audits] == [HOST, HOST, ADMIN, ADMIN, ADMIN]
-        mails = [row for row in desk.pool.rows(OutboxRow) if row.topic == f"mail/{HOST}"]
+        mails = [row for row in rows if row.topic == f"mail/{HOST}"]
+        assert [row.payload["action"] for row in rows if row.topic == "mail/admins"] == ["cash_out.requested"] * 2
         assert [row.payload["action"] for row in mails] == steps
         assert mails[-1].payload["note"] == "send your bank account first"
 

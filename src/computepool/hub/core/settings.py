@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from computepool.hub.core.smtp_url import default_sender, parse_sender, parse_smtp_url
 from computepool.protocol.units import nearest
 from computepool.protocol.versions import AGENT_MINIMUM
 
@@ -37,7 +38,7 @@ OTHERS = frozenset(
 NOT_YET = frozenset(
     f"{PREFIX}{name}"
     for name in (
-        *("REDIS_URL", "SMTP_URL"),
+        "REDIS_URL",
         *(f"OAUTH_{who}_CLIENT_{what}" for who in ("GOOGLE", "GITHUB", "OIDC") for what in ("ID", "SECRET")),
         "OAUTH_OIDC_ISSUER",
     )
@@ -95,6 +96,23 @@ class Settings(BaseSettings):
             repr=False,
             description="Encrypts the hub's keys and signs tokens; at least 32 characters. Unset: made on the first "
             "start and kept in the home folder.",
+        ),
+    ] = None
+    smtp_url: Annotated[
+        str | None,
+        Field(
+            repr=False,
+            description="The server that takes mails: `smtp://user:password@host:587`, which goes on with STARTTLS "
+            "where that is offered (`?starttls=required` or `never`), or `smtps://user:password@host:465`. Unset: "
+            "mails are written to the log.",
+        ),
+    ] = None
+    mail_from: Annotated[
+        str | None,
+        Field(
+            validate_default=True,
+            description="Whom mails are from: `pool@example.org` or `Our pool <pool@example.org>`. Unset: "
+            "`computepool@` the name in the public URL.",
         ),
     ] = None
     registration: Annotated[
@@ -271,6 +289,22 @@ class Settings(BaseSettings):
     def _known_storage(cls, value: str | None) -> str | None:
         if value is not None and urlsplit(value).scheme not in ("file", "s3"):
             raise ValueError("expected file:///path or s3://bucket")
+        return value
+
+    @field_validator("smtp_url")
+    @classmethod
+    def _known_server(cls, value: str | None) -> str | None:
+        if value is not None:
+            parse_smtp_url(value)
+        return value
+
+    @field_validator("mail_from")
+    @classmethod
+    def _sender(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None:
+            parse_sender(value)
+        elif info.data.get("smtp_url") is not None and default_sender(info.data.get("public_url")) is None:
+            raise ValueError("is needed with COMPUTEPOOL_SMTP_URL where COMPUTEPOOL_PUBLIC_URL has no name to be from")
         return value
 
     @field_validator("stripe_secret_key")

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.notices import ADMINS, mail_topic
 from computepool.hub.core.records import HUB_ACTOR, record
 from computepool.hub.disputes.errors import (
     AlreadyResolved,
@@ -28,7 +29,6 @@ from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import Role
 from computepool.hub.ledger.returns import Paid
 from computepool.hub.payments.cash_out_rows import HeldBackRow
-from computepool.hub.payments.cash_outs import mail_topic
 from computepool.hub.payments.hooks import Chargeback
 from computepool.protocol.states import JOB_FINAL
 
@@ -81,7 +81,13 @@ def resolve(
     jobs = held_back(session, dispute_id)
     paid = list_paid(session, jobs, lock=True)
     given = refund(session, f"dispute/{dispute_id}", paid, _amount(row, outcome, micros, paid), note, actor, now)
-    return _close(session, row, outcome, given, note, actor, now)
+    closed = _close(session, row, outcome, given, note, actor, now)
+    if row.kind == DisputeKind.JOB:
+        about: dict[str, Any] = {"job": row.job_id, "outcome": outcome, "note": note}
+        for host_id in sorted({one.host_id for one in paid}):
+            topics = (mail_topic(host_id),)
+            record(session, "dispute.decided_about_you", dispute_id, now, actor=actor, topics=topics, **about)
+    return closed
 
 
 def heard_of_chargeback(context: Context, session: Session, news: Chargeback, now: datetime) -> None:
@@ -193,7 +199,7 @@ def _add(
     )
     if not is_new:
         return None
-    topics = (f"owner/{owner_id}", mail_topic(owner_id))
+    topics = (f"owner/{owner_id}", mail_topic(owner_id), mail_topic(ADMINS))
     about = {"kind": kind, "about": subject, "micros": micros, "reason": reason}
     record(session, "dispute.opened", dispute_id, now, actor=actor, topics=topics, **about)
     return session.get_one(Dispute, dispute_id)

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository, repute, spending
 from computepool.hub.jobs.checkpoints import find_newest
@@ -45,6 +46,7 @@ from computepool.hub.jobs.verification import (
 from computepool.hub.market.standing import Standing
 from computepool.hub.reputation.reliability import HALF_LIFE
 from computepool.protocol.manifest import Saved
+from computepool.protocol.spec_support import EMAIL
 from computepool.protocol.states import (
     ATTEMPT_ENDED,
     ATTEMPT_LIVE,
@@ -380,7 +382,10 @@ def _finish_job(
     elif state is JobState.FAILED:
         message = why_failed(Verdict(values["verdict"]), values["reason"], values["exit_code"])
     if repository.move_job(session, job_id, state, now, {**values, "message": message}):
-        record(session, f"job.{state}", job_id, now, topics=topics_of(job_id, owner_id), **values)
+        topics = topics_of(job_id, owner_id)
+        if EMAIL in repository.list_notified(session, job_id):
+            topics += (mail_topic(owner_id),)
+        record(session, f"job.{state}", job_id, now, topics=topics, **values)
 
 
 def job_end(

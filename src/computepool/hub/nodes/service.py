@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.ids import RandomBits
+from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import HUB_ACTOR, record
 from computepool.hub.nodes import repository
 from computepool.hub.nodes.errors import BadJoinToken, BadProof, KeyTaken, NoSuchNode, ReplacedAlready
@@ -126,7 +127,10 @@ def _is_repeated(node: Node, request: EnrolRequest, token: JoinToken | None, now
 def change_state(session: Session, node: Node, target: NodeState, now: datetime, *, actor: str = HUB_ACTOR) -> None:
     """Raises NodeMoved for a node that was banned meanwhile."""
     if repository.move_node(session, node.id, target, now):
-        record(session, f"node.{target}", node.id, now, actor=actor, topics=topics_of(node))
+        topics = topics_of(node)
+        if target is NodeState.BANNED and actor != node.owner_id:
+            topics += (mail_topic(node.owner_id),)
+        record(session, f"node.{target}", node.id, now, actor=actor, topics=topics)
 
 
 def topics_of(node: Node) -> tuple[str, ...]:

@@ -57,6 +57,10 @@ class Units:
         minor = -(-(micros * self._minor_per_micro) // 1)
         return -(-minor // self._minor_per_micro)
 
+    def minor_below(self, micros: int) -> int:
+        """To be read, not to be charged: a part of a coin is dropped."""
+        return int(micros * self._minor_per_micro)
+
     def micros_of(self, minor: int) -> int:
         """What so much is worth here; a fraction of a micro is dropped."""
         return int(minor / self._minor_per_micro)

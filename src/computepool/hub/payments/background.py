@@ -13,6 +13,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
+from computepool.hub.core.settings import Settings
 from computepool.hub.payments import events, facts, outgoing, plans, reconcile
 from computepool.hub.payments.amounts import units_of
 from computepool.hub.payments.facts import Desk
@@ -46,11 +47,11 @@ ALWAYS_LOOKED_FOR = frozenset({RequestKind.PAY_OUT})
 log = structlog.get_logger()
 
 
-def open_provider(context: Context) -> Provider:
-    if context.settings.stripe_secret_key is None or context.settings.money == "off":
+def provider_of(settings: Settings, hub_id: str) -> Provider:
+    if settings.stripe_secret_key is None or settings.money == "off":
         return Manual()
     stripe = importlib.import_module("computepool.hub.payments.stripe_provider")
-    provider: Provider = stripe.StripeProvider(context.settings, context.hub_id)
+    provider: Provider = stripe.StripeProvider(settings, hub_id)
     return provider
 
 
@@ -60,7 +61,7 @@ class Payments:
     ) -> None:
         """`lacking`: what an owner's slices wait for that nothing but money keeps from a node."""
         self.context = context
-        self.provider = open_provider(context)
+        self.provider = provider_of(context.settings, context.hub_id)
         self._lacking = lacking
         self.hooks = hooks or Hooks()
         self.units = units_of(context.settings)

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
+from computepool.hub.core.notices import ADMINS, mail_topic
 from computepool.hub.core.records import HUB_ACTOR, record
 from computepool.hub.core.settings import Settings
 from computepool.hub.ledger.accounts import Kind, account
@@ -40,11 +41,6 @@ from computepool.hub.payments.safe_earnings import cashable
 from computepool.hub.payments.states import RequestState
 from computepool.hub.payments.tables import WORDS_LIMIT, RequestRow
 from computepool.protocol.units import MICROS_PER_CREDIT
-
-
-def mail_topic(owner_id: str) -> str:
-    """In the outbox: what a person should get a mail about, for whatever sends mails."""
-    return f"mail/{owner_id}"
 
 
 def request_cash_out(
@@ -239,6 +235,7 @@ def _post(
 
 
 def _tell(session: Session, row: CashOutRow, what: str, now: datetime, actor: str = HUB_ACTOR, **about: Any) -> None:
-    topics = (f"wallet/{row.owner_id}", mail_topic(row.owner_id))
+    deciding = (mail_topic(ADMINS),) if what == "requested" else ()
+    topics = (f"wallet/{row.owner_id}", mail_topic(row.owner_id), *deciding)
     details = {"owner": row.owner_id, "micros": row.micros, **about}
     record(session, f"cash_out.{what}", row.id, now, actor=actor, topics=topics, **details)

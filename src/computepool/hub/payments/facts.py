@@ -12,6 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
+from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.owners import Owner
 from computepool.hub.core.records import record
 from computepool.hub.ledger.tables import EntryRow
@@ -35,6 +36,7 @@ from computepool.hub.payments.provider import (
 from computepool.hub.payments.states import RequestState, TopUpState
 from computepool.hub.payments.tables import MovementRow, ProfileRow, RequestRow, TopUpRow
 from computepool.hub.payments.top_up_rows import find_top_up, move_top_up
+from computepool.hub.payments.top_ups import ALONE
 
 _AT_PROCESSOR = {
     PaymentState.PROCESSING: TopUpState.PROCESSING,
@@ -97,13 +99,28 @@ def _follow(session: Session, desk: Desk, fact: Payment, top_up: TopUpRow, now: 
         return
     if fact.state not in _AT_PROCESSOR or (top_up.way == "checkout" and fact.state in _DECIDED_BY_ITS_PAGE):
         return
+    before = top_up.state
     changed = move_top_up(
         session, top_up.id, _AT_PROCESSOR[fact.state], now, payment_id=fact.id, url=fact.url, words=fact.words
     )
+    if changed:
+        _tell_absent(session, fact, top_up, before, now)
     if fact.state is PaymentState.NEEDS_CONFIRMATION and top_up.state not in (TopUpState.FAILED, TopUpState.PAID):
         _ask_to_confirm(session, desk, fact, top_up, now)
     if changed and fact.state is PaymentState.FAILED and top_up.way != "card":
         stop_plan(session, top_up.owner_id, fact.words or "The card was declined.", now)
+
+
+def _tell_absent(session: Session, fact: Payment, top_up: TopUpRow, before: str, now: datetime) -> None:
+    """Whoever does not wait for the answer: their bank asks something, or what was under way failed in the end."""
+    if fact.state is PaymentState.NEEDS_ACTION and top_up.way in ALONE:
+        action = "top_up.requires_action"
+    elif fact.state is PaymentState.FAILED and top_up.way not in ALONE and before == TopUpState.PROCESSING:
+        action = "top_up.failed"
+    else:
+        return
+    about: dict[str, Any] = {"top_up": top_up.id, "micros": top_up.micros, "words": fact.words}
+    record(session, action, top_up.owner_id, now, topics=(mail_topic(top_up.owner_id),), **about)
 
 
 def _ask_to_confirm(session: Session, desk: Desk, fact: Payment, top_up: TopUpRow, now: datetime) -> None:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record
 from computepool.hub.payments.provider import Card, PayoutAccount
 from computepool.hub.payments.tables import WORDS_LIMIT, ProfileRow
@@ -77,7 +78,8 @@ def stop_plan(session: Session, owner_id: str, words: str, now: datetime) -> Non
     """A card that was declined is not tried again and again: its owner has to look at it."""
     profile = own_profile(session, owner_id, now)
     profile.stopped, profile.changed_at = words[:WORDS_LIMIT], now
-    record(session, "card.stopped", owner_id, now, topics=(f"wallet/{owner_id}",), words=words[:WORDS_LIMIT])
+    topics = (f"wallet/{owner_id}", mail_topic(owner_id))
+    record(session, "card.stopped", owner_id, now, topics=topics, words=words[:WORDS_LIMIT])
 
 
 def save_account(session: Session, owner_id: str, account: PayoutAccount, now: datetime) -> None:

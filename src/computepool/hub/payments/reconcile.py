@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.notices import ADMINS, mail_topic
 from computepool.hub.core.records import HUB_ACTOR, record
 from computepool.hub.payments.amounts import Units
 from computepool.hub.payments.provider import Movement, Subject
@@ -117,7 +118,8 @@ def report(session: Session, window: Window, compared: int, found: Sequence[Diff
         )
         if is_new:
             new += 1
-            record(session, "payment.difference", one.movement_id[:40], now, kind=one.kind, words=one.words)
+            about = {"kind": one.kind, "words": one.words}
+            record(session, "payment.difference", one.movement_id[:40], now, topics=(mail_topic(ADMINS),), **about)
             log.error("payments.difference", movement=one.movement_id, kind=one.kind, words=one.words)
     session.add(
         ReconciliationRow(

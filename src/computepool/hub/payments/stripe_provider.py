@@ -257,6 +257,11 @@ class StripeProvider:
             if (found := movement_of(line)) is not None:
                 yield found
 
+    def probe(self) -> str:
+        self._told(lambda: self._client.balance_transactions.list({"limit": 1}))  # which every key of a hub may read
+        kind = "live: it moves real money" if self.is_live else "for tests: no real money moves"
+        return f"Stripe takes the key, which is {kind}"
+
     # ── the SDK ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _notes(self, request: Request) -> dict[str, str]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record
 from computepool.hub.market.standing import Standing
 from computepool.hub.nodes.tables import Node
@@ -69,7 +70,7 @@ def resolve(
         node.id,
         now,
         actor=actor,
-        topics=(f"owner/{node.owner_id}",),
+        topics=(f"owner/{node.owner_id}", mail_topic(node.owner_id)),
         event=event_id,
         note=note,
     )

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.ids import RandomBits
+from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record as note
 from computepool.hub.market.standing import Standing
 from computepool.hub.nodes.service import change_state
@@ -86,7 +87,7 @@ def convict(
         "node.proven_wrong",
         node_id,
         now,
-        topics=(f"owner/{node.owner_id}",),
+        topics=(f"owner/{node.owner_id}", mail_topic(node.owner_id)),
         attempt=attempt_id,
         check=check.id,
         given_back_micros=micros,

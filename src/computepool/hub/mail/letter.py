@@ -1,0 +1,49 @@
+"""A mail as bytes: plain text, nothing that loads or tells anybody that it was read."""
+
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP, SMTPUTF8
+from email.utils import format_datetime
+
+from computepool.hub.core.smtp_url import usable_address
+from computepool.hub.mail.tables import SUBJECT_LIMIT
+
+_ENDS_A_LINE_OR_HIDES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Categories of letters that break a line, change a text's direction, or that nobody sees."""
+
+
+@dataclass(frozen=True)
+class Letter:
+    mail_id: str
+    address: str
+    message_id: str
+    subject: str
+    body: str
+    at: datetime
+
+
+def one_line(text: object, limit: int) -> str:
+    """What a person typed, as it may stand in a head or in the middle of a text: one line, of bounded length."""
+    plain = "".join(" " if unicodedata.category(one) in _ENDS_A_LINE_OR_HIDES else one for one in str(text))
+    line = " ".join(plain.split())
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def compose(letter: Letter, sender: Address) -> EmailMessage:
+    """Raises ValueError for an address that no mail can go to."""
+    to = usable_address(letter.address)
+    if to is None:
+        raise ValueError("no mail can go to this address")
+    message = EmailMessage(policy=SMTP if to.addr_spec.isascii() else SMTPUTF8)
+    message["From"] = sender
+    message["To"] = to
+    # Python reads `=?utf-8?q?=0A?=` in a value as what it stands for, and would write a new line into the head.
+    message["Subject"] = one_line(letter.subject, SUBJECT_LIMIT).replace("=?", "= ?")
+    message["Date"] = format_datetime(letter.at)
+    message["Message-ID"] = letter.message_id
+    message["Auto-Submitted"] = "auto-generated"  # so that no machine answers this one
+    message.set_content(letter.body, charset="utf-8", cte="quoted-printable")
+    return message

@@ -1,0 +1,145 @@
+"""Notices become mails: who gets them, and several that one person is to hear of in one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, select, text
+from sqlalchemy.orm import Session
+
+from computepool.hub.accounts.tables import User
+from computepool.hub.core.context import Context
+from computepool.hub.core.http import Role
+from computepool.hub.core.notices import ADMINS, mailed_to
+from computepool.hub.core.records import record
+from computepool.hub.core.smtp_url import usable_address
+from computepool.hub.core.tables import MAIL_TOPICS, OutboxRow
+from computepool.hub.jobs.tables import Job
+from computepool.hub.mail.queue import OLDEST
+from computepool.hub.mail.tables import Mail, MailState
+from computepool.hub.mail.words import SHOWN, Known, Notice, write
+from computepool.hub.nodes.tables import Node
+from computepool.hub.payments.amounts import units_of
+
+PER_HOUR = 6
+"""Mails to one person. What comes after that waits, and is told together: a storm of jobs is not a storm of mails."""
+HOUR = timedelta(hours=1)
+TOPICS_AT_ONCE = 200
+NOTICES_AT_ONCE = 2_000
+ADMINS_AT_ONCE = 50
+
+
+@dataclass(frozen=True)
+class Written:
+    mails: int = 0
+    skipped: int = 0
+    """Notices that nobody could be told."""
+    held_back: bool = False
+    """Somebody has had enough mails for this hour."""
+
+
+def write_mails(session: Session, context: Context, domain: str, now: datetime) -> Written:
+    """Of every notice that waits: a mail, unless its reader has had too many, or there is none. Once, since the notice
+    goes with the same commit."""
+    mails = skipped = 0
+    held_back = False
+    is_mail = text(MAIL_TOPICS)
+    topics = select(OutboxRow.topic).where(is_mail).group_by(OutboxRow.topic).order_by(func.min(OutboxRow.id))
+    for topic in session.scalars(topics).all():
+        if mails + skipped >= TOPICS_AT_ONCE:
+            return Written(mails, skipped, held_back)
+        owner_id = mailed_to(topic) or ""
+        readers = _readers(session, owner_id)
+        if readers and _have_enough(session, readers, now):
+            held_back = True
+            continue
+        taken = _take(session, topic)
+        fresh = [row for row in taken if row.created_at >= now - OLDEST]
+        if len(fresh) < len(taken):
+            _skip(session, owner_id, "too old by now", len(taken) - len(fresh), now)
+            skipped += len(taken) - len(fresh)
+        if not fresh:
+            continue
+        if not readers:
+            _skip(session, owner_id, "nobody there has an address that mails reach", len(fresh), now)
+            skipped += len(fresh)
+            continue
+        subject, body = _words(session, context, owner_id, fresh)
+        for reader in readers:
+            _add(session, context.new_id("mail"), reader, subject, body, fresh, domain, now)
+            mails += 1
+    return Written(mails, skipped, held_back)
+
+
+def _readers(session: Session, owner_id: str) -> Sequence[User]:
+    """The user, or everybody who runs the pool. The platform reads nothing; teams will name their people here."""
+    active = select(User).where(User.disabled_at.is_(None)).order_by(User.id).limit(ADMINS_AT_ONCE)
+    who = active.where(User.role == Role.ADMIN if owner_id == ADMINS else User.id == owner_id)
+    return [user for user in session.scalars(who) if usable_address(user.email) is not None]
+
+
+def _have_enough(session: Session, readers: Sequence[User], now: datetime) -> bool:
+    ids = [one.id for one in readers]
+    recent = select(func.count()).where(Mail.user_id.in_(ids), Mail.created_at > now - HOUR).group_by(Mail.user_id)
+    return max(session.scalars(recent), default=0) >= PER_HOUR
+
+
+def _take(session: Session, topic: str) -> Sequence[OutboxRow]:
+    is_mail = text(MAIL_TOPICS)
+    query = select(OutboxRow).where(is_mail, OutboxRow.topic == topic).order_by(OutboxRow.id).limit(NOTICES_AT_ONCE)
+    rows = session.scalars(query).all()
+    session.execute(delete(OutboxRow).where(is_mail, OutboxRow.topic == topic, OutboxRow.id <= rows[-1].id))
+    return rows
+
+
+def _skip(session: Session, owner_id: str, why: str, count: int, now: datetime) -> None:
+    record(session, "mail.skipped", owner_id, now, notices=count, words=why)
+
+
+def _words(session: Session, context: Context, owner_id: str, rows: Sequence[OutboxRow]) -> tuple[str, str]:
+    for_admins = owner_id == ADMINS
+    shown = [
+        Notice(str(row.payload["action"]), str(row.payload["subject"]), row.payload, for_admins) for row in rows[:SHOWN]
+    ]
+    mentioned = {str(one.details[name]) for one in shown for name in ("subject", "job", "about") if name in one.details}
+    jobs = session.execute(select(Job.id, Job.name, Job.message).where(Job.id.in_(mentioned)))
+    nodes = session.execute(select(Node.id, Node.name).where(Node.id.in_(mentioned)))
+    known = Known(
+        units_of(context.settings),
+        context.settings.public_url,
+        {job_id: (name, message) for job_id, name, message in jobs},
+        {row.id: row.name for row in nodes},
+    )
+    return write(shown, known, len(rows) - len(shown))
+
+
+def _add(
+    session: Session,
+    mail_id: str,
+    reader: User,
+    subject: str,
+    body: str,
+    rows: Sequence[OutboxRow],
+    domain: str,
+    now: datetime,
+) -> None:
+    session.add(
+        Mail(
+            id=mail_id,
+            user_id=reader.id,
+            address=reader.email,
+            message_id=f"<{mail_id}@{domain}>",
+            subject=subject,
+            body=body,
+            notices=len(rows),
+            state=MailState.WAITING,
+            tries=0,
+            words="",
+            noticed_at=rows[0].created_at,
+            created_at=now,
+            tried_at=None,
+            next_try_at=now,
+            ended_at=None,
+        )
+    )
+    session.flush()
