@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from support.allocation import Story
 
-from computepool.hub.scheduling import catalogue, fleet, scoring, search, shelves, views
+from computepool.hub.scheduling import blocks, catalogue, fleet, scoring, search, shelves, views
 from computepool.hub.scheduling.facets import Facet
 from computepool.hub.scheduling.fleet_node import FleetNode
 
@@ -77,7 +77,27 @@ def best_is_the_dearest(patch):
 
 
 def rare_things_are_overlooked(patch):
-    patch.setattr(search, "_best_of", lambda *_: None)
+    patch.setattr(shelves.Shelves, "holding", lambda *_: iter(()))
+
+
+def who_has_a_rare_thing_is_known_for_ever(patch):
+    patch.setattr(shelves.Shelves, "_forget_who_has", lambda *_: None)
+
+
+def who_moves_is_still_looked_for_where_it_was(patch):
+    patch.setattr(blocks.Heads, "replace", lambda *_: None)
+
+
+def who_is_in_front_of_no_shelf_stays_in_the_order(patch):
+    """It moved, and somebody on its new shelf is better."""
+    real = shelves.Shelves._move
+
+    def move(self, spot, key):
+        shelf = real(self, spot, key)
+        self._moving.clear()
+        return shelf
+
+    patch.setattr(shelves.Shelves, "_move", move)
 
 
 def owner_is_a_stranger_at_home(patch):
@@ -113,6 +133,9 @@ MUTANTS: list[Any] = [
     second_of_a_shelf_is_never_seen,
     best_is_the_dearest,
     rare_things_are_overlooked,
+    who_has_a_rare_thing_is_known_for_ever,
+    who_moves_is_still_looked_for_where_it_was,
+    who_is_in_front_of_no_shelf_stays_in_the_order,
     owner_is_a_stranger_at_home,
     owners_screen_is_ignored,
     reliability_is_forgotten,
@@ -123,5 +146,5 @@ MUTANTS: list[Any] = [
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_mutant_is_found(monkeypatch, mutant):
     mutant(monkeypatch)
-    with pytest.raises((AssertionError, ValueError, IndexError, KeyError)):
+    with pytest.raises((AssertionError, ValueError, IndexError, KeyError, TypeError)):
         tell()

@@ -181,11 +181,13 @@ def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str
     return [
         gpu
         for gpu in gpus
-        if gpu.id not in kept
-        # One that shares the machine's memory is no card: it is given only to those who ask for it by name.
-        and (not gpu.integrated or asked.name is not None)
-        and _is_accepted(asked, gpu.slug, gpu.memory_bytes)
+        if gpu.id not in kept and _may_be_given(asked, gpu) and _is_accepted(asked, gpu.slug, gpu.memory_bytes)
     ]
+
+
+def _may_be_given(asked: GpuRequest, gpu: Gpu) -> bool:
+    """One that shares the machine's memory is no card: it is given only to those who ask for it by name."""
+    return not gpu.integrated or asked.name is not None
 
 
 @lru_cache(maxsize=16_384)
@@ -197,11 +199,21 @@ def _is_accepted(asked: GpuRequest, slug: str, memory_bytes: int) -> bool:
 def alike_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str] = ()) -> list[Gpu]:
     """As many as it asks for, all of one model and size, of those that will do: the first kind that there are enough
     of. Empty if there is none."""
+    asked = needs.gpu
+    if asked is None:
+        return []
     kinds: dict[tuple[str, int], list[Gpu]] = {}
-    for gpu in matching_gpus(needs, gpus, kept):
-        kind = kinds.setdefault((gpu.slug, gpu.memory_bytes), [])
+    for gpu in gpus:
+        if gpu.id in kept or not _may_be_given(asked, gpu):
+            continue
+        made_of = (gpu.slug, gpu.memory_bytes)
+        kind = kinds.get(made_of)
+        if kind is None:
+            if not _is_accepted(asked, *made_of):
+                continue
+            kind = kinds[made_of] = []
         kind.append(gpu)
-        if len(kind) == needs.gpu_count:
+        if len(kind) == asked.count:
             return kind
     return []
 

@@ -82,6 +82,15 @@ class Heads(Generic[Scored]):
         elif at == len(block):
             self._lasts[place], self._last_scores[place] = block[-1], block[-1][0]
 
+    def replace(self, thing: Scored, other: Scored) -> None:
+        """Of the same score, which nobody else has."""
+        place = self._block_of(thing)
+        block = self._blocks[place]
+        at = self._place_in(block, self._scores[place], thing)
+        block[at], self._numbers[place][at] = other, other[4]
+        if at == len(block) - 1:
+            self._lasts[place] = other
+
     def _block_of(self, thing: Scored) -> int:
         """The first that does not end before it; one too many if all do."""
         lasts, score = self._last_scores, thing[0]
@@ -122,10 +131,7 @@ class Families(Generic[Scored]):
     def add(self, thing: Scored, family: int | None) -> None:
         self.all.add(thing)
         if family is not None:
-            heads = self._by_family.get(family)
-            if heads is None:
-                heads = self._by_family[family] = Heads()
-            heads.add(thing)
+            self._add_to(family, thing)
 
     def remove(self, thing: Scored, family: int | None) -> None:
         self.all.remove(thing)
@@ -135,6 +141,24 @@ class Families(Generic[Scored]):
     def move(self, thing: Scored, family: int | None, to: int | None) -> None:
         self.remove(thing, family)
         self.add(thing, to)
+
+    def replace(self, thing: Scored, family: int | None, other: Scored, to: int | None) -> None:
+        """By one with the same score, which nobody else has; the two may be of different families."""
+        self.all.replace(thing, other)
+        if family == to:
+            if family is not None:
+                self._by_family[family].replace(thing, other)
+            return
+        if family is not None:
+            self._by_family[family].remove(thing)
+        if to is not None:
+            self._add_to(to, other)
+
+    def _add_to(self, family: int, thing: Scored) -> None:
+        heads = self._by_family.get(family)
+        if heads is None:
+            heads = self._by_family[family] = Heads()
+        heads.add(thing)
 
     def of_these(self, families: Collection[int | None] | None, raw: bytes) -> tuple[Passing[Scored], int]:
         """Those of the shelves that have their bit in `raw`, which are all of these families, as `Heads.those_in`; and

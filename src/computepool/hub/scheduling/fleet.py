@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Seque
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from computepool.hub.market.feasibility import Gate, closed_gate
+from computepool.hub.market.feasibility import Gate, Traits, closed_gate
 from computepool.hub.market.pricing import hourly_price
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.catalogue import AskedTags
@@ -76,6 +76,10 @@ class _Known:
     owner_id: str
     cached: frozenset[str]
     tags: frozenset[str]
+    owned: "_Owned"
+    traits: Traits | None = None
+    """What it was when it was last looked at as a whole, and whether it took work; None before."""
+    took_work: bool = False
 
 
 class _Owned:
@@ -95,6 +99,11 @@ class _Owned:
             self._ever.place(node)
         else:
             self.shelves()  # as soon as they are too many, so that no question has to wait for shelves
+
+    def place_again(self, node: FleetNode) -> None:
+        """It has more room, or less, and nothing else is new."""
+        if self._now is not None:
+            self._now.place(node)
 
     def remove(self, node_id: str) -> None:
         del self.nodes[node_id]
@@ -339,14 +348,18 @@ class Fleet:
                 or known.owner_id != traits.owner_id
             ):
                 self._forget(node_id)
-                self._learn(node)
+                known = self._learn(node)
             self._now.place(node)
-            self._ever.place(node)
-            self._owned[traits.owner_id].place(node)
+            takes_work = node.takes_work
+            if known.traits is traits and known.took_work is takes_work:
+                known.owned.place_again(node)
+            else:
+                known.traits, known.took_work = traits, takes_work
+                self._ever.place(node)
+                known.owned.place(node)
 
-    def _learn(self, node: FleetNode) -> None:
+    def _learn(self, node: FleetNode) -> _Known:
         node_id, traits = node.traits.node_id, node.traits
-        self._known[node_id] = _Known(traits.owner_id, node.cached, traits.tags)
         for thing in node.cached:
             self._holders.setdefault(thing, set()).add(node_id)
         for tag in traits.tags:
@@ -354,6 +367,8 @@ class Fleet:
         owned = self._owned.get(traits.owner_id)
         if owned is None:
             owned = self._owned[traits.owner_id] = _Owned(traits.owner_id, self._asked_tags)
+        known = self._known[node_id] = _Known(traits.owner_id, node.cached, traits.tags, owned)
+        return known
 
     def _forget(self, node_id: str) -> None:
         known = self._known.pop(node_id, None)

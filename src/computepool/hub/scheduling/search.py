@@ -7,7 +7,7 @@ as one with all of it was met. It also ends after `WALK_MOST` nodes; then the an
 no more than 1 / (1 - WARM_DISCOUNT) times as expensive, and no worse than the best one without a cache.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ def best_on(
         return None
     ordering = ORDERINGS.index((needs.gpu is not None, needs.optimize))
     shelves.sort(ordering)
-    held = [holders[one] for one in wanted if one in holders]
+    held = [(one, holders[one]) for one in wanted if one in holders]
     found = _best(shelves, there, ordering, judge.may_suit, wanted, held)
     if found is None or judge.suits(found):
         return found
@@ -61,33 +61,27 @@ def _best(
     ordering: Ordering,
     suits: Suits,
     wanted: Sequence[str],
-    held: Sequence[AbstractSet[str]],
+    held: Sequence[tuple[str, AbstractSet[str]]],
 ) -> FleetNode | None:
-    """`held`: who has something of what is wanted."""
+    """`held`: what of it somebody has, and who."""
     if not held:
         for entry in shelves.in_order(ordering, there):
             if suits(entry[5]):
                 return entry[5]
         return None
-    rare = [some for some in held if len(some) <= FEW_HOLDERS]
+    rare = [one for one in held if len(one[1]) <= FEW_HOLDERS]
     # What a node's score is worth, by how much it has at hand.
     factors = [warmth_of(at_hand, len(wanted)) for at_hand in range(len(wanted) + 1)]
     least = factors[len(held) - len(rare)]  # of those who have nothing that is rare
-    best = _best_of(shelves.entries_of(frozenset().union(*rare), ordering, there), suits, wanted, factors)
+    best = None
+    for thing, some in rare:
+        for entry in shelves.holding(thing, some, ordering, there):
+            best = _better(best, entry, suits, wanted, factors)
     for met, entry in enumerate(shelves.in_order(ordering, there, several=True)):
         if best is not None and (met >= WALK_MOST or entry[0] * least > best[0][0]):
             break
         best = _better(best, entry, suits, wanted, factors)
     return best[1] if best is not None else None
-
-
-def _best_of(
-    entries: Iterable[Entry], suits: Suits, wanted: Sequence[str], factors: Sequence[float]
-) -> tuple[Rank, FleetNode] | None:
-    best = None
-    for entry in entries:
-        best = _better(best, entry, suits, wanted, factors)
-    return best
 
 
 def _better(

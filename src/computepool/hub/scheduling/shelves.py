@@ -8,7 +8,7 @@ and its cost grows with the variety of a fleet, not with its size; where no shel
 import math
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import islice
@@ -24,10 +24,10 @@ from computepool.hub.scheduling.catalogue import (
     better_of,
     limits_of,
 )
-from computepool.hub.scheduling.facets import bits_of, raw_of
+from computepool.hub.scheduling.facets import QUESTIONS_KEPT, bits_of, raw_of
 from computepool.hub.scheduling.fleet_node import FleetNode
 from computepool.hub.scheduling.scoring import cold_score
-from computepool.hub.scheduling.spots import GPU_ORDERINGS, ORDERINGS, Entry, Ordering, Shelf, Spot, There
+from computepool.hub.scheduling.spots import GPU_ORDERINGS, ORDERINGS, Entry, Ordering, Shelf, Spot, Standing, There
 from computepool.hub.scheduling.views import View, at_best
 
 EMPTY_KEPT = 1024
@@ -70,6 +70,11 @@ class Shelves:
         self._first: dict[Ordering, list[Entry | None]] = {}
         """The same by the shelves' numbers."""
         self._first_score: dict[Ordering, array[float]] = {}
+        self._moving: dict[Ordering, tuple[Entry, int | None]] = {}
+        """Of the node that is on its way to another shelf, where it stood in front, with its family. It likely does so
+        on the next one, in the same place of the order: then nothing in it has to move. Empty between two nodes."""
+        self._holding: dict[str, Standing] = {}
+        """By things that few have at hand and somebody asked for: where those who have it stand."""
 
     def __len__(self) -> int:
         """Nodes that are on a shelf."""
@@ -88,15 +93,7 @@ class Shelves:
             if spot is not None and spot.shelf is not None:
                 self._leave(spot, spot.shelf)
             return
-        if spot is None or spot.node is not node:
-            self.remove(traits.node_id)
-            static = self._catalogue.static_of(traits)
-            asked = len(self._asked_tags.known)
-            spot = self._spots[traits.node_id] = Spot(node, traits, static, limits_of(traits), asked)
-        elif spot.traits is not traits:
-            self._learn(spot, traits)
-        elif spot.asked != len(self._asked_tags.known):
-            spot.static, spot.asked = self._catalogue.static_of(traits), len(self._asked_tags.known)
+        spot = self._spot_of(node, spot)
         shelf = self._move(spot, self._catalogue.key_of(spot.static, room))
         if spot.cores[0] != room.cpu_millis:
             self._set_cores(spot, shelf, room.cpu_millis)
@@ -104,10 +101,30 @@ class Shelves:
             has_room = bool(room.gpus) if ORDERINGS[ordering][0] else room.cores
             if (spot.entries[ordering] is not None) is not has_room:
                 self._sort_in(ordering, spot, shelf, has_room=has_room)
+        while self._moving:  # where it does not stand in front any more
+            ordering, (entry, family) = self._moving.popitem()
+            self._heads[ordering].remove(entry, family)
         self._note_rest(spot, shelf, has_cards=bool(room.gpus))
         if len(self._standing) >= SORT_ALL_FROM and len(self._heads) < len(ORDERINGS) and not self._lasting:
             for ordering in range(len(ORDERINGS)):
                 self.sort(ordering)
+
+    def _spot_of(self, node: FleetNode, spot: Spot | None) -> Spot:
+        """With all that follows from the node as it is. `spot`: what there is for a node of that name."""
+        traits, asked = node.traits, len(self._asked_tags.known)
+        if spot is None or spot.node is not node:
+            self.remove(traits.node_id)
+            static = self._catalogue.static_of(traits)
+            spot = self._spots[traits.node_id] = Spot(node, traits, static, limits_of(traits), asked, node.cached)
+            return spot
+        if spot.traits is not traits:
+            self._learn(spot, traits)
+        elif spot.asked != asked:
+            spot.static, spot.asked = self._catalogue.static_of(traits), asked
+        if spot.cached is not node.cached:
+            self._forget_who_has(spot.cached | node.cached)
+            spot.cached = node.cached
+        return spot
 
     def remove(self, node_id: str) -> None:
         spot = self._spots.pop(node_id, None)
@@ -140,21 +157,27 @@ class Shelves:
         shelf.members[spot.traits.node_id] = spot
         self._standing.add(spot.traits.node_id)
         spot.shelf = shelf
+        self._forget_who_has(spot.cached)
 
     def _welcome(self, shelf: Shelf, spot: Spot) -> None:
         """It stands there with others."""
         limits = better_of(shelf.limits, spot.limits) if shelf.limits is not None else spot.limits
         shelf.limits = self._catalogue.change(shelf.limits, limits, shelf.bit)
 
-    def _leave(self, spot: Spot, shelf: Shelf) -> None:
+    def _leave(self, spot: Spot, shelf: Shelf, *, moves: bool = False) -> None:
         del shelf.members[spot.traits.node_id]
         self._standing.discard(spot.traits.node_id)
         spot.shelf = None
-        self._take_all_out(spot, shelf)
+        self._forget_who_has(spot.cached)
+        self._take_all_out(spot, shelf, moves=moves)
         shelf.is_stale = True
         if not shelf.members:
             self._empty[shelf.number] = shelf
             self._live ^= shelf.bit
+
+    def _forget_who_has(self, things: Iterable[str]) -> None:
+        for thing in things:
+            self._holding.pop(thing, None)
 
     def _set_cores(self, spot: Spot, shelf: Shelf, cpu_millis: int) -> None:
         """Before they change, whoever has neighbours that are as good is taken out: it may stand elsewhere then."""
@@ -183,7 +206,7 @@ class Shelves:
         spot.entries[ordering] = entry
         order = shelf.orders[ordering]
         if not order or entry < order[0]:
-            self._put_first(ordering, shelf, order[0] if order else None, entry)
+            self._put_first(ordering, shelf, order[0] if order else None, entry, self._moving.pop(ordering, None))
             order.insert(0, entry)
         else:
             insort(order, entry)
@@ -203,27 +226,43 @@ class Shelves:
                     if entry is not None and oldest.shelf is not None:
                         self._take_out(ordering, oldest, oldest.shelf, entry)
 
-    def _take_all_out(self, spot: Spot, shelf: Shelf) -> None:
+    def _take_all_out(self, spot: Spot, shelf: Shelf, *, moves: bool = False) -> None:
         self._resting.pop(spot.traits.node_id, None)
         for ordering in self._heads:
             entry = spot.entries[ordering]
             if entry is not None:
-                self._take_out(ordering, spot, shelf, entry)
+                self._take_out(ordering, spot, shelf, entry, moves=moves)
 
-    def _take_out(self, ordering: Ordering, spot: Spot, shelf: Shelf, entry: Entry) -> None:
+    def _take_out(self, ordering: Ordering, spot: Spot, shelf: Shelf, entry: Entry, *, moves: bool = False) -> None:
         spot.entries[ordering] = None
         order = shelf.orders[ordering]
-        if order[0] is entry:
-            del order[0]
-            self._put_first(ordering, shelf, entry, order[0] if order else None)
-        else:
+        if order[0] is not entry:
             del order[bisect_left(order, entry)]
+            return
+        del order[0]
+        following, score = order[0] if order else None, entry[0]
+        # Where another has the same score, free cores decide on its place, and they are about to change.
+        if moves and score not in self._heads[ordering].all.tied and (following is None or following[0] != score):
+            self._moving[ordering] = entry, shelf.family if ORDERINGS[ordering][0] else None
+            self._put_first(ordering, shelf, None, following)
+        else:
+            self._put_first(ordering, shelf, entry, following)
 
-    def _put_first(self, ordering: Ordering, shelf: Shelf, before: Entry | None, now: Entry | None) -> None:
+    def _put_first(
+        self,
+        ordering: Ordering,
+        shelf: Shelf,
+        before: Entry | None,
+        now: Entry | None,
+        moved: tuple[Entry, int | None] | None = None,
+    ) -> None:
+        """`moved`: who `now` was on another shelf, and its family there; it is still in the order."""
         heads, family = self._heads[ordering], shelf.family if ORDERINGS[ordering][0] else None
         if before is not None:
             heads.remove(before, family)
-        if now is not None:
+        if now is not None and moved is not None:
+            heads.replace(moved[0], moved[1], now, family)
+        elif now is not None:
             heads.add(now, family)
         self._first[ordering][shelf.number] = now
         self._first_score[ordering][shelf.number] = now[0] if now is not None else math.inf
@@ -241,7 +280,7 @@ class Shelves:
         if other is None or len(other.members) >= SHELF_MOST:
             other = self._open(key)
         if shelf is not None:
-            self._leave(spot, shelf)
+            self._leave(spot, shelf, moves=True)
         self._enter(spot, other)
         return other
 
@@ -266,7 +305,7 @@ class Shelves:
         number = len(self._shelves)
         if len(self._empty) > max(EMPTY_KEPT, number // 2):
             number = self._close(next(iter(self._empty.values())))
-        shelf = Shelf(number, key, 1 << number, self._catalogue.family_of(key))
+        shelf = Shelf(number, key, self._catalogue.family_of(key))
         if number == len(self._shelves):
             self._shelves.append(shelf)
             for ordering in self._heads:
@@ -303,15 +342,16 @@ class Shelves:
         spots = (spot for number in numbers for spot in self._shelves[number].members.values())
         return (spot.node for spot in islice(spots, most))
 
-    def entries_of(self, node_ids: AbstractSet[str], ordering: Ordering, there: There) -> Iterator[Entry]:
-        """Of those of these nodes that stand there."""
-        for node_id in node_ids & self._standing:
-            spot = self._spots[node_id]
-            if (
-                spot.shelf is not None
-                and there.has(spot.shelf.number)
-                and (entry := spot.entries[ordering]) is not None
-            ):
+    def holding(self, thing: str, holders: AbstractSet[str], ordering: Ordering, there: There) -> Iterator[Entry]:
+        """Of those who have it at hand, whom the caller knows, and stand there."""
+        known = self._holding.get(thing)
+        if known is None:
+            if len(self._holding) >= QUESTIONS_KEPT:
+                del self._holding[next(iter(self._holding))]
+            known = self._holding[thing] = Standing([self._spots[node_id] for node_id in holders & self._standing])
+        raw = there.raw
+        for place, number in enumerate(known.numbers):
+            if raw[number >> 3] >> (number & 7) & 1 and (entry := known.spots[place].entries[ordering]) is not None:
                 yield entry
 
     def in_order(self, ordering: Ordering, there: There, several: bool = False) -> Iterator[Entry]:
@@ -322,9 +362,9 @@ class Shelves:
         head = next(heads, None)
         while head is not None or waiting:
             if head is not None and (not waiting or head < waiting[0][0]):
-                shelf = self._shelves[head[4]]
-                rest = iter(shelf.orders[ordering])
-                yield next(rest)
+                yield head
+                shelf = self._shelves[head[4]]  # not before somebody goes on: most do not, and it may not be at hand
+                rest: Iterator[Entry] = islice(shelf.orders[ordering], 1, None)
                 head = next(heads, None)
                 following = next(rest, None)
                 if following is not None:

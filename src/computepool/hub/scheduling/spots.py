@@ -1,5 +1,6 @@
 """What stands on shelves: a node's spot, its entries, and the shelf itself."""
 
+from array import array
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,7 +24,6 @@ GPU_ORDERINGS = [place for place, (gpu, _) in enumerate(ORDERINGS) if gpu]
 class Shelf:
     number: int
     key: ShelfKey
-    bit: int
     family: int | None = None
     """Of those who stand here, or of those who last stood here with a card that was free."""
     members: "dict[str, Spot]" = field(default_factory=dict)
@@ -33,6 +33,11 @@ class Shelf:
     """None before anybody came."""
     is_stale: bool = False
     """Somebody left, or changed: the limits may be too good."""
+
+    @property
+    def bit(self) -> int:
+        """Made anew each time, which is quicker than to fetch a kilobyte from far away in memory."""
+        return 1 << self.number
 
 
 @dataclass(slots=True, eq=False)
@@ -45,11 +50,24 @@ class Spot:
     limits: Limits
     asked: int
     """How many tags had been asked for when it was sorted in."""
+    cached: frozenset[str]
+    """What its node had at hand then."""
     shelf: Shelf | None = None
     cores: list[int] = field(default_factory=lambda: [0])
     entries: list[Entry | None] = field(default_factory=lambda: [None] * len(ORDERINGS))
     scores: list[tuple[float, float] | None] = field(default_factory=lambda: [None] * len(ORDERINGS))
     """Both by ordering."""
+
+
+class Standing:
+    """Nodes that have the same at hand, and the numbers of their shelves side by side: most of them are not where
+    somebody looks, and need not be touched."""
+
+    __slots__ = ("numbers", "spots")
+
+    def __init__(self, spots: list[Spot]) -> None:
+        self.spots = spots
+        self.numbers = array("q", [spot.shelf.number for spot in spots if spot.shelf is not None])
 
 
 class There(NamedTuple):
@@ -60,6 +78,3 @@ class There(NamedTuple):
     shelves: int
     """How many they are."""
     families: frozenset[int | None] | None
-
-    def has(self, number: int) -> bool:
-        return bool(self.raw[number >> 3] >> (number & 7) & 1)
