@@ -40,7 +40,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutation.json"
 HUB = "computepool.hub"
 MODULES = (
-    *(f"ledger.{one}" for one in ("entries", "accounts", "settlement", "refunds", "holds", "journal", "check")),
+    *(f"ledger.{one}" for one in ("entries", "accounts", "settlement", "holds", "journal", "check")),
+    *(f"ledger.{one}" for one in ("returns", "refunds", "claims")),
     *(f"jobs.{one}" for one in ("terms", "metering", "funding")),
     "payments.amounts",
 )
@@ -52,6 +53,7 @@ TESTS = (
     "tests/hub/wallet/test_checking.py",
     "tests/hub/disputes/test_refunding.py",
     "tests/hub/trust/test_restitution.py",
+    "tests/hub/trust/test_claims.py",
 )
 OPTIONS = (
     "-qq",

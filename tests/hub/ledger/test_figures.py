@@ -122,6 +122,27 @@ def test_what_the_platform_paid_goes_back_to_it_and_is_a_debt_where_it_was_spent
     assert undone({SUBSIDY: -80, PRESENTS: 80}, {**POOR, Kind.PROMOTIONAL: 30})[1] == {SUBSIDY: 30, PRESENTS: -30}
 
 
+def test_renter_and_platform_share_what_the_host_has_left_and_the_renter_comes_first():
+    both = {AVAILABLE: -50, FEES: 10, SUBSIDY: -40, EARNINGS: 80}
+    one, changes = undone(both, {**POOR, Kind.EARNINGS: 60})
+    assert (one.back, one.owed) == (Pockets(available=50), 0)
+    assert changes == {AVAILABLE: 50, FEES: -10, SUBSIDY: 40, EARNINGS: -60, DEBT: -20}
+
+
+def test_what_came_back_while_the_renter_owed_the_pool_does_not_come_back_again():
+    nets = {AVAILABLE: -100, account(RENTER, Kind.DEBT): 30, FEES: 14, EARNINGS: 56}
+    one, changes = undone(nets, RICH)
+    assert (one.cost_micros, one.host_micros) == (70, 56)
+    assert changes == {AVAILABLE: 70, FEES: -14, EARNINGS: -56}
+    owing = {AVAILABLE: -100, account(RENTER, Kind.DEBT): -30, FEES: 26, EARNINGS: 104}
+    assert paid_of(owing, "attempt", "job", RENTER, HOST).cost == Pockets(available=100)
+
+
+def test_what_was_paid_without_a_fee_is_undone_without_one():
+    assert undone({GIFTS: -40, PRESENTS: 40}, RICH)[1] == {GIFTS: 40, PRESENTS: -40}
+    assert undone({AVAILABLE: -40, EARNINGS: 40}, RICH)[1] == {AVAILABLE: 40, EARNINGS: -40}
+
+
 def test_single_micro_is_undone_too():
     assert undone({AVAILABLE: -1, FEES: 1}, POOR)[1] == {FEES: -1, AVAILABLE: 1}
 

@@ -14,9 +14,9 @@ from computepool.hub.core.tables import AuditRow, OutboxRow
 from computepool.hub.disputes import service
 from computepool.hub.disputes.tables import Outcome
 from computepool.hub.jobs.tables import Job
-from computepool.hub.ledger.accounts import Kind, Platform, platform
+from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.check import check
-from computepool.hub.ledger.claims import ClaimRow, claims_are_kept, pay_claims
+from computepool.hub.ledger.claims import ClaimRow, claims_are_kept, list_payable, pay_claims
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.journal import balance, post
 from computepool.hub.payments import moving
@@ -135,6 +135,26 @@ def test_earnings_pay_the_oldest_first_and_each_once(pool):
         (second.id, 0, 40),
         (third.id, 0, 40),
     ]
+
+
+def test_only_hosts_who_have_earned_something_are_looked_at_and_the_last_micro_is_paid(pool):
+    cheated(pool)
+    assert pool.run(list_payable) == []
+    for micros in (1, 80 * CREDIT - 2, 1):
+        pool.run(moving.credit, f"top-up/{pool.owed_to(ALICE)}", "top_up", BOB, micros, pool.now)
+        assert pool.run(list_payable) == [BOB]
+        assert pool.pay_claims() == micros
+        assert pool.run(list_payable) == []
+    assert (pool.credits(ALICE), pool.credits(BOB)) == ({"available": 100}, {})
+
+
+def test_earnings_stay_where_they_are_if_all_of_them_is_owed_to_the_pool(pool):
+    cheated(pool)
+    pool.run(moving.take, "bank", "chargeback", BOB, 30 * CREDIT, pool.now)
+    running = Posting(platform(Platform.CLEARING), account(BOB, Kind.EARNINGS), 30 * CREDIT)
+    pool.run(post, Entry("came back", "test", (running,)), pool.now)
+    assert pool.run(pay_claims, BOB, pool.now) == 0
+    assert pool.credits(BOB) == {"earnings": 30, "debt": -110}
 
 
 def test_what_is_owed_to_the_pool_itself_comes_first(pool):
