@@ -13,7 +13,6 @@ KINDS = {
     "clawback": "given back, after a check",
     "clawback_overturned": "paid again",
     "restitution": "given back, when its host had earned it",
-    "restitution": "given back, when its host had earned it",
 }
 
 

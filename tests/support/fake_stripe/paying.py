@@ -156,6 +156,7 @@ def create_page(world: World, params: Shape) -> Shape:
         payment_intent=None,
         setup_intent=None,
         metadata=params.get("metadata", {}),
+        success_url=params["success_url"],
         payment_intent_data=params.get("payment_intent_data", {}),
         url=f"https://checkout.fake.test/pay/{next(world.numbers)}",
     )
