@@ -94,7 +94,7 @@ class Rented(Truth):
         self.end(held, how, facts=None if how.lost else {"usage": Usage(running_seconds=SECONDS)})
         return held
 
-    def find_guilty(self, held: Held, host: str) -> None:
+    def find_guilty(self, held: Held, host: str, *, carry_out: bool = True) -> None:
         """Its result is proven wrong, if it was not before: what it moved goes back."""
         renter = self.job(held.job_id).owner_id
 
@@ -109,7 +109,8 @@ class Rented(Truth):
                 session.add(Clawback(**back, created_at=at, **people))
 
         self.run(find)
-        self.run(restitution.carry_out, held.id, self.now)
+        if carry_out:
+            self.run(restitution.carry_out, held.id, self.now)
 
     def pay_claims(self) -> int:
         """What hosts have earned since of what they owe renters."""

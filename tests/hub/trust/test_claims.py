@@ -1,11 +1,13 @@
 """What hosts owe renters: one who had spent what goes back pays it out of later earnings, and the pool pays nothing."""
 
+import asyncio
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
+from support.engine import play_with_threads
 from support.money_lives import as_user
 from support.rented import CREDIT, Rented
 from support.truth import LOST, Held
@@ -25,7 +27,7 @@ from computepool.hub.trust import restitution
 from computepool.hub.wallet.entries import Filter, page_entries
 from computepool.hub.wallet.explain_store import explain_job
 
-ALICE, BOB, CAROL, DAVE = "user_ann", "user_bob", "user_carol", "user_dave"
+ALICE, BOB, CAROL, DAVE = "user_ann", "user_ben", "user_cat", "user_dan"
 
 
 @pytest.fixture
@@ -206,9 +208,8 @@ def dispute(pool: Rented, held: Held, outcome: Outcome, micros: int | None = Non
     """What it gave back."""
 
     def act(session: Session) -> int:
-        job = session.get_one(Job, held.job_id)
+        open_dispute(session, held, pool.now)
         name = f"dispute_{held.job_id}"
-        service.open_dispute(session, name, job, "x", timedelta(days=7), "hub", pool.now)
         return service.resolve(session, name, outcome, micros, "x", "hub", pool.now).refunded_micros
 
     return pool.run(act)
@@ -260,6 +261,43 @@ def test_contest_upheld_before_the_sweep_gives_the_host_its_own_back(pool):
     pool.run(restitution.overturn, held.id, pool.now)
     assert (pool.credits(BOB), pool.credits(ALICE)) == ({"earnings": 80}, {"available": 20})
     assert platforms(pool, Platform.RESTITUTION) == 0
+
+
+@pytest.mark.parametrize("first", ["guilt", "dispute"])
+def test_guilt_dispute_and_sweep_at_the_same_time_give_back_once(hub_url, first):
+    async def story(hub):
+        pool = Rented(hub.url)
+        pool.now = hub.clock.now() - timedelta(days=1)
+        pool.pay_in(ALICE, 100, "paid")
+        held = pool.work(ALICE, BOB, 100)
+        pool.work(BOB, CAROL, 50)
+        pool.find_guilty(held, BOB, carry_out=False)
+        pool.run(open_dispute, held, pool.now)
+        now = pool.now
+        acts = [
+            (restitution.carry_out, held.id, now),
+            (service.resolve, f"dispute_{held.job_id}", Outcome.FULL, None, "x", "hub", now),
+            (pay_claims, BOB, now),
+            (moving.credit, "top-up", "top_up", BOB, 60 * CREDIT, now),
+            (pay_claims, BOB, now),
+        ]
+        if first == "dispute":
+            acts[0], acts[1] = acts[1], acts[0]
+        await asyncio.gather(*(hub.db.run(*act) for act in acts))
+        assert sum(pool.credits(ALICE).values()) + pool.owed_to(ALICE) == 100, "all of it, and once"
+        await hub.db.run(moving.credit, "more", "top_up", BOB, 60 * CREDIT, now)
+        pool.pay_claims()
+        assert (pool.credits(ALICE), pool.owed_to(ALICE)) == ({"available": 100}, 0)
+        assert sum(pool.credits(BOB).values()) == 30 + 120 - 80
+        pool.all_adds_up()
+        pool.close()
+
+    play_with_threads(hub_url, story)
+
+
+def open_dispute(session: Session, held: Held, now: datetime) -> None:
+    job = session.get_one(Job, held.job_id)
+    service.open_dispute(session, f"dispute_{held.job_id}", job, "x", timedelta(days=7), "hub", now)
 
 
 # ── what people are told ─────────────────────────────────────────────────────────────────────────────────────────────
