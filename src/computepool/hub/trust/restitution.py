@@ -72,13 +72,18 @@ def list_pending(session: Session) -> Sequence[str]:
 
 def list_overturned(session: Session) -> Sequence[str]:
     """Carried out, and found to be wrong since: the contest of the very finding was upheld."""
-    proven = ReputationEvent.reason.in_([FAILED_AUDIT, DIGEST_MISMATCH])
-    accused = select(ReputationEvent.attempt_id).where(ReputationEvent.resolution == Resolution.UPHELD, proven)
-    answered = select(CheckResult.check_id).where(CheckResult.attempt_id.in_(accused))
+    event = ReputationEvent
+    is_answer = select(CheckResult.check_id).where(
+        CheckResult.check_id == Check.id, CheckResult.attempt_id == event.attempt_id
+    )
     query = (
         select(Clawback.attempt_id)
+        .distinct()
         .join(Check, Check.id == Clawback.check_id)
-        .where(Clawback.state == DONE, or_(Check.attempt_id.in_(accused), Check.id.in_(answered)))
+        .join(event, event.node_id == Clawback.node_id)  # one check may prove several nodes wrong: each for itself
+        .where(Clawback.state == DONE, event.resolution == Resolution.UPHELD)
+        .where(event.reason.in_([FAILED_AUDIT, DIGEST_MISMATCH]))
+        .where(or_(Check.attempt_id == event.attempt_id, is_answer.exists()))
     )
     return session.scalars(query.limit(AT_ONCE)).all()
 
@@ -88,15 +93,15 @@ def carry_out(session: Session, attempt_id: str, now: datetime) -> Restored | No
     row = session.get(Clawback, attempt_id, with_for_update=True)
     if row is None or row.state != PENDING:
         return None
-    open_hold = select(HoldRow.number).where(HoldRow.attempt_id == attempt_id, HoldRow.resolved_at.is_(None))
-    if session.scalar(open_hold) is not None:
-        return None
     attempt = session.get_one(Attempt, attempt_id)
     host_id = _host_of(attempt, row)
     names = {kind: account(host_id, kind) for kind in HOSTS_POCKETS}
     owes = account(row.renter_id, Kind.DEBT)
-    # Before anything is summed up: a dispute may give the same back at this moment.
+    # Before anything is looked at: a dispute may give the same back at this moment, or the attempt come back itself.
     locked = lock_accounts(session, [*names.values(), *(account(row.renter_id, kind) for kind in Kind)])
+    open_hold = select(HoldRow.number).where(HoldRow.attempt_id == attempt_id, HoldRow.resolved_at.is_(None))
+    if session.scalar(open_hold) is not None:
+        return None
     session.refresh(attempt)
     has = {kind: locked[name] for kind, name in names.items()}
     cost, earned = attempt.cost_micros, attempt.earned_micros
@@ -151,7 +156,8 @@ def overturn(session: Session, attempt_id: str, now: datetime) -> Restored | Non
     row = session.get(Clawback, attempt_id, with_for_update=True)
     if row is None or row.state != DONE:
         return None
-    host_id = _host_of(session.get_one(Attempt, attempt_id), row)
+    attempt = session.get_one(Attempt, attempt_id)
+    host_id = _host_of(attempt, row)
     taken: Counter[str] = Counter()
     to_be_owed = 0
     for source, destination, micros in session.execute(
@@ -179,6 +185,7 @@ def overturn(session: Session, attempt_id: str, now: datetime) -> Restored | Non
             f"clawback_overturned/{attempt_id}",
             "clawback_overturned",
             postings,
+            job_id=attempt.job_id,
             attempt_id=attempt_id,
             note="A contest was upheld.",
         )
