@@ -21,9 +21,9 @@ def configure_logging(*, level: int = logging.INFO, json: bool | None = None, fi
     """`json` unset: JSON unless a person is looking. `file` unset: standard error."""
     stream = file or cast(TextIO, _Stderr())
     as_json = not (file or sys.stderr).isatty() if json is None else json
-    renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
-    )
+    # Not the default of a console, which prints the variables of every function too: passwords are among them.
+    for_a_person = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    renderer: structlog.typing.Processor = structlog.processors.JSONRenderer() if as_json else for_a_person
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
