@@ -1,5 +1,8 @@
 """Handing a mail to a real SMTP server, and what its answers mean."""
 
+import contextlib
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -97,6 +100,43 @@ def test_wrong_password_is_told_without_it(tls):
         assert isinstance(failed, Away)
         assert "does not accept user and password: 535" in failed.words
         assert "hunter2" not in failed.words
+
+
+@contextlib.contextmanager
+def strange_server(ways: str, answer: str):
+    """It offers these ways to sign in, and gives this answer to each; `{}` is what it was told."""
+
+    def talk() -> None:
+        line, _ = listening.accept()
+        with line, line.makefile("rwb") as file:
+            said = "220 hello"
+            while said:
+                file.write(f"{said}\r\n".encode())
+                file.flush()
+                heard = file.readline().decode().strip()
+                offered = f"250-strange.example.org\r\n250 AUTH {ways}"
+                said = offered if heard.upper().startswith("EHLO") else answer.format(heard) if heard else ""
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as thread:
+        thread.submit(talk)
+        yield f"smtp://me:hunter2@127.0.0.1:{listening.getsockname()[1]}?starttls=never"
+
+
+def test_server_that_repeats_what_it_was_told_does_not_give_the_password_away():
+    with strange_server("PLAIN", "501 5.5.4 what is {}?") as url:
+        words = failure(url).words
+    assert words.endswith("501 5.5.4 what is AUTH PLAIN …?")
+
+
+@pytest.mark.parametrize("ways", ["CRAM-MD5", "LOGIN"])
+def test_server_that_asks_in_riddles_is_as_good_as_away(ways):
+    with strange_server(ways, "334 !riddle") as url:
+        assert isinstance(failure(url), Away)
+
+
+def test_name_that_no_server_can_have_is_nobody_there():
+    failed = failure(f"smtp://{'a' * 80}.example.org")
+    assert isinstance(failed, Away)
 
 
 def test_certificate_of_nobody_known_or_of_another_name_is_refused(tmp_path, monkeypatch):

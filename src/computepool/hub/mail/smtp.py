@@ -100,7 +100,7 @@ class SmtpPost:
             return self._hand_over(line, message.as_bytes(), message["To"].addresses[0].addr_spec)
         except NotDelivered:
             raise
-        except (smtplib.SMTPException, OSError) as error:
+        except (smtplib.SMTPException, OSError, ValueError) as error:
             self._drop()
             raise Later(self._told(error)) from error
 
@@ -134,7 +134,7 @@ class SmtpPost:
             self._begin_tls(line)
             if place.user:
                 self._sign_in(line)
-        except (smtplib.SMTPException, OSError) as error:
+        except (smtplib.SMTPException, OSError, ValueError) as error:  # the last: of what cannot be read or written
             if line is not None:
                 line.close()
             raise Away(self._told(error)) from error
@@ -182,7 +182,7 @@ class SmtpPost:
         except smtplib.SMTPDataError as refused:  # before a byte of it was sent
             code, answer = refused.smtp_code, refused.smtp_error
         self._step(line, code, answer, about="mail")
-        return one_line(f"{code} {_text(answer)}", WORDS_LIMIT)
+        return self._without_secret(f"{code} {_text(answer)}")
 
     def _step(self, line: smtplib.SMTP, code: int, answer: bytes | str, *, about: str) -> None:
         if 200 <= code < 300:
@@ -222,8 +222,13 @@ class SmtpPost:
         return self._without_secret(words)
 
     def _without_secret(self, words: str) -> str:
-        secret = self._place.password
-        return one_line(words.replace(secret, "…") if secret else words, WORDS_LIMIT)
+        """Nor as it is written on the line: a server may repeat the command that it did not understand."""
+        user, secret = self._place.user, self._place.password
+        if secret:
+            sent = (f"\0{user}\0{secret}", secret)
+            for one in (secret, *(base64.b64encode(text.encode()).decode() for text in sent)):
+                words = words.replace(one, "…")
+        return one_line(words, WORDS_LIMIT)
 
 
 def _text(answer: bytes | str) -> str:
