@@ -2,6 +2,7 @@
 
 import email
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from email.policy import SMTP
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.money_words import words_in
 
 from computepool.hub.core.smtp_url import default_sender, parse_sender, parse_smtp_url, usable_address
 from computepool.hub.mail.letter import Letter, compose, one_line
@@ -106,6 +108,13 @@ def test_failed_job_is_told_with_its_name_its_exit_code_and_why():
     assert "It ran out of memory." in body
     assert re.search(r"exit code +3", body)
     assert "computepool logs job_1" in body
+
+
+@pytest.mark.parametrize("action", [one for one in EXAMPLES if one.startswith(("job.", "node.", "reputation."))])
+def test_mails_of_a_pool_without_money_say_no_word_of_it(action):
+    subject, details = EXAMPLES[action]
+    title, body = write([Notice(action, subject, details)], replace(KNOWN, money=False))
+    assert words_in(title + body) == []
 
 
 def test_host_who_was_found_wrong_is_told_how_to_contest():

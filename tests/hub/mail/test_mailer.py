@@ -8,6 +8,8 @@ from datetime import timedelta
 
 import pytest
 import structlog
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 from support.engine import play_with_threads
 from support.mailing import ADA, BEN, ROOT, Office
 
@@ -16,6 +18,7 @@ from computepool.hub.core.http import Role
 from computepool.hub.core.owners import PLATFORM, Owner, OwnerKind
 from computepool.hub.core.records import record
 from computepool.hub.core.settings import Settings
+from computepool.hub.core.tables import OutboxRow
 from computepool.hub.mail import background, queue
 from computepool.hub.mail.background import AT_ONCE, Mailer
 from computepool.hub.mail.smtp import SmtpPost
@@ -331,6 +334,34 @@ def test_two_mailers_at_once_send_no_mail_twice(office, server):
     asyncio.run(both())
     assert len(server.inbox) == 10
     assert len({one.message["Message-ID"] for one in server.inbox}) == 10
+
+
+def test_notice_that_is_committed_while_mails_are_written_is_told_later(postgres_hub, server):
+    """It has a lower number than one that was seen: numbers are given before commits."""
+    office = Office(postgres_hub, server.url)
+    office.know(ADA)
+    now, topic = office.clock.now(), f"mail/{ADA}"
+
+    def add(session, subject):
+        about = {"action": "cash_out.paid", "subject": subject, "owner": ADA, "micros": 1_000_000}
+        session.add(OutboxRow(topic=topic, payload=about, created_at=now))
+        session.flush()
+
+    with Session(office.db.engine) as slow:
+        add(slow, "cashout_slow")
+        office.run(add, "cashout_fast")
+
+        def commit_before(_connection, _cursor, statement, *_rest):
+            if statement.startswith("DELETE FROM outbox"):
+                slow.commit()
+
+        event.listen(office.db.engine, "before_cursor_execute", commit_before)
+        office.work()
+        event.remove(office.db.engine, "before_cursor_execute", commit_before)
+    office.work()
+    told = "".join(one.text for one in server.inbox)
+    assert ("cashout_fast" in told, "cashout_slow" in told, office.notices) == (True, True, 0)
+    office.close()
 
 
 # ── a hub that is killed ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -39,6 +39,8 @@ class Known:
     jobs: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
     """By id, name and message."""
     nodes: Mapping[str, str] = field(default_factory=dict)
+    money: bool = True
+    """Whether the pool has any: else no mail says a word of it."""
 
     def job(self, job_id: str) -> str:
         name = one_line(self.jobs.get(job_id, ("", None))[0], NAME_SHOWN)
@@ -245,7 +247,7 @@ _CONTEST += "contest {node} EVENT --reason WHY"
 @_for("node.proven_wrong")
 def _proven_wrong(notice: Notice, known: Known) -> Item:
     about = notice.details
-    back = about.get("given_back_micros", 0)
+    back = about.get("given_back_micros", 0) if known.money else 0
     text = "Others computed the same and agree on another result. It gets no strangers' work for a while"
     text += f", and {known.amount(back)} that it earned since it was last found right go back." if back else "."
     facts = (("machine", known.node(notice.subject)), ("attempt", about.get("attempt")), ("times", about.get("times")))
@@ -284,7 +286,9 @@ def _job_ended(notice: Notice, known: Known) -> Item:
     todo = [f"Its log: computepool logs {notice.subject}"]
     if state == "succeeded":
         todo.append(f"Its outputs: computepool get {notice.subject}")
-    return Item(title, facts=facts, todo=(*todo, f"What it cost: computepool explain {notice.subject}"))
+    if known.money:
+        todo.append(f"What it cost: computepool explain {notice.subject}")
+    return Item(title, facts=facts, todo=tuple(todo))
 
 
 # ── for those who run the pool ───────────────────────────────────────────────────────────────────────────────────────

@@ -85,11 +85,11 @@ def _have_enough(session: Session, readers: Sequence[User], now: datetime) -> bo
 
 
 def _take(session: Session, topic: str) -> Sequence[OutboxRow]:
+    """Exactly those that are seen: on PostgreSQL one with a lower number may be committed at this moment."""
     is_mail = text(MAIL_TOPICS)
-    query = select(OutboxRow).where(is_mail, OutboxRow.topic == topic).order_by(OutboxRow.id).limit(NOTICES_AT_ONCE)
-    rows = session.scalars(query).all()
-    session.execute(delete(OutboxRow).where(is_mail, OutboxRow.topic == topic, OutboxRow.id <= rows[-1].id))
-    return rows
+    oldest = select(OutboxRow.id).where(is_mail, OutboxRow.topic == topic).order_by(OutboxRow.id).limit(NOTICES_AT_ONCE)
+    taken = delete(OutboxRow).where(OutboxRow.id.in_(oldest)).returning(OutboxRow)
+    return sorted(session.scalars(taken), key=lambda row: row.id)
 
 
 def _skip(session: Session, owner_id: str, why: str, count: int, now: datetime) -> None:
@@ -109,6 +109,7 @@ def _words(session: Session, context: Context, owner_id: str, rows: Sequence[Out
         context.settings.public_url,
         {job_id: (name, message) for job_id, name, message in jobs},
         {row.id: row.name for row in nodes},
+        context.settings.money != "off",
     )
     return write(shown, known, len(rows) - len(shown))
 
