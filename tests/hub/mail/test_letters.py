@@ -177,6 +177,20 @@ def test_what_people_typed_is_one_line_of_a_text_whatever_it_is(note, name):
         assert parsed.get_content().replace("\r\n", "\n") == body
 
 
+@pytest.mark.parametrize(
+    "link", ["https://evil.example/x", "HTTP://evil.example", "www.evil.example", "a\u200b://evil"]
+)
+def test_no_link_of_a_stranger_is_in_a_mail(link):
+    """A renter's name for a job goes to whatever address they registered with; a node says why a job failed."""
+    typed = f"You won! Look at {link} now"
+    known = replace(KNOWN, jobs={"job_1": (typed, typed)}, nodes={"node_1": typed})
+    for for_admins, examples in ((False, EXAMPLES), (True, ADMINS_EXAMPLES)):
+        for action, (subject, details) in examples.items():
+            about = details | ({"reason": typed} if "reason" in details else {})
+            title, body = write([Notice(action, subject, about, for_admins)], known)
+            assert "evil" not in title + body
+
+
 @settings(max_examples=40)
 @given(nasty, nasty)
 def test_address_is_one_recipient_or_none(name, domain):

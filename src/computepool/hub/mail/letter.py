@@ -1,5 +1,6 @@
 """A mail as bytes: plain text, nothing that loads or tells anybody that it was read."""
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,7 @@ from computepool.hub.mail.tables import SUBJECT_LIMIT
 
 _ENDS_A_LINE_OR_HIDES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of letters that break a line, change a text's direction, or that nobody sees."""
+_LINK = re.compile(r"\S*://\S*|\bwww\.\S+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,12 @@ def one_line(text: object, limit: int) -> str:
     plain = "".join(" " if unicodedata.category(one) in _ENDS_A_LINE_OR_HIDES else one for one in str(text))
     line = " ".join(plain.split())
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def of_a_stranger(text: object, limit: int) -> str:
+    """The same of somebody whom the reader has no reason to believe: mail programs make links of what looks like one.
+    Whoever registers with another person's address could send them anything else, in the pool's name."""
+    return one_line(_LINK.sub("[link]", one_line(text, 8 * limit)), limit)
 
 
 def compose(letter: Letter, sender: Address) -> EmailMessage:

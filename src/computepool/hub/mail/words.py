@@ -1,7 +1,7 @@
 """What a mail says: for each action a title, the facts, and what to do next. No network, no database.
 
 Whatever a person typed stands here as one line of bounded length, so that it can neither end a head nor pretend to be
-the hub's own words. A mail links to the pool's own page and to nothing else.
+the hub's own words. A mail links to the pool's own page, and to what its operator or processor wrote.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from computepool.hub.mail.letter import one_line
+from computepool.hub.mail.letter import of_a_stranger, one_line
 from computepool.hub.mail.tables import SUBJECT_LIMIT
 from computepool.hub.payments.amounts import Units
 from computepool.protocol.units import format_credits
@@ -43,11 +43,11 @@ class Known:
     """Whether the pool has any: else no mail says a word of it."""
 
     def job(self, job_id: str) -> str:
-        name = one_line(self.jobs.get(job_id, ("", None))[0], NAME_SHOWN)
+        name = of_a_stranger(self.jobs.get(job_id, ("", None))[0], NAME_SHOWN)
         return f"{name} ({job_id})" if name else job_id
 
     def node(self, node_id: str) -> str:
-        name = one_line(self.nodes.get(node_id, ""), NAME_SHOWN)
+        name = of_a_stranger(self.nodes.get(node_id, ""), NAME_SHOWN)
         return f"{name} ({node_id})" if name else node_id
 
     def amount(self, micros: int) -> str:
@@ -98,6 +98,11 @@ def _written(item: Item) -> str:
     if item.todo:
         lines += ["", *item.todo]
     return "\n".join(lines)
+
+
+def _typed(text: str | None) -> str:
+    """By a renter, or in the words of a node."""
+    return of_a_stranger(text or "", NOTE_SHOWN)
 
 
 def _signature(base: str | None) -> str:
@@ -157,7 +162,7 @@ def _cash_out_to_decide(notice: Notice, known: Known) -> Item:
 @_for("dispute.opened")
 def _dispute_opened(notice: Notice, known: Known) -> Item:
     about = notice.details
-    facts = (("dispute", notice.subject), ("reason", about.get("reason")))
+    facts = (("dispute", notice.subject), ("reason", _typed(about.get("reason"))))
     if about.get("kind") == "chargeback":
         title = f"Your bank took a payment of {known.amount(about['micros'])} back."
         text = "So many credits were taken from your wallet, or are owed where you have spent them."
@@ -172,7 +177,7 @@ def _dispute_to_decide(notice: Notice, known: Known) -> Item:
     about = notice.details
     what = "A bank took a payment back" if about.get("kind") == "chargeback" else "A renter disputes a job"
     todo = (f"Look at it, then decide: computepool admin disputes show {notice.subject}",)
-    facts = (("dispute", notice.subject), ("about", about.get("about")), ("reason", about.get("reason")))
+    facts = (("dispute", notice.subject), ("about", about.get("about")), ("reason", _typed(about.get("reason"))))
     return Item(f"{what}: {known.amount(about['micros'])}.", facts=facts, todo=todo)
 
 
@@ -280,9 +285,9 @@ def _job_ended(notice: Notice, known: Known) -> Item:
     about, state = notice.details, notice.action.partition(".")[2]
     was = "was canceled" if state == "canceled" else state
     name, message = known.jobs.get(notice.subject, ("", None))
-    title = f"Job {one_line(name, NAME_SHOWN) or notice.subject} {was}."
+    title = f"Job {of_a_stranger(name, NAME_SHOWN) or notice.subject} {was}."
     code = about.get("exit_code") if state == "failed" else None
-    facts = (("job", notice.subject), ("exit code", code), ("because", message if state == "failed" else None))
+    facts = (("job", notice.subject), ("exit code", code), ("because", _typed(message) if state == "failed" else None))
     todo = [f"Its log: computepool logs {notice.subject}"]
     if state == "succeeded":
         todo.append(f"Its outputs: computepool get {notice.subject}")
