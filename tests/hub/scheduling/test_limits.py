@@ -95,6 +95,13 @@ def test_what_was_spent_counts_for_its_day_and_its_month():
     assert admission.why_limited(make_waiting("job_33"), tomorrow).startswith("You may spend 8 credits a month")
 
 
+def test_what_comes_back_of_earlier_days_makes_no_room_beyond_a_days_limit():
+    admission = pool(Limits(daily_micros=5 * CREDIT))
+    admission.limits.spend([Spent(ME, TODAY - timedelta(days=1), 4 * CREDIT), Spent(ME, TODAY, CREDIT)])
+    admission.limits.spend([Spent(ME, TODAY, -5 * CREDIT)])  # a job of two days, all of it on the day of its end
+    assert how_many(admission) == 5
+
+
 def test_cheaper_node_is_taken_where_the_best_one_is_too_dear():
     admission = pool(Limits(hourly_micros=CREDIT // 2), nodes=1)
     assert not begin(admission, "job_1")

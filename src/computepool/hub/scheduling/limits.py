@@ -137,7 +137,8 @@ class LimitBook:
             (limits.monthly_micros, today.replace(day=1), "a month"),
         ):
             if limit is not None:
-                left = limit - share.most_micros - self.spent(needs.owner_id, since)
+                # What came back today may have been paid earlier: it makes no room beyond the limit.
+                left = limit - share.most_micros - max(0, self.spent(needs.owner_id, since))
                 found.append(Allowance(left * SECONDS_PER_HOUR // seconds, _credits(limit, word)))
         return min(found, key=lambda one: one.hourly_micros or 0, default=_ANYTHING)
 

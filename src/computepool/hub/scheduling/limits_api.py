@@ -56,8 +56,8 @@ def router(authenticate: Authenticate, context: Context, scheduler: Scheduler) -
             **asdict(scheduler.limits.of(owner_id)),
             running_slices=share.slices,
             running_hourly_micros=share.hourly_micros,
-            spent_today_micros=scheduler.limits.spent(owner_id, today),
-            spent_this_month_micros=scheduler.limits.spent(owner_id, today.replace(day=1)),
+            spent_today_micros=max(0, scheduler.limits.spent(owner_id, today)),
+            spent_this_month_micros=max(0, scheduler.limits.spent(owner_id, today.replace(day=1))),
         )
 
     async def change(owner_id: str, limits: Limits, actor: str) -> None:
