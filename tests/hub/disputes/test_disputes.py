@@ -387,6 +387,7 @@ def test_no_more_comes_back_than_the_bank_took(sqlite_hub):
     async def story(court: Court) -> None:
         court.work(100)
         await take_back(court, "opened", credits=30)
+        await take_back(court, "lost", credits=30)
         (row,) = court.pool.rows(Dispute)
         refused = await court.resolve(row.id, "partial", credits=31, status=422)
         assert refused["error"]["code"] == "more_than_was_paid"

@@ -53,6 +53,18 @@ class AlreadyResolved(Conflict):
         super().__init__(f"{dispute_id} is resolved already.")
 
 
+class BankDecides(Conflict):
+    code = "bank_decides"
+
+    def __init__(self, dispute_id: str) -> None:
+        super().__init__(
+            f"{dispute_id} is before the payer's bank, which has not decided yet: if it gives the money back, the "
+            "renter would have that and the refund.",
+            hint="Its answer is applied by itself; if it is lost, refund then. `none` is possible now: the pool bears "
+            "it, and the hosts keep what they earned.",
+        )
+
+
 class TooMuch(Invalid):
     code = "more_than_was_paid"
 

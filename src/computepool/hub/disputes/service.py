@@ -16,6 +16,7 @@ from computepool.hub.core.notices import ADMINS, mail_topic
 from computepool.hub.core.records import HUB_ACTOR, record
 from computepool.hub.disputes.errors import (
     AlreadyResolved,
+    BankDecides,
     DisputedBefore,
     NoDispute,
     NotFinished,
@@ -34,6 +35,8 @@ from computepool.protocol.states import JOB_FINAL
 
 CHARGED_JOBS_LIMIT = 2_000
 """Of a renter whose bank took money back: the newest ones."""
+WITH_THE_BANK = "opened"
+"""What `bank` is until the bank has decided."""
 
 
 def open_dispute(
@@ -77,6 +80,8 @@ def resolve(
 ) -> Dispute:
     """`micros` are needed for a partial refund. Nobody gets more than was paid and is still paid."""
     row = _need(session, dispute_id)
+    if row.state == DisputeState.OPEN and row.bank == WITH_THE_BANK and outcome is not Outcome.NONE:
+        raise BankDecides(dispute_id)
     _take(session, row.id, outcome, note, actor, now)
     jobs = held_back(session, dispute_id)
     paid = list_paid(session, jobs, lock=True)
@@ -110,7 +115,8 @@ def heard_of_chargeback(context: Context, session: Session, news: Chargeback, no
         if row is None:
             return
         _hold_back(session, row.id, _paid_jobs(session, news.owner_id, since))
-    session.execute(update(Dispute).where(Dispute.id == row.id).values(bank=news.state))
+    if news.state != WITH_THE_BANK:  # heard late, it does not open again what the bank has decided
+        session.execute(update(Dispute).where(Dispute.id == row.id).values(bank=news.state))
     if news.state == "won" and row.state == DisputeState.OPEN:
         words = "The bank gave the money back."
         _take(session, row.id, Outcome.NONE, words, HUB_ACTOR, now)
