@@ -369,11 +369,16 @@ def test_own_pool_asks_and_warns_of_nothing(hub, cli):
     assert "free" in result.err
 
 
-@pytest.mark.parametrize("how", ["listed", "counted"])
+@pytest.mark.parametrize("how", ["listed", "counted", "away", "beside a banned one"])
 def test_strangers_nodes_are_warned_of_until_somebody_agrees(hub, cli, how):
     if how == "listed":
         hub.nodes.append(node(2, owner_id="user_other"))
+    elif how == "counted":
+        hub.nodes_online = 2
+    elif how == "away":
+        hub.nodes_away = 1  # it may be back before the job runs
     else:
+        hub.nodes.append(node(2, state="banned"))  # takes no work, so the hub does not count it
         hub.nodes_online = 2
     assert WARNING in cli("run", "--", "x").err
     assert WARNING in cli("run", "--", "x").err
@@ -418,6 +423,10 @@ def test_plan_says_that_a_slice_gets_the_lower_end_of_a_range(hub, cli):
 def test_plan_of_somebody_without_machines_speaks_of_other_peoples_alone(hub, cli):
     hub.nodes, hub.nodes_online = [], 2
     assert " · other people's nodes · " in cli("run", "--", "x").err
+    hub.nodes_online, hub.nodes_away = 0, 1
+    told = cli("run", "--", "x").err
+    assert " · other people's nodes · " in told
+    assert "free: your own nodes" not in told
 
 
 def test_what_a_node_says_of_a_job_that_went_well_is_told(hub, cli):

@@ -151,6 +151,7 @@ class FakeHub:
         self.checks: dict[str, Any] = {"replicas": [], "checks": []}
         """What moved the reliability of a node."""
         self.nodes_online = 1
+        self.nodes_away = 0
         self.tokens: list[dict[str, Any]] = []
         self.my_token_id: str | None = None
         self.why: dict[str, Any] = {}
@@ -283,7 +284,7 @@ class FakeHub:
         return JSONResponse({"hub_id": "hub_1", "items": self.hub_keys})
 
     async def _stats(self, _: Request) -> Response:
-        return JSONResponse({"nodes_total": self.nodes_online, "nodes_online": self.nodes_online})
+        return JSONResponse({"nodes_total": self.nodes_online + self.nodes_away, "nodes_online": self.nodes_online})
 
     async def _me(self, _: Request) -> Response:
         return JSONResponse(

@@ -203,7 +203,9 @@ def _may_go_to_strangers(pool: "Pool", request: Request, nodes: "list[Node]", me
     mine = {node.id for node in nodes if node.owner_id == me}
     if where.trust == "mine" or where.node in mine:
         return False
-    return any(node.id not in mine for node in nodes) or pool.nodes_in_pool() > len(mine)
+    # A machine that is away now may be back before the job runs, so it counts; one that is banned takes nothing.
+    counted = sum(node.id in mine and node.state != "banned" for node in nodes)
+    return any(node.id not in mine for node in nodes) or pool.nodes_in_pool() > counted
 
 
 def _accepts_strangers(pool: "Pool", yes: bool) -> bool:

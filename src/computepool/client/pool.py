@@ -395,9 +395,9 @@ class Pool:
         return self._http.post(path, body)
 
     def nodes_in_pool(self) -> int:
-        """How many machines are online, of everybody; 0 where the hub does not tell."""
+        """How many machines there are, of everybody, online or not; 0 where the hub does not tell."""
         try:
-            found = self._http.get("/stats").get("nodes_online")
+            found = self._http.get("/stats").get("nodes_total")
         except HubError:
             return 0
         return found if isinstance(found, int) else 0
