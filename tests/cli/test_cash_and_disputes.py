@@ -30,7 +30,7 @@ CAN = {
     "cashable_micros": 620_000_000,
     "later": [
         {"at": "2027-01-02T10:00:00Z", "micros": 40_000_000},
-        {"at": "2027-01-02T11:00:00Z", "micros": 2_000_000},
+        {"at": "2027-01-02T11:00:00Z", "micros": 2_000_001},
     ],
     "unknown_micros": 7_000_000,
     "hold_back_days": 7,
@@ -144,7 +144,7 @@ def test_host_sees_what_can_be_cashed_out_and_when(desk, cli):
     result = cli("wallet", "cash-outs")
     assert "UTR 1" in result.text
     assert "Now: 620 credits can be cashed out, at least 500 at once." in result.err
-    assert "From 2027-01-02: 42 more" in result.err
+    assert "From 2027-01-02: 42.000001 more" in result.err
     assert "7 more wait for jobs that run" in result.err
     desk.answers["GET /wallet/cash-outs"] = {"items": [], "can": CAN | {"frozen": True, "later": []}}
     assert "does not add up" in cli("wallet", "cash-outs").err
@@ -210,7 +210,7 @@ def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):
     assert "chargeback (lost)" in cli("admin", "disputes", "--all").text
     desk.answers["GET /admin/disputes/dispute_1"] = {
         "dispute": DISPUTE | {"uncovered_micros": 7_250_000},
-        "refundable_micros": 12_500_000,
+        "refundable_micros": 12_499_999,
         "jobs": [{"id": JOB, "state": "succeeded", "verdict": "ok", "message": None}],
         "attempts": [
             {
@@ -235,7 +235,7 @@ def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):
         ],
     }
     result = cli("admin", "disputes", "show", "dispute_1")
-    for text in ("12.5", "7.25 of that", "alpha", "3 right, 0 wrong", "0.90, at least 0.80"):
+    for text in ("12.499999", "7.25 of that", "alpha", "3 right, 0 wrong", "0.90, at least 0.80"):
         assert text in result.text
     assert f"computepool logs {JOB}" in result.err
     done = DISPUTE | {"outcome": "partial", "refunded_micros": 5_000_000, "owed_micros": 1_000_000}

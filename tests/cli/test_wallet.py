@@ -70,6 +70,9 @@ def test_entries_pass_their_filters_on(cli, hub):
     assert "held -36, available +33.5" in result.text
     assert "note 1" in result.text
     assert "The newest 2; more with --limit." in result.err
+    hub.wallet.entries = [entry(change_micros=-1389, pockets={"held": -1 * CREDIT, "promotional": 998_611})]
+    assert "held -1, promotional +0.998611" in cli("wallet", "entries").text
+    hub.wallet.entries = [entry(number) for number in range(3)]
     found = json.loads(cli("wallet", "entries", "--json", "-n", "2").out)
     assert ([one["id"] for one in found["items"]], found["next"]) == (["entry_0", "entry_1"], "2")
 

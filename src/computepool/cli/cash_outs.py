@@ -61,7 +61,6 @@ def cash_outs(as_json: bool) -> None:
 
 
 def _tell_cashable(can: dict[str, Any]) -> None:
-    from computepool.cli.display import credits
     from computepool.protocol.units import format_credits
 
     now, least = can["cashable_micros"], can["minimum_micros"]
@@ -73,12 +72,14 @@ def _tell_cashable(can: dict[str, Any]) -> None:
         day = f"{datetime.fromisoformat(one['at']).astimezone():%Y-%m-%d}"
         by_day[day] = by_day.get(day, 0) + one["micros"]
     for day, micros in [*by_day.items()][:LATER_SHOWN]:
-        tell(f"From {day}: {credits(micros)} more, if nobody disputes it.", dim=True)
+        tell(f"From {day}: {format_credits(micros)} more, if nobody disputes it.", dim=True)
     if len(by_day) > LATER_SHOWN:
         rest = sum([*by_day.values()][LATER_SHOWN:])
-        tell(f"Later: {credits(rest)} more.", dim=True)
+        tell(f"Later: {format_credits(rest)} more.", dim=True)
     if can["unknown_micros"]:
-        tell(f"{credits(can['unknown_micros'])} more wait for jobs that run, or that somebody disputes.", dim=True)
+        tell(
+            f"{format_credits(can['unknown_micros'])} more wait for jobs that run, or that somebody disputes.", dim=True
+        )
 
 
 @click.command(epilog="Example: computepool wallet redeem 7QXM-2D9K-HT4V-PW8C")
@@ -175,6 +176,30 @@ def paid(cash_out_id: str, reference: str, note: str, as_json: bool) -> None:
     with open_pool() as pool:
         document = pool.cash_outs.paid(cash_out_id, reference, note)
     _tell_decided(document, as_json)
+
+
+@admin_cash_outs.command(
+    epilog="Example: computepool admin cash-outs reverse cashout_01k9… 200 --note 'the dispute of Monday'"
+)
+@click.argument("cash_out_id", metavar="CASH-OUT")
+@click.argument("credits", metavar="[CREDITS]", required=False)
+@click.option("--note", required=True, metavar="TEXT", help="Why; the host reads it.")
+@json_option
+@pool_options
+def reverse(cash_out_id: str, credits: str | None, note: str, as_json: bool) -> None:
+    """Let the processor take back what it paid.
+
+    All that did not come back yet, or CREDITS of it. What the host owes is paid first, the rest is earnings again.
+    """
+    with open_pool() as pool:
+        document = pool.cash_outs.reverse(cash_out_id, credits, note=note)
+    if as_json:
+        print_json(document)
+    else:
+        tell(f"{clean(document['credits'])} credits of {clean(document['cash_out_id'])}: {clean(document['state'])}.")
+        tell(clean(document["message"]))
+    if document["state"] == "refused":
+        raise SystemExit(1)
 
 
 def _tell_decided(document: dict[str, Any], as_json: bool, next_step: str | None = None) -> None:

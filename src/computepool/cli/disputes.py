@@ -112,7 +112,8 @@ def show(dispute_id: str, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    from computepool.cli.display import credits, instant, print_pairs, print_table
+    from computepool.cli.display import instant, print_pairs, print_table
+    from computepool.protocol.units import format_credits as credits  # what is shown can be given back as it stands
 
     one = facts["dispute"]
     print_pairs(

@@ -115,11 +115,12 @@ def _print_entries(items: list[dict[str, Any]]) -> None:
 
 
 def _moves(pockets: dict[str, int]) -> str:
-    """What each pocket has more or less, such as `held +1, available -1`."""
-    from computepool.cli.display import credits
+    """What each pocket has more or less, such as `held -1, available +0.998611`: exactly, so that they add up."""
+    from computepool.protocol.units import format_credits
 
     return ", ".join(
-        f"{name.replace('_', ' ')} {'+' if micros > 0 else ''}{credits(micros)}" for name, micros in pockets.items()
+        f"{name.replace('_', ' ')} {'-' if micros < 0 else '+'}{format_credits(abs(micros))}"
+        for name, micros in pockets.items()
     )
 
 
