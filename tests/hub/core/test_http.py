@@ -214,6 +214,13 @@ def test_missing_scope_is_403_and_named():
     error = error_of(ask("POST", "/orders", token="reader", json={"count": 1}))
     assert error["code"] == "missing_scope"
     assert "jobs:write" in error["message"]
+    assert "token create NAME --scope jobs:write" in error["hint"]
+
+
+def test_who_is_no_admin_is_not_told_to_make_an_admins_token():
+    hints = {name: error_of(ask("DELETE", "/orders", token=name))["hint"] for name in ("user", "quiet-admin")}
+    assert "ask an operator" in hints["user"]
+    assert "token create NAME --scope admin" in hints["quiet-admin"]
 
 
 def test_admin_route_wants_role_and_scope():

@@ -131,7 +131,9 @@ class Gate:
             raise Forbidden(
                 f"This token lacks the scope {self.scope}.",
                 code="missing_scope",
-                hint=f"Make one that has it: computepool token create NAME --scope {self.scope}",
+                hint=f"Make one that has it: computepool token create NAME --scope {self.scope}"
+                if self.scope in principal.role.scopes
+                else "Your account cannot have it: ask an operator of this pool.",
             )
         if self.visible == "admin" and not principal.is_admin:
             raise Forbidden("Only an admin may do this.")
