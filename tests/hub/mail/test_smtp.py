@@ -217,9 +217,15 @@ def test_nobody_there(server):
     server.stop()
     failed = failure(server.url)
     assert type(failed) is Away
-    assert "refused" in failed.words
+    assert f"nothing answers at {server.url.removeprefix('smtp://')} (connection refused)" in failed.words
     unknown = failure("smtp://no-such-host.invalid:25")
     assert "there is no server called no-such-host.invalid" in unknown.words
+
+
+def test_tls_where_the_server_does_not_begin_with_it_names_the_other_scheme(server):
+    failed = failure(server.url.replace("smtp://", "smtps://"))
+    assert type(failed) is Away
+    assert "write smtp://, not smtps://" in failed.words
 
 
 def test_addresses_of_other_scripts(server):

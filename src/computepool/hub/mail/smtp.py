@@ -215,6 +215,10 @@ class SmtpPost:
             words = f"its certificate does not hold: {error.verify_message}"
         elif isinstance(error, socket.gaierror):
             words = f"there is no server called {self._place.host}"
+        elif isinstance(error, ConnectionRefusedError):
+            words = f"nothing answers at {self._place.host}:{self._place.port} (connection refused)"
+        elif isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+            words = f"{self._place.host}:{self._place.port} does not begin with TLS: write smtp://, not smtps://"
         elif isinstance(error, TimeoutError):
             words = f"no answer within {self._timeout:g} s"
         else:
