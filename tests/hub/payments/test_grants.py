@@ -42,6 +42,25 @@ def test_what_is_granted_for_money_fills_a_debt_first(sqlite_hub, given, repaid,
     play(sqlite_hub, story)
 
 
+def test_who_takes_more_than_there_is_hears_how_much_there_is(sqlite_hub):
+    async def story(pool):
+        await pool.db.run(add_people, pool.clock.now())
+        await by_hand(pool, "grants", 5)
+        await by_hand(pool, "grants", 20, promotional=True)
+        error = (await by_hand(pool, "withdrawals", 6))["error"]
+        assert error["code"] == "insufficient_credits"
+        assert error["message"] == "6 credits are more than the 5 that can be taken."
+        assert "top-up" not in error["hint"]
+        error = (await by_hand(pool, "withdrawals", 21, promotional=True))["error"]
+        assert error["message"] == "21 credits are more than the 20 that can be taken."
+        assert await has(pool, "available", "promotional") == (5, 20)
+        await by_hand(pool, "withdrawals", 20, promotional=True)
+        await by_hand(pool, "withdrawals", 5)
+        assert await has(pool, "available", "promotional") == (0, 0)
+
+    play(sqlite_hub, story)
+
+
 def test_a_present_fills_no_debt(sqlite_hub):
     """It would set as much of later earnings free to be cashed out."""
 
