@@ -291,3 +291,17 @@ def test_who_grants_is_told_what_filled_a_debt(cli, hub):
     assert "debt" not in cli("admin", "grant", "bob@example.org", "10", "--note", "in cash").err
     hub.wallet.repaid_micros = 4 * CREDIT
     assert "4.000000 of them filled a debt" in cli("admin", "grant", "bob@example.org", "10", "--note", "in cash").err
+
+
+def test_debt_is_written_off_with_a_note(cli, hub):
+    assert cli("admin", "write-off", "bob@example.org").code == 2
+    all_of_it = cli("admin", "write-off", "bob@example.org", "--note", "gone")
+    assert "80 credits of what user_bob owes are written off" in all_of_it.err
+    assert "still" not in all_of_it.err
+    hub.wallet.repaid_micros = 4 * CREDIT
+    part = cli("admin", "write-off", "bob@example.org", "10.5", "--note", "gone")
+    assert "4.000000 were still there" in part.err
+    first, second = hub.wallet.asked
+    assert first.pop("key") != second.pop("key")
+    assert first == {"user": "bob@example.org", "credits": None, "note": "gone"}
+    assert second["credits"] == "10.5"

@@ -32,7 +32,7 @@ IS_OFF = """
     admin ledger check; admin limits set OWNER --per-day 5; admin reports; admin settings rates set --base 5
     admin settings rates show; admin settings regions import regions.csv; admin settings regions show
     admin settings tiers set rtx-4090=3; admin settings tiers show; admin vouchers; admin vouchers create 5
-    admin vouchers withdraw voucher_1; admin withdraw OWNER 5 --note yes
+    admin vouchers withdraw voucher_1; admin withdraw OWNER 5 --note yes; admin write-off OWNER --note yes
 """
 ELSEWHERE = """
     up; simulate; hub admin; hub backup; hub doctor; hub keys announce; hub keys rotate; hub migrate; hub restore

@@ -32,6 +32,7 @@ ABOUT_MONEY = frozenset(
     GET /admin/cash-outs; GET /admin/disputes; GET /admin/reports; GET /admin/vouchers; GET /admin/payments/events
     GET /admin/payments/requests; GET /admin/payments/differences; GET /admin/ledger/check; GET /admin/market/{name}
     POST /admin/grants; POST /admin/withdrawals; POST /jobs/{job_id}/dispute; POST /payments/stripe/webhook
+    POST /admin/ledger/write-offs
     GET /wallet; GET /jobs/{job_id}/explain; GET /market/prices; GET /market/earnings; GET /disputes
 """.replace("\n", ";").split(";")
     if one.strip()

@@ -53,6 +53,7 @@ class FakeWallet:
             Route(f"{api}/admin/ledger/check", self._check),
             Route(f"{api}/admin/grants", self._by_hand, methods=["POST"]),
             Route(f"{api}/admin/withdrawals", self._by_hand, methods=["POST"]),
+            Route(f"{api}/admin/ledger/write-offs", self._write_off, methods=["POST"]),
         ]
 
     def _answer(self, document: Any) -> Response:
@@ -105,3 +106,9 @@ class FakeWallet:
         done = {"id": "grant_1", "owner_id": "user_bob", "credits": body["credits"], "micros": 0}
         pockets = {"available_micros": 0, "promotional_micros": 0, "repaid_micros": self.repaid_micros}
         return JSONResponse({**done, **pockets}, 201)
+
+    async def _write_off(self, request: Request) -> Response:
+        body = await request.json()
+        self.asked.append({**body, "key": request.headers["idempotency-key"]})
+        done = {"id": "writeoff_1", "owner_id": "user_bob", "credits": body["credits"] or "80", "micros": 80 * CREDIT}
+        return JSONResponse({**done, "filled_micros": self.repaid_micros, "debt_micros": 0}, 201)

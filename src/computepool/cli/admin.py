@@ -9,7 +9,7 @@ from computepool.cli.cash_outs import admin_cash_outs, vouchers
 from computepool.cli.checks import audits, canaries, canary
 from computepool.cli.disputes import disputes, reports
 from computepool.cli.errors import USAGE, CliError, clean, tell
-from computepool.cli.ledger import grant, ledger, withdraw
+from computepool.cli.ledger import grant, ledger, withdraw, write_off
 from computepool.cli.mail import mail
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.reputation import contests, resolve, unverify, verify
@@ -25,7 +25,7 @@ def admin() -> None:
     """Run the pool: what its operator decides. Only admins may."""
 
 
-for _command in (contests, resolve, verify, unverify, audits, canary, canaries, ledger, grant, withdraw):
+for _command in (contests, resolve, verify, unverify, audits, canary, canaries, ledger, grant, withdraw, write_off):
     admin.add_command(_command)
 
 

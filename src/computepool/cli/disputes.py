@@ -224,6 +224,7 @@ def reports(since: str | None, until: str | None, as_json: bool) -> None:
             ("to decide", f"{due['requested']} cash-outs, {credits(due['requested_micros'])} credits"),
             ("to pay", f"{due['approved']} cash-outs, {credits(due['approved_micros'])} credits"),
             ("disputes", due["open_disputes"]),
+            ("written off", f"{credits(totals.get('written_off_micros', 0))} credits"),
         )
     )
     hosts = [

@@ -12,7 +12,7 @@ KINDS = {
     "give_back": "given back",
     "clawback": "given back, after a check",
     "clawback_overturned": "paid again",
-    "restitution": "given back, when its host had earned it",
+    "restitution": "given back, when the debt of its host was filled",
 }
 
 

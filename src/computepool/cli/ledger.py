@@ -82,6 +82,29 @@ def withdraw(user: str, credits: str, note: str, promotional: bool, as_json: boo
     _tell(document, f"{document['credits']} credits taken from {document['owner_id']}.", as_json)
 
 
+@click.command("write-off", epilog="Example: computepool admin write-off bob@example.org --note 'banned, and gone'")
+@click.argument("user")
+@click.argument("credits", metavar="[CREDITS]", required=False)
+@click.option("--note", required=True, metavar="TEXT", help="Why; kept for ever, and the user sees it.")
+@json_option
+@pool_options
+def write_off(user: str, credits: str | None, note: str, as_json: bool) -> None:
+    """Let the pool bear what somebody owes, or CREDITS of it. USER is an id or an e-mail address.
+
+    What they have left pays first. Renters who wait for it are then paid.
+    """
+    with open_pool() as pool:
+        document = pool.wallet.write_off(user, note, credits=credits)
+    _tell(document, f"{document['credits']} credits of what {document['owner_id']} owes are written off.", as_json)
+    if not as_json:
+        from computepool.cli.display import exact_credits
+
+        if document["filled_micros"]:
+            tell(f"{exact_credits(document['filled_micros'])} were still there, and paid for their part of it.")
+        if document["debt_micros"]:
+            tell(f"{exact_credits(document['debt_micros'])} are still owed.")
+
+
 def _tell(document: dict[str, Any], words: str, as_json: bool) -> None:
     from computepool.cli.display import exact_credits
 

@@ -102,6 +102,14 @@ class Wallet:
         """Take credits by hand."""
         return self._by_hand("/admin/withdrawals", user, credits, note, promotional, idempotency_key)
 
+    def write_off(
+        self, user: str, note: str, *, credits: str | None = None, idempotency_key: str | None = None
+    ) -> dict[str, Any]:
+        """The pool bears what somebody owes: all of it, if `credits` does not say less."""
+        body = {"user": user, "credits": credits, "note": note}
+        key = idempotency_key or secrets.token_hex(16)
+        return dict(self._http.post("/admin/ledger/write-offs", body, idempotency_key=key))
+
     def _by_hand(
         self, path: str, user: str, credits: str, note: str, promotional: bool, key: str | None
     ) -> dict[str, Any]:

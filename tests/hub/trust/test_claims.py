@@ -324,7 +324,7 @@ def test_both_sides_read_what_became_of_it(pool):
     pool.run(moving.credit, "top-up", "top_up", BOB, 80 * CREDIT, pool.now)
     pool.pay_claims()
     mine = pool.run(explain_job, as_user(ALICE), held.job_id, None, 0, 9).attempts[0]
-    assert mine.payments[-1].rule == ("Given back by the host, who had spent it before (Its host has earned it since).")
+    assert mine.payments[-1].rule == "Given back later, as the host had spent it (The debt of its host is filled)."
     assert (mine.cost_micros, mine.fee_micros, mine.earned_micros, mine.owed_micros) == (0, 0, 0, 0)
     assert not any("follows" in words for words in mine.words)
 

@@ -17,6 +17,7 @@ from computepool.hub.ledger.accounts import Kind, Platform, platform
 from computepool.hub.ledger.claims import PAID as RESTITUTION_PAID
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.ledger.timeline import first_entry_since
+from computepool.hub.ledger.write_offs import RETURNED, WRITE_OFF, WRITTEN_OFF
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.cash_out_rows import CashOutRow, CashOutState
 from computepool.hub.reputation.service import list_standings
@@ -44,6 +45,8 @@ class DayReport(BaseModel):
     paid_in_micros: int
     paid_out_micros: int
     """To hosts."""
+    written_off_micros: int = 0
+    """Debts that the pool bore, without what came back of that."""
 
 
 class Totals(BaseModel):
@@ -53,6 +56,7 @@ class Totals(BaseModel):
     refunded_micros: int
     paid_in_micros: int
     paid_out_micros: int
+    written_off_micros: int = 0
 
 
 class Due(BaseModel):
@@ -107,8 +111,7 @@ def check_period(since: date | None, until: date | None, today: date) -> tuple[d
 
 def make_report(session: Session, since: date, until: date, now: datetime, half_life: timedelta) -> Report:
     days = [_day(session, since + timedelta(days=number)) for number in range((until - since).days)]
-    figures = ("jobs", "spent_micros", "fees_micros", "refunded_micros", "paid_in_micros", "paid_out_micros")
-    totals = {name: sum(getattr(day, name) for day in days) for name in figures}
+    totals = {name: sum(getattr(day, name) for day in days) for name in Totals.model_fields}
     return Report(
         since=since,
         until=until,
@@ -145,6 +148,8 @@ def _day(session: Session, day: date) -> DayReport:
         refunded_micros=total(EntryRow.kind.in_(GIVEN_BACK), PostingRow.destination.not_like(f"{PLATFORM}/%")),
         paid_in_micros=total(PostingRow.source == clearing, EntryRow.kind.in_(MONEY_IN)),
         paid_out_micros=total(PostingRow.destination == clearing, EntryRow.kind == "cash_out"),
+        written_off_micros=total(PostingRow.source == WRITE_OFF, EntryRow.kind == WRITTEN_OFF)
+        - total(PostingRow.destination == WRITE_OFF, EntryRow.kind == RETURNED),
     )
 
 

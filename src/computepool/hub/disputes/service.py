@@ -28,7 +28,9 @@ from computepool.hub.disputes.refunding import Refunded, list_paid, refund
 from computepool.hub.disputes.tables import NEXT, REASON_LIMIT, Dispute, DisputeKind, DisputeState, Outcome
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import Role
+from computepool.hub.ledger.journal import balances
 from computepool.hub.ledger.returns import Paid
+from computepool.hub.ledger.write_offs import PAYS_FIRST, return_to_pool
 from computepool.hub.payments.cash_out_rows import HeldBackRow
 from computepool.hub.payments.hooks import Chargeback
 from computepool.protocol.states import JOB_FINAL
@@ -85,7 +87,11 @@ def resolve(
     _take(session, row.id, outcome, note, actor, now)
     jobs = held_back(session, dispute_id)
     paid = list_paid(session, jobs, lock=True)
+    before = _spendable(session, row.owner_id)
     given = refund(session, f"dispute/{dispute_id}", paid, _amount(row, outcome, micros, paid), note, actor, now)
+    if given.micros:  # a debt that the pool bore meanwhile would have been filled by it
+        more = _spendable(session, row.owner_id) - before
+        return_to_pool(session, f"dispute/{dispute_id}/written_off", row.owner_id, more, now)
     closed = _close(session, row, outcome, given, note, actor, now)
     if row.kind == DisputeKind.JOB:
         about: dict[str, Any] = {"job": row.job_id, "outcome": outcome, "note": note}
@@ -160,6 +166,12 @@ def find_dispute(session: Session, dispute_id: str, owner_ids: frozenset[str] | 
 
 
 # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _spendable(session: Session, owner_id: str) -> int:
+    """Without presents."""
+    has = balances(session, owner_id)
+    return sum(has[kind] for kind in PAYS_FIRST)
 
 
 def _need(session: Session, dispute_id: str) -> Dispute:

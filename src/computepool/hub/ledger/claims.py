@@ -148,7 +148,7 @@ def _pay(session: Session, row: ClaimRow, micros: int, now: datetime) -> None:
         paired([(RESTITUTION, micros)], to_renter(row.renter_id, back, owes)),
         job_id=row.job_id,
         attempt_id=row.attempt_id,
-        note="Its host has earned it since.",
+        note="The debt of its host is filled.",
         details={"cost_micros": micros, "host_id": row.host_id, "renter_id": row.renter_id},
     )
     if not post(session, entry, now).is_new:

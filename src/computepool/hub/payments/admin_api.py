@@ -15,6 +15,7 @@ from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Prin
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.owners import Owner, OwnerKind
+from computepool.hub.ledger import write_offs
 from computepool.hub.ledger.accounts import Kind
 from computepool.hub.ledger.journal import balances
 from computepool.hub.payments import events, grants, outgoing, reconcile, top_ups
@@ -34,6 +35,8 @@ from computepool.hub.payments.views import (
     RefundRequest,
     RefundView,
     RequestList,
+    WriteOffRequest,
+    WriteOffView,
     difference_view,
     event_view,
     reconciliation_view,
@@ -48,6 +51,7 @@ Limit = Annotated[int, Query(ge=1, le=LIST_LIMIT)]
 def router(authenticate: Authenticate, context: Context, payments: Payments) -> APIRouter:
     routes = money_routes(authenticate, context.settings, tags=["payments"])
     _add_grants(routes, context)
+    _add_write_offs(routes, context)
     _add_refunds(routes, context, payments)
     _add_events(routes, context, payments)
     _add_differences(routes, context, payments)
@@ -95,6 +99,33 @@ def _by_hand(
         repaid_micros=repaid,
         available_micros=has[Kind.AVAILABLE],
         promotional_micros=has[Kind.PROMOTIONAL],
+    )
+
+
+def _add_write_offs(routes: Routes, context: Context) -> None:
+    @routes.post("/admin/ledger/write-offs", visible="admin", status_code=201)
+    async def write_off(body: WriteOffRequest, caller: Caller, key: IdempotencyKey = None) -> WriteOffView:
+        """The pool bears what somebody owes and will not pay. Renters who wait for it are paid."""
+        return await context.db.run(_write_off, context, caller, body, key)
+
+
+def _write_off(
+    session: Session, context: Context, caller: Principal, body: WriteOffRequest, key: str | None
+) -> WriteOffView:
+    now, write_off_id, owner_id = context.now(), context.new_id("writeoff"), _find_owner(session, body.user)
+    micros = parse_amount(body.credits) if body.credits is not None else None
+    if key is not None:
+        asked = digest_of_fields(owner=owner_id, micros=micros, note=body.note)
+        route = "POST admin/ledger/write-offs"
+        write_off_id = claim(session, caller.user_id, key, route, asked, write_off_id, now) or write_off_id
+    done = write_offs.write_off(session, write_off_id, owner_id, micros, body.note, caller.user_id, now)
+    return WriteOffView(
+        id=write_off_id,
+        owner_id=owner_id,
+        credits=format_credits(done.micros),
+        micros=done.micros,
+        filled_micros=done.filled_micros,
+        debt_micros=-balances(session, owner_id)[Kind.DEBT],
     )
 
 

@@ -10,6 +10,7 @@ from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting, moved
 from computepool.hub.ledger.journal import balances, post
+from computepool.hub.ledger.write_offs import return_to_pool
 from computepool.hub.payments.tables import MovementRow
 
 CLEARING = platform(Platform.CLEARING)
@@ -69,13 +70,15 @@ def take(session: Session, key: str, kind: str, owner_id: str, micros: int, now:
 def give_back(
     session: Session, key: str, kind: str, owner_id: str, micros: int, earnings: int, now: datetime, **details: Any
 ) -> None:
-    """What was taken comes back: what is still owed first, then as much to earnings as came from there."""
+    """What was taken comes back: what is still owed first, then as much to earnings as came from there. If the pool has
+    borne a debt of theirs since, it gets that back."""
     owed = min(-balances(session, owner_id, lock=True)[Kind.DEBT], micros)
     earnings = min(earnings, micros - owed)
     postings = moved(CLEARING, account(owner_id, Kind.DEBT), owed)
     postings += moved(CLEARING, account(owner_id, Kind.EARNINGS), earnings)
     postings += moved(CLEARING, account(owner_id, Kind.AVAILABLE), micros - owed - earnings)
     _post(session, key, kind, postings, now, details)
+    return_to_pool(session, f"{key}/written_off", owner_id, micros - owed, now)
 
 
 def set_aside(session: Session, key: str, owner_id: str, micros: int, now: datetime, **about: Any) -> None:

@@ -55,6 +55,14 @@ class GrantRequest(Asking):
     promotional: bool = False
 
 
+class WriteOffRequest(Asking):
+    user: str = Field(min_length=1, max_length=254)
+    """An id, or an e-mail address."""
+    credits: Credits | None = None
+    """All that they owe and do not have, if not said otherwise."""
+    note: str = Field(min_length=1, max_length=NOTE_LIMIT)
+
+
 class RefundRequest(Asking):
     credits: Credits
     note: str = Field(min_length=1, max_length=NOTE_LIMIT)
@@ -122,6 +130,18 @@ class GrantView(BaseModel):
     """Of what was given: it filled a debt, before anything could be spent."""
     available_micros: int
     promotional_micros: int
+
+
+class WriteOffView(BaseModel):
+    id: str
+    owner_id: str
+    credits: str
+    micros: int
+    """What the pool bears."""
+    filled_micros: int
+    """What the owner had left: it went into the debt before."""
+    debt_micros: int
+    """What they still owe."""
 
 
 class RefundView(BaseModel):

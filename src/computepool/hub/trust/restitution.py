@@ -27,6 +27,7 @@ from computepool.hub.ledger.holds import HoldRow
 from computepool.hub.ledger.journal import lock_accounts, post
 from computepool.hub.ledger.returns import HOSTS_POCKETS, RESTITUTION, SUBSIDY, paid_of, paired, undo
 from computepool.hub.ledger.tables import EntryRow, PostingRow
+from computepool.hub.ledger.write_offs import return_to_pool
 from computepool.hub.reputation.contests import Resolution
 from computepool.hub.reputation.service import FAILED_AUDIT
 from computepool.hub.reputation.tables import ReputationEvent
@@ -190,6 +191,9 @@ def overturn(session: Session, attempt_id: str, now: datetime) -> Restored | Non
             note="A contest was upheld.",
         )
         post(session, entry, now)
+    # What it owed may have been written off meanwhile: then it never had to pay that.
+    key = f"clawback_overturned/{attempt_id}/written_off"
+    return_to_pool(session, key, host_id, real - repaid, now, (Kind.EARNINGS,))
     write_down(session, attempt_id, -not_paid, -real - taken[Kind.PROMOTIONAL])
     _finish(session, row, OVERTURNED, now)
     return Restored()

@@ -35,7 +35,7 @@ _PAID = {
 _LATER = {
     "give_back": "Paid by an instalment, and given back by the verdict",
     "clawback": "Given back: a result of this machine was proven wrong",
-    "restitution": "Given back by the host, who had spent it before",
+    "restitution": "Given back later, as the host had spent it",
     "dispute_refund": "Given back after a dispute",
     "clawback_overturned": "Paid again: what was proven wrong turned out to be right",
 }
