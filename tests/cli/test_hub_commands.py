@@ -12,6 +12,7 @@ import httpx
 import psycopg
 import pytest
 from support.children import Child, ForkedChild, environment_with
+from support.mail_server import mail_server
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +84,45 @@ def test_link_begins_with_the_hubs_own_address(cli, monkeypatch):
     result = cli("hub", "admin")
     assert result.text.startswith("https://pool.example.org/#sign-in=cpo_")
     assert "127.0.0.1" not in result.err
+
+
+def test_first_admin_gets_an_address_beside_a_running_hub(cli):
+    cli("hub", "migrate")
+    assert json.loads(cli("hub", "admin", "--json").out)["email"] == "admin@localhost"
+    with served(cli.home) as (_, url):
+        bob = {"email": "bob@example.org", "password": "a long password of bob", "name": "Bob", "country": "DE"}
+        assert httpx.post(f"{url}/api/v1/auth/register", json=bob).status_code == 201
+        result = cli("hub", "admin", "--email", " Ops@Example.org ")
+        assert result.code == 0
+        assert "ops@example.org" in result.err
+        opened = sign_in(url, result.text.strip()).json()
+        assert me(url, opened["access_token"]).json()["email"] == "ops@example.org"
+
+        taken = cli("hub", "admin", "--email", "bob@example.org")
+        assert (taken.code, taken.text) == (1, "")
+        assert "Another account has the address bob@example.org" in taken.err
+        for wrong in ("nobody", "a b@example.org", "admin@localhost", "a\x1b@example.org"):
+            refused = cli("hub", "admin", "--email", wrong)
+            assert (refused.code, refused.text) == (2, "")
+            assert "The email address will not do" in refused.err
+        assert json.loads(cli("hub", "admin", "--json").out)["email"] == "ops@example.org", "as it was set"
+
+
+def test_doctor_names_the_command_when_no_admin_gets_mails(cli, monkeypatch):
+    monkeypatch.setenv("COMPUTEPOOL_PUBLIC_URL", "https://pool.example.org")
+    cli("hub", "migrate")
+    cli("hub", "admin")
+    assert "mail to admins" not in cli("hub", "doctor").text, "without a mail server there is nothing to warn of"
+    with mail_server() as server:
+        monkeypatch.setenv("COMPUTEPOOL_SMTP_URL", server.url)
+        warned = cli("hub", "doctor")
+        assert warned.code == 0
+        assert "! mail to admins: no admin has an address" in warned.text
+        assert "computepool hub admin --email ADDRESS" in warned.text
+        rows = json.loads(cli("hub", "doctor", "--json").out)["checks"]
+        assert [row["name"] for row in rows if row["level"] == "warn"] == ["mail to admins"]
+        assert cli("hub", "admin", "--email", "ops@example.org").code == 0
+        assert "✓ mail to admins: goes to ops@example.org" in cli("hub", "doctor").text
 
 
 @pytest.mark.parametrize("words", [["admin"], ["serve", "--port", "0"], ["keys", "announce"], ["backup", "x"]])

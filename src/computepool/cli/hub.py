@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from computepool.cli.agent import print_checks
-from computepool.cli.errors import FAILED, USAGE, CliError, tell
+from computepool.cli.errors import FAILED, USAGE, CliError, clean, tell
 from computepool.cli.options import chosen_home, home_option, json_option, print_json, typed_home
 
 PASSPHRASE_VARIABLE = "COMPUTEPOOL_BACKUP_PASSPHRASE"
@@ -124,11 +124,12 @@ def migrate() -> None:
     tell(f"Start the hub: {here('hub serve')}")
 
 
-@hub.command(epilog="Example: computepool hub admin --token")
+@hub.command(epilog="Example: computepool hub admin --email me@example.org")
 @click.option("--token", "with_token", is_flag=True, help="Make a personal token as well, for the CLI.")
+@click.option("--email", metavar="ADDRESS", help="Make this the first admin's address, for mails to operators.")
 @json_option
 @home_option
-def admin(with_token: bool, as_json: bool) -> None:
+def admin(with_token: bool, email: str | None, as_json: bool) -> None:
     """Make the first admin if there is none, and print a link that signs in once, within 15 minutes.
 
     The hub may be running or not. A running one takes the link at once, but a token of --token only after its next
@@ -136,13 +137,16 @@ def admin(with_token: bool, as_json: bool) -> None:
     """
     commands, settings = hub_commands(), hub_settings()
     with database_trouble():
-        made = commands.make_admin(settings, with_token=with_token)
+        made = commands.make_admin(settings, with_token=with_token, email=email)
     base = settings.public_url or USUAL_URL
     if as_json:
-        document = {"admin_id": made.admin_id, "sign_in_url": base + made.sign_in_path}
+        document = {"admin_id": made.admin_id, "email": made.email, "sign_in_url": base + made.sign_in_path}
         print_json({**document, **({"token": made.token} if made.token else {})})
         return
-    tell(f"{'Made the first admin' if made.is_new_admin else 'The admin is'} {made.admin_id}.", dim=True)
+    tell(
+        f"{'Made the first admin' if made.is_new_admin else 'The admin is'} {made.admin_id}, {clean(made.email)}.",
+        dim=True,
+    )
     click.echo(base + made.sign_in_path)
     if settings.public_url is None:
         tell(f"  Where the hub is not at {USUAL_URL}, put its own address there: COMPUTEPOOL_PUBLIC_URL.", dim=True)
@@ -199,7 +203,7 @@ def doctor(as_json: bool) -> int:
     checks = list(hub_commands().doctor(hub_settings()))
     passed = all(check.ok for check in checks)
     if as_json:
-        rows = [{"name": c.name, "ok": c.ok, "message": c.message, "hint": c.hint} for c in checks]
+        rows = [{"name": c.name, "ok": c.ok, "message": c.message, "hint": c.hint, "level": c.level} for c in checks]
         print_json({"ok": passed, "checks": rows})
     else:
         print_checks(checks)

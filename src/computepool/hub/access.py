@@ -15,18 +15,27 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.bootstrap import create_admin
-from computepool.hub.accounts.service import create_one_time_token, create_personal_token
+from computepool.hub.accounts.service import (
+    create_one_time_token,
+    create_personal_token,
+    normal_email,
+    set_email,
+)
+from computepool.hub.accounts.tables import User
 from computepool.hub.accounts.tokens import new_one_time_token, new_personal_token
 from computepool.hub.core.clock import SystemClock
 from computepool.hub.core.db import open_database
+from computepool.hub.core.errors import Invalid
 from computepool.hub.core.http import Role
 from computepool.hub.core.ids import new_id
 from computepool.hub.core.keyring import HubKeyRow, KeyState, announce_next_key, load_keyring, rotate_keys
 from computepool.hub.core.records import HUB_ACTOR
 from computepool.hub.core.secrets import load_secret_key
 from computepool.hub.core.settings import Settings
+from computepool.hub.core.smtp_url import usable_address
 from computepool.hub.nodes.tables import Node
 from computepool.hub.schema import SchemaError, check_schema
+from computepool.protocol.errors import FieldError
 from computepool.protocol.states import NodeState
 
 TOKEN_NAME = "made by hub admin"
@@ -54,17 +63,24 @@ class AdminAccess:
     sign_in_path: str
     """Good for one sign-in in a browser."""
     token: str | None
+    email: str
 
 
-def make_admin(settings: Settings, *, with_token: bool = False) -> AdminAccess:
-    """A way in for the admin there is, or for the first one, made now."""
+def make_admin(settings: Settings, *, with_token: bool = False, email: str | None = None) -> AdminAccess:
+    """A way in for the admin there is, or for the first one, made now. `email` becomes their address.
+
+    Raises Invalid for what no mail would reach, and AddressOfAnother.
+    """
+    address = None if email is None else _reachable(email)
     now, randbits = SystemClock().now(), secrets.randbits
     link = new_one_time_token(randbits)
     token = new_personal_token(randbits) if with_token else None
     fresh_id = new_id("user", now, randbits)
 
-    def work(session: Session) -> str:
+    def work(session: Session) -> tuple[str, str]:
         admin_id = create_admin(session, fresh_id, now, settings.credits_for_newcomers)
+        if address is not None:
+            set_email(session, admin_id, address, now, actor=HUB_ACTOR)
         create_one_time_token(session, link, admin_id, now)
         if token is not None:
             create_personal_token(
@@ -78,10 +94,10 @@ def make_admin(settings: Settings, *, with_token: bool = False) -> AdminAccess:
                 lifetime=TOKEN_LIFETIME,
                 actor=HUB_ACTOR,
             )
-        return admin_id
+        return admin_id, session.scalars(select(User.email).where(User.id == admin_id)).one()
 
-    admin_id = _in_one_transaction(settings, work)
-    return AdminAccess(admin_id, admin_id == fresh_id, f"/#sign-in={link}", token)
+    admin_id, has = _in_one_transaction(settings, work)
+    return AdminAccess(admin_id, admin_id == fresh_id, f"/#sign-in={link}", token, has)
 
 
 def announce_key(settings: Settings) -> str:
@@ -116,6 +132,16 @@ def rotate_key(settings: Settings, *, force: bool = False) -> str | None:
         return load_keyring(session, secret_key, now).current_id
 
     return _in_one_transaction(settings, work)
+
+
+def _reachable(typed: str) -> str:
+    """As people register, and one that a mail can go to: that is what an admin's is for."""
+    email = normal_email(typed)
+    if usable_address(email) is None:
+        raise Invalid(
+            "The email address will not do.", fields=[FieldError(field="email", message="no mail would arrive there")]
+        )
+    return email
 
 
 def _in_one_transaction(settings: Settings, work: Callable[[Session], R]) -> R:

@@ -3,14 +3,18 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from computepool.hub.core.db import durable_engine
+from computepool.hub.core.notices import ADMINS
 from computepool.hub.core.settings import Settings
 from computepool.hub.lock import AlreadyRunning, lock_database
 from computepool.hub.mail.smtp import Away, open_post
+from computepool.hub.mail.writing import readers_of
 from computepool.hub.opening import prepare_home
 from computepool.hub.payments.background import provider_of
 from computepool.hub.payments.provider import NoSuchObject, Refused, Unreachable
@@ -26,10 +30,20 @@ class Check:
     ok: bool
     message: str
     hint: str | None = None
+    warning: bool = False
+    """The hub runs, but its operator should know."""
+
+    @property
+    def level(self) -> Literal["ok", "warn", "failed"]:
+        if not self.ok:
+            return "failed"
+        return "warn" if self.warning else "ok"
 
 
 def doctor(settings: Settings) -> list[Check]:
     checks: list[Callable[[Settings], Check]] = [_home, _disk, _process, _database, _public_url, _mail, _payments]
+    if settings.smtp_url is not None:
+        checks.insert(checks.index(_mail) + 1, _mail_to_admins)
     return [check(settings) for check in checks]
 
 
@@ -89,6 +103,23 @@ def _mail(settings: Settings) -> Check:
         return Check("mail", True, open_post(settings).probe())
     except Away as away:
         return Check("mail", False, away.words, "Check COMPUTEPOOL_SMTP_URL: user, password, port, ?starttls=.")
+
+
+def _mail_to_admins(settings: Settings) -> Check:
+    """What waits for an operator, and alarms, would otherwise be told to nobody."""
+    name, engine = "mail to admins", durable_engine(settings.effective_database_url)
+    try:
+        check_schema(engine)
+        with Session(engine) as session:
+            reached = readers_of(session, ADMINS)
+    except (SQLAlchemyError, SchemaError):
+        return Check(name, True, "unknown: the database is not ready")
+    finally:
+        engine.dispose()
+    if not reached:
+        hint = "Give the first admin one: computepool hub admin --email ADDRESS"
+        return Check(name, True, "no admin has an address that mails reach", hint, warning=True)
+    return Check(name, True, f"goes to {', '.join(user.email for user in reached)}")
 
 
 def _payments(settings: Settings) -> Check:

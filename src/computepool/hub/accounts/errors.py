@@ -83,6 +83,13 @@ class EmailTaken(Conflict):
         super().__init__("There is an account with this email already.", hint="Sign in instead.")
 
 
+class AddressOfAnother(Conflict):
+    code = "email_taken"
+
+    def __init__(self, email: str) -> None:
+        super().__init__(f"Another account has the address {email}.", hint="Use an address that no account has.")
+
+
 class TokenLimitReached(Conflict):
     code = "token_limit"
 

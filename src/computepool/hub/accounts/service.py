@@ -3,11 +3,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts import repository
 from computepool.hub.accounts.directory import LiveToken, Revoked
 from computepool.hub.accounts.errors import (
+    AddressOfAnother,
     BadCredentials,
     BadSignInLink,
     EmailTaken,
@@ -231,6 +233,21 @@ def enable_user(session: Session, user_id: str, now: datetime, *, actor: str) ->
     user.disabled_at = None
     session.flush()
     record(session, "user.enabled", user_id, now, actor=actor, topics=(TOPIC,))
+
+
+def set_email(session: Session, user_id: str, email: str, now: datetime, *, actor: str) -> None:
+    """`email` as `normal_email` gives it. Whoever signs in with a password does so with this one from now on."""
+    user = repository.find_user(session, user_id)
+    if user is None:
+        raise NoSuchUser(user_id)
+    if user.email == email:
+        return
+    user.email = email
+    try:
+        session.flush()
+    except IntegrityError:
+        raise AddressOfAnother(email) from None
+    record(session, "user.email_changed", user_id, now, actor=actor)
 
 
 def set_role(session: Session, user_id: str, role: Role, now: datetime, *, actor: str) -> Revoked:

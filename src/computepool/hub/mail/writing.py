@@ -49,7 +49,7 @@ def write_mails(session: Session, context: Context, domain: str, now: datetime) 
         if mails + skipped >= TOPICS_AT_ONCE:
             return Written(mails, skipped, held_back)
         owner_id = mailed_to(topic) or ""
-        readers = _readers(session, owner_id)
+        readers = readers_of(session, owner_id)
         if readers and _have_enough(session, readers, now):
             held_back = True
             continue
@@ -71,7 +71,7 @@ def write_mails(session: Session, context: Context, domain: str, now: datetime) 
     return Written(mails, skipped, held_back)
 
 
-def _readers(session: Session, owner_id: str) -> Sequence[User]:
+def readers_of(session: Session, owner_id: str) -> Sequence[User]:
     """The user, or everybody who runs the pool. The platform reads nothing; teams will name their people here."""
     active = select(User).where(User.disabled_at.is_(None)).order_by(User.id).limit(ADMINS_AT_ONCE)
     who = active.where(User.role == Role.ADMIN if owner_id == ADMINS else User.id == owner_id)
