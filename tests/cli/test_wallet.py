@@ -233,8 +233,14 @@ def test_explain_has_every_attempt_however_many_pages(cli, hub):
 
 
 def test_explain_of_what_has_not_run_and_of_nothing(cli, hub):
-    hub.wallet.explained = {JOB: {**explained("renter"), "attempts": []}}
+    nothing = {**explained("renter"), "attempts": []}
+    hub.wallet.explained = {JOB: {**nothing, "state": "queued"}}
     assert "It has not run yet" in cli("explain", JOB).err
+    hub.wallet.explained = {
+        JOB: {**nothing, "state": "canceled", "words": summary([], 0, 0, 0, "renter", never_ran=True)}
+    }
+    never = cli("explain", JOB)
+    assert (never.text, never.err) == ("It never ran, and cost nothing.\n", "")
     missing = cli("explain", "job_" + "2" * 26)
     assert missing.code == 1
     assert "There is no such job." in missing.err

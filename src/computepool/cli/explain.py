@@ -6,6 +6,7 @@ import click
 
 from computepool.cli.errors import clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.protocol.states import JOB_FINAL
 
 KINDS = {
     "settle": "settled",
@@ -45,7 +46,7 @@ def _print_explained(document: dict[str, Any]) -> None:
         _print_attempt(one, document["view"])
     for one in document["others"]:
         _print_other(one)
-    if not document["attempts"]:
+    if not document["attempts"] and document["state"] not in JOB_FINAL:
         tell("It has not run yet: nothing is held, nothing is paid.", dim=True)
     for check in document["checks"]:
         detail = f": {clean(check['detail'])}" if check["detail"] else ""

@@ -346,3 +346,17 @@ def test_route_answers_for_renter_and_host(hub_url):
         assert ALICE not in str(theirs)
 
     play(hub_url, story)
+
+
+def test_job_that_was_canceled_before_it_ran_is_said_to_have_cost_nothing(sqlite_hub):
+    async def story(pool):
+        job_id = await pool.submit()
+        waits = (await pool.call("GET", f"jobs/{job_id}/explain")).json()
+        assert "never" not in str(waits["words"])
+        assert (await pool.call("POST", f"jobs/{job_id}/cancel")).status_code == 200
+        ended = (await pool.call("GET", f"jobs/{job_id}/explain")).json()
+        assert (ended["state"], ended["words"]) == ("canceled", ["It never ran, and cost nothing."])
+        page = (await pool.call("GET", f"jobs/{job_id}/explain?from_slice=5")).json()
+        assert "never" not in str(page["words"]), "a later page without attempts says nothing of the others"
+
+    play(sqlite_hub, story)

@@ -22,6 +22,7 @@ from computepool.hub.wallet.explain_views import CheckedView, Explained, View
 from computepool.hub.wallet.explaining import explain_attempt, summary
 from computepool.hub.wallet.facts import AttemptFacts, EntryFacts, Parties, RecordFacts
 from computepool.hub.wallet.payments import other_view
+from computepool.protocol.states import JOB_FINAL
 
 SLICES_LIMIT = 100
 REPLICAS_LIMIT = 100
@@ -68,6 +69,7 @@ def _explain(
     others = _others(session, job_ids, sorted(viewers))
     change, held, count = _totals(session, job_ids, sorted(viewers))
     after = _next_slice(session, job_ids, hosts, from_slice + slice_limit)
+    never_ran = job.state in JOB_FINAL and not (shown or from_slice or after is not None)
     return Explained(
         job_id=job.id,
         view=view,
@@ -80,7 +82,7 @@ def _explain(
         change_micros=change,
         entries=count,
         next_slice=after,
-        words=summary(shown, len(others), change, held, view),
+        words=summary(shown, len(others), change, held, view, never_ran=never_ran),
     )
 
 

@@ -74,9 +74,13 @@ def explain_attempt(attempt: AttemptFacts, entries: Iterable[EntryFacts], view: 
     )
 
 
-def summary(attempts: Sequence[AttemptExplained], others: int, change: int, held: int, view: View) -> list[str]:
-    """Of the whole job."""
+def summary(
+    attempts: Sequence[AttemptExplained], others: int, change: int, held: int, view: View, *, never_ran: bool = False
+) -> list[str]:
+    """Of the whole job. `never_ran`: it ended, and no node ever had a part of it."""
     words = []
+    if never_ran and not change and not held:
+        return ["It never ran, and cost nothing."]
     if view == "renter":
         words.append(f"This job cost {signed(-change)} credits." if change <= 0 else f"You have {signed(change)} more.")
         if held:
