@@ -182,6 +182,32 @@ def test_operator_decides_about_cash_outs(desk, cli):
     assert cli("admin", "cash-outs", "paid", "cashout_1").code == 2
 
 
+def test_operator_takes_a_paid_one_back(desk, cli):
+    route = "POST /admin/cash-outs/cashout_1/reverse"
+    taken = {
+        "id": "reversal_1",
+        "cash_out_id": "cashout_1",
+        "credits": "200",
+        "state": "done",
+        "message": "It is back.",
+    }
+    desk.answers[route] = (201, taken)
+    assert (
+        "200 credits of cashout_1: It is back."
+        in cli("admin", "cash-outs", "reverse", "cashout_1", "200", "--note", "a dispute").err
+    )
+    assert desk.keys[-1], "a lost answer must not take it back twice"
+    assert json.loads(cli("admin", "cash-outs", "reverse", "cashout_1", "--note", "x", "--json").text) == taken
+    assert [body for _, body in desk.asked] == [
+        {"credits": "200", "note": "a dispute"},
+        {"credits": None, "note": "x"},
+    ]
+    desk.answers[route] = (201, taken | {"state": "refused", "message": "Nothing moved: no funds there."})
+    result = cli("admin", "cash-outs", "reverse", "cashout_1", "--note", "x")
+    assert (result.code, "no funds there" in result.err, "try again later" in result.err) == (1, True, True)
+    assert cli("admin", "cash-outs", "reverse", "cashout_1").code == 2
+
+
 def test_name_that_is_a_way_elsewhere_is_one_name(desk, cli):
     assert cli("admin", "cash-outs", "approve", "../users").code == 1
     assert desk.asked == [("POST /admin/cash-outs/..%2Fusers/approve", {"note": ""})]

@@ -28,6 +28,7 @@ IS_OFF = """
     offers price<40; wallet card; wallet cash-out 5; wallet cash-outs; wallet earnings; wallet entries
     wallet payout-account; wallet plan; wallet redeem code; wallet statement 2026; wallet top-up 5; wallet top-ups
     admin cash-outs; admin cash-outs approve 1; admin cash-outs paid 1 reference; admin cash-outs reject 1 --note no
+    admin cash-outs reverse 1 --note no
     admin disputes; admin disputes show 1; admin disputes resolve 1 full --note yes; admin grant OWNER 5 --note yes
     admin ledger check; admin limits set OWNER --per-day 5; admin reports; admin settings rates set --base 5
     admin settings rates show; admin settings regions import regions.csv; admin settings regions show

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from computepool.cli.errors import clean, tell
+from computepool.cli.errors import CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
 STATES = ("requested", "approved", "paid", "rejected", "failed")
@@ -176,6 +176,29 @@ def paid(cash_out_id: str, reference: str, note: str, as_json: bool) -> None:
     with open_pool() as pool:
         document = pool.cash_outs.paid(cash_out_id, reference, note)
     _tell_decided(document, as_json)
+
+
+@admin_cash_outs.command(
+    epilog="Example: computepool admin cash-outs reverse cashout_01k9… 200 --note 'the dispute of Monday'"
+)
+@click.argument("cash_out_id", metavar="CASH-OUT")
+@click.argument("credits", metavar="[CREDITS]", required=False)
+@click.option("--note", required=True, metavar="TEXT", help="Why; the host reads it.")
+@json_option
+@pool_options
+def reverse(cash_out_id: str, credits: str | None, note: str, as_json: bool) -> None:
+    """Let the processor take back what it paid.
+
+    All that did not come back yet, or CREDITS of it. What the host owes is paid first, the rest is earnings again.
+    """
+    with open_pool() as pool:
+        document = pool.cash_outs.reverse(cash_out_id, credits, note=note)
+    if as_json:
+        print_json(document)
+    elif document["state"] != "refused":
+        tell(f"{clean(document['credits'])} credits of {clean(document['cash_out_id'])}: {clean(document['message'])}")
+    if document["state"] == "refused":
+        raise CliError(clean(document["message"]), "The host's account may lack it now: try again later, or take less.")
 
 
 def _tell_decided(document: dict[str, Any], as_json: bool, next_step: str | None = None) -> None:

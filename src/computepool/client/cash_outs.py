@@ -42,6 +42,14 @@ class CashOuts:
     def paid(self, cash_out_id: str, reference: str, note: str = "") -> dict[str, Any]:
         return self._decide(cash_out_id, "paid", {"reference": reference, "note": note})
 
+    def reverse(
+        self, cash_out_id: str, credits: str | None = None, *, note: str, idempotency_key: str | None = None
+    ) -> dict[str, Any]:
+        """The processor takes back what it paid: so much, or all that did not come back yet."""
+        path = f"/admin/cash-outs/{one_name(cash_out_id, 'cash-out')}/reverse"
+        key = idempotency_key or secrets.token_hex(16)
+        return dict(self._http.post(path, {"credits": credits, "note": note}, idempotency_key=key))
+
     def vouchers(self, limit: int = 500) -> list[dict[str, Any]]:
         return [*self._http.get("/admin/vouchers", {"limit": limit})["items"]]
 

@@ -59,6 +59,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 ADMINS_EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "cash_out.requested": EXAMPLES["cash_out.requested"],
+    "cash_out.not_returned": ("cashout_1", MONEY | {"note": "no funds there"}),
     "dispute.opened": EXAMPLES["dispute.opened"],
     "ledger.frozen": ("ledger", {"problems": ["sum is 1"] * 9}),
     "ledger.thawed": ("ledger", {}),

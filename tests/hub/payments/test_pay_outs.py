@@ -81,11 +81,10 @@ def test_pay_out_can_be_taken_back(hub_url):
         till.stripe.world.add_funds(1_000_00)
         await till.onboard(DAVE)
         await till.payments.send(await till.pay_out("cashout_1", DAVE, 500))
-        context, units = till.pool.engine.context, till.payments.units
+        context, now = till.pool.engine.context, till.pool.clock.now()
         for name, credits in (("reversal_1", 200), ("reversal_2", 400)):
-            row = await till.pool.db.run(
-                ask_reversal, context, units, "cashout_1", name, credits * CREDIT, till.pool.clock.now()
-            )
+            asked = ("cashout_1", name, credits * CREDIT, credits * 100, "a mistake", now)
+            row = await till.pool.db.run(ask_reversal, context, *asked)
             await till.payments.send(row.id)
         await till.tell()
         assert [(one.reversal_id, one.state, one.micros // CREDIT) for one in back] == [

@@ -35,6 +35,11 @@ def close_account(world: World, name: str) -> None:
     world.tell("account.application.deauthorized", {"id": "ca_fake", "object": "application"}, account=gone["id"])
 
 
+def empty(world: World, name: str) -> None:
+    """What was transferred to it went on to its bank, so that nothing can be taken back."""
+    world.get("account", name)["is_empty"] = True
+
+
 def create_link(world: World, params: Shape) -> Shape:
     wanted(params, "account", "type", "refresh_url", "return_url")
     account = world.get("account", params["account"])
@@ -72,6 +77,8 @@ def create_reversal(world: World, name: str, params: Shape) -> Shape:
     amount = whole(params, "amount") if "amount" in params else transfer["amount"] - transfer["amount_reversed"]
     if amount > transfer["amount"] - transfer["amount_reversed"]:
         raise invalid("Reversal amount is greater than what is left of the transfer.")
+    if world.objects.get("account", {}).get(transfer["destination"], {}).get("is_empty"):
+        raise invalid("Insufficient available funds in the connected account.", "balance_insufficient")
     reversal = world.new(
         "transfer_reversal",
         "trr",

@@ -156,6 +156,15 @@ def _cash_out_to_decide(notice: Notice, known: Known) -> Item:
     return Item(title, facts=(("cash-out", notice.subject), ("host", notice.details.get("owner"))), todo=todo)
 
 
+@_for("cash_out.not_returned", admins=True)
+def _cash_out_not_reversed(notice: Notice, known: Known) -> Item:
+    about = notice.details
+    facts = (("cash-out", notice.subject), ("host", about.get("owner")), ("the processor", about.get("note")))
+    todo = (f"Try it again later: computepool admin cash-outs reverse {notice.subject} --note WHY",)
+    title = f"{known.amount(about['micros'])} of a cash-out could not be taken back."
+    return Item(title, "Nothing moved.", facts, todo)
+
+
 # ── disputes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

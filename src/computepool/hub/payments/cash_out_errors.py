@@ -71,9 +71,38 @@ class PaidByProcessor(Conflict):
 
     def __init__(self, cash_out_id: str, way: str) -> None:
         super().__init__(
-            f"{cash_out_id} is with {way}, which tells what came of it.",
-            hint="computepool admin cash-outs shows it.",
+            f"{cash_out_id} is with {way}, which tells what came of it: it may have been sent.",
+            hint=f"computepool admin cash-outs shows it. The hub needs its key for {way} to find out.",
         )
+
+
+class NotPaid(Conflict):
+    code = "cash_out_state"
+
+    def __init__(self, cash_out_id: str, state: str) -> None:
+        super().__init__(
+            f"{cash_out_id} is {state}: only what was paid can be taken back.",
+            hint="What was not sent yet is stopped with: computepool admin cash-outs reject",
+        )
+
+
+class PaidByHandOnly(Conflict):
+    code = "paid_by_hand"
+
+    def __init__(self, cash_out_id: str, owner_id: str) -> None:
+        super().__init__(
+            f"{cash_out_id} was paid by hand, so it cannot be reversed here.",
+            hint="Ask the host to send the money back. When it is there: "
+            f"computepool admin grant {owner_id} CREDITS --note WHY, which pays first what they owe.",
+        )
+
+
+class NotThatMuchLeft(Conflict):
+    code = "nothing_left"
+
+    def __init__(self, cash_out_id: str, left: int, asked: int) -> None:
+        more = f"; {format_credits(asked)} credits were asked for already and are not there yet" if asked else ""
+        super().__init__(f"Of {cash_out_id}, {format_credits(left)} credits can still be taken back{more}.")
 
 
 def _day(at: datetime) -> str:

@@ -82,9 +82,11 @@ def find_cash_out(session: Session, cash_out_id: str) -> CashOutRow | None:
     return session.get(CashOutRow, cash_out_id, populate_existing=True)
 
 
-def move_cash_out(session: Session, cash_out_id: str, to: CashOutState, now: datetime, **values: Any) -> bool:
-    """Whether it was this call that moved it: of two at once, one."""
-    earlier = [state for state, later in NEXT.items() if to in later]
+def move_cash_out(
+    session: Session, cash_out_id: str, to: CashOutState, now: datetime, *, seen: str | None = None, **values: Any
+) -> bool:
+    """Whether it was this call that moved it: of two at once, one. `seen`: only if it is still in that state."""
+    earlier = [state for state, later in NEXT.items() if to in later and seen in (None, state)]
     ended = {"ended_at": now} if not NEXT[to] else {}
     moved = (
         update(CashOutRow)

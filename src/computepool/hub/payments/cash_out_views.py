@@ -5,6 +5,7 @@ from pydantic import BaseModel, Field
 
 from computepool.hub.payments.amounts import Units
 from computepool.hub.payments.cash_out_rows import WORDS, CashOutRow, CashOutState
+from computepool.hub.payments.states import RequestState
 from computepool.hub.payments.tables import OBJECT_LIMIT
 from computepool.hub.payments.views import NOTE_LIMIT, Asking, Credits
 from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
@@ -29,6 +30,24 @@ class Rejection(Asking):
 class PaidByHand(Decision):
     reference: str = Field(min_length=1, max_length=OBJECT_LIMIT)
     """Of the payment: what a host finds on their statement."""
+
+
+class ReversalRequest(Asking):
+    credits: Credits | None = None
+    """Nothing: all that did not come back yet."""
+    note: str = Field(min_length=1, max_length=NOTE_LIMIT)
+    """Why; the host reads it when it came back."""
+
+
+class ReversalView(BaseModel):
+    id: str
+    cash_out_id: str
+    owner_id: str
+    credits: str
+    micros: int
+    state: RequestState
+    """done: it is back. waiting: the processor did not answer yet. refused: nothing moved."""
+    message: str
 
 
 class CashOutView(BaseModel):

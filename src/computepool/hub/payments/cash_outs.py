@@ -20,6 +20,7 @@ from computepool.hub.ledger.entries import Entry, Posting, moved
 from computepool.hub.ledger.freezing import is_frozen
 from computepool.hub.ledger.journal import balances, post
 from computepool.hub.ledger.tables import BalanceRow
+from computepool.hub.payments import outgoing
 from computepool.hub.payments.amounts import Units
 from computepool.hub.payments.cash_out_errors import (
     Frozen,
@@ -33,6 +34,7 @@ from computepool.hub.payments.cash_out_errors import (
 from computepool.hub.payments.cash_out_rows import OPEN, CashOutRow, CashOutState, find_cash_out, move_cash_out
 from computepool.hub.payments.errors import NoPayoutAccount
 from computepool.hub.payments.hooks import PayOutResult, ReversalResult
+from computepool.hub.payments.manual import BY_HAND
 from computepool.hub.payments.moving import CLEARING
 from computepool.hub.payments.pay_outs import ask_pay_out
 from computepool.hub.payments.profiles import profile_of
@@ -41,6 +43,9 @@ from computepool.hub.payments.safe_earnings import cashable
 from computepool.hub.payments.states import RequestState
 from computepool.hub.payments.tables import WORDS_LIMIT, RequestRow
 from computepool.protocol.units import MICROS_PER_CREDIT
+
+LOOKS = 3
+"""A cash-out has at most two steps: whoever looks again each time it changed sees its last state."""
 
 
 def request_cash_out(
@@ -111,9 +116,8 @@ def approve(
 
 
 def reject(session: Session, cash_out_id: str, note: str, actor: str, now: datetime) -> CashOutRow:
-    row = _need(session, cash_out_id)
-    _refuse_sent(row)
-    row = _move(session, row, CashOutState.REJECTED, now, decided_by=actor, note=note)
+    """Also an approved one, as long as the processor was not asked for it."""
+    row = _decide(session, cash_out_id, CashOutState.REJECTED, now, decided_by=actor, note=note)
     _give_back(session, row, "rejected", now, actor)
     _tell(session, row, "rejected", now, actor, note=note)
     return row
@@ -121,9 +125,9 @@ def reject(session: Session, cash_out_id: str, note: str, actor: str, now: datet
 
 def mark_paid(session: Session, cash_out_id: str, reference: str, note: str, actor: str, now: datetime) -> CashOutRow:
     """An operator sent the money. Also while cash-outs are frozen: it is gone, and the ledger has to know."""
-    row = _need(session, cash_out_id)
-    _refuse_sent(row)
-    row = _move(session, row, CashOutState.PAID, now, decided_by=actor, reference=reference, note=note or row.note)
+    kept = {"note": note} if note else {}
+    row = _decide(session, cash_out_id, CashOutState.PAID, now, decided_by=actor, reference=reference, **kept)
+    row.way = BY_HAND  # whoever was to pay it did not
     _pay(session, row, now, actor)
     _tell(session, row, "paid", now, actor, reference=reference, note=note)
     return row
@@ -146,14 +150,16 @@ def pay_out_returned(session: Session, result: ReversalResult, now: datetime) ->
     """A paid one, or a part of it, came back (`Hooks.on_reversal`)."""
     row = session.get_one(CashOutRow, result.cash_out_id, with_for_update=True, populate_existing=True)
     if result.state == "failed":
-        record(session, "cash_out.not_returned", row.id, now, micros=result.micros, note=result.words[:WORDS_LIMIT])
+        about: dict[str, Any] = {"owner": row.owner_id, "micros": result.micros, "note": result.words[:WORDS_LIMIT]}
+        record(session, "cash_out.not_returned", row.id, now, topics=(mail_topic(ADMINS),), **about)
         return
     micros = min(result.micros, row.micros - row.returned_micros)
     row.returned_micros += micros
     session.flush()
     postings = _to_earnings(session, row.owner_id, CLEARING, micros)
     _post(session, row, f"returned/{result.object_id}", postings, now, HUB_ACTOR)
-    _tell(session, row, "returned", now, returned_micros=micros)
+    asked = outgoing.find_request(session, f"reversal/{result.reversal_id}") if result.reversal_id else None
+    _tell(session, row, "returned", now, returned_micros=micros, note=asked.params.get("note", "") if asked else "")
 
 
 def own_cash_out(session: Session, owner_ids: frozenset[str], cash_out_id: str) -> CashOutRow:
@@ -195,9 +201,23 @@ def _need(session: Session, cash_out_id: str) -> CashOutRow:
     return row
 
 
-def _refuse_sent(row: CashOutRow) -> None:
-    if row.state == CashOutState.APPROVED and row.way not in (None, "manual"):
-        raise PaidByProcessor(row.id, row.way or "")
+def _decide(session: Session, cash_out_id: str, to: CashOutState, now: datetime, **values: Any) -> CashOutRow:
+    """An operator ends it: never behind the back of whoever sends it, or is about to.
+
+    The request to the processor comes first, as it does for those who send it: whoever has its row decides. What was
+    seen has to hold still, so that one that is approved at this moment is looked at again, with its request.
+    """
+    for _ in range(LOOKS):
+        row = _need(session, cash_out_id)
+        seen = row.state
+        is_sent = seen == CashOutState.APPROVED and row.way not in (None, BY_HAND)
+        if is_sent and not outgoing.drop(session, f"pay-out/{row.id}", f"{to} by an operator", now):
+            if _need(session, cash_out_id).state != seen:
+                continue
+            raise PaidByProcessor(row.id, row.way or "")
+        if move_cash_out(session, row.id, to, now, seen=seen, **values):
+            return _need(session, row.id)
+    raise NotInThisState(cash_out_id, _need(session, cash_out_id).state, to)
 
 
 def _move(session: Session, row: CashOutRow, to: CashOutState, now: datetime, **values: Any) -> CashOutRow:

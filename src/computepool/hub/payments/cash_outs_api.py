@@ -17,7 +17,9 @@ from computepool.hub.ledger.freezing import is_frozen
 from computepool.hub.ledger.journal import balance
 from computepool.hub.payments import cash_outs
 from computepool.hub.payments.amounts import parse_amount
+from computepool.hub.payments.api import AWAY
 from computepool.hub.payments.background import Payments
+from computepool.hub.payments.cash_out_reversals import reverse_cash_out
 from computepool.hub.payments.cash_out_rows import CashOutRow, CashOutState, find_cash_out, list_cash_outs
 from computepool.hub.payments.cash_out_views import (
     AdminCashOutList,
@@ -30,12 +32,18 @@ from computepool.hub.payments.cash_out_views import (
     LaterView,
     PaidByHand,
     Rejection,
+    ReversalRequest,
+    ReversalView,
     cash_out_view,
 )
+from computepool.hub.payments.outgoing import find_request
 from computepool.hub.payments.safe_earnings import cashable
-from computepool.protocol.units import MICROS_PER_CREDIT
+from computepool.hub.payments.states import RequestState
+from computepool.hub.payments.tables import RequestRow
+from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
 
 ROUTE = "POST wallet/cash-outs"
+REVERSE_ROUTE = "POST admin/cash-outs/reverse"
 LIST_LIMIT = 100
 ADMIN_LIMIT = 500
 LATER_SHOWN = 100
@@ -148,6 +156,50 @@ def _add_admins(routes: Routes, context: Context, payments: Payments) -> None:
         actor, now = caller.user_id, context.now()
         await context.db.run(cash_outs.mark_paid, cash_out_id, body.reference, body.note, actor, now)
         return await context.db.read(_show, payments, cash_out_id)
+
+    @routes.post("/admin/cash-outs/{cash_out_id}/reverse", visible="admin", status_code=201)
+    async def reverse(
+        cash_out_id: str, body: ReversalRequest, caller: Caller, key: IdempotencyKey = None
+    ) -> ReversalView:
+        """The processor takes back what it paid, or a part of it. It pays what the host owes, the rest is earnings."""
+        request_id = await context.db.run(_reverse, payments, caller, cash_out_id, body, key)
+        await payments.send(request_id)
+        return await context.db.read(_show_reversal, payments, request_id)
+
+
+def _reverse(
+    session: Session, payments: Payments, caller: Principal, cash_out_id: str, body: ReversalRequest, key: str | None
+) -> str:
+    context, now = payments.context, payments.context.now()
+    micros = parse_amount(body.credits) if body.credits is not None else None
+    reversal_id = context.new_id("reversal")
+    if key is not None:
+        asked = digest_of_fields(cash_out=cash_out_id, micros=micros, note=body.note)
+        earlier = claim(session, caller.user_id, key, REVERSE_ROUTE, asked, reversal_id, now)
+        if earlier is not None and (row := find_request(session, f"reversal/{earlier}")) is not None:
+            return row.id
+    actor = caller.user_id
+    return reverse_cash_out(
+        session, context, payments.provider, cash_out_id, reversal_id, micros, body.note, actor, now
+    ).id
+
+
+def _show_reversal(session: Session, payments: Payments, request_id: str) -> ReversalView:
+    row = session.get_one(RequestRow, request_id)
+    state, way = RequestState(row.state), payments.provider.name
+    messages = {
+        RequestState.DONE: "It is back: what the host owed is paid first, and the rest is in their earnings.",
+        RequestState.WAITING: AWAY,
+    }
+    return ReversalView(
+        id=row.params["reversal_id"],
+        cash_out_id=row.params["cash_out_id"],
+        owner_id=row.owner_id,
+        credits=format_credits(row.params["micros"]),
+        micros=row.params["micros"],
+        state=state,
+        message=messages.get(state, f"Nothing moved, as {way} refused it: {row.words}"),
+    )
 
 
 def _list_all(session: Session, payments: Payments, states: list[CashOutState], limit: int) -> AdminCashOutList:

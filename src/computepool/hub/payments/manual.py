@@ -5,6 +5,7 @@ from datetime import datetime
 
 from computepool.hub.payments.provider import Fact, Movement, NoSuchObject, Refused, Request, Subject
 
+BY_HAND = "manual"
 HOW_TO_TOP_UP = (
     "This pool takes no cards: its operator gives credits by hand. Ask them; they run "
     "`computepool admin grant {who} {credits} --note WHY`."
@@ -13,7 +14,7 @@ HOW_TO_BE_PAID = "This pool pays by hand: ask for a cash-out, and its operator w
 
 
 class Manual:
-    name = "manual"
+    name = BY_HAND
     moves_money = False
 
     def perform(self, request: Request) -> Fact:

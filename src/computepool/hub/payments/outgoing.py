@@ -173,6 +173,22 @@ def end(session: Session, request_id: str, state: RequestState, now: datetime, *
     return session.execute(done).first() is not None
 
 
+def drop(session: Session, key: str, words: str, now: datetime) -> bool:
+    """End one that nobody ever claimed, so that nobody will. False: it may have been sent, or has had its end.
+
+    One that was renewed has no `first_sent_at` either, and was sent all the same: its tries say so.
+    """
+    table = RequestRow
+    unsent = (table.state == RequestState.WAITING, table.first_sent_at.is_(None), table.tries == 0)
+    dropped = (
+        update(table)
+        .where(table.key == key, *unsent)
+        .values(state=RequestState.DROPPED, words=words[:WORDS_LIMIT], ended_at=now)
+        .returning(table.id)
+    )
+    return session.execute(dropped).first() is not None
+
+
 def end_if_waiting(session: Session, request_id: str, object_id: str, now: datetime) -> None:
     """Most facts end their request themselves; of some, such as a refund, the fact is about another object."""
     end(session, request_id, RequestState.DONE, now, object_id=object_id)

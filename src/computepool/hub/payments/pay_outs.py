@@ -33,9 +33,18 @@ def ask_pay_out(
 
 
 def ask_reversal(
-    session: Session, context: Context, units: Units, cash_out_id: str, reversal_id: str, micros: int, now: datetime
+    session: Session,
+    context: Context,
+    cash_out_id: str,
+    reversal_id: str,
+    micros: int,
+    minor: int,
+    note: str,
+    now: datetime,
 ) -> RequestRow:
-    """Take a pay-out back, or a part of it. Raises NoPayoutAccount if nothing of it was paid."""
+    """Take a pay-out back, or a part of it: `minor` is what that was worth when it was paid.
+
+    Raises NoPayoutAccount if nothing of it was paid."""
     paid = outgoing.find_request(session, f"pay-out/{cash_out_id}")
     if paid is None or paid.state != RequestState.DONE:
         raise NoPayoutAccount("Nothing was sent for this cash-out.")
@@ -44,7 +53,8 @@ def ask_reversal(
         "cash_out_id": cash_out_id,
         "transfer_id": paid.object_id,
         "micros": micros,
-        "minor": units.minor_of(micros),
+        "minor": minor,
+        "note": note,
     }
     return outgoing.ask(session, context, RequestKind.REVERSAL, f"reversal/{reversal_id}", paid.owner_id, params, now)
 

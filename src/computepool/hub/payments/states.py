@@ -43,6 +43,8 @@ class RequestState(StrEnum):
     WAITING = "waiting"
     DONE = "done"
     REFUSED = "refused"
+    DROPPED = "dropped"
+    """By an operator, before it was ever sent."""
 
 
 class EventState(StrEnum):

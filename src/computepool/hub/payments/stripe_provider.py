@@ -38,7 +38,8 @@ TIMEOUT_SECONDS = 20.0
 PAGE = 100
 FOUND_SINCE = timedelta(hours=1)
 """Before a request was written down nothing of it can exist; the clocks may differ by so much."""
-LATER = frozenset({"balance_insufficient", "lock_timeout", "rate_limit", "idempotency_key_in_use"})
+LACKING = "balance_insufficient"
+LATER = frozenset({LACKING, "lock_timeout", "rate_limit", "idempotency_key_in_use"})
 """Refusals that are none: it can be done later."""
 
 
@@ -172,7 +173,10 @@ class StripeProvider:
     def _reversal(self, request: Request) -> Fact:
         asked = request.params
         params = {"amount": asked["minor"], "metadata": self._notes(request)}
-        self._create(self._client.transfers.reversals.create, request, params, of=asked["transfer_id"])
+        try:
+            self._create(self._client.transfers.reversals.create, request, params, of=asked["transfer_id"])
+        except _Lacking as lacking:  # the host's account, not the pool's: nobody knows whether it ever will
+            raise Refused(lacking.words) from lacking
         return self._look_transfer(asked["transfer_id"])
 
     def _paying(self, send: Callable[[], Shape]) -> Fact:
@@ -305,7 +309,8 @@ class StripeProvider:
             if error.http_status == 404:
                 raise NoSuchObject from error
             if _code(error) in LATER:
-                raise Unreachable(_words(error), is_saved=True) from error
+                away = _Lacking if _code(error) == LACKING else Unreachable
+                raise away(_words(error), is_saved=True) from error
             raise Refused(_words(error)) from error
         except sdk.StripeError as error:
             raise Unreachable(_words(error), is_saved=True) from error
@@ -315,6 +320,10 @@ class _Declined(Refused):
     def __init__(self, error: Any) -> None:
         super().__init__(_words(error))
         self.payment_id: str | None = (_told_of(error).get("payment_intent") or {}).get("id")
+
+
+class _Lacking(Unreachable):
+    """There is not enough money for it yet."""
 
 
 def _told_of(error: Any) -> Shape:
