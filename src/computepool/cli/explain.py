@@ -13,6 +13,7 @@ KINDS = {
     "give_back": "given back",
     "clawback": "given back, after a check",
     "clawback_overturned": "paid again",
+    "dispute_refund_undone": "paid again",
     "restitution": "given back, when the debt of its host was filled",
 }
 

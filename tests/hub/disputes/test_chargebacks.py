@@ -9,8 +9,11 @@ from support.rented import CREDIT, Rented
 
 from computepool.hub.disputes import service
 from computepool.hub.disputes.errors import AlreadyResolved, BankDecides, TooMuch
+from computepool.hub.disputes.refunding import list_paid
 from computepool.hub.disputes.tables import Dispute, Outcome
 from computepool.hub.jobs.tables import Job
+from computepool.hub.ledger.accounts import Kind, Platform, platform
+from computepool.hub.ledger.journal import balance
 from computepool.hub.payments import moving
 from computepool.hub.payments.hooks import Chargeback
 
@@ -126,3 +129,36 @@ def test_job_that_is_refunded_meanwhile_is_not_given_twice(pool, last):
     if last == "lost":
         assert resolve(pool, Outcome.FULL).refunded_micros == 0
     assert pool.credits(RENTER) == ({"available": 100} if last == "won" else {})
+
+
+@pytest.mark.parametrize("presents", [0, 40])
+def test_bank_that_changes_its_mind_takes_the_refund_back(pool, presents):
+    """It had said that the money is gone, and an operator had given it back by then."""
+    if presents:
+        pool.pay_in(RENTER, presents, "present", Kind.PROMOTIONAL)
+    pool.pay_in(RENTER, 100 - presents, "paid")
+    held = pool.work(RENTER, HOST, 100)
+    fees, earned = pool.run(balance, platform(Platform.FEES)), pool.credits(HOST)
+    bank_says(pool, "opened")
+    bank_says(pool, "lost")
+    assert resolve(pool, Outcome.FULL).refunded_micros == 100 * CREDIT
+    over = bank_says(pool, "won")
+    assert (over.bank, over.refunded_micros) == ("won", 0)
+    assert pool.credits(HOST) == earned
+    assert pool.run(balance, platform(Platform.FEES)) == fees
+    assert pool.attempt(held).cost_micros == 100 * CREDIT
+    assert pool.attempt(held).earned_micros == 80 * CREDIT
+    assert pool.credits(RENTER) == {}, "as it was before the bank took anything"
+    (paid,) = pool.run(list_paid, [held.job_id])
+    assert paid.cost.total == 100 * CREDIT
+
+
+def test_host_who_had_spent_it_owes_nothing_when_the_bank_changes_its_mind(pool):
+    paid_work(pool)
+    pool.work(HOST, "user_other", 50)
+    bank_says(pool, "opened")
+    bank_says(pool, "lost")
+    assert resolve(pool, Outcome.FULL).owed_micros == 50 * CREDIT
+    assert pool.credits(HOST) == {"debt": -50}
+    bank_says(pool, "won")
+    assert (pool.credits(RENTER), pool.credits(HOST)) == ({}, {"earnings": 30})

@@ -26,6 +26,7 @@ from computepool.hub.disputes.errors import (
 )
 from computepool.hub.disputes.refunding import Refunded, list_paid, refund
 from computepool.hub.disputes.tables import NEXT, REASON_LIMIT, Dispute, DisputeKind, DisputeState, Outcome
+from computepool.hub.disputes.undoing import undo_refunds
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import Role
 from computepool.hub.ledger.journal import balances
@@ -127,6 +128,8 @@ def heard_of_chargeback(context: Context, session: Session, news: Chargeback, no
         words = "The bank gave the money back."
         _take(session, row.id, Outcome.NONE, words, HUB_ACTOR, now)
         _close(session, row, Outcome.NONE, Refunded(), words, HUB_ACTOR, now)
+    elif news.state == "won" and undo_refunds(session, row.id, now):  # lost at first, and refunded since
+        session.execute(update(Dispute).where(Dispute.id == row.id).values(refunded_micros=0, owed_micros=0))
 
 
 def held_back(session: Session, dispute_id: str) -> list[str]:

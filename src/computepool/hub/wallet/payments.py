@@ -37,6 +37,7 @@ _LATER = {
     "clawback": "Given back: a result of this machine was proven wrong",
     "restitution": "Given back later, as the host had spent it",
     "dispute_refund": "Given back after a dispute",
+    "dispute_refund_undone": "Paid again: what a dispute gave back",
     "clawback_overturned": "Paid again: what was proven wrong turned out to be right",
 }
 
