@@ -119,8 +119,27 @@ def test_wait_says_what_for(hub, cli):
 
     hub.play, hub.why = play, {"summary": "1 node could run it and is busy."}
     result = cli("run", "--", "x")
-    assert "queued: 1 node could run it and is busy." in result.err
+    assert "queued: 1 node could run it and is busy.\n" in result.err
     assert result.out == b"done\n"
+
+
+def test_wait_for_what_no_node_can_run_says_what_is_in_the_way(hub, cli):
+    def play(job: FakeJob) -> None:
+        time.sleep(1.0)
+        prints(b"done\n")(job)
+
+    gates = [
+        {"gate": "country", "removed": 1, "detail": "not in DE"},
+        {"gate": "gpu", "removed": 2, "detail": "without such a GPU"},
+        {"gate": "busy", "removed": 0},
+    ]
+    group = {"slices": [0], "nodes_total": 3, "gates": gates, "feasible": 0, "free": 0}
+    hub.play, hub.why = play, {"summary": "None of the 3 nodes can ever run it as it is specified.", "waiting": [group]}
+    result = cli("run", "--", "x")
+    assert (
+        "queued: None of the 3 nodes can ever run it as it is specified. "
+        "In the way: gpu (without such a GPU), country (not in DE). More: computepool why job_"
+    ) in result.err
 
 
 def test_wait_between_attempts_says_what_for(hub, cli):

@@ -19,10 +19,11 @@ from computepool.cli.slices import progress, tell_failures
 
 if TYPE_CHECKING:
     from computepool.client.logs import LogChunk
-    from computepool.client.models import Attempt, Job
+    from computepool.client.models import Attempt, Job, Why
     from computepool.client.pool import Pool
 
 NOTES_LIMIT = 5
+GATES_LIMIT = 3
 WHY_EVERY_SECONDS = 2.0
 WHY_AFTER_SECONDS = 0.4
 """A job that starts at once is not asked why it waits."""
@@ -227,7 +228,7 @@ class Attachment:
         if now - self._asked_why_at >= WHY_EVERY_SECONDS:
             self._asked_why_at = now
             try:
-                self._waits_for = self._pool.why(self._job.id).summary
+                self._waits_for = _what_for(self._pool.why(self._job.id))
             except ClientError:
                 self._waits_for = ""
         return self._waits_for
@@ -261,6 +262,18 @@ class Attachment:
         except ClientError as error:
             tell(f"The job could not be canceled: {clean(error.message)}", fg="red")
             tell(f"  Try again: computepool cancel {self._job.id}", dim=True)
+
+
+def _what_for(answer: "Why") -> str:
+    """What no node can ever run comes with what is in its way: waiting longer does not help there."""
+    stuck = next((one for one in answer.waiting if one.nodes_total and not one.feasible), None)
+    if stuck is None:
+        return answer.summary
+    gates = sorted((one for one in stuck.gates if one.removed), key=lambda one: -one.removed)[:GATES_LIMIT]
+    shown = ", ".join(f"{one.gate} ({one.detail})" if one.detail else one.gate for one in gates)
+    return " ".join(
+        [answer.summary, *([f"In the way: {shown}."] if shown else []), f"More: computepool why {answer.job_id}"]
+    )
 
 
 def _ask_cancel_or_detach(job: "Job") -> str:

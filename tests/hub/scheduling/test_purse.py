@@ -50,6 +50,7 @@ def test_renter_without_credits_waits_and_is_told_how_many_are_missing(hub_url):
         await give(pool, POOR, 1.5)
         why = (await pool.call("GET", f"jobs/{job_id}/why", user=POOR)).json()
         assert "and you have 1.5: 0.5 are missing" in why["summary"]
+        assert "`computepool wallet top-up`, or ask the operator" in why["summary"]
         assert agent.unread(Offer) == []
         await give(pool, POOR, 0.5, key="second")
         assert (await take(agent)).manifest.job_id == job_id

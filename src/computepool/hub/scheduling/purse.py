@@ -113,8 +113,8 @@ class Purse:
         needed, has = first_part(price_micros, _seconds(needs)).micros, max(0, self.left(needs.owner_id))
         return (
             f"Your credits are not enough for it: {format_credits(needed)} have to be set aside, and you have "
-            f"{format_credits(has)}: {format_credits(max(1, needed - has))} are missing. It starts by itself when they "
-            "are there."
+            f"{format_credits(has)}: {format_credits(max(1, needed - has))} are missing. Get them by "
+            "`computepool wallet top-up`, or ask the operator: it starts by itself when they are there."
         )
 
     def _most_price(self, needs: Requirements) -> int:
