@@ -259,11 +259,14 @@ def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):
                 "earnings_micros": 4_000_000,
             }
         ],
+        "paid_out": [{"owner_id": "user_host", "cash_out_id": "cashout_1", "way": "stripe", "micros": 7_250_000}],
     }
     result = cli("admin", "disputes", "show", "dispute_1")
     for text in ("12.499999", "7.25 of that", "alpha", "3 right, 0 wrong", "0.90, at least 0.80"):
         assert text in result.text
     assert f"computepool logs {JOB}" in result.err
+    assert "user_host owes 7.25 credits that were paid out by stripe: " in result.err
+    assert "computepool admin cash-outs reverse cashout_1 7.25 --note WHY" in result.err
     done = DISPUTE | {"outcome": "partial", "refunded_micros": 5_000_000, "owed_micros": 1_000_000}
     desk.answers["POST /admin/disputes/dispute_1/resolve"] = done
     result = cli("admin", "disputes", "resolve", "dispute_1", "partial", "5", "--note", "half of it")

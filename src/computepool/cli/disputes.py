@@ -147,6 +147,12 @@ def show(dispute_id: str, as_json: bool) -> None:
         for node in facts["nodes"]
     ]
     print_table(("machine", "host", "reliability", "audits", "refunded before", "host has"), nodes)
+    for out in facts.get("paid_out", ()):
+        owed = credits(out["micros"])
+        tell(
+            f"{clean(out['owner_id'])} owes {owed} credits that were paid out by {clean(out['way'])}: "
+            f"computepool admin cash-outs reverse {clean(out['cash_out_id'])} {owed} --note WHY"
+        )
     for job in facts["jobs"][:3]:
         tell(
             f"Its log: computepool logs {clean(job['id'])}    Its signatures: computepool verify {clean(job['id'])}",

@@ -14,6 +14,7 @@ from computepool.hub.disputes.tables import Dispute
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.journal import balance, post
+from computepool.hub.payments.cash_out_rows import CashOutRow
 from computepool.hub.payments.hooks import Chargeback
 from computepool.hub.trust.restitution import carry_out
 from computepool.hub.trust.tables import Check, Clawback
@@ -442,5 +443,31 @@ def test_report_adds_up(hub_url):
         assert (host["attempts"], host["ok"], host["lost"], host["refunded_attempts"]) == (3, 1, 1, 1)
         await court.ask("GET", "admin/reports?sinse=2026-01-01", user=ADMIN, status=422)
         await court.ask("GET", "admin/reports", status=403)
+
+    play_court(hub_url, story)
+
+
+def test_operator_is_told_of_what_a_processor_paid_a_host_who_owes(hub_url):
+    async def story(court: Court) -> None:
+        held, now = court.work(), court.pool.clock.now()
+        made = await court.dispute(held.job_id)
+        court.spend(HOST, Kind.EARNINGS, 80)
+        ways = {"cashout_1": ("stripe", 31, 60), "cashout_2": ("stripe", 3, 50), "cashout_3": ("manual", 2, 60)}
+        ways |= {"cashout_4": ("stripe", 1, 60)}
+        for name, (way, days, credits) in ways.items():
+            ended = {"created_at": now, "ended_at": now - timedelta(days=days), "note": "", "asked_by": HOST}
+            returned = 30 * CREDIT if name == "cashout_4" else 0
+            amounts = {"micros": credits * CREDIT, "returned_micros": returned}
+            row = CashOutRow(id=name, owner_id=HOST, state="paid", way=way, **amounts, **ended)
+            court.past.run(lambda session, row=row: session.add(row))
+        path = f"admin/disputes/{made['id']}"
+        assert (await court.ask("GET", path, user=ADMIN))["paid_out"] == [], "nothing is owed yet"
+        await court.resolve(made["id"], "full")
+        assert court.has(HOST) == {"debt": -80}
+        told = (await court.ask("GET", path, user=ADMIN))["paid_out"]
+        assert [(one["cash_out_id"], one["way"], one["micros"] // CREDIT) for one in told] == [
+            ("cashout_4", "stripe", 30),
+            ("cashout_2", "stripe", 50),
+        ]
 
     play_court(hub_url, story)

@@ -27,11 +27,14 @@ from computepool.hub.ledger.returns import Paid
 from computepool.hub.ledger.tables import EntryRow
 from computepool.hub.nodes.reliability_view import ReliabilityView
 from computepool.hub.nodes.tables import Node
+from computepool.hub.payments.cash_out_reversals import list_reversible
 from computepool.hub.payments.views import Asking, Credits
 from computepool.hub.reputation.views import look_back
 from computepool.protocol.signing import Signed
 
 ATTEMPTS_SHOWN = 1_000
+PAID_OUT_SHOWN = timedelta(days=30)
+"""Later a host has hardly anything of it in their account at the processor."""
 
 
 class DisputeRequest(Asking):
@@ -132,6 +135,15 @@ class NodeFacts(BaseModel):
     """Of its owner: what is there to be taken back."""
 
 
+class PaidOutFacts(BaseModel):
+    """What a host owes, and was paid not long ago: the processor may take it back."""
+
+    owner_id: str
+    cash_out_id: str
+    way: str
+    micros: int
+
+
 class DisputeFacts(BaseModel):
     """All that an operator needs to decide."""
 
@@ -141,6 +153,8 @@ class DisputeFacts(BaseModel):
     jobs: list[JobFacts]
     attempts: list[AttemptFacts]
     nodes: list[NodeFacts]
+    paid_out: list[PaidOutFacts] = []
+    """Of what hosts owe: what `admin cash-outs reverse` may bring back."""
 
 
 def dispute_view(row: Dispute) -> DisputeView:
@@ -168,6 +182,7 @@ def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: dat
     ]
     paying = list_paid(session, job_ids)
     paid = {one.attempt_id: one for one in paying}
+    hosts = {one.terms["host_id"] for one in attempts if one.terms is not None}
     if row.job_id is None:  # of a chargeback only what was paid for matters
         attempts = [one for one in attempts if one.id in paid]
     shown = attempts[:ATTEMPTS_SHOWN]
@@ -180,6 +195,7 @@ def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: dat
             _attempt_facts(one, nodes[one.node_id], paid[one.id].host.total if one.id in paid else 0) for one in shown
         ],
         nodes=_node_facts(session, list(nodes.values()), half_life, now),
+        paid_out=_paid_out(session, hosts, now - PAID_OUT_SHOWN),
     )
 
 
@@ -189,6 +205,17 @@ def _uncovered(session: Session, row: Dispute, paid: Sequence[Paid] | None = Non
     if paid is None:
         paid = list_paid(session, subjects_of(session, row))
     return uncovered(session, paid, most_of(row, paid))
+
+
+def _paid_out(session: Session, host_ids: set[str], since: datetime) -> list[PaidOutFacts]:
+    owed = {host_id: -balance(session, account(host_id, Kind.DEBT)) for host_id in host_ids}
+    found = []
+    for cash_out, left in list_reversible(session, [host_id for host_id, micros in owed.items() if micros], since):
+        if micros := min(owed[cash_out.owner_id], left):
+            owed[cash_out.owner_id] -= micros
+            about = {"owner_id": cash_out.owner_id, "cash_out_id": cash_out.id, "way": cash_out.way}
+            found.append(PaidOutFacts.model_validate({**about, "micros": micros}))
+    return found
 
 
 def _job_facts(job: Job) -> JobFacts:
