@@ -69,6 +69,22 @@ def test_what_is_taken_back_fills_debts_first(hub_url):
     play_with_stripe(hub_url, story)
 
 
+def test_what_is_taken_back_goes_to_the_pool_that_bore_the_debt(hub_url):
+    async def story(till: Till) -> None:
+        name = await paid(till)
+        owe(till, 250)
+        body = {"user": DAVE, "note": "gone"}
+        await till.ask("POST", "admin/ledger/write-offs", body, user=ADMIN, status=201)
+        assert till.has(DAVE) == {}
+        await reverse(till, name, 200)
+        assert till.has(DAVE) == {}
+        await reverse(till, name)
+        await till.tell()
+        assert till.has(DAVE) == {"earnings": 350}, "as if it had still been owed"
+
+    play_with_stripe(hub_url, story)
+
+
 def test_each_is_recorded_and_the_host_reads_why(sqlite_hub):
     async def story(till: Till) -> None:
         name = await paid(till)

@@ -20,6 +20,7 @@ from computepool.hub.ledger.entries import Entry, Posting, moved
 from computepool.hub.ledger.freezing import is_frozen
 from computepool.hub.ledger.journal import balances, post
 from computepool.hub.ledger.tables import BalanceRow
+from computepool.hub.ledger.write_offs import return_to_pool
 from computepool.hub.payments import outgoing
 from computepool.hub.payments.amounts import Units
 from computepool.hub.payments.cash_out_errors import (
@@ -252,6 +253,10 @@ def _post(
         entry = Entry(f"cash-out/{row.id}/{step}", kind, postings, actor=actor, note=row.note, details=details)
         if not post(session, entry, now).is_new:
             raise AssertionError(f"{row.id} was {step} before")
+        # A debt that the pool bore meanwhile would have been filled by it.
+        earnings = account(row.owner_id, Kind.EARNINGS)
+        came = sum(one.micros for one in postings if one.destination == earnings)
+        return_to_pool(session, f"{entry.key}/written_off", row.owner_id, came, now, (Kind.EARNINGS,))
 
 
 def _tell(session: Session, row: CashOutRow, what: str, now: datetime, actor: str = HUB_ACTOR, **about: Any) -> None:
