@@ -79,7 +79,8 @@ def test_entries_pass_their_filters_on(cli, hub):
 
 def test_no_entries_are_said(cli, hub):
     assert "No entries yet" in cli("wallet", "entries").err
-    assert "No entries like that." in cli("wallet", "entries", "--kind", "refund").err
+    assert "No entries like that." in cli("wallet", "entries", "--kind", "Refund asked").err
+    assert hub.wallet.asked[-1]["kind"] == ["refund_asked"], "as it is shown"
 
 
 def test_earnings_are_a_table_and_a_sum(cli, hub):

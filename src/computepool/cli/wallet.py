@@ -82,6 +82,7 @@ def entries(
     kinds: tuple[str, ...], job: str | None, since: str | None, until: str | None, limit: int, as_json: bool
 ) -> None:
     """List what came and went, the newest first."""
+    kinds = tuple(one.strip().lower().replace(" ", "_").replace("-", "_") for one in kinds)  # as they are shown here
     with open_pool() as pool:
         job_id = None if job is None else job if job.startswith("job_") else pool.find_job(job)
         items, after = pool.wallet.entries(kinds=kinds, job_id=job_id, since=since, until=until, limit=limit)

@@ -184,6 +184,10 @@ def test_routes_show_ones_own_and_admins_anybodys(hub_url):
         job_id = await paid_job(pool, agent)
         mine = (await pool.call("GET", "wallet")).json()
         assert mine["owner_id"] == ALICE
+        unknown = await pool.call("GET", "wallet/entries?kind=settle&kind=nosuch")
+        assert unknown.status_code == 422
+        assert unknown.json()["error"]["message"] == "There is no kind of entry 'nosuch'."
+        assert " restitution, settle," in unknown.json()["error"]["hint"]
         entries = (await pool.call("GET", f"wallet/entries?job={job_id}&kind=settle&kind=hold&limit=1")).json()
         assert entries["next"] == entries["items"][0]["id"]
         again = await pool.call("GET", f"wallet/entries?job={job_id}&limit=1&cursor={entries['next']}")
