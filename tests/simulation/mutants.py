@@ -213,7 +213,7 @@ def room_is_given_back_twice() -> None:
 
 
 def room_is_kept_for_ever() -> None:
-    Reservations.placed = lambda self, needs: None  # type: ignore[method-assign]  # the point of a mutant
+    Reservations.placed = lambda self, needs: False  # type: ignore[method-assign]  # the point of a mutant
     Reservations.tidy = lambda self, fleet, is_waiting, now: None  # type: ignore[method-assign]  # as above
 
 
