@@ -89,6 +89,29 @@ def test_storm_of_notices_is_a_few_mails_an_hour_and_everything_is_told(office, 
     assert "And 74 more of the kind" in server.inbox[-1].text
 
 
+def test_alarm_waits_for_nobodys_disputes(hub_url, server):
+    office = Office(hub_url, server.url)
+    office.know(ROOT, role=Role.ADMIN)
+    about = {"kind": "job", "about": "job_1", "reason": "no"}
+    for number in range(PER_HOUR + 30):
+        office.tell_admins("dispute.opened", f"dispute_{number}", **about)
+        if number < PER_HOUR:
+            office.work()
+    office.work()
+    before = [one.to for one in server.inbox]
+    assert before.count("root@example.org") == PER_HOUR
+    office.tell_admins("ledger.frozen", "ledger", problems=["sum is 1"])
+    office.work()
+    assert server.inbox[-1].subject == "The ledger does not add up. Cash-outs are frozen."
+    assert (len(server.inbox) - len(before), office.notices) == (1, 30)
+    office.tell_admins("payment.difference", "pi_1", kind="missing_here", words="a payment of 5.00 INR")
+    office.later(hours=2)
+    office.work()
+    assert "a payment of 5.00 INR" in server.inbox[-1].text, "of many, what is urgent comes first"
+    assert office.notices == 0
+    office.close()
+
+
 def test_one_persons_storm_keeps_nobody_elses_mail_back(office, server):
     for number in range(PER_HOUR + 1):
         office.tell(ADA, "job.succeeded", f"job_{number}")

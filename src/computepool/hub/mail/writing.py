@@ -24,6 +24,8 @@ from computepool.hub.payments.amounts import units_of
 PER_HOUR = 6
 """Mails to one person. What comes after that waits, and is told together: a storm of jobs is not a storm of mails."""
 HOUR = timedelta(hours=1)
+ALARMS = frozenset({"ledger.frozen", "payment.difference"})
+"""They wait for no hour, and come first: nobody's disputes may keep an operator from hearing of them."""
 TOPICS_AT_ONCE = 200
 NOTICES_AT_ONCE = 2_000
 ADMINS_AT_ONCE = 50
@@ -50,10 +52,11 @@ def write_mails(session: Session, context: Context, domain: str, now: datetime) 
             return Written(mails, skipped, held_back)
         owner_id = mailed_to(topic) or ""
         readers = readers_of(session, owner_id)
-        if readers and _have_enough(session, readers, now):
-            held_back = True
+        is_enough = bool(readers) and _have_enough(session, readers, now)
+        held_back = held_back or is_enough
+        if is_enough and owner_id != ADMINS:
             continue
-        taken = _take(session, topic)
+        taken = _take(session, topic, ALARMS if is_enough else None)
         fresh = [row for row in taken if row.created_at >= now - OLDEST]
         if len(fresh) < len(taken):
             _skip(session, owner_id, "too old by now", len(taken) - len(fresh), now)
@@ -84,12 +87,14 @@ def _have_enough(session: Session, readers: Sequence[User], now: datetime) -> bo
     return max(session.scalars(recent), default=0) >= PER_HOUR
 
 
-def _take(session: Session, topic: str) -> Sequence[OutboxRow]:
+def _take(session: Session, topic: str, only: frozenset[str] | None) -> Sequence[OutboxRow]:
     """Exactly those that are seen: on PostgreSQL one with a lower number may be committed at this moment."""
     is_mail = text(MAIL_TOPICS)
     oldest = select(OutboxRow.id).where(is_mail, OutboxRow.topic == topic).order_by(OutboxRow.id).limit(NOTICES_AT_ONCE)
+    if only is not None:
+        oldest = oldest.where(OutboxRow.payload["action"].as_string().in_(sorted(only)))
     taken = delete(OutboxRow).where(OutboxRow.id.in_(oldest)).returning(OutboxRow)
-    return sorted(session.scalars(taken), key=lambda row: row.id)
+    return sorted(session.scalars(taken), key=lambda row: (row.payload["action"] not in ALARMS, row.id))
 
 
 def _skip(session: Session, owner_id: str, why: str, count: int, now: datetime) -> None:
