@@ -21,8 +21,9 @@ def kinds_written(text: str, module: Any) -> Iterator[str]:
         parameters = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
         for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
             at = _place_of_kind(call, module)
-            if at is not None and not (isinstance(call.args[at], ast.Name) and call.args[at].id in parameters):
-                yield from _values(call.args[at], function, module)
+            kind = call.args[at] if at is not None else None
+            if kind is not None and not (isinstance(kind, ast.Name) and kind.id in parameters):
+                yield from _values(kind, function, module)
 
 
 def _place_of_kind(call: ast.Call, module: Any) -> int | None:
@@ -36,7 +37,7 @@ def _place_of_kind(call: ast.Call, module: Any) -> int | None:
 
 def _values(node: ast.expr, function: ast.FunctionDef, module: Any) -> Iterator[str]:
     if isinstance(node, ast.Constant):
-        yield node.value
+        yield str(node.value)
     elif isinstance(node, ast.IfExp):
         yield from _values(node.body, function, module)
         yield from _values(node.orelse, function, module)
@@ -61,7 +62,7 @@ def _assigned(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
 
 
 def test_every_kind_that_the_hub_writes_is_in_the_list():
-    found = set()
+    found: set[str] = set()
     for file in sorted(HUB.rglob("*.py")):
         text = file.read_text()
         if "Entry(" in text or "moving." in text:

@@ -47,7 +47,9 @@ def show_wallet(session: Session, owner_id: str) -> WalletView:
 
 def page_entries(session: Session, owner_id: str, wanted: Filter, cursor: str | None, limit: int) -> EntriesPage:
     if unknown := sorted(set(wanted.kinds) - ENTRY_KINDS):
-        raise Invalid(f"There is no kind of entry {unknown[0][:40]!r}.", hint=f"Kinds: {', '.join(sorted(ENTRY_KINDS))}.")
+        raise Invalid(
+            f"There is no kind of entry {unknown[0][:40]!r}.", hint=f"Kinds: {', '.join(sorted(ENTRY_KINDS))}."
+        )
     before = _read_cursor(cursor) if cursor is not None else None
     ids = list(itertools.islice(_ids(session, owner_id, wanted, before, limit + 1), limit + 1))
     items = show_entries(session, owner_id, ids[:limit])
