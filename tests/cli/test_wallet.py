@@ -111,6 +111,9 @@ def test_statement_shows_balances_and_sums(cli, hub):
         r"opening balance +100\.000000 *\n +settle +-2\.500000 *\nclosing balance +97\.500000", result.text
     )
     assert "All 2 entries" in result.err
+    assert "not over" not in result.text
+    hub.wallet.statement["is_over"] = False
+    assert re.search(r"^period +2026-11, until today: it is not over", cli("wallet", "statement", "2026-11").text)
     assert json.loads(cli("wallet", "statement", "2026-11", "--json").out)["period"] == "2026-11"
 
 

@@ -165,7 +165,7 @@ def earnings(since: str | None, until: str | None, as_json: bool) -> None:
 def statement(period: str, csv_file: Path | None, pdf_file: Path | None, as_json: bool) -> None:
     """Show a month or a year: the balance before, the sums of what came and went, the balance after.
 
-    PERIOD is such as 2026-11 or 2026, in UTC. The files have every entry.
+    Such as 2026-11 or 2026, in UTC; what is not over yet goes up to now. The files have every entry.
     """
     with open_pool() as pool:
         for file, kind in ((csv_file, "csv"), (pdf_file, "pdf")):
@@ -196,7 +196,7 @@ def _print_statement(document: dict[str, Any]) -> None:
     made_of = [(one.replace("_", " "), micros) for one, micros in document["totals"].items() if micros]
     print_pairs(
         (
-            ("period", document["period"]),
+            ("period", document["period"] + ("" if document.get("is_over", True) else ", until today: it is not over")),
             ("opening balance", exact_credits(document["opening_micros"])),
             *((f"  {name}", exact_credits(micros)) for name, micros in made_of),
             ("closing balance", exact_credits(document["closing_micros"])),

@@ -270,3 +270,23 @@ def test_routes_give_files_with_names(hub_url):
         assert BOB in text_of(paper.content)
 
     play(hub_url, story)
+
+
+def test_period_that_is_not_over_says_so_and_goes_up_to_now(truth):
+    truth.give(5)
+    period = parse_period("2026")
+    half = truth.run(make_statement, truth.renter, period, datetime(2026, 7, 2, 3, 4, tzinfo=UTC))
+    assert not statement_view(half).is_over
+    closing = next(row for row in csv.DictReader(io.StringIO(statement_csv(half))) if row["kind"] == "closing_balance")
+    assert closing["date"] == "2026-07-02T03:04:00+00:00"
+    assert "2026-07-02 03:04 UTC; until then: it is not over" in text_of(statement_pdf(half, TERMS))
+    whole = truth.run(make_statement, truth.renter, period, period.end)
+    assert statement_view(whole).is_over
+    assert "not over" not in text_of(statement_pdf(whole, TERMS))
+
+
+def test_period_begins_with_its_first_instant():
+    period = parse_period("2026-11")
+    period.check_begun(period.start)
+    with pytest.raises(Invalid, match="2026-11 has not begun"):
+        period.check_begun(period.start - timedelta(microseconds=1))

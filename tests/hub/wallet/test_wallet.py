@@ -213,6 +213,8 @@ def test_routes_show_ones_own_and_admins_anybodys(hub_url):
         "wallet/earnings?since=2020-01-01&until=2026-01-01",
         "wallet/earnings?until=0001-01-01",
         "wallet/statements/2026-13",
+        "wallet/statements/2027",
+        "wallet/statements/2099-12",
         "wallet/statements/26",
         "wallet/statements/2026-1",
         "wallet/statements/२०२६",

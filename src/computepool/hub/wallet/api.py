@@ -87,8 +87,12 @@ def _add_statements(routes: Routes, context: Context) -> None:
         format: Literal["json", "csv", "pdf"] = "json",
         owner: WhoseWallet = None,
     ) -> Response:
-        """A month or a year, such as 2026-11 or 2026: the balance before, every entry, the balance after, and sums."""
+        """A month or a year, such as 2026-11 or 2026: the balance before, every entry, the balance after, and sums.
+
+        One that is not over goes up to now; one that has not begun is refused.
+        """
         asked, whose = parse_period(period), _whose(caller, owner)
+        asked.check_begun(context.now())
         body, kind = await context.db.read(_written, whose, asked, context.now(), format, _terms(context))
         if format == "json":
             return Response(body, media_type=kind)

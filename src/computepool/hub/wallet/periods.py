@@ -17,6 +17,12 @@ class Period:
     end: datetime
     """Itself not included."""
 
+    def check_begun(self, now: datetime) -> None:
+        if now < self.start:
+            raise Invalid(
+                f"{self.name} has not begun.", hint=f"Such as {now:%Y-%m}, or {now:%Y}: what began goes up to now."
+            )
+
 
 def parse_period(text: str) -> Period:
     found = _SHAPE.fullmatch(text)

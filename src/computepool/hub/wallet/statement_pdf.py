@@ -87,7 +87,7 @@ def _head(made: Statement, terms: Terms) -> Iterator[Text]:
         ("Number", made.owner_id),
         ("Issued by", terms.issuer),
         ("Period", f"{made.period.start:%Y-%m-%d %H:%M} to {made.period.end:%Y-%m-%d %H:%M} UTC, the end not included"),
-        ("Made", f"{made.made_at:%Y-%m-%d %H:%M} UTC"),
+        ("Made", f"{made.made_at:%Y-%m-%d %H:%M} UTC" + ("" if made.is_over else "; until then: it is not over")),
         ("Unit", f"credits; 1 credit = {terms.credit_value} {terms.currency.upper()} as this is made"),
     )
     for name, value in facts:

@@ -40,6 +40,8 @@ class StatementView(BaseModel):
     end: datetime
     """Itself not included."""
     made_at: datetime
+    is_over: bool
+    """Else it goes up to `made_at`, and more may come."""
     opening_micros: int
     closing_micros: int
     opening: dict[str, int]
@@ -62,6 +64,7 @@ def statement_view(made: Statement) -> StatementView:
         start=made.period.start,
         end=made.period.end,
         made_at=made.made_at,
+        is_over=made.is_over,
         opening_micros=sum(made.opening.values()),
         closing_micros=sum(made.closing.values()),
         opening=dict(made.opening),
@@ -113,7 +116,7 @@ def _rows(made: Statement) -> Iterator[list[str]]:
             signed(one.fee_paid),
             signed(one.fee_withheld),
         ]
-    yield _balance_row(made.period.end, "closing_balance", made.closing)
+    yield _balance_row(made.until, "closing_balance", made.closing)
     for kind, micros in made.totals.items():
         yield _total_row(f"total:{kind}", micros)
     last = _total_row("total:fees", 0)

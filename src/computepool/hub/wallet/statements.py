@@ -59,6 +59,16 @@ class Statement:
     lines: Sequence[Line] = field(default_factory=tuple)
 
     @property
+    def is_over(self) -> bool:
+        """Nothing comes into this period any more."""
+        return self.period.end <= self.made_at
+
+    @property
+    def until(self) -> datetime:
+        """What it goes up to."""
+        return min(self.period.end, self.made_at)
+
+    @property
     def totals(self) -> dict[str, int]:
         """By kind of entry, what all of them changed. Holds change nothing: they move credits between pockets."""
         found: Counter[str] = Counter()
