@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 from support.engine import ADMIN, BOB, Pool, play
 from support.rented import CREDIT, Rented
 from support.truth import FAILED, LOST
@@ -459,7 +460,7 @@ def test_operator_is_told_of_what_a_processor_paid_a_host_who_owes(hub_url):
             returned = 30 * CREDIT if name == "cashout_4" else 0
             amounts = {"micros": credits * CREDIT, "returned_micros": returned}
             row = CashOutRow(id=name, owner_id=HOST, state="paid", way=way, **amounts, **ended)
-            court.past.run(lambda session, row=row: session.add(row))
+            court.past.run(Session.add, row)
         path = f"admin/disputes/{made['id']}"
         assert (await court.ask("GET", path, user=ADMIN))["paid_out"] == [], "nothing is owed yet"
         await court.resolve(made["id"], "full")

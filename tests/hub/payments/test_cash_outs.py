@@ -161,7 +161,7 @@ def test_only_what_nobody_can_take_back_is_paid_out(hub_url):
         assert (can["cashable_micros"], [one["micros"] for one in can["later"]]) == (0, [100 * CREDIT])
         refused = await desk.request(50, status=409)
         assert refused["error"]["code"] == "not_cashable"
-        assert "may be disputed" in refused["error"]["hint"]
+        assert "given back" in refused["error"]["hint"]
         # An audit that found its node right speaks for what came before.
         valid = AuditRecordRow(id=held.node_id, valid_in_a_row=1, guilty=0, last_valid_at=desk.pool.clock.now())
         desk.run(lambda session: session.add(valid))
