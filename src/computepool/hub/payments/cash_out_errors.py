@@ -29,7 +29,8 @@ class NotCashable(Conflict):
         hint = None
         if can.later:
             more = format_credits(sum(later for _, later in can.later))
-            hint = f"{more} more can follow, the first on {_day(can.later[0][0])}: until then they may have to be given back."
+            first = _day(can.later[0][0])
+            hint = f"{more} more can follow, the first on {first}: until then they may have to be given back."
         elif can.unknown_micros:
             hint = f"{format_credits(can.unknown_micros)} more wait for jobs that run, or that somebody disputes."
         super().__init__(
