@@ -160,7 +160,8 @@ def test_nothing_in_a_subject_or_a_text_becomes_a_head(subject, body):
     body = body.encode("utf-8", "replace").decode()
     parsed = heads_and_body(Letter("mail_1", "ada@example.org", "<mail_1@example.org>", subject, body, NOW))
     assert parsed["To"] == "ada@example.org"
-    assert " ".join(str(parsed["Subject"]).split()) == one_line(subject, SUBJECT_LIMIT).replace("=?", "= ?")
+    # Spaces left out: Python loses one where it folds a line between two words that are not ASCII.
+    assert "".join(str(parsed["Subject"]).split()) == "".join(one_line(subject, SUBJECT_LIMIT).split())
 
 
 @settings(max_examples=40)

@@ -120,9 +120,9 @@ def known(office: Office) -> words.Known:
 def notice_stays_in_the_outbox(patch: pytest.MonkeyPatch) -> None:
     real = writing._take
 
-    def take(session, topic):
+    def take(session, topic, only):
         with session.begin_nested() as nested:
-            rows = real(session, topic)
+            rows = real(session, topic, only)
             for row in rows:
                 session.expunge(row)
             nested.rollback()
@@ -137,7 +137,7 @@ def ended_mail_is_sent_again(patch: pytest.MonkeyPatch) -> None:
 
 def only_the_newest_notice_is_told(patch: pytest.MonkeyPatch) -> None:
     real = writing._take
-    patch.setattr(writing, "_take", lambda session, topic: [*real(session, topic)[-1:]] * 2)
+    patch.setattr(writing, "_take", lambda session, topic, only: [*real(session, topic, only)[-1:]] * 2)
 
 
 def name_is_new_each_time(patch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def who_has_enough_hears_no_more(patch: pytest.MonkeyPatch) -> None:
 
     def enough(session, readers, now):
         if real(session, readers, now):
-            writing._take(session, f"mail/{readers[0].id}")
+            writing._take(session, f"mail/{readers[0].id}", None)
             return True
         return False
 
