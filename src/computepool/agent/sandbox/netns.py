@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import threading
+from typing import BinaryIO
 
 ANSWER_SECONDS = 10.0
 BACKLOG = 128
@@ -133,27 +134,24 @@ EMPTY_SANDBOX_SECONDS = 5.0
 def can_listen_in(bwrap: str) -> bool:
     """Whether it works on this machine, tried on an empty sandbox. Takes some ten milliseconds."""
     told, tell = os.pipe()
-    with os.fdopen(told, "rb") as answer:
-        try:
-            with contextlib.suppress(OSError, subprocess.SubprocessError):
-                return _try_on_empty_sandbox(bwrap, answer.fileno(), tell)
-        finally:
-            with contextlib.suppress(OSError):
-                os.close(tell)
+    # As files: a number that is closed twice may be somebody else's by then, for others open files meanwhile.
+    failures = contextlib.suppress(OSError, subprocess.SubprocessError)
+    with os.fdopen(told, "rb") as answer, os.fdopen(tell, "wb") as theirs, failures:
+        return _try_on_empty_sandbox(bwrap, answer.fileno(), theirs)
     return False
 
 
-def _try_on_empty_sandbox(bwrap: str, told: int, tell: int) -> bool:
+def _try_on_empty_sandbox(bwrap: str, told: int, theirs: BinaryIO) -> bool:
     words = ["--unshare-user", "--unshare-net", "--unshare-pid", "--ro-bind", "/", "/", "--die-with-parent"]
     sandbox = subprocess.Popen(
-        [bwrap, *words, "--info-fd", str(tell), "--", "cat"],
+        [bwrap, *words, "--info-fd", str(theirs.fileno()), "--", "cat"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        pass_fds=[tell],
+        pass_fds=[theirs.fileno()],
     )
     try:
-        os.close(tell)
+        theirs.close()
         said = os.read(told, 4096)
         while b"}" not in said and (more := os.read(told, 4096)):
             said += more
