@@ -16,10 +16,22 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.db import durable_engine
 from computepool.hub.core.driver import Driver
 from computepool.hub.core.owners import Owner
+from computepool.hub.core.records import take_records
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.check import check
 from computepool.hub.ledger.entries import MOST_MICROS, Entry, Posting, moved
-from computepool.hub.ledger.journal import KeyTaken, NotEnough, balance, balances, post, postings_of
+from computepool.hub.ledger.journal import (
+    PLATFORM_SHARDS,
+    SPENDABLE,
+    KeyTaken,
+    NotEnough,
+    balance,
+    balances,
+    list_spendable,
+    lock_accounts,
+    post,
+    postings_of,
+)
 from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -225,3 +237,75 @@ def test_sixty_four_who_spend_the_same_credits_at_once_spend_them_once(ledger):
     assert (len(done), sum(done)) == (64, 10)
     assert ledger.do(lambda session: balances(session, ALICE))[Kind.AVAILABLE] == 0
     assert ledger.do(check).balanced
+
+
+# ── what others are told ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def told_of(ledger: Ledger, *entries: Entry) -> list[tuple[str, int, str | None]]:
+    def story(session: Session) -> list[tuple[str, int, str | None]]:
+        for entry in entries:
+            post(session, entry, NOW)
+        events = take_records(session).events
+        return [
+            (event.payload["owner"], event.payload["micros"], event.payload["hold"])
+            for event in events
+            if event.topic == SPENDABLE
+        ]
+
+    return ledger.do(story)
+
+
+def test_whoever_keeps_balances_in_mind_is_told_what_can_be_spent_more_or_less(ledger):
+    held, earnings = account(ALICE, Kind.HELD), account(BOB, Kind.EARNINGS)
+    top_up = Entry("top-up", "test", (Posting(CLEARING, available(ALICE), 500),))
+    assert told_of(ledger, top_up) == [(ALICE, 500, None)]
+    assert told_of(ledger, top_up) == [], "it was posted before"
+    hold = Entry("hold/1", "hold", (Posting(available(ALICE), held, 200),), attempt_id="attempt_1")
+    assert told_of(ledger, hold) == [(ALICE, -200, "attempt_1")]
+    paid = (Posting(held, earnings, 120), Posting(held, FEES, 30), Posting(held, available(ALICE), 50))
+    settled = Entry("settle/1", "settle", paid, attempt_id="attempt_1")
+    assert sorted(told_of(ledger, settled)) == [(ALICE, 50, None), (BOB, 120, None)]
+    between = (Posting(available(ALICE), account(ALICE, Kind.PROMOTIONAL), 10),)
+    assert told_of(ledger, Entry("between", "test", between)) == [], "they have as much as before"
+    assert ledger.do(list_spendable) == {ALICE: 350, BOB: 120}
+
+
+def test_only_owners_accounts_are_locked(ledger):
+    ledger.post("top-up", Posting(CLEARING, available(ALICE), 500))
+    assert ledger.do(lambda session: lock_accounts(session, [CLEARING])) == {}
+    names = [available(BOB), CLEARING, available(ALICE)]
+    assert ledger.do(lambda session: lock_accounts(session, names)) == {available(ALICE): 500, available(BOB): 0}
+
+
+def test_platforms_accounts_are_many_rows_and_one_balance(ledger):
+    for number in range(40):
+        ledger.post(f"pay/{number}", Posting(CLEARING, FEES, 1))
+    rows = ledger.do(lambda session: session.query(BalanceRow.shard).filter(BalanceRow.account == FEES).all())
+    assert 8 < len(rows) <= PLATFORM_SHARDS
+    assert all(0 <= shard < PLATFORM_SHARDS for (shard,) in rows)
+    assert ledger.balance(FEES) == 40
+
+
+def test_check_finds_an_account_below_zero_though_all_of_it_adds_up(ledger):
+    def tamper(session: Session) -> None:
+        about = {"kind": "test", "actor": "hub", "note": "", "details": {}, "created_at": NOW}
+        session.add(EntryRow(id=9, key="past the guard", **about))
+        session.flush()
+        session.add(PostingRow(entry_id=9, number=0, source=available(BOB), destination=FEES, micros=5))
+        session.add_all([BalanceRow(account=available(BOB), shard=0, micros=-5)])
+        session.add_all([BalanceRow(account=FEES, shard=3, micros=2), BalanceRow(account=FEES, shard=4, micros=3)])
+
+    ledger.do(tamper)
+    report = ledger.do(check)
+    assert report.problems == (f"{available(BOB)} has 0.000005 credits too few",)
+    assert (report.entries, report.postings, report.accounts, report.moved_micros) == (1, 1, 2, 5)
+
+
+def test_check_names_both_sums_of_a_balance_that_is_wrong(ledger):
+    ledger.post("top-up", Posting(CLEARING, available(ALICE), 500))
+    ledger.do(lambda session: session.execute(update(BalanceRow).where(BalanceRow.micros == 500).values(micros=499)))
+    assert ledger.do(check).problems == (
+        f"{available(ALICE)} has 499 micros, but its postings sum to 500",
+        "all accounts together have -1 micros instead of none",
+    )
