@@ -49,6 +49,8 @@ TESTS = (
     "tests/hub/ledger",
     "tests/hub/jobs/test_money.py",
     "tests/hub/jobs/test_metering.py",
+    "tests/hub/jobs/test_funding.py",
+    "tests/hub/scheduling/test_purse.py",
     "tests/hub/payments/test_amounts.py",
     "tests/hub/wallet/test_checking.py",
     "tests/hub/disputes/test_refunding.py",
