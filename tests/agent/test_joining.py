@@ -46,7 +46,7 @@ def test_used_token_tells_to_make_a_new_one(tmp_path):
 
 
 def test_wrong_country_is_refused_before_anything_is_sent(tmp_path):
-    with pytest.raises(JoinFailed, match="two letters"):
+    with pytest.raises(JoinFailed, match="two capital letters"):
         attempt_join(tmp_path, country="India")
 
 

@@ -11,6 +11,7 @@ from computepool.agent.home import AgentHome, NodeRecord
 from computepool.protocol.addresses import with_scheme
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.enrol import ENROL_PROOF, EnrolReply, EnrolRequest, enrol_proof_body
+from computepool.protocol.problem_words import words_for
 
 ENROL_PATH = "/api/v1/nodes/enroll"
 TIMEOUT_SECONDS = 30.0
@@ -133,5 +134,4 @@ def _error_of(response: httpx.Response) -> dict[str, Any] | None:
 def _field_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"])
-    hint = " (a country is two letters, such as IN)" if field == "country" else ""
-    return f"{field}: {first['msg']}{hint}"
+    return f"{field}: {words_for(first)}"

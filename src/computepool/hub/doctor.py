@@ -127,8 +127,12 @@ def _payments(settings: Settings) -> Check:
         return Check("payments", True, "none: this pool does without money")
     provider = provider_of(settings, hub_id="")
     try:
-        return Check("payments", True, provider.probe())
-    except (Unreachable, Refused, NoSuchObject) as error:
+        worth = f"a credit is worth {settings.credit_value} {settings.currency.upper()}"
+        return Check("payments", True, f"{provider.probe()}; {worth}")
+    except Refused as error:
+        hint = f"Check COMPUTEPOOL_CURRENCY, which is {settings.currency}: it has to be one that Stripe takes."
+        return Check("payments", False, f"Stripe: {error.words}", hint)
+    except (Unreachable, NoSuchObject) as error:
         words = getattr(error, "words", "") or "it does not know the account of this key"
         hint = "Check COMPUTEPOOL_STRIPE_SECRET_KEY, and whether this machine reaches Stripe."
         return Check("payments", False, f"Stripe: {words}", hint)

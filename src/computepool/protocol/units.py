@@ -61,6 +61,20 @@ class BadValueError(ValueError):
         self.message = message
         self.hint = hint
 
+    @property
+    def sentence(self) -> str:
+        """The message as a line of its own."""
+        return as_sentence(self.message)
+
+    @property
+    def hint_sentence(self) -> str | None:
+        return as_sentence(self.hint) if self.hint else None
+
+
+def as_sentence(words: str) -> str:
+    """With a large letter at the beginning and a stop at the end."""
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?", "!", "…")) else ".")
+
 
 class Range(BaseModel, Generic[Number]):
     """From `minimum` to `maximum`, both included; without a maximum, anything from the minimum on."""
@@ -243,6 +257,16 @@ def format_credits(micros: int) -> str:
     return f"{whole}.{fraction:06}".rstrip("0").rstrip(".")
 
 
+def spell_credits(micros: int) -> str:
+    """An amount with its unit: `1 credit`, `0.25 credits`."""
+    return in_credits(format_credits(micros))
+
+
+def in_credits(amount: str) -> str:
+    """An amount as it is shown, with its unit."""
+    return f"{amount} credit" if amount in ("1", "-1") else f"{amount} credits"
+
+
 # ── ranges ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -289,7 +313,7 @@ def _number(value: object, kind: str, examples: str) -> Fraction:
         number = Fraction(value)
     elif isinstance(value, float) and math.isfinite(value):
         number = Fraction(repr(value))
-    elif isinstance(value, str) and re.fullmatch(_NUMBER, value.strip()):
+    elif isinstance(value, str) and re.fullmatch(f"-?{_NUMBER}", value.strip()):
         number = Fraction(value.strip())
     else:
         raise BadValueError(f"{short_repr(value)} is not {kind}", f"write it like {examples}")

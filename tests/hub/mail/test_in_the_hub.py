@@ -233,7 +233,8 @@ def test_doctor_asks_stripe_whether_it_takes_the_key(tmp_path):
     with fake_stripe() as stripe:
         keys = {"stripe_secret_key": KEY, "stripe_webhook_secret": SECRET, "stripe_api_url": stripe.url}
         good = checked("payments", tmp_path, **keys)
-        assert (good.ok, good.message) == (True, "Stripe takes the key, which is for tests: no real money moves")
+        assert good.ok
+        assert good.message.startswith("Stripe takes the key, which is for tests: no real money moves;")
         wrong = checked("payments", tmp_path, **keys | {"stripe_secret_key": "sk_live_another"})
         assert not wrong.ok
         assert "does not accept the hub's key" in wrong.message
@@ -242,3 +243,17 @@ def test_doctor_asks_stripe_whether_it_takes_the_key(tmp_path):
         assert "no connection" in checked("payments", tmp_path, **keys).message
     assert "by hand" in checked("payments", tmp_path).message
     assert "without money" in checked("payments", tmp_path, money="off").message
+
+
+def test_doctor_asks_stripe_whether_it_has_the_currency(tmp_path):
+    with fake_stripe() as stripe:
+        keys = {"stripe_secret_key": KEY, "stripe_webhook_secret": SECRET, "stripe_api_url": stripe.url}
+        assert "a credit is worth 1 EUR" in checked("payments", tmp_path, **keys, currency="EUR").message
+        wrong = checked("payments", tmp_path, **keys, currency="xxx")
+        assert (wrong.ok, wrong.message) == (False, "Stripe: Invalid currency: xxx.")
+        assert "COMPUTEPOOL_CURRENCY" in wrong.hint
+
+
+def test_doctor_says_what_a_credit_is_worth_where_nobody_can_be_asked(tmp_path):
+    found = checked("payments", tmp_path, currency="xxx", credit_value="2.5")
+    assert found.message == "none: credits are granted and hosts paid by hand; a credit is worth 2.5 XXX"

@@ -41,6 +41,8 @@ LISTS = {
     "balance_transactions": "balance_transaction",
     "events": "event",
 }
+CURRENCIES = frozenset({"eur", "inr", "jpy", "usd"})
+"""A few of those that Stripe has."""
 FILTERS = ("customer", "payment_intent", "transfer_group", "charge", "source", "type", "destination")
 CREATE: dict[str, Callable[[World, Shape], Shape]] = {
     "customers": paying.create_customer,
@@ -131,6 +133,8 @@ class FakeStripe:
     def _read(self, path: str, params: Shape) -> Shape:
         expand = params.pop("expand", [])
         parts = path.split("/")
+        if params.get("currency", "inr") not in CURRENCIES:
+            raise invalid(f"Invalid currency: {params['currency']}.")
         if parts[0] == "transfers" and parts[2:] == ["reversals"]:
             self.world.get("transfer", parts[1])
             found = [one for one in self.world.all("transfer_reversal") if one["transfer"] == parts[1]]

@@ -7,6 +7,7 @@ from pydantic import AliasChoices, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from computepool.hub.core.settings import SettingsError
+from computepool.protocol.problem_words import words_for
 
 
 class S3Settings(BaseSettings):
@@ -40,5 +41,5 @@ def load_s3_settings(**overrides: str) -> S3Settings:
         for problem in error.errors(include_url=False):
             name = str(problem["loc"][0])
             variable = name if name.isupper() else "AWS_" + name.upper()
-            lines.append(f"{variable}: {problem['msg'].removeprefix('Value error, ')}")
+            lines.append(f"{variable}: {words_for(problem)}")
         raise SettingsError("artifacts are to be kept in S3\n" + "\n".join(lines)) from None

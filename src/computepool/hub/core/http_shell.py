@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket, WebSocketState
 
 from computepool.hub.core.errors import Invalid, PoolError
 from computepool.protocol.errors import ErrorBody, ErrorDetail, FieldError
+from computepool.protocol.problem_words import words_for
 
 log = structlog.get_logger()
 
@@ -108,9 +109,7 @@ def _json(status: int, body: ErrorBody, headers: MutableMapping[str, str] | None
 def _field_error(problem: dict[str, Any]) -> FieldError:
     place = [str(part) for part in problem["loc"] if part not in ("body", "query", "path", "header")]
     name = ".".join(place) or str(problem["loc"][0])
-    return FieldError(
-        field=name, message=problem["msg"].removeprefix("Value error, "), value=_shown(name, problem.get("input"))
-    )
+    return FieldError(field=name, message=words_for(problem), value=_shown(name, problem.get("input")))
 
 
 def _shown(name: str, value: object) -> str | None:

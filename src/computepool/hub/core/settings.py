@@ -15,6 +15,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from computepool.hub.core.smtp_url import default_sender, parse_sender, parse_smtp_url
+from computepool.protocol.problem_words import words_for
 from computepool.protocol.units import nearest
 from computepool.protocol.versions import AGENT_MINIMUM
 
@@ -161,8 +162,8 @@ class Settings(BaseSettings):
     currency: Annotated[
         str,
         Field(
-            pattern=r"^[a-z]{3}$",
-            description="The currency that credits are bought and paid out in, as three small letters such as `inr`.",
+            description="The currency that credits are bought and paid out in: the three letters of ISO 4217, such as "
+            "`inr`.",
         ),
     ] = "inr"
     credit_value: Annotated[
@@ -307,6 +308,15 @@ class Settings(BaseSettings):
             raise ValueError("is needed with COMPUTEPOOL_SMTP_URL where COMPUTEPOOL_PUBLIC_URL has no name to be from")
         return value
 
+    @field_validator("currency")
+    @classmethod
+    def _three_letters(cls, value: str) -> str:
+        """As the processor writes it. Whether there is such a currency, only the processor knows: `hub doctor` asks."""
+        currency = value.strip().lower()
+        if not re.fullmatch("[a-z]{3}", currency):
+            raise ValueError(f"{value[:20]!r} is not a currency of ISO 4217 in three letters, such as eur")
+        return currency
+
     @field_validator("stripe_secret_key")
     @classmethod
     def _secret_of_stripe(cls, value: str | None) -> str | None:
@@ -384,7 +394,7 @@ def load_settings(**overrides: object) -> Settings:
             variable = name if name.isupper() else PREFIX + name.upper()
             if variable == DATABASE_VARIABLES[0] and variable not in os.environ:
                 variable = next((usual for usual in DATABASE_VARIABLES if usual in os.environ), variable)
-            lines.append(f"{variable}: {problem['msg'].removeprefix('Value error, ')}")
+            lines.append(f"{variable}: {words_for(problem)}")
         raise SettingsError("\n".join(lines)) from None
 
 

@@ -13,6 +13,7 @@ from computepool.hub.market import repository
 from computepool.hub.market.settings import KINDS, Regions, Table
 from computepool.hub.market.tables import MarketSetting
 from computepool.protocol.errors import FieldError
+from computepool.protocol.problem_words import words_for
 
 
 class BadTable(Invalid):
@@ -37,7 +38,7 @@ def read_table(name: str, value: Mapping[str, Any]) -> Table:
         fields = [
             FieldError(
                 field=".".join(str(part) for part in one["loc"]) or name,
-                message=str(one["msg"]).removeprefix("Value error, "),
+                message=words_for(one),
             )
             for one in error.errors(include_url=False)
         ]

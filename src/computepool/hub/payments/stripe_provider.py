@@ -57,7 +57,7 @@ class StripeProvider:
         self._client = self._sdk.StripeClient(
             settings.stripe_secret_key, base_addresses=where, max_network_retries=0, http_client=http
         ).v1
-        self._hub_id = hub_id
+        self._hub_id, self._currency = hub_id, settings.currency
         self.is_live = "_live_" in (settings.stripe_secret_key or "")
 
     def close(self) -> None:
@@ -262,7 +262,8 @@ class StripeProvider:
                 yield found
 
     def probe(self) -> str:
-        self._told(lambda: self._client.balance_transactions.list({"limit": 1}))  # which every key of a hub may read
+        # Every key of a hub may read these, and a currency that Stripe does not have is refused.
+        self._told(lambda: self._client.balance_transactions.list({"limit": 1, "currency": self._currency}))
         kind = "live: it moves real money" if self.is_live else "for tests: no real money moves"
         return f"Stripe takes the key, which is {kind}"
 
