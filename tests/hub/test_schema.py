@@ -7,6 +7,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import Column, Engine, Integer, create_engine, inspect, text
+from sqlalchemy.exc import IntegrityError
 from support import whole_database
 
 from computepool.hub import commands, schema
@@ -146,6 +147,40 @@ def test_artifacts_of_the_first_schema_are_kept(engine):
         assert connection.execute(text("SELECT id, kind, job_id FROM artifacts")).all() == [
             ("artifact_1", "bundle", None)
         ]
+
+
+def test_what_was_given_back_is_kept_and_can_be_found_twice_since(engine):
+    """The key of a clawback became an attempt and a check."""
+    with schema.changing_schema(engine) as connection:
+        schema.upgrade(connection, "0013")
+    at = "'2026-01-01 00:00:00+00:00'"
+    clawback = "INSERT INTO clawbacks (attempt_id, check_id, node_id, host_id, renter_id, micros, state, created_at)"
+    one = f"{clawback} VALUES ('attempt_1', '%s', 'node_1', 'user_1', 'user_2', 5, '%s', {at})"
+    execute(
+        engine,
+        f"INSERT INTO owners (id, kind, created_at) VALUES ('user_2', 'user', {at})",
+        "INSERT INTO jobs (id, owner_id, submitted_by, name, spec, spec_digest, state, priority, retries_allowed,"
+        " slice_count, slices_left, created_at)"
+        f" VALUES ('job_1', 'user_2', 'user_2', 'x', '{{}}', 'x', 'queued', 0, 0, 1, 1, {at})",
+        *(
+            "INSERT INTO checks (id, subject, kind, job_id, slice_index, state, spec_digest, asked, created_at)"
+            f" VALUES ('check_{number}', '{number}', 'audit', 'job_1', 0, 'guilty', 'x', 2, {at})"
+            for number in (1, 2, 3)
+        ),
+        one % ("check_1", "overturned"),
+    )
+    migrate(engine)
+    execute(engine, one % ("check_2", "done"), one % ("check_3", "beside"))
+    with pytest.raises(IntegrityError):
+        execute(engine, "UPDATE clawbacks SET state = 'done' WHERE check_id = 'check_3'")
+    config = Config()
+    config.set_main_option("script_location", str(schema.MIGRATIONS))
+    with schema.changing_schema(engine) as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0013")
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT check_id, state FROM clawbacks")).all() == [("check_2", "done")]
+    migrate(engine)
 
 
 def test_schema_from_the_future_is_left_alone(settings, engine):

@@ -82,7 +82,7 @@ def claw_back(truth: Truth, held: Held, *, overturned: bool = False) -> bool:
     truth.run(_convict, held, truth)
     done = bool(truth.run(restitution.carry_out, held.id, truth.now))
     if overturned:
-        truth.run(restitution.overturn, held.id, truth.now)
+        truth.run(restitution.overturn, held.id, f"check_{held.id}", truth.now)
     return done
 
 

@@ -1,11 +1,13 @@
 """Paid work without a scheduler: real transactions, people who rent from each other, a clock that is moved by hand."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 from support.engine import ALICE, HUB_ID, SECRET_KEY, InlineDatabase, in_place
 from support.money import give_credits
@@ -39,6 +41,18 @@ SECONDS = 1_000
 CAPACITY = Capacity(cpus=8, memory_bytes=16 * 1024**3, disk_bytes=100 * 1024**3)
 TERMS_OF_ALL = replace(TERMS, max_seconds=SECONDS)
 """What is held for a job is what it costs."""
+
+
+@contextmanager
+def rented(url: str, *people: str) -> Iterator["Rented"]:
+    """A pool with these people, whose ledger has to add up in the end."""
+    pool = Rented(url)
+    pool.know(*people)
+    try:
+        yield pool
+        pool.all_adds_up()
+    finally:
+        pool.close()
 
 
 class Rented(Truth):
@@ -94,23 +108,37 @@ class Rented(Truth):
         self.end(held, how, facts=None if how.lost else {"usage": Usage(running_seconds=SECONDS)})
         return held
 
-    def find_guilty(self, held: Held, host: str, *, carry_out: bool = True) -> None:
-        """Its result is proven wrong, if it was not before: what it moved goes back."""
+    def find_guilty(self, held: Held, host: str, *, carry_out: bool = True, again: bool = False) -> str:
+        """Its result is proven wrong, or another one of its node is: what it moved goes back. If a finding takes it
+        back already, that is the one; `again`: no, another one does so too. The check."""
         renter = self.job(held.job_id).owner_id
 
-        def find(session: Session) -> None:
-            if session.get(Clawback, held.id) is None:
-                about: dict[str, Any] = {"job_id": held.job_id, "slice_index": 0, "spec_digest": "x", "asked": 2}
-                check_id, at = f"check_{held.id}", self.now
-                session.add(Check(id=check_id, subject=held.id, kind="audit", state="guilty", created_at=at, **about))
-                session.flush()
-                people: dict[str, Any] = {"node_id": held.node_id, "host_id": host, "renter_id": renter}
-                back = {"attempt_id": held.id, "check_id": check_id, "micros": 1, "state": restitution.PENDING}
-                session.add(Clawback(**back, created_at=at, **people))
+        def find(session: Session) -> str:
+            query = select(Clawback).where(Clawback.attempt_id == held.id).order_by(Clawback.check_id)
+            rows = session.scalars(query).all()
+            lasting = [row.check_id for row in rows if row.state != restitution.OVERTURNED]
+            if lasting and not again:
+                return lasting[0]
+            about: dict[str, Any] = {"job_id": held.job_id, "slice_index": 0, "spec_digest": "x", "asked": 2}
+            check_id, subject = f"check{len(rows)}_{held.id[-30:]}", f"{held.id}/{len(rows)}"
+            at = self.now
+            session.add(Check(id=check_id, subject=subject, kind="audit", state="guilty", created_at=at, **about))
+            session.flush()
+            people: dict[str, Any] = {"node_id": held.node_id, "host_id": host, "renter_id": renter}
+            back = {"attempt_id": held.id, "check_id": check_id, "micros": 1, "state": restitution.PENDING}
+            session.add(Clawback(**back, created_at=at, **people))
+            return check_id
 
-        self.run(find)
+        check_id = self.run(find)
         if carry_out:
             self.run(restitution.carry_out, held.id, self.now)
+        return check_id
+
+    def overturn(self, held: Held, check_id: str | None = None) -> bool:
+        """A contest is upheld, of the finding that took it back; or of another one."""
+        done = select(Clawback.check_id).where(Clawback.attempt_id == held.id, Clawback.state == restitution.DONE)
+        finding = check_id or self.run(lambda session: session.scalar(done))
+        return finding is not None and self.run(restitution.overturn, held.id, finding, self.now) is not None
 
     def pay_claims(self) -> int:
         """What hosts have earned since of what they owe renters."""

@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 from sqlalchemy import select
-from support.rented import CREDIT, Rented
+from support.rented import CREDIT, Rented, rented
 
 from computepool.hub.disputes import service
 from computepool.hub.disputes.errors import AlreadyResolved, BankDecides, TooMuch
@@ -22,11 +22,8 @@ RENTER, HOST, ADMIN = "user_r", "user_h", "user_a"
 
 @pytest.fixture
 def pool(hub_url: str) -> Iterator[Rented]:
-    made = Rented(hub_url)
-    made.know(RENTER, HOST)
-    yield made
-    made.all_adds_up()
-    made.close()
+    with rented(hub_url, RENTER, HOST) as made:
+        yield made
 
 
 def bank_says(pool: Rented, state: Literal["opened", "won", "lost"], credits: int = 100) -> Dispute:

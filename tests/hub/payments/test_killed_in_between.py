@@ -66,7 +66,7 @@ def money_that_goes_back(pool: Rented, who: str) -> Story:
         lambda session: restitution.carry_out(session, wrong.id, now),
         lambda session: grants.by_hand(session, giving=True, actor="user_admin", **given),
         lambda session: claims.pay_claims(session, host, now),
-        lambda session: restitution.overturn(session, wrong.id, now),
+        lambda session: restitution.overturn(session, wrong.id, f"check_{wrong.id[-20:]}", now),
         lambda session: claims.pay_claims(session, host, now),
     ]
     return steps, (renter, host, other)

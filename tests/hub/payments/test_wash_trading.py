@@ -243,7 +243,7 @@ class Schemer:
         if self.done and self.is_believed:
             host, held = self.chance.choice(self.done)
             self.pool.find_guilty(held, host)
-            if self.run(restitution.overturn, held.id, self.pool.now):
+            if self.pool.overturn(held):
                 self.lend("clawback_overturned", attempt_id=held.id)
 
     def wait(self) -> None:

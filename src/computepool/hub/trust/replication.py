@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from computepool.hub.jobs import ending, spending
+from computepool.hub.jobs import ending
 from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.policy import Ending, why_failed
 from computepool.hub.jobs.tables import Attempt, Job, Slice
@@ -19,7 +19,6 @@ from computepool.hub.reputation import service as reputation
 from computepool.hub.reputation.record import standing_of
 from computepool.hub.reputation.reliability import HALF_LIFE
 from computepool.hub.trust import repository
-from computepool.hub.trust.clawback import Earning
 from computepool.hub.trust.consequences import DIGEST_MISMATCH, Means, convict
 from computepool.hub.trust.judgement import Count, Finding, count_votes
 from computepool.hub.trust.reruns import add_replica
@@ -160,7 +159,6 @@ def _outvote(case: _Case, attempt_id: str, count: Count) -> None:
     """Not paid, and a mark against its node; more, if it is proven by nodes that may judge."""
     session, now, means = case.session, case.now, case.means
     attempt = session.get_one(Attempt, attempt_id)
-    case.told = replace(case.told, unspent=(*case.told.unspent, *_give_back(session, attempt, case.root.owner_id)))
     if attempt.own:
         repository.mark_wrong(session, attempt_id, DIGEST_MISMATCH, "its replicas agree on another result")
         return
@@ -191,10 +189,9 @@ def _outvote(case: _Case, attempt_id: str, count: Count) -> None:
 
 def _claim_back(case: _Case, attempt: Attempt) -> None:
     """What was paid for it, when it ended: nobody knew yet that it was wrong."""
-    micros = attempt.cost_micros or attempt.earned_micros
-    if micros and attempt.finished_at is not None:
+    earning = repository.find_earning(case.session, attempt)
+    if earning is not None:
         node = case.session.get_one(Node, attempt.node_id)
-        earning = Earning(attempt.id, attempt.finished_at, micros)
         repository.add_clawbacks(case.session, case.check.id, node, [(earning, case.root.owner_id)], case.now)
 
 
@@ -260,13 +257,3 @@ def _settle(
     values = {"verdict": verdict, "reason": reason, "exit_code": exit_code, "result_attempt": result_attempt}
     if ending.settle_slice(case.session, case.root, case.index, state, values, case.now, message):
         case.told = replace(case.told, finals=(*case.told.finals, case.root.id))
-
-
-def _give_back(session: Session, attempt: Attempt, owner_id: str) -> tuple[tuple[str, date, int], ...]:
-    """What it cost counts as not spent: of whom, on which day, and how much."""
-    micros = attempt.cost_micros
-    if attempt.finished_at is None or not micros:
-        return ()
-    day = attempt.finished_at.date()
-    spending.count(session, owner_id, day, -micros)
-    return ((owner_id, day, micros),)

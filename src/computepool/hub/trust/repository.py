@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.inserts import insert_if_absent
@@ -17,7 +17,7 @@ from computepool.hub.trust.auditing import AuditRecord
 from computepool.hub.trust.clawback import LONGEST, Earning
 from computepool.hub.trust.judgement import Finding
 from computepool.hub.trust.results import Result
-from computepool.hub.trust.tables import AuditRecordRow, Check, CheckResult, Clawback
+from computepool.hub.trust.tables import AuditRecordRow, Check, CheckResult, Clawback, ClawbackState
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.receipt import Receipt
@@ -172,50 +172,71 @@ def begin_anew(session: Session, owner_id: str) -> None:
     session.execute(update(AuditRecordRow).where(AuditRecordRow.id.in_(records)).values(valid_in_a_row=0))
 
 
-def list_earnings(session: Session, record_id: str, now: datetime) -> list[tuple[Earning, str]]:
-    """(what it earned, whose job it was) of the time that may be taken back."""
+def list_earnings(
+    session: Session, record_id: str, now: datetime, accused: str, limit: int = EARNINGS_LIMIT
+) -> list[tuple[Earning, str]]:
+    """(what it earned, whose job it was) of the time that may be taken back: first the attempt that is accused, then
+    the newest."""
     found = session.execute(
-        select(Attempt, Job.owner_id, Check.state)
+        select(Attempt, Job.owner_id, Check.state, _TAKEN)
         .join(Job, Job.id == Attempt.job_id)
         .join(Node, Node.id == Attempt.node_id)
         .outerjoin(Check, Check.subject == Attempt.id)
         .where(func.coalesce(Node.record_id, Node.id) == record_id)
-        .where(Attempt.own.is_(False), Attempt.earned_micros > 0, Attempt.finished_at >= now - LONGEST)
-        .limit(EARNINGS_LIMIT)
+        .where(Attempt.own.is_(False), Attempt.finished_at >= now - LONGEST)
+        .where(or_(Attempt.earned_micros > 0, _TAKEN.is_not(None)))
+        .order_by(Attempt.id != accused, Attempt.finished_at.desc(), Attempt.id.desc())
+        .limit(limit)
     ).all()
     return [
-        # What goes back is what was paid: the fee on it is the platform's loss.
-        (
-            Earning(
-                attempt.id, attempt.finished_at, attempt.cost_micros or attempt.earned_micros, state == Finding.VALID
-            ),
-            renter,
-        )
-        for attempt, renter, state in found
+        (_earning_of(attempt, attempt.finished_at, taken, audited=state == Finding.VALID), renter)
+        for attempt, renter, state, taken in found
         if attempt.finished_at is not None
     ]
+
+
+def find_earning(session: Session, attempt: Attempt) -> Earning | None:
+    """What is to be given back of it alone; None if nothing was ever paid for it."""
+    taken = session.scalar(select(_TAKEN).where(Attempt.id == attempt.id))
+    if attempt.finished_at is None or not (attempt.cost_micros or attempt.earned_micros or taken):
+        return None
+    return _earning_of(attempt, attempt.finished_at, taken)
+
+
+_TAKEN = (
+    select(func.max(Clawback.micros))
+    .where(Clawback.attempt_id == Attempt.id, Clawback.state.in_([ClawbackState.PENDING, ClawbackState.DONE]))
+    .scalar_subquery()
+)
+"""What an earlier finding takes back of an attempt."""
+
+
+def _earning_of(attempt: Attempt, at: datetime, taken: int | None, *, audited: bool = False) -> Earning:
+    """What goes back is what was paid: the fee on it is the platform's loss."""
+    micros = taken or attempt.cost_micros or attempt.earned_micros
+    return Earning(attempt.id, at, micros, audited, taken=taken is not None)
 
 
 def add_clawbacks(
     session: Session, check_id: str, node: Node, earnings: Iterable[tuple[Earning, str]], now: datetime
 ) -> int:
-    """What they come to together."""
+    """What they come to together, without what is taken back already."""
     total = 0
     for earning, renter_id in earnings:
         new = insert_if_absent(
             session,
             Clawback,
-            ["attempt_id"],
+            ["attempt_id", "check_id"],
             attempt_id=earning.attempt_id,
             check_id=check_id,
             node_id=node.id,
             host_id=node.owner_id,
             renter_id=renter_id,
             micros=earning.micros,
-            state="pending",
+            state=ClawbackState.PENDING,
             created_at=now,
         )
-        total += earning.micros if new else 0
+        total += earning.micros if new and not earning.taken else 0
     return total
 
 

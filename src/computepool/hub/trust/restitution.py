@@ -3,16 +3,17 @@ is there. What the host has spent is owed to the renter, and paid when the host'
 
 Each in a transaction of its own, after the one that found them guilty: that one holds the locks of other renters. A
 contest that an operator upholds afterwards is made good by the platform: the renter keeps what came back, and is owed
-nothing more.
+nothing more. That is of this finding alone: what another one takes back as well stays taken, and a later proof takes it
+again.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
 import structlog
-from sqlalchemy import or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
@@ -22,21 +23,23 @@ from computepool.hub.jobs.given_back import write_down
 from computepool.hub.jobs.tables import Attempt
 from computepool.hub.ledger.accounts import Kind, account, kind_of, owner_of
 from computepool.hub.ledger.claims import add_claim, cancel_claim, list_payable, net_of, pay_claims
-from computepool.hub.ledger.entries import Entry, moved
+from computepool.hub.ledger.entries import Entry, Posting, moved
 from computepool.hub.ledger.holds import HoldRow
-from computepool.hub.ledger.journal import lock_accounts, post
+from computepool.hub.ledger.journal import lock_accounts, post, postings_of
 from computepool.hub.ledger.returns import HOSTS_POCKETS, RESTITUTION, SUBSIDY, paid_of, paired, undo
-from computepool.hub.ledger.tables import EntryRow, PostingRow
+from computepool.hub.ledger.tables import EntryRow
 from computepool.hub.ledger.write_offs import return_to_pool
 from computepool.hub.reputation.contests import Resolution
 from computepool.hub.reputation.service import FAILED_AUDIT
 from computepool.hub.reputation.tables import ReputationEvent
 from computepool.hub.trust.consequences import DIGEST_MISMATCH
-from computepool.hub.trust.tables import Check, CheckResult, Clawback
+from computepool.hub.trust.tables import Check, CheckResult, Clawback, ClawbackState
 
 log = structlog.get_logger()
 
-PENDING, DONE, OVERTURNED = "pending", "done", "overturned"
+PENDING, DONE, BESIDE, OVERTURNED = ClawbackState
+TAKEN, GIVEN_AGAIN = "clawback", "clawback_overturned"
+"""Kinds of entries."""
 AT_ONCE = 200
 Unspent = tuple[str, date, int]
 """(renter, day, micros)"""
@@ -50,14 +53,10 @@ class Restored:
 async def make_good(context: Context) -> list[Unspent]:
     """Whatever waits for it, and what hosts have earned since of what they owe. What counts as not spent after all."""
     unspent: list[Unspent] = []
-    for find, act in ((list_pending, carry_out), (list_overturned, overturn)):
-        for attempt_id in await context.db.read(find):
-            try:
-                done = await context.db.run(act, attempt_id, context.now())
-            except Exception:
-                log.exception("restitution.failed", attempt_id=attempt_id)  # the next time tries again
-                continue
-            unspent += [done.unspent] if done is not None and done.unspent is not None else []
+    for attempt_id in await context.db.read(list_pending):
+        unspent += await _tried(attempt_id, context.db.run(carry_out, attempt_id, context.now()))
+    for attempt_id, check_id in await context.db.read(list_overturned):
+        unspent += await _tried(attempt_id, context.db.run(overturn, attempt_id, check_id, context.now()))
     for host_id in await context.db.read(list_payable):
         try:
             await context.db.run(pay_claims, host_id, context.now())
@@ -66,34 +65,52 @@ async def make_good(context: Context) -> list[Unspent]:
     return unspent
 
 
+async def _tried(attempt_id: str, act: Awaitable[Restored | None]) -> list[Unspent]:
+    try:
+        done = await act
+    except Exception:
+        log.exception("restitution.failed", attempt_id=attempt_id)  # the next time tries again
+        return []
+    return [done.unspent] if done is not None and done.unspent is not None else []
+
+
 def list_pending(session: Session) -> Sequence[str]:
-    query = select(Clawback.attempt_id).where(Clawback.state == PENDING)
-    return session.scalars(query.order_by(Clawback.created_at).limit(AT_ONCE)).all()
+    """Attempts, the oldest finding first."""
+    query = select(Clawback.attempt_id).where(Clawback.state == PENDING).group_by(Clawback.attempt_id)
+    query = query.order_by(func.min(Clawback.created_at), Clawback.attempt_id).limit(AT_ONCE)
+    return session.scalars(query).all()
 
 
-def list_overturned(session: Session) -> Sequence[str]:
-    """Carried out, and found to be wrong since: the contest of the very finding was upheld."""
+def list_overturned(session: Session) -> Sequence[tuple[str, str]]:
+    """(attempt, check) that was carried out, and found to be wrong since: the contest of the very finding was
+    upheld."""
     event = ReputationEvent
     is_answer = select(CheckResult.check_id).where(
         CheckResult.check_id == Check.id, CheckResult.attempt_id == event.attempt_id
     )
     query = (
-        select(Clawback.attempt_id)
+        select(Clawback.attempt_id, Clawback.check_id)
         .distinct()
         .join(Check, Check.id == Clawback.check_id)
         .join(event, event.node_id == Clawback.node_id)  # one check may prove several nodes wrong: each for itself
-        .where(Clawback.state == DONE, event.resolution == Resolution.UPHELD)
+        .where(Clawback.state.in_([DONE, BESIDE]), event.resolution == Resolution.UPHELD)
         .where(event.reason.in_([FAILED_AUDIT, DIGEST_MISMATCH]))
         .where(or_(Check.attempt_id == event.attempt_id, is_answer.exists()))
     )
-    return session.scalars(query.limit(AT_ONCE)).all()
+    query = query.order_by(Clawback.attempt_id, Clawback.check_id).limit(AT_ONCE)
+    return [(attempt_id, check_id) for attempt_id, check_id in session.execute(query)]
 
 
 def carry_out(session: Session, attempt_id: str, now: datetime) -> Restored | None:
     """None if it was done before. An attempt that goes on to be settled is left for later."""
-    row = session.get(Clawback, attempt_id, with_for_update=True)
-    if row is None or row.state != PENDING:
+    rows = _lock(session, attempt_id, PENDING, DONE)
+    waiting = [row for row in rows if row.state == PENDING]
+    if not waiting:
         return None
+    if len(waiting) < len(rows):
+        _stand_by(session, waiting, now)
+        return Restored()
+    row, *others = waiting
     attempt = session.get_one(Attempt, attempt_id)
     host_id = _host_of(attempt, row)
     names = {kind: account(host_id, kind) for kind in HOSTS_POCKETS}
@@ -113,8 +130,8 @@ def carry_out(session: Session, attempt_id: str, now: datetime) -> Restored | No
     taken = sum(part.micros for part in postings if owner_of(part.source) == host_id)
     if postings:
         entry = Entry(
-            f"clawback/{attempt_id}",
-            "clawback",
+            f"{TAKEN}/{attempt_id}/{row.check_id}",
+            TAKEN,
             postings,
             job_id=attempt.job_id,
             attempt_id=attempt_id,
@@ -134,7 +151,22 @@ def carry_out(session: Session, attempt_id: str, now: datetime) -> Restored | No
         add_claim(session, attempt_id, attempt.job_id, host_id, row.renter_id, one.owed, now)
     write_down(session, attempt_id, given, min(earned, taken))
     _finish(session, row, DONE, now)
-    return Restored(_forget_spending(session, attempt, row.renter_id, given))
+    _stand_by(session, others, now)
+    return Restored(_count_spending(session, attempt, row.renter_id, -given))
+
+
+def _lock(session: Session, attempt_id: str, *states: ClawbackState) -> Sequence[Clawback]:
+    query = select(Clawback).where(Clawback.attempt_id == attempt_id, Clawback.state.in_(states))
+    query = query.order_by(Clawback.created_at, Clawback.check_id).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).all()
+
+
+def _stand_by(session: Session, rows: Sequence[Clawback], now: datetime) -> None:
+    """It was given back by another finding: these would have it back as well."""
+    for row in rows:
+        row.state = BESIDE
+        session.flush()
+        record(session, "clawback.beside", row.attempt_id, now, check=row.check_id, node=row.node_id)
 
 
 def _host_of(attempt: Attempt, row: Clawback) -> str:
@@ -142,33 +174,33 @@ def _host_of(attempt: Attempt, row: Clawback) -> str:
     return str(attempt.terms["host_id"]) if attempt.terms is not None else row.host_id
 
 
-def _forget_spending(session: Session, attempt: Attempt, renter_id: str, micros: int) -> Unspent | None:
-    """For the renter's limits. What was outvoted was forgotten when it was."""
-    if not micros or attempt.finished_at is None or attempt.reason == DIGEST_MISMATCH:
+def _count_spending(session: Session, attempt: Attempt, renter_id: str, micros: int) -> Unspent | None:
+    """For the renter's limits: so much more, or less, was spent on the day on which it ended."""
+    if not micros or attempt.finished_at is None:
         return None
     day = attempt.finished_at.date()
-    spending.count(session, renter_id, day, -micros)
-    return renter_id, day, micros
+    spending.count(session, renter_id, day, micros)
+    return renter_id, day, -micros
 
 
-def overturn(session: Session, attempt_id: str, now: datetime) -> Restored | None:
+def overturn(session: Session, attempt_id: str, check_id: str, now: datetime) -> Restored | None:
     """The host was right after all, and gets again what it had to give back. What the renter was not paid yet of it is
-    not owed any more; for the rest the platform pays: it was its mistake."""
-    row = session.get(Clawback, attempt_id, with_for_update=True)
-    if row is None or row.state != DONE:
+    not owed any more; for the rest the platform pays: it was its mistake. Unless another finding takes it as well."""
+    rows = _lock(session, attempt_id, DONE, BESIDE)
+    row = next((one for one in rows if one.check_id == check_id), None)
+    if row is None:
         return None
+    if len(rows) > 1:
+        _stay_taken(session, row, rows, now)
+        return Restored()
     attempt = session.get_one(Attempt, attempt_id)
     host_id = _host_of(attempt, row)
     taken: Counter[str] = Counter()
     to_be_owed = 0
-    for source, destination, micros in session.execute(
-        select(PostingRow.source, PostingRow.destination, PostingRow.micros)
-        .join(EntryRow, EntryRow.id == PostingRow.entry_id)
-        .where(EntryRow.key == f"clawback/{attempt_id}")
-    ):
-        if owner_of(source) == host_id:
-            taken[kind_of(source)] += micros
-            to_be_owed += micros if destination == RESTITUTION else 0
+    for one in _last_taken(session, attempt_id):
+        if owner_of(one.source) == host_id:
+            taken[kind_of(one.source)] += one.micros
+            to_be_owed += one.micros if one.destination == RESTITUTION else 0
     debt = account(host_id, Kind.DEBT)
     owed = -lock_accounts(session, [debt])[debt]
     not_paid = cancel_claim(session, attempt_id, to_be_owed)
@@ -183,20 +215,41 @@ def overturn(session: Session, attempt_id: str, now: datetime) -> Restored | Non
     )
     if postings:
         entry = Entry(
-            f"clawback_overturned/{attempt_id}",
-            "clawback_overturned",
+            f"{GIVEN_AGAIN}/{attempt_id}/{check_id}",
+            GIVEN_AGAIN,
             postings,
             job_id=attempt.job_id,
             attempt_id=attempt_id,
             note="A contest was upheld.",
+            details={"check": check_id},
         )
         post(session, entry, now)
     # What it owed may have been written off meanwhile: then it never had to pay that.
-    key = f"clawback_overturned/{attempt_id}/written_off"
+    key = f"{GIVEN_AGAIN}/{attempt_id}/{check_id}/written_off"
     return_to_pool(session, key, host_id, real - repaid, now, (Kind.EARNINGS,))
     write_down(session, attempt_id, -not_paid, -real - taken[Kind.PROMOTIONAL])
     _finish(session, row, OVERTURNED, now)
-    return Restored()
+    return Restored(_count_spending(session, attempt, row.renter_id, not_paid))
+
+
+def _stay_taken(session: Session, row: Clawback, rows: Sequence[Clawback], now: datetime) -> None:
+    """Nothing moves: of the others, the oldest has it given back from now on."""
+    was_done = row.state == DONE
+    row.state = OVERTURNED
+    session.flush()
+    if was_done:
+        next(one for one in rows if one is not row).state = DONE
+        session.flush()
+    record(session, "clawback.kept", row.attempt_id, now, check=row.check_id, node=row.node_id)
+
+
+def _last_taken(session: Session, attempt_id: str) -> Sequence[Posting]:
+    """What was given back, and not given again since. Nothing, if there was nothing to take the last time."""
+    query = select(EntryRow.id, EntryRow.kind).where(
+        EntryRow.attempt_id == attempt_id, EntryRow.kind.in_([TAKEN, GIVEN_AGAIN])
+    )
+    last = session.execute(query.order_by(EntryRow.id.desc()).limit(1)).first()
+    return postings_of(session, last.id) if last is not None and last.kind == TAKEN else ()
 
 
 def _finish(session: Session, row: Clawback, state: str, now: datetime) -> None:

@@ -1,4 +1,5 @@
 from datetime import datetime
+from enum import StrEnum
 
 from sqlalchemy import BigInteger, ForeignKey, Index, String, text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -6,6 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from computepool.hub.core.tables import Base, Id
 
 _OPEN = text("state = 'open'")
+_DONE = text("state = 'done'")
 
 
 class Check(Base):
@@ -75,13 +77,29 @@ class AuditRecordRow(Base):
     last_valid_at: Mapped[datetime | None]
 
 
+class ClawbackState(StrEnum):
+    PENDING = "pending"
+    """Until the ledger has moved it."""
+    DONE = "done"
+    BESIDE = "beside"
+    """Another finding had it given back before: this one takes its place if that does not last."""
+    OVERTURNED = "overturned"
+    """The finding did not last."""
+
+
 class Clawback(Base):
-    """What a guilty node has to give back, for the ledger to carry out."""
+    """What a guilty node has to give back, by one finding, for the ledger to carry out.
+
+    Several findings may each take the same back. It moves once, and stays where it went as long as one of them lasts.
+    """
 
     __tablename__ = "clawbacks"
+    __table_args__ = (
+        Index("ix_clawbacks_done", "attempt_id", unique=True, sqlite_where=_DONE, postgresql_where=_DONE),
+    )
 
     attempt_id: Mapped[str] = mapped_column(Id, primary_key=True)
-    check_id: Mapped[str] = mapped_column(ForeignKey("checks.id"), index=True)
+    check_id: Mapped[str] = mapped_column(ForeignKey("checks.id"), primary_key=True, index=True)
     node_id: Mapped[str] = mapped_column(Id, index=True)
     host_id: Mapped[str] = mapped_column(Id)
     """The node's owner, who gives it back."""
@@ -89,5 +107,5 @@ class Clawback(Base):
     """Who gets it."""
     micros: Mapped[int] = mapped_column(BigInteger)
     state: Mapped[str] = mapped_column(String(12))
-    """pending, until the ledger has moved it: done; overturned, if the finding did not last."""
+    """A ClawbackState."""
     created_at: Mapped[datetime]

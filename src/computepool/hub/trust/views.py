@@ -12,7 +12,7 @@ from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.verification import Role
 from computepool.hub.nodes.tables import Node
 from computepool.hub.trust.repository import list_results
-from computepool.hub.trust.tables import Check, Clawback
+from computepool.hub.trust.tables import Check, Clawback, ClawbackState
 
 REPLICAS_SHOWN = 1_000
 
@@ -106,7 +106,8 @@ def page_of_checks(
     rows = session.execute(query.limit(limit + 1)).all()
     shown = [row for row, _ in rows[:limit]]
     back = select(Clawback.check_id, func.sum(Clawback.micros)).where(Clawback.check_id.in_([row.id for row in shown]))
-    micros = {check_id: int(total) for check_id, total in session.execute(back.group_by(Clawback.check_id))}
+    back = back.where(Clawback.state != ClawbackState.BESIDE).group_by(Clawback.check_id)
+    micros = {check_id: int(total) for check_id, total in session.execute(back)}
     items = [
         AuditView(
             **check_view(session, row).model_dump(),

@@ -16,7 +16,7 @@ from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.entries import Posting
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.nodes.tables import Node
-from computepool.hub.trust.tables import Check, Clawback
+from computepool.hub.trust.tables import Check, Clawback, ClawbackState
 from computepool.hub.trust.views import checks_of_job
 from computepool.hub.wallet.explain_views import CheckedView, Explained, View
 from computepool.hub.wallet.explaining import explain_attempt, summary
@@ -114,10 +114,8 @@ def _attempts(
     slice_limit: int,
 ) -> list[AttemptFacts]:
     query = (
-        select(Attempt, Node.name, _HOST, Clawback.check_id, Check.attempt_id)
+        select(Attempt, Node.name, _HOST)
         .join(Node, Node.id == Attempt.node_id)
-        .outerjoin(Clawback, Clawback.attempt_id == Attempt.id)
-        .outerjoin(Check, Check.id == Clawback.check_id)
         .where(Attempt.job_id.in_(job_ids))
         .where(Attempt.slice_index >= from_slice, Attempt.slice_index < from_slice + slice_limit)
         .order_by(Attempt.slice_index, Attempt.job_id != job.id, Attempt.job_id, Attempt.number)
@@ -125,7 +123,8 @@ def _attempts(
     if hosts:
         query = query.where(_HOST.in_(sorted(hosts)))
     rows = session.execute(query).all()
-    records = _records(session, [row[0].id for row in rows])
+    ids = [row[0].id for row in rows]
+    records, findings = _records(session, ids), _findings(session, ids)
     return [
         AttemptFacts(
             id=one.id,
@@ -143,11 +142,11 @@ def _attempts(
             parties=Parties(host_id, job.owner_id),
             billed_seconds=one.billed_seconds,
             is_replica=one.job_id != job.id,
-            check_id=check_id,
-            wrong_itself=accused == one.id,
+            check_id=findings[one.id][0],
+            wrong_itself=findings[one.id][1] == one.id,
             records=tuple(records[one.id]),
         )
-        for one, name, host_id, check_id, accused in rows
+        for one, name, host_id in rows
     ]
 
 
@@ -220,6 +219,18 @@ def _records(session: Session, attempt_ids: Sequence[str]) -> dict[str, list[Rec
     for row in session.scalars(query):
         if len(found[row.subject]) < RECORDS_LIMIT:
             found[row.subject].append(RecordFacts(row.id, row.at, row.action))
+    return found
+
+
+def _findings(session: Session, attempt_ids: Sequence[str]) -> dict[str, tuple[str | None, str | None]]:
+    """By attempt, the check by which it gave back what it earned, and whom that accused. One that lasts before others,
+    and the last before those that did not."""
+    lasts = Clawback.state == ClawbackState.DONE
+    query = select(Clawback.attempt_id, Clawback.check_id, Check.attempt_id).join(Check, Check.id == Clawback.check_id)
+    query = query.where(Clawback.attempt_id.in_(attempt_ids), Clawback.state != ClawbackState.BESIDE)
+    found: dict[str, tuple[str | None, str | None]] = dict.fromkeys(attempt_ids, (None, None))
+    for attempt_id, check_id, accused in session.execute(query.order_by(lasts, Clawback.created_at, Check.id)):
+        found[attempt_id] = (check_id, accused)
     return found
 
 

@@ -77,7 +77,7 @@ def payment_view(entry: EntryFacts, attempt: AttemptFacts, view: View, before: M
         change_micros=entry.change_of(viewer_id),
         pockets=entry.pockets_of(viewer_id),
         steps=_steps(entry, money, view),
-        check_id=attempt.check_id if entry.kind.startswith("clawback") else None,
+        check_id=entry.details.get("check", attempt.check_id) if entry.kind.startswith("clawback") else None,
         note=entry.note,
     )
 
