@@ -1,5 +1,6 @@
 """What every test may use: real services, both databases, engines, proofs. See CONTRIBUTING.md."""
 
+import gc
 import itertools
 import os
 import sys
@@ -22,6 +23,9 @@ for name in [name for name in os.environ if name.startswith(("COMPUTEPOOL_", "AW
 # Hundreds of processes are started, each of hundreds of files: they are compiled once, whoever runs the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# By default Python looks for cycles after every 700 new objects. Tests make millions, and most of them die by themselves.
+gc.set_threshold(10_000, 20, 20)
 
 # A busy machine is slow, not wrong.
 settings.register_profile("house", deadline=None)
@@ -57,6 +61,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and what they import stay to the end: nobody needs to look through them for garbage."""
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
