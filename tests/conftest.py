@@ -24,7 +24,7 @@ for name in [name for name in os.environ if name.startswith(("COMPUTEPOOL_", "AW
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# By default Python looks for cycles after every 700 new objects. Tests make millions, and most of them die by themselves.
+# By default Python looks for cycles after 700 new objects. Tests make millions, and most of them die by themselves.
 gc.set_threshold(10_000, 20, 20)
 
 # A busy machine is slow, not wrong.

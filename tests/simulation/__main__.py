@@ -50,7 +50,7 @@ def main() -> int:
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=base) as folder:
         template = _template(Path(folder)) if not arguments.fleet else Path()
-        for seed in range(WARM_UPS):
+        for seed in range(arguments.warm_ups):
             run_seed(seed, Plan(), Path(folder, f"warm-up-{seed}"), template, fleet=arguments.fleet)
         ERRORS.clear()
         gc.freeze()
@@ -183,6 +183,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--seeds", default="0:20")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--mutant", choices=sorted(MUTANTS))
+    parser.add_argument("--warm-ups", type=int, default=WARM_UPS)
     parser.add_argument("--restarts-only", action="store_true")
     parser.add_argument("--fleet", action="store_true", help="the light worlds: no agents, no SQL, a fleet that churns")
     parser.add_argument("--keep-going", action="store_true", help="after a failure too; one line for each")
