@@ -130,7 +130,7 @@ def settle_one(session: Session, view: AttemptView) -> None:
     """What the hub does for an attempt's money when its receipt arrives."""
     ending = Ending(Verdict.OK, EndReason.EXITED, 0)
     ended = NOW + timedelta(seconds=RAN_SECONDS + 1)
-    settled = money.settle(session, view, ending, ended, Usage(running_seconds=RAN_SECONDS))
+    (settled,) = money.settle(session, [money.Bill(view, ending, Usage(running_seconds=RAN_SECONDS))], ended)
     if not settled.cost_micros:
         raise RuntimeError(f"{view.attempt_id} was settled for nothing")
 

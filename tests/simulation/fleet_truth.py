@@ -4,7 +4,7 @@ and what they say of a node, is decided by the hub's own pure functions."""
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -14,8 +14,8 @@ from typing import Any
 from simulation.feasible import Holding
 
 from computepool.hub.core import facts
-from computepool.hub.jobs import policy, service
-from computepool.hub.jobs.ending import Applied, Ended, Requeued
+from computepool.hub.jobs import ending, policy, service
+from computepool.hub.jobs.ending import Applied, End, Ended, Requeued
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.metering import hub_seconds
 from computepool.hub.jobs.policy import Ending, Tries
@@ -166,6 +166,9 @@ class Truth:
         ended = self._move_on(row, slice_row, end, now, canceled=canceled)
         return replace(ended, owner_id=slice_row.owner_id, spent_micros=micros, standing=standing)
 
+    def end_attempts(self, session: None, ends: Sequence[End], now: datetime, _half_life: timedelta) -> list[Ended]:
+        return [self.end_attempt(None, end.attempt_id, end.fence, end.node_id, end.ending, now) for end in ends]
+
     def _count(self, row: AttemptRow, end: Ending, now: datetime) -> Any:
         weight = weight_of(end.verdict, end.reason, saved=False)
         node_id = row.lease.node_id
@@ -208,6 +211,7 @@ class TruthKeeper:
             service.lease: truth.lease,
             service.ask_to_leave: truth.ask_to_leave,
             verification.end_attempt: truth.end_attempt,
+            ending.end_attempts: truth.end_attempts,
             presence._move_node: lambda *_: True,
             market.add_points: lambda *_, **__: None,
             facts.find_last_sign: lambda *_: None,

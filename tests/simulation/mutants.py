@@ -272,8 +272,8 @@ def turns_do_not_know_use() -> None:
 def lost_attempts_keep_their_credits() -> None:
     original = money.settle
 
-    def settle(session: Session, view: Any, how: Any, *rest: Any) -> Any:
-        return money.NOTHING if how.lost else original(session, view, how, *rest)
+    def settle(session: Session, bills: Any, now: Any) -> Any:
+        return [money.NOTHING if one.ending.lost else original(session, [one], now)[0] for one in bills]
 
     money.settle = settle  # type: ignore[assignment]  # the point of a mutant
 
@@ -282,8 +282,8 @@ def seconds_are_paid_again_after_a_loss() -> None:
     """Each settlement begins at the start of the attempt, whatever was settled before."""
     original = money.settle
 
-    def settle(session: Session, view: Any, *rest: Any) -> Any:
-        return original(session, replace(view, settled_seconds=0), *rest)
+    def settle(session: Session, bills: Any, now: Any) -> Any:
+        return original(session, [replace(one, view=replace(one.view, settled_seconds=0)) for one in bills], now)
 
     money.settle = settle  # type: ignore[assignment]  # the point of a mutant
 

@@ -7,8 +7,7 @@ from support.engine import play
 from support.scripted_agent import add_agent
 from support.truth import FAILED, LOST, OK
 
-from computepool.hub.jobs.ending import job_end
-from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.policy import Ending, job_end
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.states import Verdict
 from computepool.protocol.timing import LOST_LIMIT

@@ -16,15 +16,13 @@ from computepool.hub.artifacts.outputs import Outputs, OutputsRefused
 from computepool.hub.artifacts.store import is_digest
 from computepool.hub.core.context import Context
 from computepool.hub.jobs import checkpoints, service
-from computepool.hub.jobs.ending import Applied
+from computepool.hub.jobs.ending import Applied, End
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import PREEMPTED, Ending, ending_of
 from computepool.hub.jobs.receipts import Order, find_order
 from computepool.hub.scheduling.fleet import FleetNode, Held
 from computepool.hub.scheduling.leases import LeaseKeeper, was_our_fault
 from computepool.hub.scheduling.scheduler import Scheduler
-from computepool.hub.trust import service as verification
-from computepool.hub.trust.consequences import means_of
 from computepool.protocol.messages import (
     LEASE_OVER,
     AttemptRef,
@@ -174,17 +172,9 @@ class Reports:
         """The receipt is checked first; then one transaction gives the attempt its verdict and all that follows."""
         try:
             ended, facts = await self._judge(node, sign_key, message)
-            result = await self._context.db.run(
-                verification.end_attempt,
-                message.attempt_id,
-                message.fence,
-                node.traits.node_id,
-                ended,
-                self._context.now(),
-                facts,
-                means=means_of(self._context),
-                briefs=self._scheduler.briefs.to_watch(),
-            )
+            end = End(message.attempt_id, message.fence, node.traits.node_id, ended, facts)
+            held = node.attempts.get(message.attempt_id)
+            result = await self._scheduler.endings.end(end, held.job_id if held is not None else None)
         except StaleLease as stale:
             return _refused(message, stale.code, stale.message)
         if result.applied is not Applied.DUPLICATE:

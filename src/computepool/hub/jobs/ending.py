@@ -5,29 +5,29 @@ the same few lines decide: the attempt moves, the money follows, the slice is re
 job. A rescue can never overwrite a completion, because both write through the same guard.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository, repute, spending
-from computepool.hub.jobs.checkpoints import find_newest
+from computepool.hub.jobs.checkpoints import Newest, find_newest
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.metering import rest_of
 from computepool.hub.jobs.policy import (
     DETAIL_CHARACTERS,
     OUT_OF_BUDGET,
-    WORST_FIRST,
     Ending,
     Next,
     Tries,
     as_asked,
+    job_end,
     may_be_the_jobs_doing,
     next_step,
     why_failed,
@@ -114,6 +114,18 @@ class Canceled:
     """The hidden jobs that were canceled with it, and where they are then."""
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """What is said of an attempt by whoever says that it is over."""
+
+    attempt_id: str
+    fence: int
+    node_id: str
+    ending: Ending
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Receipt, log, isolation, usage."""
+
+
 def end_attempt(
     session: Session,
     attempt_id: str,
@@ -141,50 +153,30 @@ def end_attempt(
             return Ended(Applied.DUPLICATE, attempt_id, view.job_id, view.slice_index)
         money.hold_again(session, view, now, has_ended=True)
         view = _take_back(session, view, AttemptState.FINISHING, now, half_life)
-    leaves_for = Verdict(view.leave_for or Verdict.PREEMPTED) if view.asked_to_leave else None
-    ending = as_asked(ending, leaves_for=leaves_for, cancel_requested=view.cancel_requested)
-    newest = None if ending.verdict is Verdict.OK else find_newest(session, view.job_id, view.slice_index)
-    progressed = newest is not None and newest.attempt_id == attempt_id
-    detail = ending.detail
-    if progressed and newest is not None:
-        detail = f"checkpoint {newest.saved.number} saved; {detail}".rstrip("; ")
-    facts = dict(facts or {})
-    usage = facts.pop("usage", None)
-    saved_seconds = newest.running_seconds if newest is not None and progressed else None
-    settled = money.settle(session, view, ending, now, usage, saved_seconds)
-    values = {
-        "verdict": ending.verdict,
-        "reason": ending.reason,
-        "exit_code": ending.exit_code,
-        "detail": detail[:DETAIL_CHARACTERS] or None,
-        **facts,
-        **settled.values,
-    }
-    repository.move_attempt(session, attempt_id, fence, ending.attempt_state, now, values)
-    tries = Tries(view.failures, view.losses, view.retries_allowed, progressed=progressed)
-    if may_be_the_jobs_doing(ending, tries):
-        tries = replace(tries, alike=_count_alike(session, view, ending))
-    step = next_step(ending, tries, cancel_requested=view.cancel_requested)
-    record(
-        session,
-        f"attempt.{ending.attempt_state}",
-        attempt_id,
-        now,
-        actor=node_id if not ending.lost else "hub",
-        topics=topics_of(view.job_id, view.owner_id),
-        slice=view.slice_index,
-        verdict=ending.verdict,
-        reason=ending.reason,
-    )
-    awaits = unconfirmed and step.state in JOB_FINAL and not view.cancel_requested
-    if awaits and is_result(ending.reason, ending.exit_code):
-        ended = _await_others(session, view, ending, step)
-    else:
-        ended = _move_on(session, view, ending, step, newest.saved if newest else None, now)
-    if settled.cost_micros:
-        spending.count(session, view.owner_id, now.date(), settled.cost_micros)
-    ended = replace(ended, owner_id=view.owner_id, spent_micros=settled.cost_micros)
-    return replace(ended, standing=repute.count_end(session, view, ending, now, half_life, saved=progressed))
+    end = _decide(session, view, End(attempt_id, fence, node_id, ending, facts or {}))
+    (settled,) = money.settle(session, [end.bill], now)
+    return _carry_out(session, end, settled, now, half_life, unconfirmed=unconfirmed)
+
+
+def end_attempts(session: Session, ends: Sequence[End], now: datetime, half_life: timedelta) -> list[Ended | None]:
+    """Many that nobody has to confirm, in one transaction. None for each that has to be looked at alone: it is not what
+    whoever says that it is over believes, or had been given up, or its slice is here twice."""
+    views = repository.find_attempts(session, [end.attempt_id for end in ends])
+    decided: dict[int, _Decided] = {}
+    slices = set()
+    for place, end in enumerate(ends):
+        view = views.get(end.attempt_id)
+        if view is None or (view.fence, view.node_id) != (end.fence, end.node_id):
+            continue
+        if view.state not in ATTEMPT_LIVE or not view.is_current or (view.job_id, view.slice_index) in slices:
+            continue
+        slices.add((view.job_id, view.slice_index))
+        decided[place] = _decide(session, view, end)
+    settled = money.settle(session, [one.bill for one in decided.values()], now)
+    ended: list[Ended | None] = [None] * len(ends)
+    for (place, one), paid in zip(decided.items(), settled, strict=True):
+        ended[place] = _carry_out(session, one, paid, now, half_life)
+    return ended
 
 
 def take_back(
@@ -287,6 +279,76 @@ def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: dat
     return Ended(Applied.APPLIED, "", job_id, index, job_final=final)
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """How an attempt ends, before anything of it is written."""
+
+    bill: money.Bill
+    facts: Mapping[str, Any]
+    """Without its usage."""
+    newest: Newest | None
+    progressed: bool
+
+
+def _decide(session: Session, view: AttemptView, end: End) -> _Decided:
+    leaves_for = Verdict(view.leave_for or Verdict.PREEMPTED) if view.asked_to_leave else None
+    ending = as_asked(end.ending, leaves_for=leaves_for, cancel_requested=view.cancel_requested)
+    newest = None if ending.verdict is Verdict.OK else find_newest(session, view.job_id, view.slice_index)
+    facts = dict(end.facts)
+    usage = facts.pop("usage", None)
+    progressed = newest is not None and newest.attempt_id == view.attempt_id
+    saved_seconds = newest.running_seconds if newest is not None and progressed else None
+    return _Decided(money.Bill(view, ending, usage, saved_seconds), facts, newest, progressed)
+
+
+def _carry_out(
+    session: Session,
+    end: _Decided,
+    settled: money.Settled,
+    now: datetime,
+    half_life: timedelta,
+    *,
+    unconfirmed: bool = False,
+) -> Ended:
+    view, ending, newest, progressed = end.bill.view, end.bill.ending, end.newest, end.progressed
+    detail = ending.detail
+    if progressed and newest is not None:
+        detail = f"checkpoint {newest.saved.number} saved; {detail}".rstrip("; ")
+    values = {
+        "verdict": ending.verdict,
+        "reason": ending.reason,
+        "exit_code": ending.exit_code,
+        "detail": detail[:DETAIL_CHARACTERS] or None,
+        **end.facts,
+        **settled.values,
+    }
+    repository.move_attempt(session, view.attempt_id, view.fence, ending.attempt_state, now, values)
+    tries = Tries(view.failures, view.losses, view.retries_allowed, progressed=progressed)
+    if may_be_the_jobs_doing(ending, tries):
+        tries = replace(tries, alike=_count_alike(session, view, ending))
+    step = next_step(ending, tries, cancel_requested=view.cancel_requested)
+    record(
+        session,
+        f"attempt.{ending.attempt_state}",
+        view.attempt_id,
+        now,
+        actor=view.node_id if not ending.lost else "hub",
+        topics=topics_of(view.job_id, view.owner_id),
+        slice=view.slice_index,
+        verdict=ending.verdict,
+        reason=ending.reason,
+    )
+    awaits = unconfirmed and step.state in JOB_FINAL and not view.cancel_requested
+    if awaits and is_result(ending.reason, ending.exit_code):
+        ended = _await_others(session, view, ending, step)
+    else:
+        ended = _move_on(session, view, ending, step, newest.saved if newest else None, now)
+    if settled.cost_micros:
+        spending.count(session, view.owner_id, now.date(), settled.cost_micros)
+    standing = repute.count_end(session, view, ending, now, half_life, saved=progressed)
+    return replace(ended, owner_id=view.owner_id, spent_micros=settled.cost_micros, standing=standing)
+
+
 def _count_alike(session: Session, view: AttemptView, ending: Ending) -> int:
     return repository.count_nodes_that_failed_alike(
         session, view.job_id, view.slice_index, ending.reason, ending.exit_code, view.node_id
@@ -386,19 +448,3 @@ def _finish_job(
         if EMAIL in repository.list_notified(session, job_id):
             topics += (mail_topic(owner_id),)
         record(session, f"job.{state}", job_id, now, topics=topics, **values)
-
-
-def job_end(
-    slices: Sequence[Row[str, str | None, int | None, str | None]],
-) -> tuple[JobState, dict[str, Any]]:
-    """(state, verdict and exit code) of a job whose slices ended so: canceled before failed before succeeded."""
-    states = {state for state, *_ in slices}
-    state = next(s for s in (JobState.CANCELED, JobState.FAILED, JobState.SUCCEEDED) if s in states)
-    ranked = sorted(
-        (row for row in slices if row[0] == state),
-        key=lambda row: WORST_FIRST.index(Verdict(row[1])) if row[1] else len(WORST_FIRST),
-    )
-    _, verdict, exit_code, reason = ranked[0]
-    if state is JobState.CANCELED:
-        verdict, reason = verdict or Verdict.RENTER, reason or "canceled"
-    return state, {"verdict": verdict, "exit_code": exit_code, "reason": reason}

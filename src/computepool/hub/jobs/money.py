@@ -6,7 +6,8 @@ none any more, one that still runs is refused, and one that brings its result is
 node that was away, and work that is done is not thrown away.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -22,8 +23,17 @@ from computepool.hub.jobs.terms import Part, Terms, next_part
 from computepool.hub.ledger import refunds
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.entries import Entry
-from computepool.hub.ledger.holds import HoldRow, OpenHold, Pockets, find_open, open_hold, resolve, spendable
-from computepool.hub.ledger.journal import lock_accounts, post
+from computepool.hub.ledger.holds import (
+    HoldRow,
+    OpenHold,
+    Pockets,
+    Resolution,
+    find_all_open,
+    open_hold,
+    resolve_all,
+    spendable,
+)
+from computepool.hub.ledger.journal import lock_accounts, post_all
 from computepool.hub.ledger.settlement import (
     NO_HOLD,
     RULES,
@@ -58,49 +68,36 @@ class Settled:
 NOTHING = Settled()
 
 
-def settle(
-    session: Session,
-    view: AttemptView,
-    ending: Ending,
-    now: datetime,
-    usage: Usage | None = None,
-    saved_seconds: float | None = None,
-) -> Settled:
-    """Its one end, as its verdict says. `saved_seconds`: when its last checkpoint was taken, if it saved one."""
-    terms = Terms.of(view.terms)
-    if terms is None or not view.price_micros:
-        return NOTHING
-    rule = rule_of(ending.verdict, refund_failed=terms.refund_failed)
-    if rule.payer is Payer.PLATFORM and (not ending.is_hubs_fault or was_dear(view.price)):
-        # A node's word, such as that an input could not be fetched, is not paid for; nor is any price that a host and
-        # a renter may have agreed on to wait for an outage.
-        rule = RULES[Verdict.HOST]
-    meter = _meter(view, ending, now, usage, saved_seconds)
-    due = _due(view, rule, meter, terms)
-    hold = find_open(session, view.attempt_id)
-    balances = lock_for(session, view, terms)
-    paid = _pay(session, view, terms, rule, meter, due, hold, balances, ending.verdict, now)
-    by_platform = rule.payer is Payer.PLATFORM  # then its renter pays for nothing of it, and its host loses nothing
-    excess = view.billed_seconds if by_platform else view.billed_seconds - due
-    if excess <= 0 or not view.cost_micros:
-        return paid
-    back = refunds.give_back(
-        session,
-        view.attempt_id,
-        terms.host_id,
-        excess,
-        terms.fee_bps,
-        now,
-        by_platform=by_platform,
-        note=f"verdict {ending.verdict}",
-    )
-    values = {
-        **paid.values,
-        "billed_seconds": paid.values["billed_seconds"] - (0 if by_platform else back.seconds),
-        "cost_micros": paid.values["cost_micros"] - back.cost_micros,
-        "earned_micros": paid.values["earned_micros"] - back.earned_micros,
-    }
-    return Settled(paid.cost_micros - back.cost_micros, values)
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """An attempt that ended, for its money."""
+
+    view: AttemptView
+    ending: Ending
+    usage: Usage | None = None
+    saved_seconds: float | None = None
+    """When its last checkpoint was taken, if it saved one."""
+
+
+def settle(session: Session, bills: Sequence[Bill], now: datetime) -> list[Settled]:
+    """The one end of each, as its verdict says. Of different attempts; many take as many statements as one, but for
+    what instalments paid and goes back."""
+    accounts = [_account_of(bill, now) for bill in bills]
+    due = [one for one in accounts if one is not None]
+    if not due:
+        return [NOTHING] * len(bills)
+    holds = find_all_open(session, [one.view.attempt_id for one in due])
+    balances = Counter(lock_accounts(session, {name for one in due for name in _pockets(one.view, one.terms)}))
+    captures = {}
+    for one in due:
+        capture = captures[one.view.attempt_id] = _pay(one, holds.get(one.view.attempt_id), balances)
+        if capture.entry is not None:
+            balances.update(capture.entry.changes)  # of one host's debt, the next fills what is left
+    _write(session, list(captures.values()), now)
+    return [
+        NOTHING if one is None else _give_back(session, one, captures[one.view.attempt_id].settled, now)
+        for one in accounts
+    ]
 
 
 def hold_again(session: Session, view: AttemptView, now: datetime, *, has_ended: bool) -> bool:
@@ -154,10 +151,7 @@ def budget_left(session: Session, job_id: str, root: str, slice_index: int, term
 
 def lock_for(session: Session, view: AttemptView, terms: Terms) -> dict[str, int]:
     """Whatever a settlement may touch of both sides."""
-    names = [account(terms.host_id, kind) for kind in HOSTS_POCKETS]
-    if funding.is_charged(view.owner_id, terms):
-        names += [account(view.owner_id, kind) for kind in RENTERS_POCKETS]
-    return lock_accounts(session, names)
+    return lock_accounts(session, _pockets(view, terms))
 
 
 def capture(
@@ -173,30 +167,9 @@ def capture(
     details: Mapping[str, Any],
 ) -> Settled:
     """Post it. `until`: how much of its running time is settled with it."""
-    number = hold.number if hold is not None else f"at {view.settled_seconds}"
-    postings = postings_of(one, view.owner_id, terms.host_id, host_debt)
-    if postings:
-        entry = Entry(
-            f"settle/{view.attempt_id}/{number}",
-            SETTLED,
-            postings,
-            job_id=view.job_id,
-            attempt_id=view.attempt_id,
-            details={**details, **in_figures(one)},
-        )
-        if hold is not None:
-            is_paid = one.cost.total > 0
-            paid_seconds = seconds if is_paid else 0
-            resolve(session, hold, entry, now, spent=one.cost.total, paid_seconds=paid_seconds)
-        else:
-            post(session, entry, now)
-    values = {
-        "settled_seconds": max(view.settled_seconds, until),
-        "billed_seconds": view.billed_seconds + (seconds if one.earned or one.cost.total else 0),
-        "cost_micros": view.cost_micros + one.cost.total,
-        "earned_micros": view.earned_micros + one.earned,
-    }
-    return Settled(one.cost.total, values)
+    captured = _captured(view, terms, hold, one, seconds, until, host_debt, details)
+    _write(session, [captured], now)
+    return captured.settled
 
 
 def details_of(view: AttemptView, terms: Terms, meter: Meter, seconds: int, verdict: Verdict | None) -> dict[str, Any]:
@@ -216,6 +189,51 @@ def details_of(view: AttemptView, terms: Terms, meter: Meter, seconds: int, verd
 
 
 # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """Of one attempt: by which rule, and how many of its seconds are paid for in the end."""
+
+    view: AttemptView
+    terms: Terms
+    verdict: Verdict
+    rule: Rule
+    meter: Meter
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Capture:
+    """What is written of it."""
+
+    settled: Settled
+    hold: OpenHold | None
+    entry: Entry | None
+    """None if nothing moves."""
+    paid_seconds: int
+
+
+def _account_of(bill: Bill, now: datetime) -> _Account | None:
+    """None where nothing is paid."""
+    view, ending = bill.view, bill.ending
+    terms = Terms.of(view.terms)
+    if terms is None or not view.price_micros:
+        return None
+    rule = rule_of(ending.verdict, refund_failed=terms.refund_failed)
+    if rule.payer is Payer.PLATFORM and (not ending.is_hubs_fault or was_dear(view.price)):
+        # A node's word, such as that an input could not be fetched, is not paid for; nor is any price that a host and
+        # a renter may have agreed on to wait for an outage.
+        rule = RULES[Verdict.HOST]
+    meter = _meter(view, ending, now, bill.usage, bill.saved_seconds)
+    return _Account(view, terms, ending.verdict, rule, meter, _due(view, rule, meter, terms))
+
+
+def _pockets(view: AttemptView, terms: Terms) -> list[str]:
+    names = [account(terms.host_id, kind) for kind in HOSTS_POCKETS]
+    if funding.is_charged(view.owner_id, terms):
+        names += [account(view.owner_id, kind) for kind in RENTERS_POCKETS]
+    return names
 
 
 def _meter(view: AttemptView, ending: Ending, now: datetime, usage: Usage | None, saved_seconds: float | None) -> Meter:
@@ -247,33 +265,95 @@ def _due(view: AttemptView, rule: Rule, meter: Meter, terms: Terms) -> int:
     return seconds if seconds > view.settled_seconds else min(seconds, view.billed_seconds)
 
 
-def _pay(
-    session: Session,
-    view: AttemptView,
-    terms: Terms,
-    rule: Rule,
-    meter: Meter,
-    due: int,
-    hold: OpenHold | None,
-    balances: Mapping[str, int],
-    verdict: Verdict,
-    now: datetime,
-) -> Settled:
+def _pay(one: _Account, hold: OpenHold | None, balances: Mapping[str, int]) -> _Capture:
     """What is owed beyond what instalments settled."""
+    view, terms = one.view, one.terms
     is_charged = funding.is_charged(view.owner_id, terms)
-    seconds = max(0, due - view.settled_seconds)
+    seconds = max(0, one.due - view.settled_seconds)
     if hold is not None:
         seconds = min(seconds, hold.seconds)
-    payer = rule.payer
+    payer = one.rule.payer
     if not is_charged and payer is Payer.RENTER:
         payer = Payer.PLATFORM
     elif is_charged and hold is None:
         seconds = 0  # there was nothing to set aside, when it came back
     pockets = hold.pockets if hold is not None else NO_HOLD
-    one = divide(pockets, view.price_micros or 0, seconds, terms.fee_bps, payer)
+    divided = divide(pockets, view.price_micros or 0, seconds, terms.fee_bps, payer)
     debt = -balances.get(account(terms.host_id, Kind.DEBT), 0)
-    details = details_of(view, terms, meter, seconds, verdict)
-    return capture(session, view, terms, hold, one, seconds, view.settled_seconds + seconds, now, debt, details)
+    details = details_of(view, terms, one.meter, seconds, one.verdict)
+    return _captured(view, terms, hold, divided, seconds, view.settled_seconds + seconds, debt, details)
+
+
+def _captured(
+    view: AttemptView,
+    terms: Terms,
+    hold: OpenHold | None,
+    one: Settlement,
+    seconds: int,
+    until: int,
+    host_debt: int,
+    details: Mapping[str, Any],
+) -> _Capture:
+    number = hold.number if hold is not None else f"at {view.settled_seconds}"
+    postings = postings_of(one, view.owner_id, terms.host_id, host_debt)
+    entry = None
+    if postings:
+        entry = Entry(
+            f"settle/{view.attempt_id}/{number}",
+            SETTLED,
+            postings,
+            job_id=view.job_id,
+            attempt_id=view.attempt_id,
+            details={**details, **in_figures(one)},
+        )
+    values = {
+        "settled_seconds": max(view.settled_seconds, until),
+        "billed_seconds": view.billed_seconds + (seconds if one.earned or one.cost.total else 0),
+        "cost_micros": view.cost_micros + one.cost.total,
+        "earned_micros": view.earned_micros + one.earned,
+    }
+    return _Capture(Settled(one.cost.total, values), hold, entry, seconds if one.cost.total else 0)
+
+
+def _write(session: Session, captures: Sequence[_Capture], now: datetime) -> None:
+    resolved, others = [], []
+    for one in captures:
+        if one.entry is None:
+            continue
+        if one.hold is None:
+            others.append(one.entry)
+        else:
+            resolved.append(Resolution(one.hold, one.entry, one.settled.cost_micros, one.paid_seconds))
+    if resolved:
+        resolve_all(session, resolved, now)
+    if others:
+        post_all(session, others, now)
+
+
+def _give_back(session: Session, one: _Account, paid: Settled, now: datetime) -> Settled:
+    """What instalments took for seconds that its verdict does not pay for."""
+    view, terms = one.view, one.terms
+    by_platform = one.rule.payer is Payer.PLATFORM  # then its renter pays for nothing of it, and its host loses nothing
+    excess = view.billed_seconds if by_platform else view.billed_seconds - one.due
+    if excess <= 0 or not view.cost_micros:
+        return paid
+    back = refunds.give_back(
+        session,
+        view.attempt_id,
+        terms.host_id,
+        excess,
+        terms.fee_bps,
+        now,
+        by_platform=by_platform,
+        note=f"verdict {one.verdict}",
+    )
+    values = {
+        **paid.values,
+        "billed_seconds": paid.values["billed_seconds"] - (0 if by_platform else back.seconds),
+        "cost_micros": paid.values["cost_micros"] - back.cost_micros,
+        "earned_micros": paid.values["earned_micros"] - back.earned_micros,
+    }
+    return Settled(paid.cost_micros - back.cost_micros, values)
 
 
 def _what_there_is(has: Pockets, price_micros: int, still: int, left_micros: int | None) -> Part:

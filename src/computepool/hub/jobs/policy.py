@@ -1,6 +1,8 @@
 """What the end of an attempt means, and what comes next. Pure functions: every case is a line in a table or a test."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from computepool.protocol.receipt import CONTINUE_LATER, EndReason
 from computepool.protocol.states import AttemptState, JobState, Verdict
@@ -240,3 +242,19 @@ def _what_it_adds(detail: str) -> str:
     parts = [part for part in detail.split("; ") if not part.startswith(SAID_ALREADY)]
     text = "; ".join(parts)
     return text[:1].upper() + text[1:]
+
+
+def job_end(
+    slices: Sequence[tuple[str, str | None, int | None, str | None]],
+) -> tuple[JobState, dict[str, Any]]:
+    """Of slices that ended so, each (state, verdict, exit code, reason): canceled before failed before succeeded."""
+    states = {state for state, *_ in slices}
+    state = next(s for s in (JobState.CANCELED, JobState.FAILED, JobState.SUCCEEDED) if s in states)
+    ranked = sorted(
+        (row for row in slices if row[0] == state),
+        key=lambda row: WORST_FIRST.index(Verdict(row[1])) if row[1] else len(WORST_FIRST),
+    )
+    _, verdict, exit_code, reason = ranked[0]
+    if state is JobState.CANCELED:
+        verdict, reason = verdict or Verdict.RENTER, reason or "canceled"
+    return state, {"verdict": verdict, "exit_code": exit_code, "reason": reason}

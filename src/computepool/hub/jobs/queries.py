@@ -11,7 +11,6 @@ from computepool.hub.accounts.visibility import owned_by, sees
 from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Principal
-from computepool.hub.jobs import repository
 from computepool.hub.jobs.errors import NoSuchJob
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, find_view, page_of
@@ -33,7 +32,7 @@ class LogPlace:
 
 
 def load_job(session: Session, principal: Principal, job_id: str) -> Job:
-    job = repository.find_job(session, job_id, owned_by(principal, Job.owner_id))
+    job = session.scalar(select(Job).where(Job.id == job_id, owned_by(principal, Job.owner_id)))
     if job is None:
         raise NoSuchJob(job_id)
     return job
@@ -61,7 +60,12 @@ def show_jobs(
     visible = owned_by(principal, Job.owner_id)
     if mine:
         visible &= Job.owner_id.in_(sorted(principal.owner_ids))
-    jobs = repository.list_jobs(session, visible, states, before, limit + 1)
+    query = select(Job).where(visible, Job.rerun_of.is_(None)).order_by(Job.id.desc()).limit(limit + 1)
+    if states:
+        query = query.where(Job.state.in_(states))
+    if before is not None:
+        query = query.where(Job.id < before)
+    jobs = session.scalars(query).all()
     return page_of(session, jobs, limit)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import ColumnElement, Row, Table, Update, bindparam, func, select, text
+from sqlalchemy import Row, Table, Update, bindparam, func, select, text
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs.errors import StaleLease
@@ -283,6 +283,11 @@ _VIEW = (
 
 
 _VIEW_ONE = _VIEW.where(Attempt.id == bindparam("for_id")).with_for_update(of=[Job, Slice, Attempt])
+_VIEW_MANY = (
+    _VIEW.where(Attempt.id.in_(bindparam("for_ids", expanding=True)))
+    .order_by(Job.id, Slice.index, Attempt.id)
+    .with_for_update(of=[Job, Slice, Attempt])
+)
 
 
 def find_attempt(session: Session, attempt_id: str) -> AttemptView | None:
@@ -292,6 +297,12 @@ def find_attempt(session: Session, attempt_id: str) -> AttemptView | None:
     """
     row = session.connection().execute(_VIEW_ONE, {"for_id": attempt_id}).first()
     return _view_of(row) if row is not None else None
+
+
+def find_attempts(session: Session, attempt_ids: Sequence[str]) -> dict[str, AttemptView]:
+    """The same for several, by id. Locked in one order, job by job, whoever asks for which."""
+    rows = session.connection().execute(_VIEW_MANY, {"for_ids": list(attempt_ids)})
+    return {view.attempt_id: view for view in map(_view_of, rows)}
 
 
 def list_live_attempts_on(session: Session, node_id: str) -> list[AttemptView]:
@@ -400,21 +411,6 @@ def list_open_jobs(session: Session) -> list[OpenJob]:
     open_ids = select(Slice.job_id).where(Slice.state.in_((JobState.QUEUED, JobState.RUNNING))).distinct()
     columns = (getattr(Job, name) for name in OpenJob._fields)
     return [OpenJob(*row) for row in session.execute(select(*columns).where(Job.id.in_(open_ids)))]
-
-
-def list_jobs(
-    session: Session, visible: ColumnElement[bool], states: Sequence[str], before: str | None, limit: int
-) -> Sequence[Job]:
-    query = select(Job).where(visible, Job.rerun_of.is_(None)).order_by(Job.id.desc()).limit(limit)
-    if states:
-        query = query.where(Job.state.in_(states))
-    if before is not None:
-        query = query.where(Job.id < before)
-    return session.scalars(query).all()
-
-
-def find_job(session: Session, job_id: str, visible: ColumnElement[bool]) -> Job | None:
-    return session.scalar(select(Job).where(Job.id == job_id, visible))
 
 
 def count_slices_by_state(session: Session, job_ids: Sequence[str]) -> dict[str, dict[str, int]]:

@@ -5,6 +5,7 @@ opened. Which pocket the credits came from is remembered: what is not used goes 
 present, whoever it is spent on.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import cast
@@ -16,7 +17,7 @@ from computepool.hub.core.driver import driver_of
 from computepool.hub.core.tables import Base, Id
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account
 from computepool.hub.ledger.entries import Entry, Posting, moved
-from computepool.hub.ledger.journal import NotEnough, balances, post
+from computepool.hub.ledger.journal import NotEnough, balances, post, post_all
 
 _OPEN = text("resolved_at IS NULL")
 _MORE = text("resolved_at IS NULL AND NOT is_last")
@@ -95,12 +96,14 @@ class HoldRow(Base):
 
 _HOLDS = cast(Table, HoldRow.__table__)
 _RESOLVE = (
-    "UPDATE ledger_holds SET resolved_at = ?, spent_micros = ?, paid_seconds = ? "
-    "WHERE attempt_id = ? AND number = ? AND resolved_at IS NULL RETURNING number"
+    "WITH ended (attempt_id, number, resolved_at, spent, seconds) AS (VALUES {rows}) UPDATE ledger_holds "
+    "SET resolved_at = ended.resolved_at, spent_micros = ended.spent, paid_seconds = ended.seconds FROM ended "
+    "WHERE ledger_holds.attempt_id = ended.attempt_id AND ledger_holds.number = ended.number "
+    "AND ledger_holds.resolved_at IS NULL RETURNING ledger_holds.attempt_id"
 )
 _FIND_OPEN = (
-    "SELECT promotional, available, earnings, number, owner_id, job_id, seconds, is_last FROM ledger_holds "
-    "WHERE resolved_at IS NULL AND attempt_id = ?"
+    "SELECT attempt_id, number, owner_id, job_id, promotional, available, earnings, seconds, is_last FROM ledger_holds "
+    "WHERE resolved_at IS NULL AND attempt_id IN {rows}"
 )
 _ADD_HOLD = _HOLDS.insert()
 
@@ -171,27 +174,54 @@ def open_hold(
     return taken
 
 
-def find_open(session: Session, attempt_id: str) -> "OpenHold | None":
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The one end of a hold. `entry` moves all of it, and nothing else, out of what is held."""
+
+    hold: OpenHold
+    entry: Entry
+    spent: int = 0
+    """What its owner pays of it."""
+    paid_seconds: int = 0
+
+    def __post_init__(self) -> None:
+        held, total = account(self.hold.owner_id, Kind.HELD), self.hold.pockets.total
+        if self.entry.changes.get(held) != -total:
+            raise ValueError(f"{self.entry.key} does not resolve a hold of {total} micros")
+
+
+def find_open(session: Session, attempt_id: str) -> OpenHold | None:
     """Whoever asks has locked the attempt."""
-    found = driver_of(session).run(_FIND_OPEN, (attempt_id,))
-    if not found:
-        return None
-    ((*amounts, number, owner_id, job_id, seconds, is_last),) = found
-    return OpenHold(attempt_id, number, owner_id, job_id, Pockets(*amounts), seconds, bool(is_last))
+    return find_all_open(session, [attempt_id]).get(attempt_id)
+
+
+def find_all_open(session: Session, attempt_ids: Sequence[str]) -> dict[str, OpenHold]:
+    """By attempt. Whoever asks has locked them."""
+    found = {}
+    for attempt_id, number, owner_id, job_id, *amounts, seconds, is_last in driver_of(session).run_rows(
+        _FIND_OPEN, [attempt_ids]
+    ):
+        pockets = Pockets(*amounts)
+        found[attempt_id] = OpenHold(attempt_id, number, owner_id, job_id, pockets, seconds, bool(is_last))
+    return found
 
 
 def resolve(
-    session: Session, hold: "OpenHold", entry: Entry, now: datetime, *, spent: int = 0, paid_seconds: int = 0
+    session: Session, hold: OpenHold, entry: Entry, now: datetime, *, spent: int = 0, paid_seconds: int = 0
 ) -> None:
-    """Its one end. `entry` moves all of it, and nothing else, out of what is held; `spent` of it is paid."""
-    held = account(hold.owner_id, Kind.HELD)
-    if entry.changes.get(held) != -hold.pockets.total:
-        raise ValueError(f"{entry.key} does not resolve a hold of {hold.pockets.total} micros")
+    resolve_all(session, [Resolution(hold, entry, spent, paid_seconds)], now)
+
+
+def resolve_all(session: Session, ends: Sequence[Resolution], now: datetime) -> None:
+    """Of different attempts."""
     driver = driver_of(session)
-    stored_now = driver.stored(_HOLDS.c.resolved_at, now)
-    if not driver.run(_RESOLVE, (stored_now, spent, paid_seconds, hold.attempt_id, hold.number)):
-        raise AssertionError(f"hold {hold.number} of {hold.attempt_id} was resolved before")
-    post(session, entry, now)
+    at = driver.stored(_HOLDS.c.resolved_at, now)
+    rows = [(one.hold.attempt_id, one.hold.number, at, one.spent, one.paid_seconds) for one in ends]
+    resolved = {attempt_id for (attempt_id,) in driver.run_rows(_RESOLVE, rows)}
+    for one in ends:
+        if one.hold.attempt_id not in resolved:
+            raise AssertionError(f"hold {one.hold.number} of {one.hold.attempt_id} was resolved before")
+    post_all(session, [one.entry for one in ends], now)
 
 
 def given_back(owner_id: str, rest: Pockets) -> tuple[Posting, ...]:

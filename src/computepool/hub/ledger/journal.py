@@ -2,9 +2,9 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Table, bindparam, func, select
 from sqlalchemy.orm import Session
@@ -22,9 +22,9 @@ SPENDABLE = "ledger/spendable"
 """The topic of what owners can spend more or less than before: `{owner, micros, hold}`, the last if it is for one."""
 
 _BALANCES, _ENTRIES = (cast(Table, table.__table__) for table in (BalanceRow, EntryRow))
-_ADD_ENTRY = (
+_ADD_ENTRIES = (
     'INSERT INTO ledger_entries ("key", kind, actor, job_id, attempt_id, note, details, reverses, created_at) '
-    'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT ("key") DO NOTHING RETURNING id'
+    'VALUES {rows} ON CONFLICT ("key") DO NOTHING RETURNING "key", id'
 )
 _ADD_POSTINGS = "INSERT INTO ledger_postings (entry_id, number, source, destination, micros) VALUES {rows}"
 _APPLY = (
@@ -68,31 +68,31 @@ class KeyTaken(PoolError):
 
 def post(session: Session, entry: Entry, now: datetime) -> Posted:
     """Write it, once, or raise and write nothing. Balances are locked by name, the platform's last."""
+    return post_all(session, [entry], now)[0]
+
+
+def post_all(session: Session, entries: Sequence[Entry], now: datetime) -> list[Posted]:
+    """The same for several, in as many statements as for one. What counts is what is in an account after all of them:
+    if that is too little, none is written."""
     driver = driver_of(session)
-    added = driver.run(
-        _ADD_ENTRY,
-        (
-            entry.key,
-            entry.kind,
-            entry.actor,
-            entry.job_id,
-            entry.attempt_id,
-            entry.note,
-            driver.stored(_ENTRIES.c.details, dict(entry.details)),
-            entry.reverses,
-            driver.stored(_ENTRIES.c.created_at, now),
-        ),
-    )
-    if not added:
-        return _posted_before(session, entry)
-    ((entry_id,),) = added
-    lines = [(entry_id, number, one.source, one.destination, one.micros) for number, one in enumerate(entry.postings)]
-    driver.run_rows(_ADD_POSTINGS, lines)
-    changes = entry.changes
-    if changes:
-        _apply(driver, changes, entry.key)
-    _tell(session, entry, changes, now)
-    return Posted(entry_id, True)
+    at = driver.stored(_ENTRIES.c.created_at, now)
+    ids: dict[str, int] = dict(driver.run_rows(_ADD_ENTRIES, [_row_of(one, driver, at) for one in entries]))
+    posted, lines, total = [], list[tuple[Any, ...]](), Counter[str]()
+    for entry in entries:
+        entry_id = ids.pop(entry.key, None)  # the second with a key is as late as one in another transaction
+        if entry_id is None:
+            posted.append(_posted_before(session, entry))
+            continue
+        posted.append(Posted(entry_id, True))
+        for number, one in enumerate(entry.postings):
+            lines.append((entry_id, number, one.source, one.destination, one.micros))
+        changes = entry.changes
+        total.update(changes)
+        _tell(session, entry, changes, now)
+    if lines:
+        driver.run_rows(_ADD_POSTINGS, lines)
+        _apply(driver, {name: change for name, change in total.items() if change}, entries[0].key)
+    return posted
 
 
 def balance(session: Session, name: str) -> int:
@@ -153,8 +153,16 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (is_platforms(name), name))
 
 
+def _row_of(entry: Entry, driver: Driver, at: Any) -> tuple[Any, ...]:
+    details = driver.stored(_ENTRIES.c.details, dict(entry.details))
+    about = (entry.key, entry.kind, entry.actor, entry.job_id, entry.attempt_id)
+    return (*about, entry.note, details, entry.reverses, at)
+
+
 def _apply(driver: Driver, changes: Mapping[str, int], key: str) -> None:
     """In one statement, then look what came of it: whoever has too little undoes it all."""
+    if not changes:
+        return
     shard = zlib.crc32(key.encode()) % PLATFORM_SHARDS
     rows = [(name, shard if is_platforms(name) else 0, changes[name]) for name in in_order(changes)]
     now_there: dict[str, int] = dict(driver.run_rows(_APPLY, rows))

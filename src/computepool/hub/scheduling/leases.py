@@ -17,14 +17,12 @@ import structlog
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.facts import find_last_sign, say_alive
-from computepool.hub.jobs.ending import Ended
+from computepool.hub.jobs.ending import End, Ended
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.scheduling.fleet import REACHABLE, FleetNode, Held
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
-from computepool.hub.trust import service as verification
-from computepool.hub.trust.consequences import means_of
 from computepool.protocol.messages import AttemptRef
 from computepool.protocol.states import Verdict
 from computepool.protocol.timing import (
@@ -149,16 +147,9 @@ class LeaseKeeper:
         node_id = node.traits.node_id
         log.info("attempt.lost", attempt_id=attempt_id, node_id=node_id, reason=ended.reason)
         try:
-            result = await self._context.db.run(
-                verification.end_attempt,
-                attempt_id,
-                fence,
-                node_id,
-                ended,
-                self._context.now(),
-                means=means_of(self._context),
-                briefs=self._scheduler.briefs.to_watch(),
-            )
+            held = node.attempts.get(attempt_id)
+            end = End(attempt_id, fence, node_id, ended)
+            result = await self._scheduler.endings.end(end, held.job_id if held is not None else None)
         except StaleLease:
             held = node.attempts.get(attempt_id)
             if held is not None and held.fence == fence:

@@ -25,6 +25,7 @@ from computepool.hub.jobs.verification import Role
 from computepool.hub.market.feasibility import weakest_level
 from computepool.hub.market.pricing import hourly_price, price_made_of
 from computepool.hub.scheduling.admission import Admission
+from computepool.hub.scheduling.endings import Endings
 from computepool.hub.scheduling.evicting import evict
 from computepool.hub.scheduling.fleet import Fleet, FleetNode, Held, Line, give_room_back, grant_on, held_of, take_room
 from computepool.hub.scheduling.following import Following
@@ -84,6 +85,7 @@ class Scheduler:
         )
         self.briefs = OpenJobs()
         """Of every job that is not final."""
+        self.endings = Endings(context, self.briefs)
         self.orphans: list[tuple[FleetNode, str, int]] = []
         """(node, attempt, fence) of leases on nodes that have left the pool. The leases' keeper ends them."""
         self._context = context
