@@ -1,5 +1,6 @@
 """Jobs in a real database without a hub around them: one plain transaction after the other."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -265,13 +266,21 @@ class Truth:
     def check(self) -> None:
         """What holds after every commit, whatever happened."""
         with Session(self.engine) as session:
-            slices = session.scalars(select(Slice)).all()
-            for job in session.scalars(select(Job)):
-                left = [s for s in slices if s.job_id == job.id and s.finished_at is None]
-                assert job.slices_left == len(left), f"{job.id} counts {job.slices_left}, has {len(left)} left"
-                assert (job.finished_at is not None) == (not left), f"{job.id} is {job.state} with {len(left)} left"
+            slices = session.execute(
+                select(Slice.job_id, Slice.index.label("number"), Slice.state, Slice.fence, Slice.finished_at)
+            ).all()
+            lefts = Counter(one.job_id for one in slices if one.finished_at is None)
+            for job in session.execute(select(Job.id, Job.state, Job.slices_left, Job.finished_at)):
+                left = lefts[job.id]
+                assert job.slices_left == left, f"{job.id} counts {job.slices_left}, has {left} left"
+                assert (job.finished_at is not None) == (not left), f"{job.id} is {job.state} with {left} left"
+            attempts = defaultdict[tuple[str, int], list[Any]](list)
+            for attempt in session.execute(
+                select(Attempt.job_id, Attempt.slice_index, Attempt.state, Attempt.fence, Attempt.verdict)
+            ):
+                attempts[attempt.job_id, attempt.slice_index].append(attempt)
             for one in slices:
-                mine = session.scalars(select(Attempt).filter_by(job_id=one.job_id, slice_index=one.index)).all()
+                mine = attempts[one.job_id, one.number]
                 live = [a for a in mine if a.state in LIVE]
                 assert len(live) == (one.state == JobState.RUNNING), f"{one.state} slice with {len(live)} live attempts"
                 assert all(a.fence == one.fence for a in live)
