@@ -12,17 +12,21 @@ from support.fake_stripe import paying
 from support.fake_stripe.server import KEY, fake_stripe
 from support.fake_stripe.webhooks import SECRET
 from support.mail_server import MailServer, mail_server
-from support.rented import Rented
+from support.mailing import ADA, Office
+from support.rented import CREDIT, Rented
 from support.scripted_agent import add_agent
 from support.till import CAROL, play_with_stripe
 
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.http import Role
 from computepool.hub.core.settings import Settings
+from computepool.hub.core.tables import OutboxRow
 from computepool.hub.doctor import doctor
+from computepool.hub.jobs.tables import Job
 from computepool.hub.ledger.freezing import freeze
 from computepool.hub.mail.background import SETTLE_SECONDS
 from computepool.hub.metrics import write_metrics
+from computepool.hub.payments import moving
 
 SOON = SETTLE_SECONDS + 1
 
@@ -125,6 +129,76 @@ def test_each_step_of_a_cash_out_is_mailed_once_to_those_whom_it_concerns(hub_ur
         assert f"computepool admin cash-outs approve {made['id']}" in server.inbox[0].text + server.inbox[1].text
 
     play(hub_url, story, settings=settings_of(server, cash_out_min=10))
+
+
+def cheated(past: Rented, renter: str, host: str) -> str:
+    """A host has spent what it gives back: eighty of a hundred. The job."""
+    past.pay_in(renter, 100, "a long time ago")
+    held = past.work(renter, host, 100)
+    past.work(host, "user_other", 80)
+    past.find_guilty(held, host)
+    return held.job_id
+
+
+def test_renter_hears_what_is_owed_to_them_and_when_it_comes(hub_url, server):
+    """Once that it is, with the first part that comes and with the last; whoever owes it hears nothing of it."""
+
+    async def story(pool: Pool) -> None:
+        renter, host = "user_renting", "user_hosting"
+        past = Rented(pool.url)
+        past.now = pool.clock.now() - timedelta(hours=1)
+        job_id = cheated(past, renter, host)
+        past.close()
+        await met(pool, renter, host, ADMIN)
+        await pool.restart()
+        await pool.settle(SOON)
+        for number, credits in enumerate((30, 10, 15, 25)):
+            await pool.db.run(moving.credit, f"top-up/{number}", "top_up", host, credits * CREDIT, pool.clock.now())
+            await pool.settle(120)
+        assert told(server, renter) == [
+            "Owed to you: 80 credits (80.00 INR).",
+            "Paid of what was owed to you: 30 credits (30.00 INR).",
+            "Paid of what was owed to you: 25 credits (25.00 INR).",
+        ]
+        assert all(job_id in one.text for one in server.inbox)
+        assert "Still to come: 50 credits (50.00 INR)." in server.inbox[1].text
+        assert told(server, host) == []
+
+    play(hub_url, story, settings=settings_of(server))
+
+
+def test_pool_without_money_tells_nobody_of_old_debts(sqlite_hub, server):
+    async def story(pool: Pool) -> None:
+        past = Rented(pool.url)
+        past.now = pool.clock.now() - timedelta(hours=1)
+        cheated(past, "user_renting", "user_hosting")
+        past.close()
+        await met(pool, "user_renting", ADMIN)
+        await pool.restart()
+        await pool.settle(SOON)
+        assert server.inbox == []
+        assert not [row for row in pool.rows(OutboxRow) if row.topic.startswith("mail/")]
+
+    play(sqlite_hub, story, settings=settings_of(server, money="off"))
+
+
+def test_renter_of_a_replica_is_told_of_the_job_that_they_know(sqlite_hub, server):
+    office = Office(sqlite_hub, server.url)
+    office.know(ADA)
+    past = Rented(sqlite_hub)
+    past.renter = ADA
+    root, replica = past.add_job(), past.add_job()
+    past.run(lambda session: setattr(session.get_one(Job, replica), "rerun_of", root))
+    past.close()
+    for action in ("restitution.owed", "restitution.paid", "dispute.about_you"):
+        office.tell(ADA, action, "attempt_1", job=replica, owed_micros=0)
+        office.work()
+    assert [(root in one.text, replica in one.text) for one in server.inbox] == [
+        (True, False),
+        (True, False),
+        (False, True),
+    ], "a host knows the one that it ran, and must not know the other"
+    office.close()
 
 
 def test_host_hears_of_a_ban_and_not_of_their_own(sqlite_hub, server):

@@ -5,11 +5,12 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from email.policy import SMTP
+from email.header import decode_header, make_header
+from email.policy import SMTP, default
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.money_words import words_in
 
@@ -46,6 +47,8 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
         {"about": "job_1", "outcome": "partial", "refunded_micros": 500_000, "owed_micros": 0, "note": "half of it"},
     ),
     "dispute.decided_about_you": ("dispute_1", {"job": "job_1", "outcome": "full", "note": "all of it"}),
+    "restitution.owed": ("attempt_1", {"job": "job_1", "micros": 4_000_000}),
+    "restitution.paid": ("attempt_1", {"job": "job_1", "micros": 1_500_000, "owed_micros": 2_500_000}),
     "top_up.requires_action": ("user_1", {"top_up": "topup_1", "micros": 1_000_000}),
     "top_up.failed": ("user_1", {"top_up": "topup_1", "micros": 1_000_000, "words": "declined"}),
     "card.stopped": ("user_1", {"words": "The card was declined."}),
@@ -101,6 +104,17 @@ def test_amounts_are_told_in_credits_and_in_money():
     assert "UTR 42" in body
     assert "by bank" in body
     assert "25.5 credits (38.25 INR)" in written("cash_out.requested", admins=True)[1]
+
+
+def test_renter_is_told_what_is_owed_and_what_came_of_it():
+    subject, body = written("restitution.owed")
+    assert subject == "Owed to you: 4 credits (6.00 INR)."
+    assert "train (job_1)" in body
+    assert "computepool explain job_1" in body
+    subject, body = written("restitution.paid")
+    assert subject == "Paid of what was owed to you: 1.5 credits (2.25 INR)."
+    assert "Still to come: 2.5 credits (3.75 INR)." in body
+    assert "That is all." in written("restitution.paid", owed_micros=0)[1]
 
 
 def test_failed_job_is_told_with_its_name_its_exit_code_and_why():
@@ -216,6 +230,41 @@ def test_address_is_one_recipient_or_none(name, domain):
 )
 def test_addresses_that_no_mail_reaches(address):
     assert usable_address(address) is None
+
+
+TOLD = [
+    "train",
+    "Übung",
+    "模型训练",
+    "ответ",
+    "é",
+    "🛰",
+    "«Größe»",
+    "1,50",
+    "€",
+    "(Job)",
+    "was",
+    "paid.",
+    '"q"',
+    "?",
+    "x=y?",
+]
+
+
+@given(
+    st.lists(st.sampled_from(TOLD), min_size=1, max_size=40), st.sampled_from(["ada@example.org", "adä@example.org"])
+)
+@settings(max_examples=60)
+@example(["Übung", "naïve"] * 20, "ada@example.org")
+@example(["train"] * 40, "ada@example.org")
+def test_subject_arrives_as_it_was_written(words, address):
+    """With every space, whoever reads it: Python's parser of today, and the older one that joins encoded words."""
+    subject = one_line(" ".join(words), SUBJECT_LIMIT)
+    wire = compose(Letter("mail_1", address, "<m@x.org>", subject, "b\n", NOW), SENDER).as_bytes()
+    assert email.message_from_bytes(wire, policy=default)["Subject"] == subject
+    assert str(make_header(decode_header(email.message_from_bytes(wire)["Subject"]))) == subject
+    lines = wire.split(b"\r\n\r\n")[0].split(b"\r\n")
+    assert max(len(line) for line in lines if not line.startswith(b"To:")) <= 76
 
 
 def test_long_message_ids_are_not_broken():

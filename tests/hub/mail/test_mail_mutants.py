@@ -1,13 +1,17 @@
 """Bugs put in on purpose: each check must hold as things are, and fail with each of its bugs."""
 
 from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.header import Header
+from email.policy import default
 
 import pytest
 from sqlalchemy import select
 from support.mail_server import MailServer, mail_server
-from support.mailing import ADA, BEN, Office
+from support.mailing import ADA, BEN, ROOT, Office
 from support.planted import each_check, each_mutant
 
+from computepool.hub.core.http import Role
 from computepool.hub.core.smtp_url import parse_sender
 from computepool.hub.mail import background, letter, queue, smtp, words, writing
 from computepool.hub.mail.letter import Letter, compose
@@ -83,6 +87,28 @@ def storm_is_bounded(office: Office, server: MailServer) -> None:
     assert sum(one.notices for one in office.mails) == 40
 
 
+def alarms_and_others_are_counted_apart(office: Office, server: MailServer) -> None:
+    office.know(ROOT, role=Role.ADMIN)
+    for number in range(2 * writing.PER_HOUR):
+        office.tell_admins("payment.difference", f"pi_{number}", kind="missing_here", words="5.00 INR")
+        office.work()
+        office.later(seconds=10)
+    assert len(server.inbox) == 2 * writing.PER_HOUR, "no alarm waits"
+    for number in range(writing.PER_HOUR + 2):
+        office.tell(ROOT, "job.succeeded", f"job_{number}")
+        office.work()
+        office.later(seconds=10)
+    assert len(server.inbox) == 3 * writing.PER_HOUR, "as many as without alarms, and not more"
+    office.tell_admins("ledger.frozen", "ledger", problems=["sum is 1"])
+    office.tell_admins("dispute.opened", "dispute_1", kind="job", about="job_1", reason="no")
+    office.work()
+    assert (len(server.inbox), office.notices) == (3 * writing.PER_HOUR + 1, 3), "the alarm, and nothing with it"
+    office.later(hours=1)
+    office.tell_admins("ledger.frozen", "ledger", problems=["sum is 2"])
+    office.work()
+    assert [one.is_alarm for one in office.mails[-2:]] == [False, False], "one that tells of others too is counted"
+
+
 def old_news_are_not_told(office: Office, server: MailServer) -> None:
     server.stop()
     office.tell(ADA)
@@ -108,6 +134,13 @@ def nothing_typed_becomes_a_head(office: Office, server: MailServer) -> None:
         told = words.write([words.Notice("cash_out.rejected", "c", {"micros": 1, "note": nasty})], known(office))[1]
         assert told.count("\n") <= 11
         assert len(told) < 2000
+
+
+def no_space_of_a_subject_is_lost(office: Office, server: MailServer) -> None:
+    subject = " ".join(["Übung", "模型训练", "ответ"] * 8)
+    one = Letter("m", "ada@example.org", "<m@x.org>", subject, "b\n", office.clock.now())
+    made = compose(one, parse_sender("p@x.org"))
+    assert message_from_bytes(made.as_bytes(), policy=default)["Subject"] == subject
 
 
 def known(office: Office) -> words.Known:
@@ -218,6 +251,27 @@ def who_has_enough_hears_no_more(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(writing, "_have_enough", enough)
 
 
+def alarms_are_counted(patch: pytest.MonkeyPatch) -> None:
+    real = writing.Mail
+    patch.setattr(writing, "Mail", lambda **values: real(**{**values, "is_alarm": False}))
+    for name in ("user_id", "created_at", "is_alarm"):
+        patch.setattr(writing.Mail, name, getattr(real, name), raising=False)
+
+
+def mails_with_an_alarm_are_not_counted(patch: pytest.MonkeyPatch) -> None:
+    real = writing._add
+
+    def add(session, mail_id, reader, subject, body, rows, domain, now):
+        alarms = [row for row in rows if row.payload["action"] in writing.ALARMS]
+        real(session, mail_id, reader, subject, body, alarms or rows, domain, now)
+
+    patch.setattr(writing, "_add", add)
+
+
+def alarms_wait_like_others(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(writing, "ALARMS", frozenset())
+
+
 def nothing_is_ever_too_old(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(queue, "OLDEST", timedelta(days=300))
 
@@ -239,6 +293,15 @@ def only_new_lines_are_taken_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(letter, "_ENDS_A_LINE_OR_HIDES", frozenset({"Cc"}))
 
 
+def words_are_encoded_one_by_one(patch: pytest.MonkeyPatch) -> None:
+    """As some do: what is between two encoded words counts for nothing."""
+
+    def lines(subject: str, linesep: str) -> str:
+        return f"Subject: {' '.join(Header(one, 'utf-8').encode() for one in subject.split())}{linesep}"
+
+    patch.setattr(letter, "_subject_lines", lines)
+
+
 MUTANTS = {
     each_notice_is_told_once: [notice_stays_in_the_outbox, ended_mail_is_sent_again, only_the_newest_notice_is_told],
     killed_hub_repeats_under_the_same_name: [name_is_new_each_time, try_is_not_written_down],
@@ -249,7 +312,14 @@ MUTANTS = {
         refusal_stops_the_round,
     ],
     storm_is_bounded: [nobody_ever_has_enough, who_has_enough_hears_no_more],
+    alarms_and_others_are_counted_apart: [
+        alarms_are_counted,
+        mails_with_an_alarm_are_not_counted,
+        alarms_wait_like_others,
+        nobody_ever_has_enough,
+    ],
     old_news_are_not_told: [nothing_is_ever_too_old, old_notices_become_mails, skipped_notices_leave_no_record],
+    no_space_of_a_subject_is_lost: [words_are_encoded_one_by_one],
     nothing_typed_becomes_a_head: [lines_are_left_as_they_were_typed, only_new_lines_are_taken_out],
 }
 

@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Index, func, select, text, u
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record
 from computepool.hub.core.tables import Base, Id
 from computepool.hub.ledger.accounts import Kind, account
@@ -56,7 +57,8 @@ def add_claim(
     insert_if_absent(session, ClaimRow, ["attempt_id"], **about, owed_micros=0, paid_micros=0, created_at=now)
     _change(session, attempt_id, owed=micros)
     # To the renter alone: a host is not told whether a renter or the platform had paid.
-    record(session, "restitution.owed", attempt_id, now, topics=_topics(renter_id), job=job_id, micros=micros)
+    topics = (*_topics(renter_id), mail_topic(renter_id))
+    record(session, "restitution.owed", attempt_id, now, topics=topics, job=job_id, micros=micros)
 
 
 def cancel_claim(session: Session, attempt_id: str, most: int) -> int:
@@ -154,8 +156,10 @@ def _pay(session: Session, row: ClaimRow, micros: int, now: datetime) -> None:
     if not post(session, entry, now).is_new:
         raise AssertionError(f"{entry.key} was paid before")
     left = row.owed_micros - micros
-    _change(session, row.attempt_id, owed=-micros, paid=micros)
     topics = _topics(row.renter_id)
+    if not row.paid_micros or not left:  # with the first part and the last: a host may pay it job by job
+        topics += (mail_topic(row.renter_id),)
+    _change(session, row.attempt_id, owed=-micros, paid=micros)
     record(
         session, "restitution.paid", row.attempt_id, now, topics=topics, job=row.job_id, micros=micros, owed_micros=left
     )

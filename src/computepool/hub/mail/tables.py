@@ -1,7 +1,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, Text, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from computepool.hub.core.tables import Base, Id
@@ -53,6 +53,8 @@ class Mail(Base):
     """Empty once it ended: what was told is not kept twice."""
     notices: Mapped[int]
     """How many it tells of."""
+    is_alarm: Mapped[bool] = mapped_column(server_default=false())
+    """It tells of nothing but alarms: it is not counted among those of its hour."""
     state: Mapped[str] = mapped_column(String(10))
     tries: Mapped[int]
     words: Mapped[str] = mapped_column(String(WORDS_LIMIT))

@@ -12,7 +12,7 @@ from typing import Any
 from computepool.hub.mail.letter import of_a_stranger, one_line
 from computepool.hub.mail.tables import SUBJECT_LIMIT
 from computepool.hub.payments.amounts import Units
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import spell_credits
 
 NAME_SHOWN, NOTE_SHOWN = 60, 400
 SHOWN = 20
@@ -53,7 +53,7 @@ class Known:
     def amount(self, micros: int) -> str:
         """In credits, and what that is worth: rounded down, since nobody is promised a part of a coin."""
         minor = self.units.minor_below(micros)
-        return f"{format_credits(micros)} credits ({self.units.spelled(minor)})"
+        return f"{spell_credits(micros)} ({self.units.spelled(minor)})"
 
 
 @dataclass(frozen=True)
@@ -222,6 +222,28 @@ def _dispute_decided_about_you(notice: Notice, known: Known) -> Item:
     todo = (f"What became of it: computepool explain {about['job']}",) if about.get("job") else ()
     text = went.get(about.get("outcome", ""), "")
     return Item("A dispute about a job that ran at yours is decided.", text, facts, todo)
+
+
+# ── what hosts owe renters ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@_for("restitution.owed")
+def _owed(notice: Notice, known: Known) -> Item:
+    text = "So much of what a job cost goes back to you, and its host has spent it. You get it when the host has earned"
+    text += " it; the rest, if there was any, is yours again already."
+    job_id = notice.details["job"]
+    todo = ("Your wallet: computepool wallet", f"What became of it: computepool explain {job_id}")
+    return Item(f"Owed to you: {known.amount(notice.details['micros'])}.", text, (("job", known.job(job_id)),), todo)
+
+
+@_for("restitution.paid")
+def _owed_and_paid(notice: Notice, known: Known) -> Item:
+    about, job_id = notice.details, notice.details["job"]
+    left = about["owed_micros"]
+    text = f"Still to come: {known.amount(left)}." if left else "That is all."
+    todo = ("Your wallet: computepool wallet", f"What became of it: computepool explain {job_id}")
+    title = f"Paid of what was owed to you: {known.amount(about['micros'])}."
+    return Item(title, text, (("job", known.job(job_id)),), todo)
 
 
 # ── top-ups ──────────────────────────────────────────────────────────────────────────────────────────────────────────

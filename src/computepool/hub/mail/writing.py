@@ -1,8 +1,9 @@
 """Notices become mails: who gets them, and several that one person is to hear of in one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import delete, func, select, text
 from sqlalchemy.orm import Session
@@ -25,7 +26,10 @@ PER_HOUR = 6
 """Mails to one person. What comes after that waits, and is told together: a storm of jobs is not a storm of mails."""
 HOUR = timedelta(hours=1)
 ALARMS = frozenset({"ledger.frozen", "payment.difference"})
-"""They wait for no hour, and come first: nobody's disputes may keep an operator from hearing of them."""
+"""They wait for no hour, and come first: nobody's disputes may keep an operator from hearing of them. Nor are mails of
+nothing else counted, so that they do not keep back what comes after them."""
+ABOUT_MONEY = frozenset({"restitution.owed", "restitution.paid"})
+"""What old debts still do where money was switched off: that is not told."""
 TOPICS_AT_ONCE = 200
 NOTICES_AT_ONCE = 2_000
 ADMINS_AT_ONCE = 50
@@ -67,6 +71,11 @@ def write_mails(session: Session, context: Context, domain: str, now: datetime) 
             _skip(session, owner_id, "nobody there has an address that mails reach", len(fresh), now)
             skipped += len(fresh)
             continue
+        if context.settings.money == "off":
+            fresh = [row for row in fresh if row.payload["action"] not in ABOUT_MONEY]
+            if not fresh:
+                skipped += len(taken)
+                continue
         subject, body = _words(session, context, owner_id, fresh)
         for reader in readers:
             _add(session, context.new_id("mail"), reader, subject, body, fresh, domain, now)
@@ -83,8 +92,8 @@ def readers_of(session: Session, owner_id: str) -> Sequence[User]:
 
 def _have_enough(session: Session, readers: Sequence[User], now: datetime) -> bool:
     ids = [one.id for one in readers]
-    recent = select(func.count()).where(Mail.user_id.in_(ids), Mail.created_at > now - HOUR).group_by(Mail.user_id)
-    return max(session.scalars(recent), default=0) >= PER_HOUR
+    recent = select(func.count()).where(Mail.user_id.in_(ids), Mail.created_at > now - HOUR, Mail.is_alarm.is_(False))
+    return max(session.scalars(recent.group_by(Mail.user_id)), default=0) >= PER_HOUR
 
 
 def _take(session: Session, topic: str, only: frozenset[str] | None) -> Sequence[OutboxRow]:
@@ -103,9 +112,8 @@ def _skip(session: Session, owner_id: str, why: str, count: int, now: datetime) 
 
 def _words(session: Session, context: Context, owner_id: str, rows: Sequence[OutboxRow]) -> tuple[str, str]:
     for_admins = owner_id == ADMINS
-    shown = [
-        Notice(str(row.payload["action"]), str(row.payload["subject"]), row.payload, for_admins) for row in rows[:SHOWN]
-    ]
+    told = _as_renters_know_it(session, [row.payload for row in rows[:SHOWN]])
+    shown = [Notice(str(one["action"]), str(one["subject"]), one, for_admins) for one in told]
     mentioned = {str(one.details[name]) for one in shown for name in ("subject", "job", "about") if name in one.details}
     jobs = session.execute(select(Job.id, Job.name, Job.message).where(Job.id.in_(mentioned)))
     nodes = session.execute(select(Node.id, Node.name).where(Node.id.in_(mentioned)))
@@ -117,6 +125,17 @@ def _words(session: Session, context: Context, owner_id: str, rows: Sequence[Out
         context.settings.money != "off",
     )
     return write(shown, known, len(rows) - len(shown))
+
+
+def _as_renters_know_it(session: Session, payloads: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A replica is hidden: its renter knows the job that it is one of. Its host does not, and must not."""
+    named = {str(one.get("job")) for one in payloads if one["action"] in ABOUT_MONEY}
+    hidden = select(Job.id, Job.rerun_of).where(Job.id.in_(named), Job.rerun_of.is_not(None))
+    roots = {row.id: row.rerun_of for row in session.execute(hidden)} if named else {}
+    return [
+        {**one, "job": roots[one["job"]]} if one["action"] in ABOUT_MONEY and one.get("job") in roots else one
+        for one in payloads
+    ]
 
 
 def _add(
@@ -138,6 +157,7 @@ def _add(
             subject=subject,
             body=body,
             notices=len(rows),
+            is_alarm=all(row.payload["action"] in ALARMS for row in rows),
             state=MailState.WAITING,
             tries=0,
             words="",
