@@ -103,3 +103,57 @@ def test_light_install_imports_nothing_of_the_hub():
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & HUB_PACKAGES
     assert "computepool.hub" not in done.stdout.split()
+
+
+FRAGMENTS = {"BadValueError", "Check", "FieldProblem", "UnusableGpu", "add", "warn"}
+"""What is told by these goes on after a semicolon or the name of a value; `hint_line` makes a line of it."""
+
+
+def told_hints(tree: ast.AST) -> list[tuple[int, str]]:
+    """The line and the beginning of every hint that is written out, of errors that are lines of their own."""
+
+    def beginning(node: ast.expr) -> list[str]:
+        if isinstance(node, ast.IfExp):
+            return [*beginning(node.body), *beginning(node.orelse)]
+        first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else node
+        return [first.value] if isinstance(first, ast.Constant) and isinstance(first.value, str) else []
+
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            hints = [one.value for one in node.keywords if one.arg == "hint"]
+            hints += node.args[1:2] if name in ("CliError", "tell_error") else []
+            found += [(node.lineno, text) for one in hints if name not in FRAGMENTS for text in beginning(one) if text]
+    return found
+
+
+def test_every_hint_begins_with_a_large_letter_or_with_what_is_to_be_typed():
+    """Whoever reads two of them should not wonder whether the second goes on from somewhere."""
+    typed = ("computepool ", "echo ")
+    hints = [(path, *one) for path in SOURCE.rglob("*.py") for one in told_hints(ast.parse(path.read_text()))]
+    small = [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path, line, text in hints
+        if text[0].islower() and not text.startswith(typed)
+    ]
+    assert len(hints) > 100
+    assert not small
+
+
+def test_hints_are_shown_as_lines_of_their_own():
+    shown = [path for path in (SOURCE / "cli").glob("*.py") if re.search(r"clean\([\w.]*hint\)", path.read_text())]
+    assert [path.name for path in shown] == ["errors.py"], "use hint_line"
+
+
+def test_an_amount_of_credits_is_worded_in_one_place():
+    """Else somebody reads of `1 credits`."""
+    worded = re.compile(r"\} (promotional |available )?credits\b")
+    guilty = {
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in SOURCE.rglob("*.py")
+        if path.name != "journal.py"  # says which balance is too small, to programs first
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if worded.search(line) and "MAX_CREDITS" not in line and not line.lstrip().startswith("#")
+    }
+    assert not guilty, "use spell_credits or in_credits"

@@ -1,6 +1,7 @@
 """Cash-outs, vouchers, disputes and reports on the command line."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -228,14 +229,16 @@ def test_renter_disputes_a_job(desk, cli):
 
 
 def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):
-    desk.answers["GET /admin/disputes?state=open&limit=500"] = {"items": [DISPUTE | {"uncovered_micros": 7_250_000}]}
+    desk.answers["GET /admin/disputes?state=open&limit=500"] = {
+        "items": [DISPUTE | {"uncovered_micros": 7_250_000, "owner_email": "rita@example.org"}]
+    }
     listed = cli("admin", "disputes").text
-    for text in ("the output is empty", "UNCOVERED", "7.25"):
+    for text in ("the output is empty", "UNCOVERED", "7.25", "rita@example.org"):
         assert text in listed
     desk.answers["GET /admin/disputes?limit=500"] = {"items": [DISPUTE | {"kind": "chargeback", "bank": "lost"}]}
     assert "chargeback (lost)" in cli("admin", "disputes", "--all").text
     desk.answers["GET /admin/disputes/dispute_1"] = {
-        "dispute": DISPUTE | {"uncovered_micros": 7_250_000},
+        "dispute": DISPUTE | {"uncovered_micros": 7_250_000, "owner_email": "rita@example.org"},
         "refundable_micros": 12_499_999,
         "jobs": [{"id": JOB, "state": "succeeded", "verdict": "ok", "message": None}],
         "attempts": [
@@ -254,18 +257,35 @@ def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):
             {
                 "name": "alpha",
                 "owner_id": "user_host",
+                "owner_email": "hugo@example.org",
                 "reliability": {"mean": 0.9, "lower": 0.8, "audited": {"ok": 3, "wrong": 0}},
                 "refunded_before": 1,
                 "earnings_micros": 4_000_000,
             }
         ],
-        "paid_out": [{"owner_id": "user_host", "cash_out_id": "cashout_1", "way": "stripe", "micros": 7_250_000}],
+        "paid_out": [
+            {
+                "owner_id": "user_host",
+                "owner_email": "hugo@example.org",
+                "cash_out_id": "cashout_1",
+                "way": "stripe",
+                "micros": 7_250_000,
+            }
+        ],
     }
     result = cli("admin", "disputes", "show", "dispute_1")
-    for text in ("12.499999", "7.25 of that", "alpha", "3 right, 0 wrong", "0.90, at least 0.80"):
+    for text in (
+        "12.499999",
+        "7.25 of that",
+        "alpha",
+        "rita@example.org (",
+        "hugo@example.org",
+        "3 right, 0 wrong",
+        "0.90, at least 0.80",
+    ):
         assert text in result.text
     assert f"computepool logs {JOB}" in result.err
-    assert "user_host owes 7.25 credits that were paid out by stripe: " in result.err
+    assert "hugo@example.org owes 7.25 credits of what was paid out by stripe: " in result.err
     assert "computepool admin cash-outs reverse cashout_1 7.25 --note WHY" in result.err
     done = DISPUTE | {"outcome": "partial", "refunded_micros": 5_000_000, "owed_micros": 1_000_000}
     desk.answers["POST /admin/disputes/dispute_1/resolve"] = done
@@ -292,6 +312,7 @@ def test_operator_makes_vouchers(desk, cli):
 def test_operator_reads_reports(desk, cli):
     figures = {"spent_micros": 150_000_000, "fees_micros": 22_000_000, "refunded_micros": 40_000_000}
     figures |= {"paid_in_micros": 0, "paid_out_micros": 0, "jobs": 3}
+    figures |= {"withdrawn_micros": 1_000_000, "returned_micros": 30_000_000}
     quiet = dict.fromkeys(figures, 0)
     desk.answers["GET /admin/reports?since=2026-11-01"] = {
         "days": [{"day": "2026-11-01", **figures}, {"day": "2026-11-02", **quiet}],
@@ -299,8 +320,8 @@ def test_operator_reads_reports(desk, cli):
         "due": {
             "requested": 2,
             "requested_micros": 900_000_000,
-            "approved": 0,
-            "approved_micros": 0,
+            "approved": 1,
+            "approved_micros": 1_000_000,
             "open_disputes": 1,
         },
         "hosts": [
@@ -318,6 +339,11 @@ def test_operator_reads_reports(desk, cli):
         ],
     }
     text = cli("admin", "reports", "--since", "2026-11-01").text
+    assert re.search(
+        r"^to renters +money: 1 credit by hand \(withdraw\), 30 credits to their cards", text, re.MULTILINE
+    )
+    assert re.search(r"^2026-11-01 .* 31 *$", text, re.MULTILINE)
+    assert "1 cash-out, 1 credit" in text
     for part in ("2026-11-01", "150", "2 cash-outs, 900 credits", "alpha", "0.90, at least 0.80"):
         assert part in text
     assert "2026-11-02" not in text, "days on which nothing happened are left out"

@@ -204,7 +204,7 @@ def test_explain_can_be_followed_with_a_pocket_calculator(cli, hub):
         "the host earns | = | 5.133334",
         "It ended well: the renter pays for the time that it ran.",
         "It cost 6.416667 credits: 5.133334 went to the host, 1.283333 are the platform's fee.",
-        "Taken from: 1 promotional credits, 5.416667 available credits.",
+        "Taken from: 1 promotional credit, 5.416667 available credits.",
         "",
         "This job cost 6.416667 credits.",
     ]
@@ -293,8 +293,48 @@ def test_credits_by_hand_need_a_note(cli, hub, command, path):
     assert result.code == 0
     (asked,) = hub.wallet.asked
     assert asked.pop("key")
-    assert asked == {"path": path, "user": "bob@example.org", "credits": "10.5", "note": "in cash", "promotional": True}
-    assert "user_bob" in result.err
+    body = {"user": "bob@example.org", "credits": "10.5", "note": "in cash", "promotional": True}
+    assert asked == {"path": path, **body, "unless_repeated": True}
+    assert "10.5 promotional credits" in result.err
+    assert "bob@example.org" in result.err
+    assert "user_bob" not in result.err, "people know addresses"
+
+
+@pytest.mark.parametrize("command", ["grant", "withdraw"])
+def test_the_same_by_hand_once_more_has_to_be_said(cli, hub, command):
+    cli("admin", command, "bob@example.org", "1", "--note", "in cash", "--again")
+    (asked,) = hub.wallet.asked
+    assert "unless_repeated" not in asked
+
+
+def test_one_credit_is_one_credit(cli, hub):
+    told = [cli("admin", "grant", "bob@example.org", credits, "--note", "x").err for credits in ("1", "0.5", "2")]
+    assert told == [f"{words} for bob@example.org.\n" for words in ("1 credit", "0.5 credits", "2 credits")]
+
+
+BELOW_ZERO = [
+    ("admin", "grant", "bob@example.org", "-1", "--note", "x"),
+    ("admin", "withdraw", "bob@example.org", "-.5", "--note", "x"),
+    ("admin", "write-off", "bob@example.org", "-12", "--note", "x"),
+    ("admin", "vouchers", "create", "-1"),
+    ("admin", "cash-outs", "reverse", "cashout_1", "-1", "--note", "x"),
+    ("admin", "disputes", "resolve", "dispute_1", "partial", "-1", "--note", "x"),
+    ("wallet", "top-up", "-1.5"),
+    ("wallet", "cash-out", "-1"),
+]
+
+
+@pytest.mark.parametrize("words", BELOW_ZERO, ids=lambda words: " ".join(words[:2]))
+def test_an_amount_below_zero_is_no_unknown_option(cli, hub, words):
+    result = cli(*words)
+    assert result.code == 2
+    assert result.err == "error: An amount of credits cannot be below zero.\n  Write it like 40 or 0.25.\n"
+    assert hub.wallet.asked == []
+
+
+def test_a_number_that_is_no_amount_is_still_an_unknown_option(cli):
+    assert "No such option '-1'" in cli("ps", "-1").err
+    assert "No such option '-x'" in cli("wallet", "top-up", "-x").err
 
 
 def test_who_grants_is_told_what_filled_a_debt(cli, hub):
@@ -306,7 +346,7 @@ def test_who_grants_is_told_what_filled_a_debt(cli, hub):
 def test_debt_is_written_off_with_a_note(cli, hub):
     assert cli("admin", "write-off", "bob@example.org").code == 2
     all_of_it = cli("admin", "write-off", "bob@example.org", "--note", "gone")
-    assert "80 credits of what user_bob owes are written off" in all_of_it.err
+    assert "Written off: 80 credits of what bob@example.org owes." in all_of_it.err
     assert "still" not in all_of_it.err
     hub.wallet.repaid_micros = 4 * CREDIT
     part = cli("admin", "write-off", "bob@example.org", "10.5", "--note", "gone")

@@ -103,12 +103,14 @@ class FakeWallet:
         self.asked.append(
             {"path": request.url.path.rpartition("/")[2], **body, "key": request.headers["idempotency-key"]}
         )
-        done = {"id": "grant_1", "owner_id": "user_bob", "credits": body["credits"], "micros": 0}
+        done = {"id": "grant_1", "owner_id": "user_bob", "email": "bob@example.org", "micros": 0}
+        done |= {"credits": body["credits"]}
         pockets = {"available_micros": 0, "promotional_micros": 0, "repaid_micros": self.repaid_micros}
         return JSONResponse({**done, **pockets}, 201)
 
     async def _write_off(self, request: Request) -> Response:
         body = await request.json()
         self.asked.append({**body, "key": request.headers["idempotency-key"]})
-        done = {"id": "writeoff_1", "owner_id": "user_bob", "credits": body["credits"] or "80", "micros": 80 * CREDIT}
+        done = {"id": "writeoff_1", "owner_id": "user_bob", "email": "bob@example.org", "micros": 80 * CREDIT}
+        done |= {"credits": body["credits"] or "80"}
         return JSONResponse({**done, "filled_micros": self.repaid_micros, "debt_micros": 0}, 201)

@@ -205,12 +205,12 @@ def show_rates(as_json: bool) -> None:
         document = _shown(pool, "rates", as_json)
     if document is None:
         return
-    from computepool.cli.display import credits, print_pairs
+    from computepool.cli.display import in_credits, print_pairs
 
     value = document["value"]
     print_pairs(
         (
-            ("base", f"{credits(value['base_micros'])} credits an hour, for tier 1 where the factor is 1"),
+            ("base", f"{in_credits(value['base_micros'])} an hour, for tier 1 where the factor is 1"),
             ("spot", f"from {_spelled(value['spot_least_millis'])} to {_spelled(value['spot_most_millis'])}"),
             ("preemptible", f"{value.get('preemptible_percent', 70)} % of a price"),
         )
@@ -243,7 +243,7 @@ def set_rates(
             try:
                 value["base_micros"] = parse_credits(base)
             except BadValueError as error:
-                raise CliError(f"--base: {error}.", "Such as 10.", USAGE) from None
+                raise CliError(f"--base: {error.message}.", error.hint_sentence, USAGE) from None
         if spot_least is not None:
             value["spot_least_millis"] = _millis(spot_least, "--spot-least")
         if spot_most is not None:
@@ -304,16 +304,16 @@ def _micros(text: str) -> int:
     try:
         return parse_credits(text)
     except BadValueError as error:
-        raise CliError(f"{text!r}: {error}.", "Such as 200.", USAGE) from None
+        raise CliError(error.sentence, error.hint_sentence, USAGE) from None
 
 
 def _print_limits(document: dict[str, Any]) -> None:
-    from computepool.cli.display import credits, print_pairs
+    from computepool.cli.display import credits, in_credits, print_pairs
 
     def shown(limit: int | None, used: int | None) -> str:
         if used is None:  # a pool without money
             return ""
-        return f"{credits(used)} of {credits(limit)} credits" if limit is not None else f"{credits(used)} credits"
+        return f"{credits(used)} of {in_credits(limit)}" if limit is not None else in_credits(used)
 
     most = document["slices"]
     print_pairs(

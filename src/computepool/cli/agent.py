@@ -8,7 +8,7 @@ from computepool.cli.agent_benchmark import benchmark
 from computepool.cli.agent_logs import logs
 from computepool.cli.agent_policy import policy
 from computepool.cli.agent_service import install, uninstall
-from computepool.cli.errors import FAILED, CliError, clean, tell_error
+from computepool.cli.errors import FAILED, CliError, clean, hint_line, tell_error
 from computepool.cli.machine import UNWANTED, agent_home, run_agent_here
 from computepool.cli.options import home_option, json_option, print_json
 
@@ -153,7 +153,7 @@ def print_checks(checks: list[Any]) -> None:
         click.secho(mark, fg=colour, nl=False)
         click.echo(f"{clean(check.name)}: {clean(check.message)}")
         if check.hint and level != "ok":
-            click.secho(f"    {clean(check.hint)}", dim=True)
+            click.secho(f"    {hint_line(check.hint)}", dim=True)
 
 
 def _ask(action: str, **arguments: object) -> dict[str, Any]:

@@ -307,14 +307,14 @@ def exit_code_for(job: "Job") -> int:
 
 def cost_of(pool: "Pool", job: "Job") -> str:
     """In words, if it cost anything. Whoever may not see it, or has a pool without money, is told nothing."""
-    from computepool.cli.display import credits
+    from computepool.cli.display import in_credits
     from computepool.client.errors import ClientError
 
     try:
         micros = pool.wallet.cost_micros(job.id) if job.started_at is not None else 0
     except ClientError:
         return ""
-    return f"{credits(micros)} credits" if micros else ""
+    return in_credits(micros) if micros else ""
 
 
 def tell_end(job: "Job", cost: str = "") -> None:

@@ -26,9 +26,10 @@ def cash_out(credits: str, as_json: bool) -> None:
     if as_json:
         print_json(made)
     else:
-        tell(
-            f"{clean(made['id'])}: {clean(made['credits'])} credits, {clean(made['amount'])}. {clean(made['message'])}"
-        )
+        from computepool.cli.display import in_credits
+
+        amount = f"{in_credits(made['credits'])}, {clean(made['amount'])}"
+        tell(f"{clean(made['id'])}: {amount}. {clean(made['message'])}")
 
 
 @click.command("cash-outs", epilog="Example: computepool wallet cash-outs")
@@ -61,12 +62,12 @@ def cash_outs(as_json: bool) -> None:
 
 
 def _tell_cashable(can: dict[str, Any]) -> None:
-    from computepool.protocol.units import format_credits
+    from computepool.protocol.units import format_credits, spell_credits
 
     now, least = can["cashable_micros"], can["minimum_micros"]
     if can["frozen"]:
         tell("Nobody is paid out now: the ledger does not add up, and an operator has to find out why.", fg="red")
-    tell(f"Now: {format_credits(now)} credits can be cashed out, at least {format_credits(least)} at once.")
+    tell(f"Now: {spell_credits(now)} can be cashed out, at least {format_credits(least)} at once.")
     by_day: dict[str, int] = {}
     for one in can["later"]:
         day = f"{datetime.fromisoformat(one['at']).astimezone():%Y-%m-%d}"
@@ -93,7 +94,9 @@ def redeem(code: str, as_json: bool) -> None:
     if as_json:
         print_json(document)
     else:
-        tell(f"{clean(document['credits'])} credits for you. They are spent before all others, and never cashed out.")
+        from computepool.cli.display import in_credits
+
+        tell(f"{in_credits(document['credits'])} for you. They are spent before all others, and never cashed out.")
 
 
 # ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -196,7 +199,9 @@ def reverse(cash_out_id: str, credits: str | None, note: str, as_json: bool) -> 
     if as_json:
         print_json(document)
     elif document["state"] != "refused":
-        tell(f"{clean(document['credits'])} credits of {clean(document['cash_out_id'])}: {clean(document['message'])}")
+        from computepool.cli.display import in_credits
+
+        tell(f"{in_credits(document['credits'])} of {clean(document['cash_out_id'])}: {clean(document['message'])}")
     if document["state"] == "refused":
         raise CliError(clean(document["message"]), "The host's account may lack it now: try again later, or take less.")
 
@@ -260,7 +265,9 @@ def create_voucher(credits: str, uses: int, days: int | None, code: str | None, 
     if as_json:
         print_json(made)
         return
-    tell(f"{clean(made['id'])}: {clean(made['credits'])} credits. Its code is shown now, and never again:")
+    from computepool.cli.display import in_credits
+
+    tell(f"{clean(made['id'])}: {in_credits(made['credits'])}. Its code is shown now, and never again:")
     click.echo(clean(made["code"]))
 
 

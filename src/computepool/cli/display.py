@@ -177,6 +177,13 @@ def credits(micros: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
+def in_credits(amount: int | str, sort: str = "") -> str:
+    """The same with its unit: `28.5 credits`, `1 credit`. A text is shown as the hub wrote it."""
+    from computepool.protocol.units import in_credits
+
+    return in_credits(clean(amount) if isinstance(amount, str) else credits(amount), sort)
+
+
 def exact_credits(micros: int) -> str:
     """To the millionth, all of them with six decimals, so that they stand below each other: `-1,234.500000`."""
     whole, fraction = divmod(abs(micros), 1_000_000)

@@ -31,9 +31,9 @@ def dispute(job: str | None, reason: str | None, as_json: bool) -> None:
     if as_json:
         print_json(made)
         return
-    from computepool.cli.display import credits
+    from computepool.cli.display import in_credits
 
-    tell(f"{clean(made['id'])} is open, about {credits(made['micros'])} credits. An operator will look at it.")
+    tell(f"{clean(made['id'])} is open, about {in_credits(made['micros'])}. An operator will look at it.")
     tell("What comes of it: computepool dispute", dim=True)
 
 
@@ -89,7 +89,7 @@ def disputes(ctx: click.Context, resolved_too: bool, as_json: bool) -> None:
             one["id"],
             ago(datetime.fromisoformat(one["opened_at"])),
             one["kind"] if one["bank"] is None else f"{one['kind']} ({one['bank']})",
-            one["owner_id"],
+            _who(one),
             credits(one["micros"]),
             credits(one["uncovered_micros"]) if one.get("uncovered_micros") else "",
             one["outcome"] or one["state"],
@@ -114,12 +114,13 @@ def show(dispute_id: str, as_json: bool) -> None:
         return
     from computepool.cli.display import instant, print_pairs, print_table
     from computepool.protocol.units import format_credits as credits  # what is shown can be given back as it stands
+    from computepool.protocol.units import in_credits
 
     one = facts["dispute"]
     print_pairs(
         (
             ("dispute", one["id"]),
-            ("renter", one["owner_id"]),
+            ("renter", f"{_who(one)} ({one['owner_id']})" if one.get("owner_email") else one["owner_id"]),
             ("opened", instant(datetime.fromisoformat(one["opened_at"]))),
             ("reason", one["reason"]),
             ("outcome", one["outcome"] or "open"),
@@ -138,7 +139,7 @@ def show(dispute_id: str, as_json: bool) -> None:
     nodes = [
         (
             node["name"],
-            node["owner_id"],
+            _who(node),
             f"{node['reliability']['mean']:.2f}, at least {node['reliability']['lower']:.2f}",
             f"{node['reliability']['audited']['ok']} right, {node['reliability']['audited']['wrong']} wrong",
             node["refunded_before"],
@@ -150,7 +151,7 @@ def show(dispute_id: str, as_json: bool) -> None:
     for out in facts.get("paid_out", ()):
         owed = credits(out["micros"])
         tell(
-            f"{clean(out['owner_id'])} owes {owed} credits that were paid out by {clean(out['way'])}: "
+            f"{clean(_who(out))} owes {in_credits(owed)} of what was paid out by {clean(out['way'])}: "
             f"computepool admin cash-outs reverse {clean(out['cash_out_id'])} {owed} --note WHY"
         )
     for job in facts["jobs"][:3]:
@@ -158,6 +159,11 @@ def show(dispute_id: str, as_json: bool) -> None:
             f"Its log: computepool logs {clean(job['id'])}    Its signatures: computepool verify {clean(job['id'])}",
             dim=True,
         )
+
+
+def _who(one: dict[str, Any]) -> str:
+    """As people know them; a team has only its id."""
+    return str(one.get("owner_email") or one["owner_id"])
 
 
 def _uncovered(one: dict[str, Any], credits: Any) -> str:
@@ -196,8 +202,9 @@ def resolve(dispute_id: str, outcome: str, credits: str | None, note: str, as_js
         print_json(document)
         return
     from computepool.cli.display import credits as shown
+    from computepool.cli.display import in_credits
 
-    tell(f"{clean(document['id'])} is resolved: {shown(document['refunded_micros'])} credits went back.")
+    tell(f"{clean(document['id'])} is resolved: {in_credits(document['refunded_micros'])} went back.")
     if document["owed_micros"]:
         tell(
             f"Hosts had spent {shown(document['owed_micros'])} of that: it comes out of what they earn next.", dim=True
@@ -216,27 +223,33 @@ def reports(since: str | None, until: str | None, as_json: bool) -> None:
     if as_json:
         print_json(report)
         return
-    from computepool.cli.display import credits, print_pairs, print_table
+    from computepool.cli.display import count, credits, in_credits, print_pairs, print_table
 
-    figures = ("spent_micros", "fees_micros", "refunded_micros", "paid_in_micros", "paid_out_micros")
-    days = [one for one in report["days"] if one["jobs"] or any(one[name] for name in figures)]
-    rows = [(one["day"], one["jobs"], *(credits(one[name]) for name in figures)) for one in days]
+    rows = [_figures(one["day"], one) for one in report["days"]]
+    rows = [row for row in rows if any(figure not in (0, "0") for figure in row[1:])]
     totals = report["totals"]
-    rows.append(("all", totals["jobs"], *(credits(totals[name]) for name in figures)))
-    print_table(("day", "jobs", "spent", "fees", "given back", "paid in", "paid out"), rows)
+    rows.append(_figures("all", totals))
+    print_table(("day", "jobs", "spent", "fees", "given back", "paid in", "to hosts", "to renters"), rows)
+    by_hand, to_cards = totals.get("withdrawn_micros", 0), totals.get("returned_micros", 0)
     due = report["due"]
     print_pairs(
         (
-            ("to decide", f"{due['requested']} cash-outs, {credits(due['requested_micros'])} credits"),
-            ("to pay", f"{due['approved']} cash-outs, {credits(due['approved_micros'])} credits"),
+            (
+                "paid in",
+                f"money: {in_credits(totals['paid_in_micros'])} of top-ups, and of grants that are no presents",
+            ),
+            ("to hosts", f"money: {in_credits(totals['paid_out_micros'])} of cash-outs"),
+            ("to renters", f"money: {in_credits(by_hand)} by hand (withdraw), {in_credits(to_cards)} to their cards"),
+            ("to decide", f"{count(due['requested'], 'cash-out')}, {in_credits(due['requested_micros'])}"),
+            ("to pay", f"{count(due['approved'], 'cash-out')}, {in_credits(due['approved_micros'])}"),
             ("disputes", due["open_disputes"]),
-            ("written off", f"{credits(totals.get('written_off_micros', 0))} credits"),
+            ("written off", in_credits(totals.get("written_off_micros", 0))),
         )
     )
     hosts = [
         (
             one["name"],
-            one["owner_id"],
+            _who(one),
             one["state"],
             f"{one['mean']:.2f}, at least {one['reliability']:.2f}",
             one["attempts"],
@@ -248,3 +261,11 @@ def reports(since: str | None, until: str | None, as_json: bool) -> None:
     ]
     if hosts:
         print_table(("machine", "host", "state", "reliability", "attempts", "ok", "its fault", "earned"), hosts)
+
+
+def _figures(name: str, one: dict[str, Any]) -> tuple[object, ...]:
+    from computepool.cli.display import credits
+
+    to_renters = one.get("withdrawn_micros", 0) + one.get("returned_micros", 0)
+    figures = ("spent_micros", "fees_micros", "refunded_micros", "paid_in_micros", "paid_out_micros")
+    return (name, one["jobs"], *(credits(one[each]) for each in figures), credits(to_renters))

@@ -12,6 +12,8 @@ NOT_SIGNED_IN = 77
 INTERRUPTED = 130
 READER_GONE = 141
 """As a shell reports SIGPIPE."""
+TYPED = ("computepool ", "echo ")
+"""What a hint begins with that is to be typed as it stands."""
 
 
 class CliError(Exception):
@@ -42,7 +44,14 @@ def tell(text: str, **style: object) -> None:
 def tell_error(message: str, hint: str | None = None) -> None:
     tell(f"error: {clean(message)}", fg="red")
     if hint:
-        tell(f"  {clean(hint)}", dim=True)
+        tell(f"  {hint_line(hint)}", dim=True)
+
+
+def hint_line(hint: str) -> str:
+    """A hint begins with a large letter, or with what is to be typed. Those of single values are parts of a sentence,
+    which can follow a semicolon."""
+    text = clean(hint)
+    return text if text.startswith(TYPED) else text[:1].upper() + text[1:]
 
 
 def report(error: Exception) -> int:
@@ -88,8 +97,18 @@ def _report_usage(error: click.ClickException) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True, color=use_color())
         return USAGE
+    if _is_amount_below_zero(error, context):
+        tell_error("An amount of credits cannot be below zero.", "Write it like 40 or 0.25.")
+        return USAGE
     tell_error(error.format_message(), hint)
     return error.exit_code
+
+
+def _is_amount_below_zero(error: click.ClickException, context: click.Context | None) -> bool:
+    """`-1` looks like an option, of which only the first letter is told: here it is one of the command's amounts."""
+    if not isinstance(error, click.NoSuchOption) or context is None or error.option_name[1:2] not in "0123456789.":
+        return False
+    return any(isinstance(one, click.Argument) and one.name == "credits" for one in context.command.params)
 
 
 def _report_fields(error: Exception, problems: list[object]) -> int:
@@ -103,8 +122,8 @@ def _report_fields(error: Exception, problems: list[object]) -> int:
         shown = "" if value in (None, "None") or str(value) in str(message) else f" [{clean(value)}]"
         tell(f"  {clean(field)}: {clean(message)}{shown}")
         if hint:
-            tell(f"    {clean(hint)}", dim=True)
+            tell(f"    {hint_line(hint)}", dim=True)
     hint = getattr(error, "hint", None)
     if hint:
-        tell(f"  {clean(hint)}", dim=True)
+        tell(f"  {hint_line(hint)}", dim=True)
     return USAGE

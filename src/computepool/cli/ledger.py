@@ -48,6 +48,7 @@ def _by_hand(command: Callable[..., None]) -> Callable[..., None]:
     for add in (
         pool_options,
         json_option,
+        click.option("--again", is_flag=True, help="Also if the same was done in the last ten minutes."),
         click.option(
             "--note", required=True, metavar="TEXT", help="What it is for; kept for ever, and the user sees it."
         ),
@@ -61,25 +62,24 @@ def _by_hand(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(epilog="Example: computepool admin grant alice@example.org 100 --note 'paid in cash'")
 @_by_hand
 @click.option("--promotional", is_flag=True, help="A present: it can be spent, and never be cashed out.")
-def grant(user: str, credits: str, note: str, promotional: bool, as_json: bool) -> None:
+def grant(user: str, credits: str, note: str, promotional: bool, again: bool, as_json: bool) -> None:
     """Give credits by hand. USER is an id or an e-mail address.
 
     What they owe is filled first, except by a present.
     """
     with open_pool() as pool:
-        document = pool.wallet.grant(user, credits, note, promotional=promotional)
-    kind = "promotional credits" if promotional else "credits"
-    _tell(document, f"{document['credits']} {kind} for {document['owner_id']}.", as_json)
+        document = pool.wallet.grant(user, credits, note, promotional=promotional, unless_repeated=not again)
+    _tell(document, f"{_amount(document, promotional)} for {_who(document)}.", as_json)
 
 
 @click.command(epilog="Example: computepool admin withdraw alice@example.org 20 --note 'paid back in cash'")
 @_by_hand
 @click.option("--promotional", is_flag=True, help="Take back a present.")
-def withdraw(user: str, credits: str, note: str, promotional: bool, as_json: bool) -> None:
+def withdraw(user: str, credits: str, note: str, promotional: bool, again: bool, as_json: bool) -> None:
     """Take credits by hand, as far as they are not spent. USER is an id or an e-mail address."""
     with open_pool() as pool:
-        document = pool.wallet.withdraw(user, credits, note, promotional=promotional)
-    _tell(document, f"{document['credits']} credits taken from {document['owner_id']}.", as_json)
+        document = pool.wallet.withdraw(user, credits, note, promotional=promotional, unless_repeated=not again)
+    _tell(document, f"{_amount(document, promotional)} taken from {_who(document)}.", as_json)
 
 
 @click.command("write-off", epilog="Example: computepool admin write-off bob@example.org --note 'banned, and gone'")
@@ -95,7 +95,7 @@ def write_off(user: str, credits: str | None, note: str, as_json: bool) -> None:
     """
     with open_pool() as pool:
         document = pool.wallet.write_off(user, note, credits=credits)
-    _tell(document, f"{document['credits']} credits of what {document['owner_id']} owes are written off.", as_json)
+    _tell(document, f"Written off: {_amount(document)} of what {_who(document)} owes.", as_json)
     if not as_json:
         from computepool.cli.display import exact_credits
 
@@ -103,6 +103,17 @@ def write_off(user: str, credits: str | None, note: str, as_json: bool) -> None:
             tell(f"{exact_credits(document['filled_micros'])} were still there, and paid for their part of it.")
         if document["debt_micros"]:
             tell(f"{exact_credits(document['debt_micros'])} are still owed.")
+
+
+def _amount(document: dict[str, Any], promotional: bool = False) -> str:
+    from computepool.cli.display import in_credits
+
+    return in_credits(str(document["credits"]), "promotional" if promotional else "")
+
+
+def _who(document: dict[str, Any]) -> str:
+    """As people know them; a team has only its id."""
+    return str(document.get("email") or document["owner_id"])
 
 
 def _tell(document: dict[str, Any], words: str, as_json: bool) -> None:

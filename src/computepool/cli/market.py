@@ -132,7 +132,7 @@ def _print_cards(items: list[dict[str, Any]]) -> None:
 
 
 def _print_card(one: dict[str, Any]) -> None:
-    from computepool.cli.display import credits, print_pairs
+    from computepool.cli.display import in_credits, print_pairs
 
     day, month, full = one["per_day"], one["per_month"], one["full_day"]
     tier = f"{one['tier']:g}" + ("" if one["listed"] else " (not in the table: measured when it joins)")
@@ -141,7 +141,7 @@ def _print_card(one: dict[str, Any]) -> None:
     print_pairs(
         (
             ("card", one["gpu"]),
-            ("an hour", f"{credits(one['price_micros'])} credits now, fee included ({made_of})"),
+            ("an hour", f"{in_credits(one['price_micros'])} now, fee included ({made_of})"),
             ("in use", _use(one)),
             ("fee", f"{one['fee_bps'] / 100:g} %"),
             ("power", _power(one) if has_power else "not counted: give --tariff" + _and_watts(one)),
@@ -157,15 +157,15 @@ def _and_watts(one: dict[str, Any]) -> str:
 
 
 def _power(one: dict[str, Any]) -> str:
-    from computepool.cli.display import credits
+    from computepool.cli.display import in_credits
 
-    return f"{one['power_watts']} W at {credits(one['tariff_micros'])} credits a kWh, while it works"
+    return f"{one['power_watts']} W at {in_credits(one['tariff_micros'])} a kWh, while it works"
 
 
 def _sum(earned: dict[str, Any]) -> str:
-    from computepool.cli.display import credits
+    from computepool.cli.display import credits, in_credits
 
     parts = [f"{credits(earned['gross_micros'])} − {credits(earned['fee_micros'])} fee"]
     if earned["power_micros"] is not None:
         parts.append(f"{credits(earned['power_micros'])} power")
-    return f"{credits(earned['net_micros'])} credits ({' − '.join(parts)})"
+    return f"{in_credits(earned['net_micros'])} ({' − '.join(parts)})"

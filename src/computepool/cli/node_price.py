@@ -15,12 +15,12 @@ NODE_HELP = "NODE is an id, the beginning of one, or a name."
 
 def price_text(one: "Node") -> str:
     """What strangers pay now, and who decided it."""
-    from computepool.cli.display import credits
+    from computepool.cli.display import credits, in_credits
 
     ask, price = one.ask, one.price
     if ask is None:
         return ""
-    parts = [f"{credits(ask.gpu_micros)} credits a GPU-hour"] if ask.gpu_micros is not None else []
+    parts = [f"{in_credits(ask.gpu_micros)} a GPU-hour"] if ask.gpu_micros is not None else []
     parts.append(f"{credits(ask.core_micros)} a core-hour" + (" without a GPU" if parts else ""))
     if price is None:
         decided = "as the pool suggests"

@@ -249,20 +249,22 @@ def _own_words(pool: "Pool") -> str:
 
 def price_words(quote: dict[str, Any] | None, budget_micros: int | None = None) -> str:
     """The price now, the most that it may become, and what is free."""
-    from computepool.cli.display import credits
+    from computepool.cli.display import credits, in_credits
 
     if quote is None:
         return "free on your own nodes"
     if quote["ceiling_basis"] is None:  # a pool without money
         return "" if quote["feasible"] else "no node would do now"
-    most = f"at most {credits(quote['ceiling_micros'])}" if quote["ceiling_micros"] is not None else "no ceiling"
+    ceiling = quote["ceiling_micros"]
+    most = f"at most {credits(ceiling)}" if ceiling is not None else "no ceiling"
+    most_an_hour = f"at most {in_credits(ceiling)}/h" if ceiling is not None else "no ceiling"
     if quote["own"]:
         now = quote["elsewhere_micros"]
-        other = f"{credits(now)} credits/h, {most}" if now is not None else f"{most} credits/h"
+        other = f"{in_credits(now)}/h, {most}" if now is not None else most_an_hour
         return f"free: your own node (others': {other})"
     if quote["price_micros"] is None:
-        return f"no node would do now ({most} credits/h)"
-    words = f"{credits(quote['price_micros'])} credits/h now, {most}"
+        return f"no node would do now ({most_an_hour})"
+    words = f"{in_credits(quote['price_micros'])}/h now, {most}"
     return f"{words}; {credits(quote['at_most_micros'])} in all, at the most{budget_words(budget_micros)}"
 
 

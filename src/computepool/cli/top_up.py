@@ -54,7 +54,9 @@ def _wait(payments: "Payments", made: dict[str, Any], *, quiet: bool) -> dict[st
 
 
 def _tell_top_up(made: dict[str, Any]) -> None:
-    tell(f"{clean(made['credits'])} credits for {clean(made['amount'])}. {clean(made['message'])}")
+    from computepool.cli.display import in_credits
+
+    tell(f"{in_credits(made['credits'])} for {clean(made['amount'])}. {clean(made['message'])}")
     if made["url"]:
         click.echo(clean(made["url"]))
     elif made["state"] == "pending":

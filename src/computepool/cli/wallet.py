@@ -140,7 +140,7 @@ def earnings(since: str | None, until: str | None, as_json: bool) -> None:
     if not document["items"]:
         tell(f"Nothing was earned from {clean(document['since'])} on.", dim=True)
         return
-    from computepool.cli.display import exact_credits, print_table
+    from computepool.cli.display import exact_credits, in_credits, print_table
 
     rows = [
         (
@@ -153,7 +153,7 @@ def earnings(since: str | None, until: str | None, as_json: bool) -> None:
         for one in document["items"]
     ]
     print_table(("day", "node", "attempts", "earned", "of that promotional"), rows)
-    tell(f"{exact_credits(document['earned_micros'])} credits in all.")
+    tell(f"{in_credits(exact_credits(document['earned_micros']))} in all.")
 
 
 @wallet.command(epilog="Example: computepool wallet statement 2026-11 --pdf november.pdf")

@@ -85,10 +85,15 @@ class Wallet:
         note: str,
         *,
         promotional: bool = False,
+        unless_repeated: bool = False,
         idempotency_key: str | None = None,
     ) -> dict[str, Any]:
-        """Give credits by hand, to a user by id or e-mail. A lost answer is asked for again, and never gives twice."""
-        return self._by_hand("/admin/grants", user, credits, note, promotional, idempotency_key)
+        """Give credits by hand, to a user by id or e-mail. A lost answer is asked for again, and never gives twice.
+
+        `unless_repeated`: refused where the same was given a few minutes ago.
+        """
+        body = {"user": user, "credits": credits, "note": note, "promotional": promotional}
+        return self._by_hand("/admin/grants", body, unless_repeated, idempotency_key)
 
     def withdraw(
         self,
@@ -97,10 +102,12 @@ class Wallet:
         note: str,
         *,
         promotional: bool = False,
+        unless_repeated: bool = False,
         idempotency_key: str | None = None,
     ) -> dict[str, Any]:
         """Take credits by hand."""
-        return self._by_hand("/admin/withdrawals", user, credits, note, promotional, idempotency_key)
+        body = {"user": user, "credits": credits, "note": note, "promotional": promotional}
+        return self._by_hand("/admin/withdrawals", body, unless_repeated, idempotency_key)
 
     def write_off(
         self, user: str, note: str, *, credits: str | None = None, idempotency_key: str | None = None
@@ -110,8 +117,7 @@ class Wallet:
         key = idempotency_key or secrets.token_hex(16)
         return dict(self._http.post("/admin/ledger/write-offs", body, idempotency_key=key))
 
-    def _by_hand(
-        self, path: str, user: str, credits: str, note: str, promotional: bool, key: str | None
-    ) -> dict[str, Any]:
-        body = {"user": user, "credits": credits, "note": note, "promotional": promotional}
+    def _by_hand(self, path: str, body: dict[str, Any], unless_repeated: bool, key: str | None) -> dict[str, Any]:
+        if unless_repeated:  # a hub that does not know it yet refuses fields that it does not know
+            body |= {"unless_repeated": True}
         return dict(self._http.post(path, body, idempotency_key=key or secrets.token_hex(16)))

@@ -262,9 +262,10 @@ def spell_credits(micros: int) -> str:
     return in_credits(format_credits(micros))
 
 
-def in_credits(amount: str) -> str:
-    """An amount as it is shown, with its unit."""
-    return f"{amount} credit" if amount in ("1", "-1") else f"{amount} credits"
+def in_credits(amount: str, sort: str = "") -> str:
+    """An amount as it is shown, with its unit: `1 promotional credit`."""
+    unit = "credit" if amount in ("1", "-1") else "credits"
+    return f"{amount} {sort} {unit}" if sort else f"{amount} {unit}"
 
 
 # ── ranges ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -204,7 +204,7 @@ def test_less_than_the_minimum_waits(sqlite_hub):
     async def story(desk: Desk) -> None:
         desk.earn(600)
         refused = await desk.request("499.999999", status=422)
-        assert refused["error"]["message"] == "At least 500 credits are paid out at once."
+        assert refused["error"]["message"] == "No less than 500 credits is paid out at once."
         await desk.request(500)
 
     play_desk(sqlite_hub, story, cash_out_min=500)

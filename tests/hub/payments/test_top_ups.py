@@ -54,7 +54,7 @@ def test_same_request_twice_is_one_top_up(hub_url):
     [
         (0, "moves nothing"),
         (-5, "below zero"),
-        ("-5", "not an amount"),
+        ("-5", "below zero"),
         ("ten", "not an amount"),
         (True, ""),
         ([1], ""),

@@ -1,3 +1,4 @@
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,16 @@ def find_user(session: Session, user_id: str) -> User | None:
 
 def find_user_by_email(session: Session, email: str) -> User | None:
     return session.scalars(select(User).where(User.email == email)).one_or_none()
+
+
+def emails_of(session: Session, owner_ids: Collection[str]) -> dict[str, str]:
+    """By id, of those who are users: a team has none."""
+    ids = sorted(owner_ids)
+    found: dict[str, str] = {}
+    for start in range(0, len(ids), LIST_LIMIT):
+        some = User.id.in_(ids[start : start + LIST_LIMIT])
+        found |= {one.id: one.email for one in session.execute(select(User.id, User.email).where(some))}
+    return found
 
 
 def find_an_admin(session: Session) -> User | None:

@@ -26,7 +26,6 @@ from computepool.hub.disputes.views import (
     DisputeRequest,
     DisputeView,
     Resolution,
-    admin_view,
     admin_views,
     dispute_facts,
     dispute_view,
@@ -108,13 +107,13 @@ def _add_admins(routes: Routes, context: Context, changed: Changed) -> None:
         micros = parse_amount(body.credits) if body.credits is not None else None
         actor, now = caller.user_id, context.now()
 
-        async def both() -> Dispute:
+        async def both() -> AdminDisputeView:
             """In the database, and then in the scheduler's memory, even if the caller gives up in between."""
-            row, after = await context.db.run(_resolve, dispute_id, body.outcome, micros, body.note, actor, now)
+            view, after = await context.db.run(_resolve, dispute_id, body.outcome, micros, body.note, actor, now)
             changed(after)
-            return row
+            return view
 
-        return admin_view(await unbroken.run(both()))
+        return await unbroken.run(both())
 
     @routes.get("/admin/reports", visible="admin", strict_query=True)
     async def report(since: date | None = None, until: date | None = None) -> Report:
@@ -125,10 +124,11 @@ def _add_admins(routes: Routes, context: Context, changed: Changed) -> None:
 
 def _resolve(
     session: Session, dispute_id: str, outcome: Outcome, micros: int | None, note: str, actor: str, now: datetime
-) -> tuple[Dispute, Consequences]:
+) -> tuple[AdminDisputeView, Consequences]:
     jobs = service.held_back(session, dispute_id)
     row = service.resolve(session, dispute_id, outcome, micros, note, actor, now)
-    return row, Consequences(unspent=forget_spending(session, dispute_id, jobs))
+    (view,) = admin_views(session, [row])
+    return view, Consequences(unspent=forget_spending(session, dispute_id, jobs))
 
 
 def _show(session: Session, context: Context, dispute_id: str) -> DisputeFacts:

@@ -1,7 +1,7 @@
 from datetime import datetime
 
 from computepool.hub.core.errors import Conflict, Invalid, NotFound
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import format_credits, spell_credits
 
 
 class NoDispute(NotFound):
@@ -70,6 +70,6 @@ class TooMuch(Invalid):
 
     def __init__(self, micros: int, most: int) -> None:
         super().__init__(
-            f"{format_credits(micros)} credits are more than the {format_credits(most)} that can be given back.",
+            f"{spell_credits(micros)} is more than the {format_credits(most)} that can be given back.",
             hint="Or resolve it with `full`.",
         )

@@ -6,6 +6,7 @@ from pydantic import BaseModel
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.accounts.repository import emails_of
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.ids import new_id
 from computepool.hub.core.owners import PLATFORM
@@ -28,6 +29,9 @@ DEFAULT_DAYS = 30
 HOSTS_SHOWN = 500
 GIVEN_BACK = (REFUNDED, "give_back", "clawback", RESTITUTION_PAID)
 MONEY_IN = ("top_up", "grant")
+TO_HOSTS = ("cash_out", "cash_out_returned", "pay_out")
+BY_HAND = ("withdrawal",)
+TO_CARDS = ("refund", "refund_failed", "chargeback", "chargeback_won")
 _HELD = f"/{Kind.HELD}"
 
 
@@ -43,8 +47,13 @@ class DayReport(BaseModel):
     refunded_micros: int
     """To renters: after disputes, checks, and attempts that came to nothing."""
     paid_in_micros: int
+    """Money that came: top-ups, and what was granted for money."""
     paid_out_micros: int
-    """To hosts."""
+    """Money that went to hosts: cash-outs, without what was taken back of them."""
+    withdrawn_micros: int = 0
+    """Money that renters got back elsewhere: what was withdrawn by hand."""
+    returned_micros: int = 0
+    """Money that went back to cards: refunds and chargebacks, without those that failed or were won."""
     written_off_micros: int = 0
     """Debts that the pool bore, without what came back of that."""
 
@@ -56,6 +65,8 @@ class Totals(BaseModel):
     refunded_micros: int
     paid_in_micros: int
     paid_out_micros: int
+    withdrawn_micros: int = 0
+    returned_micros: int = 0
     written_off_micros: int = 0
 
 
@@ -73,6 +84,7 @@ class HostReport(BaseModel):
     node_id: str
     name: str
     owner_id: str
+    owner_email: str | None = None
     state: str
     reliability: float
     """As it is ranked: the 5 % lower bound."""
@@ -138,6 +150,11 @@ def _day(session: Session, day: date) -> DayReport:
         query = select(func.sum(PostingRow.micros)).join(EntryRow, EntryRow.id == PostingRow.entry_id)
         return int(session.scalar(query.where(*within, *exactly, *conditions)) or 0)
 
+    def money(*kinds: str) -> int:
+        """What went out of the pool, less what came."""
+        of_kinds = EntryRow.kind.in_(kinds)
+        return total(PostingRow.destination == clearing, of_kinds) - total(PostingRow.source == clearing, of_kinds)
+
     fees, clearing = platform(Platform.FEES), platform(Platform.CLEARING)
     to_others = PostingRow.destination.not_like(func.replace(PostingRow.source, _HELD, "/%"))
     return DayReport(
@@ -146,8 +163,10 @@ def _day(session: Session, day: date) -> DayReport:
         spent_micros=total(EntryRow.kind == "settle", PostingRow.source.endswith(_HELD, autoescape=True), to_others),
         fees_micros=total(PostingRow.destination == fees) - total(PostingRow.source == fees),
         refunded_micros=total(EntryRow.kind.in_(GIVEN_BACK), PostingRow.destination.not_like(f"{PLATFORM}/%")),
-        paid_in_micros=total(PostingRow.source == clearing, EntryRow.kind.in_(MONEY_IN)),
-        paid_out_micros=total(PostingRow.destination == clearing, EntryRow.kind == "cash_out"),
+        paid_in_micros=-money(*MONEY_IN),
+        paid_out_micros=money(*TO_HOSTS),
+        withdrawn_micros=money(*BY_HAND),
+        returned_micros=money(*TO_CARDS),
         written_off_micros=total(PostingRow.source == WRITE_OFF, EntryRow.kind == WRITTEN_OFF)
         - total(PostingRow.destination == WRITE_OFF, EntryRow.kind == RETURNED),
     )
@@ -187,6 +206,7 @@ def _hosts(session: Session, begin: datetime, end: datetime, now: datetime, half
         .limit(HOSTS_SHOWN)
     ).all()
     nodes = {one.id: one for one in session.scalars(select(Node).where(Node.id.in_([node_id for node_id, *_ in rows])))}
+    emails = emails_of(session, {one.owner_id for one in nodes.values()})
     standings, refunded = list_standings(session, now, half_life), count_refunded(session, list(nodes))
     found = []
     for node_id, count, ok, lost, earned in rows:
@@ -196,6 +216,7 @@ def _hosts(session: Session, begin: datetime, end: datetime, now: datetime, half
                 node_id=node_id,
                 name=node.name,
                 owner_id=node.owner_id,
+                owner_email=emails.get(node.owner_id),
                 state=NodeState(node.state),
                 reliability=standing.lower if standing is not None else 0.0,
                 mean=standing.mean if standing is not None else 0.0,

@@ -1,14 +1,15 @@
 """Disputes as renters see them, and as operators need to see them to decide."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, StringConstraints
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.accounts.repository import emails_of
 from computepool.hub.core.http import API_PREFIX
 from computepool.hub.disputes.refunding import REFUNDED, batched, list_paid, uncovered
 from computepool.hub.disputes.service import most_of, subjects_of
@@ -38,7 +39,7 @@ PAID_OUT_SHOWN = timedelta(days=30)
 
 
 class DisputeRequest(Asking):
-    reason: str = Field(min_length=3, max_length=REASON_LIMIT)
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=REASON_LIMIT)]
     """What was wrong with it. The operator and, in the end, the host's case depend on it."""
 
 
@@ -46,7 +47,7 @@ class Resolution(Asking):
     outcome: Outcome
     credits: Credits | None = None
     """Of a partial refund, how much."""
-    note: str = Field(min_length=1, max_length=NOTE_LIMIT)
+    note: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NOTE_LIMIT)]
     """Why; the renter reads it, and the hosts find it with their entries."""
 
 
@@ -71,6 +72,8 @@ class DisputeList(BaseModel):
 
 
 class AdminDisputeView(DisputeView):
+    owner_email: str | None = None
+    """Of the renter; a team has none."""
     subject: str
     opened_by: str
     resolved_by: str | None
@@ -128,6 +131,7 @@ class NodeFacts(BaseModel):
     node_id: str
     name: str
     owner_id: str
+    owner_email: str | None = None
     reliability: ReliabilityView
     refunded_before: int
     """Attempts of it for which disputes gave something back."""
@@ -139,6 +143,7 @@ class PaidOutFacts(BaseModel):
     """What a host owes, and was paid not long ago: the processor may take it back."""
 
     owner_id: str
+    owner_email: str | None = None
     cash_out_id: str
     way: str
     micros: int
@@ -161,15 +166,16 @@ def dispute_view(row: Dispute) -> DisputeView:
     return DisputeView.model_validate(row, from_attributes=True)
 
 
-def admin_view(row: Dispute, uncovered_micros: int = 0) -> AdminDisputeView:
+def admin_view(row: Dispute, email: str | None, uncovered_micros: int = 0) -> AdminDisputeView:
     return AdminDisputeView.model_validate(row, from_attributes=True).model_copy(
-        update={"uncovered_micros": uncovered_micros}
+        update={"owner_email": email, "uncovered_micros": uncovered_micros}
     )
 
 
 def admin_views(session: Session, rows: Sequence[Dispute]) -> list[AdminDisputeView]:
     """Each with what a full refund would cost the pool."""
-    return [admin_view(row, _uncovered(session, row)) for row in rows]
+    emails = emails_of(session, {row.owner_id for row in rows})
+    return [admin_view(row, emails.get(row.owner_id), _uncovered(session, row)) for row in rows]
 
 
 def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: datetime) -> DisputeFacts:
@@ -187,15 +193,16 @@ def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: dat
         attempts = [one for one in attempts if one.id in paid]
     shown = attempts[:ATTEMPTS_SHOWN]
     nodes = _nodes(session, sorted({one.node_id for one in shown}))
+    emails = emails_of(session, {row.owner_id, *hosts, *(node.owner_id for node in nodes.values())})
     return DisputeFacts(
-        dispute=admin_view(row, _uncovered(session, row, paying)),
+        dispute=admin_view(row, emails.get(row.owner_id), _uncovered(session, row, paying)),
         refundable_micros=most_of(row, paying),
         jobs=[_job_facts(one) for one in jobs[:ATTEMPTS_SHOWN]],
         attempts=[
             _attempt_facts(one, nodes[one.node_id], paid[one.id].host.total if one.id in paid else 0) for one in shown
         ],
-        nodes=_node_facts(session, list(nodes.values()), half_life, now),
-        paid_out=_paid_out(session, hosts, now - PAID_OUT_SHOWN),
+        nodes=_node_facts(session, list(nodes.values()), emails, half_life, now),
+        paid_out=_paid_out(session, hosts, emails, now - PAID_OUT_SHOWN),
     )
 
 
@@ -207,13 +214,15 @@ def _uncovered(session: Session, row: Dispute, paid: Sequence[Paid] | None = Non
     return uncovered(session, paid, most_of(row, paid))
 
 
-def _paid_out(session: Session, host_ids: set[str], since: datetime) -> list[PaidOutFacts]:
+def _paid_out(session: Session, host_ids: set[str], emails: Mapping[str, str], since: datetime) -> list[PaidOutFacts]:
     owed = {host_id: -balance(session, account(host_id, Kind.DEBT)) for host_id in host_ids}
     found = []
     for cash_out, left in list_reversible(session, [host_id for host_id, micros in owed.items() if micros], since):
         if micros := min(owed[cash_out.owner_id], left):
             owed[cash_out.owner_id] -= micros
-            about = {"owner_id": cash_out.owner_id, "cash_out_id": cash_out.id, "way": cash_out.way}
+            host_id = cash_out.owner_id
+            about = {"owner_id": host_id, "owner_email": emails.get(host_id)}
+            about |= {"cash_out_id": cash_out.id, "way": cash_out.way}
             found.append(PaidOutFacts.model_validate({**about, "micros": micros}))
     return found
 
@@ -263,7 +272,9 @@ def _nodes(session: Session, node_ids: Sequence[str]) -> dict[str, Node]:
     }
 
 
-def _node_facts(session: Session, nodes: list[Node], half_life: timedelta, now: datetime) -> list[NodeFacts]:
+def _node_facts(
+    session: Session, nodes: list[Node], emails: Mapping[str, str], half_life: timedelta, now: datetime
+) -> list[NodeFacts]:
     pasts = look_back(half_life)(session, nodes, now)
     earnings = {owner: balance(session, account(owner, Kind.EARNINGS)) for owner in {node.owner_id for node in nodes}}
     refunded = count_refunded(session, [node.id for node in nodes])
@@ -272,6 +283,7 @@ def _node_facts(session: Session, nodes: list[Node], half_life: timedelta, now: 
             node_id=node.id,
             name=node.name,
             owner_id=node.owner_id,
+            owner_email=emails.get(node.owner_id),
             reliability=pasts[node.id],
             refunded_before=refunded.get(node.id, 0),
             earnings_micros=earnings[node.owner_id],

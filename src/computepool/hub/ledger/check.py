@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.ledger.accounts import may_hold
 from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import spell_credits
 
 PROBLEMS_LIMIT = 100
 
@@ -39,7 +39,7 @@ def check(session: Session, invariants: Sequence[Invariant] = ()) -> Report:
         if summed.get(name, 0) != kept.get(name, 0)
     ]
     problems += [
-        f"{name} has {format_credits(abs(micros))} credits {'too few' if micros < 0 else 'too many'}"
+        f"{name} has {spell_credits(abs(micros))} {'too few' if micros < 0 else 'too many'}"
         for name, micros in sorted(kept.items())
         if not may_hold(name, micros)
     ]

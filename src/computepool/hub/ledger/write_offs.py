@@ -18,7 +18,7 @@ from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting, moved
 from computepool.hub.ledger.journal import balances, lock_accounts, post, postings_of
 from computepool.hub.ledger.tables import EntryRow, PostingRow
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import format_credits, spell_credits
 
 WRITTEN_OFF = "write_off"
 RETURNED = "write_off_returned"
@@ -38,8 +38,7 @@ class MoreThanOwed(Conflict):
 
     def __init__(self, owner_id: str, micros: int, most: int) -> None:
         super().__init__(
-            f"{format_credits(micros)} credits are more than the {format_credits(most)} that {owner_id} owes and does "
-            "not have.",
+            f"{spell_credits(micros)} is more than the {format_credits(most)} that {owner_id} owes and does not have.",
             hint="Without an amount all of it is written off.",
         )
 

@@ -60,6 +60,7 @@ export function watchCost(path) {
     known = key;
     if (told === null || !told.entries) return (words = told === null ? "" : "nothing");
     const held = told.held_micros ? `, and ${amount(told.held_micros)} held` : "";
-    return (words = `${amount(-told.change_micros)} credits${held}`);
+    const cost = amount(-told.change_micros);
+    return (words = `${cost} ${cost === "1" ? "credit" : "credits"}${held}`);
   };
 }

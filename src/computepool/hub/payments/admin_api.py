@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.errors import NoSuchUser
-from computepool.hub.accounts.repository import find_user_by_email
+from computepool.hub.accounts.repository import emails_of, find_user_by_email
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import NotFound
 from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes
@@ -75,10 +75,24 @@ def _by_hand(
 ) -> GrantView:
     now, grant_id, micros = context.now(), context.new_id("grant"), parse_amount(body.credits)
     owner_id = _find_owner(session, body.user)
+    email = emails_of(session, [owner_id]).get(owner_id)
+    earlier = None
     if key is not None:
         route = "POST admin/grants" if giving else "POST admin/withdrawals"
         asked = digest_of_fields(owner=owner_id, micros=micros, note=body.note, promotional=body.promotional)
-        grant_id = claim(session, caller.user_id, key, route, asked, grant_id, now) or grant_id
+        earlier = claim(session, caller.user_id, key, route, asked, grant_id, now)
+        grant_id = earlier or grant_id
+    if body.unless_repeated and earlier is None:
+        grants.refuse_repeated(
+            session,
+            giving=giving,
+            owner_id=owner_id,
+            micros=micros,
+            note=body.note,
+            whose=email or owner_id,
+            now=now,
+            promotional=body.promotional,
+        )
     repaid = grants.by_hand(
         session,
         giving=giving,
@@ -94,6 +108,7 @@ def _by_hand(
     return GrantView(
         id=grant_id,
         owner_id=owner_id,
+        email=email,
         credits=format_credits(micros),
         micros=micros,
         repaid_micros=repaid,
@@ -122,6 +137,7 @@ def _write_off(
     return WriteOffView(
         id=write_off_id,
         owner_id=owner_id,
+        email=emails_of(session, [owner_id]).get(owner_id),
         credits=format_credits(done.micros),
         micros=done.micros,
         filled_micros=done.filled_micros,

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.settings import Settings
-from computepool.protocol.units import MICROS_PER_CREDIT, BadValueError, format_credits, parse_credits
+from computepool.protocol.units import MICROS_PER_CREDIT, BadValueError, format_credits, parse_credits, spell_credits
 
 WITHOUT_DECIMALS = frozenset(
     ("bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "ugx", "vnd", "vuv", "xaf", "xof", "xpf")
@@ -41,13 +41,12 @@ class Units:
         if minor.denominator != 1:
             near = max(1, round(minor)) / self._minor_per_micro
             raise BadAmount(
-                f"{format_credits(micros)} credits are not a whole number of the smallest coins of "
-                f"{self.currency.upper()}.",
+                f"{spell_credits(micros)} is not a whole number of the smallest coins of {self.currency.upper()}.",
                 hint=f"Near it is {format_credits(int(near))}." if near.denominator == 1 else None,
             )
         if minor > MOST_MINOR:
             raise BadAmount(
-                f"{format_credits(micros)} credits are {self.spelled(int(minor))}: too much for one payment.",
+                f"{spell_credits(micros)} is {self.spelled(int(minor))}: too much for one payment.",
                 hint=f"At most {self.spelled(MOST_MINOR)} at once.",
             )
         return int(minor)
@@ -78,7 +77,7 @@ def parse_amount(value: object) -> int:
     try:
         micros = parse_credits(value)
     except BadValueError as error:
-        raise BadAmount(f"{error.message}.", hint=f"{error.hint}." if error.hint else None) from None
+        raise BadAmount(error.sentence, hint=error.hint_sentence) from None
     if micros == 0:
         raise BadAmount("An amount of 0 credits moves nothing.", hint="Write it like 100 or 0.25.")
     return micros

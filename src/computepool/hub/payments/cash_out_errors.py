@@ -2,7 +2,7 @@ from datetime import datetime
 
 from computepool.hub.core.errors import Conflict, Invalid, NotFound, Unavailable
 from computepool.hub.payments.safe_earnings import Cashable
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import format_credits, spell_credits
 
 
 class NoCashOut(NotFound):
@@ -17,7 +17,7 @@ class TooLittle(Invalid):
 
     def __init__(self, least_micros: int) -> None:
         super().__init__(
-            f"At least {format_credits(least_micros)} credits are paid out at once.",
+            f"No less than {spell_credits(least_micros)} is paid out at once.",
             hint="Wait until you have earned as much, or spend your earnings here.",
         )
 
@@ -34,7 +34,7 @@ class NotCashable(Conflict):
         elif can.unknown_micros:
             hint = f"{format_credits(can.unknown_micros)} more wait for jobs that run, or that somebody disputes."
         super().__init__(
-            f"{format_credits(micros)} credits are more than the {format_credits(can.micros)} that can be cashed out "
+            f"{spell_credits(micros)} is more than the {format_credits(can.micros)} that can be cashed out "
             "now. Only earnings can, and presents never.",
             hint=hint,
         )
@@ -62,7 +62,7 @@ class Owes(Conflict):
 
     def __init__(self, owner_id: str, micros: int) -> None:
         super().__init__(
-            f"{owner_id} owes the pool {format_credits(micros)} credits by now, which come first.",
+            f"{owner_id} owes the pool {spell_credits(micros)} by now, which comes first.",
             hint="Reject it: what comes back pays that first, and the rest can be asked for again.",
         )
 
@@ -102,8 +102,8 @@ class NotThatMuchLeft(Conflict):
     code = "nothing_left"
 
     def __init__(self, cash_out_id: str, left: int, asked: int) -> None:
-        more = f"; {format_credits(asked)} credits were asked for already and are not there yet" if asked else ""
-        super().__init__(f"Of {cash_out_id}, {format_credits(left)} credits can still be taken back{more}.")
+        more = f"; {spell_credits(asked)} more was asked for already and is not there yet" if asked else ""
+        super().__init__(f"Of {cash_out_id}, {spell_credits(left)} can still be taken back{more}.")
 
 
 def _day(at: datetime) -> str:

@@ -19,7 +19,7 @@ from computepool.hub.payments.pay_outs import ask_reversal
 from computepool.hub.payments.provider import Provider, RequestKind
 from computepool.hub.payments.states import RequestState
 from computepool.hub.payments.tables import RequestRow
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import spell_credits
 
 
 def reverse_cash_out(
@@ -53,7 +53,7 @@ def reverse_cash_out(
         raise NotThatMuchLeft(row.id, left, _asked_micros(session, row))
     minor, rest = divmod(wanted * paid.params["minor"], paid.params["micros"])
     if minor == 0 or (rest and wanted != left):
-        raise BadAmount(f"{format_credits(wanted)} credits are not a whole number of the smallest coins.")
+        raise BadAmount(f"{spell_credits(wanted)} is not a whole number of the smallest coins.")
     about: dict[str, Any] = {"owner": row.owner_id, "micros": wanted, "reversal": reversal_id, "note": note}
     record(session, "cash_out.reversal_asked", row.id, now, actor=actor, **about)
     return ask_reversal(session, context, row.id, reversal_id, wanted, minor, note, now)

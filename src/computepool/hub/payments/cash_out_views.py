@@ -1,13 +1,14 @@
 from datetime import datetime
 from decimal import Decimal
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints
 
 from computepool.hub.payments.amounts import Units
 from computepool.hub.payments.cash_out_rows import WORDS, CashOutRow, CashOutState
 from computepool.hub.payments.states import RequestState
 from computepool.hub.payments.tables import OBJECT_LIMIT
-from computepool.hub.payments.views import NOTE_LIMIT, Asking, Credits
+from computepool.hub.payments.views import NOTE_LIMIT, Asking, Credits, Note
 from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
 
 
@@ -23,19 +24,19 @@ class Decision(Asking):
 
 
 class Rejection(Asking):
-    note: str = Field(min_length=1, max_length=NOTE_LIMIT)
+    note: Note
     """Why; the host reads it."""
 
 
 class PaidByHand(Decision):
-    reference: str = Field(min_length=1, max_length=OBJECT_LIMIT)
+    reference: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=OBJECT_LIMIT)]
     """Of the payment: what a host finds on their statement."""
 
 
 class ReversalRequest(Asking):
     credits: Credits | None = None
     """Nothing: all that did not come back yet."""
-    note: str = Field(min_length=1, max_length=NOTE_LIMIT)
+    note: Note
     """Why; the host reads it when it came back."""
 
 

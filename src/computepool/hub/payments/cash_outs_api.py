@@ -3,10 +3,9 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from computepool.hub.accounts.tables import User
+from computepool.hub.accounts.repository import emails_of
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Forbidden
 from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Routes, Scope
@@ -215,7 +214,7 @@ def _show(session: Session, payments: Payments, cash_out_id: str) -> AdminCashOu
 
 def _admin_views(session: Session, payments: Payments, rows: list[CashOutRow]) -> list[AdminCashOutView]:
     owners = sorted({row.owner_id for row in rows})
-    emails = {one.id: one.email for one in session.scalars(select(User).where(User.id.in_(owners)))}
+    emails = emails_of(session, owners)
     debts = {owner_id: -balance(session, account(owner_id, Kind.DEBT)) for owner_id in owners}
     return [
         AdminCashOutView(

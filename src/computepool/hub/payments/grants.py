@@ -1,8 +1,8 @@
 """Credits by hand: an operator took money elsewhere, gives a present, or takes credits back."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Conflict
@@ -10,10 +10,12 @@ from computepool.hub.core.records import record
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.journal import balances, post, postings_of
-from computepool.hub.ledger.tables import EntryRow
+from computepool.hub.ledger.tables import EntryRow, PostingRow
+from computepool.hub.ledger.timeline import first_entry_since
 from computepool.hub.payments.moving import paid_in
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import format_credits, spell_credits
 
+REPEATED_WITHIN = timedelta(minutes=10)
 DONE = {"grant": "credits.granted", "withdrawal": "credits.withdrawn"}
 
 
@@ -24,11 +26,68 @@ class NotThere(Conflict):
 
     def __init__(self, micros: int, has: int, *, promotional: bool) -> None:
         super().__init__(
-            f"{format_credits(micros)} credits are more than the {format_credits(has)} that can be taken.",
+            f"{spell_credits(micros)} is more than the {format_credits(has)} that can be taken.",
             hint="Only presents that are neither spent nor held."
             if promotional
             else "Only what was bought, or granted for money, and is neither spent nor held; presents: --promotional.",
         )
+
+
+class DoneBefore(Conflict):
+    """Somebody may have typed a command twice."""
+
+    code = "repeated"
+
+    def __init__(self, micros: int, whose: str, at: datetime, now: datetime, *, giving: bool) -> None:
+        ago = max(1, round((now - at).total_seconds()))
+        done = f"given to {whose}" if giving else f"taken from {whose}"
+        super().__init__(
+            f"{spell_credits(micros)} with this note was {done} {about_ago(ago)} ago.",
+            hint="To do the same once more: --again, or another note.",
+        )
+
+
+def about_ago(seconds: int) -> str:
+    number, word = (seconds, "second") if seconds < 60 else (seconds // 60, "minute")
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def refuse_repeated(
+    session: Session,
+    *,
+    giving: bool,
+    owner_id: str,
+    micros: int,
+    note: str,
+    whose: str,
+    now: datetime,
+    promotional: bool = False,
+) -> None:
+    """Raise DoneBefore if the same was done within `REPEATED_WITHIN`."""
+    balances(session, owner_id, lock=True)  # whoever does the same at this moment is waited for
+    pool, since = _pool(promotional), now - REPEATED_WITHIN
+    ours, theirs = PostingRow.source, PostingRow.destination
+    if not giving:
+        ours, theirs = theirs, ours
+    pockets = [account(owner_id, kind) for kind in (Kind.AVAILABLE, Kind.PROMOTIONAL, Kind.DEBT)]
+    same = (
+        select(EntryRow.created_at)
+        .join(PostingRow, PostingRow.entry_id == EntryRow.id)
+        .where(EntryRow.id >= first_entry_since(session, since), EntryRow.created_at > since)
+        .where(EntryRow.kind == ("grant" if giving else "withdrawal"), EntryRow.note == note)
+        .where(ours == pool, theirs.in_(pockets))
+        .group_by(EntryRow.id, EntryRow.created_at)
+        .having(func.sum(PostingRow.micros) == micros)
+        .order_by(EntryRow.id.desc())
+        .limit(1)
+    )
+    at = session.scalar(same)
+    if at is not None:
+        raise DoneBefore(micros, whose, at, now, giving=giving)
+
+
+def _pool(promotional: bool) -> str:
+    return platform(Platform.SUBSIDY if promotional else Platform.CLEARING)
 
 
 def by_hand(
@@ -52,7 +111,7 @@ def by_hand(
     key = f"{kind}/{grant_id}"
     entry_id = session.scalar(select(EntryRow.id).where(EntryRow.key == key))
     if entry_id is None:
-        pool = platform(Platform.SUBSIDY if promotional else Platform.CLEARING)
+        pool = _pool(promotional)
         sort = Kind.PROMOTIONAL if promotional else Kind.AVAILABLE
         pocket = account(owner_id, sort)
         if giving and not promotional:

@@ -14,7 +14,7 @@ from computepool.hub.payments.profiles import Plan, stop_plan
 from computepool.hub.payments.states import UNDER_WAY
 from computepool.hub.payments.tables import ProfileRow, RequestRow, TopUpRow
 from computepool.hub.payments.top_ups import ALONE, Way, Wish, charged_since, start_top_up
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import spell_credits
 
 AT_ONCE = 200
 
@@ -89,7 +89,7 @@ def _charge(
     if session.scalars(under_way.limit(1)).first() is not None:
         return None
     if charged_since(session, owner_id, month_of(now)) + micros > profile.monthly_micros:
-        words = f"The limit of {format_credits(profile.monthly_micros)} credits a month is used up."
+        words = f"The limit of {spell_credits(profile.monthly_micros)} a month is used up."
         stop_plan(session, owner_id, words, now)
         return None
     wish = Wish(context.new_id("topup"), owner_id, micros, way, return_url)

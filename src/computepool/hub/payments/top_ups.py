@@ -16,7 +16,7 @@ from computepool.hub.payments.profiles import profile_of
 from computepool.hub.payments.provider import RequestKind
 from computepool.hub.payments.states import TopUpState
 from computepool.hub.payments.tables import RequestRow, TopUpRow
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import format_credits, spell_credits
 
 Way = Literal["checkout", "card", "automatic", "per_job"]
 ALONE: frozenset[Way] = frozenset({"automatic", "per_job"})
@@ -125,7 +125,7 @@ def _part_of(top_up: TopUpRow, micros: int) -> int:
     """At what a credit was worth when it was bought."""
     minor, rest = divmod(micros * top_up.minor, top_up.micros)
     if rest or minor == 0:
-        raise BadAmount(f"{format_credits(micros)} credits are not a whole number of the smallest coins.")
+        raise BadAmount(f"{spell_credits(micros)} is not a whole number of the smallest coins.")
     return minor
 
 

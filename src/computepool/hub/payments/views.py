@@ -1,7 +1,7 @@
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
 
 from computepool.hub.payments.profiles import Plan
 from computepool.hub.payments.states import WORDS, TopUpState
@@ -16,6 +16,8 @@ from computepool.hub.payments.tables import (
 from computepool.protocol.units import format_credits
 
 NOTE_LIMIT = 400
+Note = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NOTE_LIMIT)]
+"""Why: one that says nothing is refused."""
 Credits = StrictStr | StrictInt | StrictFloat
 """As people write them; `amounts.parse_amount` makes micros of it, or says what is wrong."""
 
@@ -51,8 +53,10 @@ class GrantRequest(Asking):
     user: str = Field(min_length=1, max_length=254)
     """An id, or an e-mail address."""
     credits: Credits
-    note: str = Field(min_length=1, max_length=NOTE_LIMIT)
+    note: Note
     promotional: bool = False
+    unless_repeated: bool = False
+    """Refuse it if the same was done a few minutes ago: whoever types a command again may not mean it twice."""
 
 
 class WriteOffRequest(Asking):
@@ -60,12 +64,12 @@ class WriteOffRequest(Asking):
     """An id, or an e-mail address."""
     credits: Credits | None = None
     """All that they owe and do not have, if not said otherwise."""
-    note: str = Field(min_length=1, max_length=NOTE_LIMIT)
+    note: Note
 
 
 class RefundRequest(Asking):
     credits: Credits
-    note: str = Field(min_length=1, max_length=NOTE_LIMIT)
+    note: Note
 
 
 class TopUpView(BaseModel):
@@ -124,6 +128,8 @@ class CardView(BaseModel):
 class GrantView(BaseModel):
     id: str
     owner_id: str
+    email: str | None = None
+    """Of the user; a team has none."""
     credits: str
     micros: int
     repaid_micros: int = 0
@@ -135,6 +141,8 @@ class GrantView(BaseModel):
 class WriteOffView(BaseModel):
     id: str
     owner_id: str
+    email: str | None = None
+    """Of the user; a team has none."""
     credits: str
     micros: int
     """What the pool bears."""

@@ -13,7 +13,7 @@ from computepool.hub.core.owners import PLATFORM
 from computepool.hub.core.settings import Settings
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.occupancy import SECONDS_PER_HOUR, Share
-from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
+from computepool.protocol.units import MICROS_PER_CREDIT, spell_credits
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +169,4 @@ def _slices(count: int) -> str:
 
 
 def _credits(micros: int, word: str) -> str:
-    return f"You may spend {format_credits(micros)} credits {word}"
+    return f"You may spend {spell_credits(micros)} {word}"

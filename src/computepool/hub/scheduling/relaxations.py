@@ -11,7 +11,7 @@ from computepool.hub.market.feasibility import Gate, Traits, closed_gate
 from computepool.hub.market.pricing import hourly_price
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.protocol.gpus import GpuRequest
-from computepool.protocol.units import Range, format_bytes, format_credits, format_duration
+from computepool.protocol.units import Range, format_bytes, format_credits, format_duration, spell_credits
 
 OF_KIND = 0.5
 """How large a change counts that is not one of amount: less than doing with half as much."""
@@ -163,7 +163,7 @@ def _higher_price(needs: Requirements, node: Traits) -> Iterator[Relaxation]:
     if needs.max_price_micros is not None:
         price = hourly_price(needs, node.ask, own=False)
         more = price - needs.max_price_micros
-        words = f"max_price: {format_credits(price)} (+{format_credits(more)} credits an hour) would find a node"
+        words = f"max_price: {format_credits(price)} (+{spell_credits(more)} an hour) would find a node"
         size = more / needs.max_price_micros if needs.max_price_micros else float("inf")
         yield Relaxation("max_price", words, replace(needs, max_price_micros=price), size)
 

@@ -17,7 +17,7 @@ from computepool.hub.scheduling.turns import Standing, ahead_of
 from computepool.protocol.capacity import SIMULATED
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.states import Verdict
-from computepool.protocol.units import format_bytes, format_credits
+from computepool.protocol.units import format_bytes, spell_credits
 
 GROUPS_SHOWN = 8
 """Of slices of one job that wait for different things."""
@@ -246,7 +246,7 @@ def _detail(gate: Gate, needs: Requirements) -> str:
         Gate.RELIABILITY: "in quarantine: they failed again and again"
         if needs.min_reliability is None
         else f"less reliable than {needs.min_reliability:g}, or in quarantine",
-        Gate.PRICE: f"ask for more than {format_credits(needs.max_price_micros or 0)} credits an hour",
+        Gate.PRICE: f"ask for more than {spell_credits(needs.max_price_micros or 0)} an hour",
         Gate.STATE: "offline, paused or draining",
         Gate.OWNER: "their owners are using them",
         Gate.BUSY: "others are using it",

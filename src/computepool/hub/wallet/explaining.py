@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from computepool.hub.jobs.money import SETTLED
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind
-from computepool.hub.wallet.amounts import came_back, signed
+from computepool.hub.wallet.amounts import came_back, signed, spelled
 from computepool.hub.wallet.explain_views import AttemptExplained, PaymentView, RecordView, View
 from computepool.hub.wallet.facts import AttemptFacts, EntryFacts
 from computepool.hub.wallet.payments import Money, money_of, payment_view
@@ -82,13 +82,13 @@ def summary(
     if never_ran and not change and not held:
         return ["It never ran, and cost nothing."]
     if view == "renter":
-        words.append(f"This job cost {signed(-change)} credits." if change <= 0 else f"You have {signed(change)} more.")
+        words.append(f"This job cost {spelled(-change)}." if change <= 0 else f"You have {signed(change)} more.")
         if held:
             words.append(f"{signed(held)} more are held for what runs now; what is not used comes back.")
     elif change >= 0:
-        words.append(f"You earned {signed(change)} credits by this job.")
+        words.append(f"You earned {spelled(change)} by this job.")
     else:
-        words.append(f"You gave back {signed(-change)} credits more than you got by this job.")
+        words.append(f"You gave back {spelled(-change)} more than you got by this job.")
     if attempts and all(one.own for one in attempts) and not others:
         words.append("It ran on nodes of its owner, which costs nothing.")
     return words
@@ -130,16 +130,16 @@ def _words(
 
 
 def _sum_words(sum_of: Money, view: View) -> str:
-    cost, fee, earned = signed(sum_of.cost), signed(sum_of.fee), signed(sum_of.earned)
+    cost, fee, earned = spelled(sum_of.cost), signed(sum_of.fee), signed(sum_of.earned)
     if view == "host":
-        return f"{cost} credits were paid for it: {earned} to you, {fee} as the platform's fee."
+        return f"It cost {cost}: {earned} went to you, {fee} are the platform's fee."
     if sum_of.fee < 0:
-        return f"It cost {cost} credits: {earned} went to the host, and the pool paid {signed(-sum_of.fee)} of that."
-    return f"It cost {cost} credits: {earned} went to the host, {fee} are the platform's fee."
+        return f"It cost {cost}: {earned} went to the host, and the pool paid {signed(-sum_of.fee)} of that."
+    return f"It cost {cost}: {earned} went to the host, {fee} are the platform's fee."
 
 
 def _from_pockets(pockets: Mapping[str, int]) -> list[str]:
-    taken = [f"{signed(-pockets[kind])} {_SPOKEN[kind]}" for kind in SPENT_FIRST if pockets.get(kind, 0) < 0]
+    taken = [_taken(kind, -pockets[kind]) for kind in SPENT_FIRST if pockets.get(kind, 0) < 0]
     words = [f"Taken from: {', '.join(taken)}."] if taken else []
     if pockets.get(Kind.HELD):
         words.append(f"{signed(pockets[Kind.HELD])} of that are only held: what is not used comes back.")
@@ -157,8 +157,5 @@ def _into_pockets(pockets: Mapping[str, int]) -> list[str]:
     return words
 
 
-_SPOKEN = {
-    Kind.PROMOTIONAL: "promotional credits",
-    Kind.AVAILABLE: "available credits",
-    Kind.EARNINGS: "of your earnings",
-}
+def _taken(kind: Kind, micros: int) -> str:
+    return f"{signed(micros)} of your earnings" if kind is Kind.EARNINGS else spelled(micros, kind.value)
