@@ -19,7 +19,9 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.db import SQLITE_PRAGMAS, Database
 from computepool.hub.core.ids import new_id
 from computepool.hub.core.owners import Owner, OwnerKind
+from computepool.hub.core.together import Together
 from computepool.hub.jobs import money
+from computepool.hub.jobs.money import Settled
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.terms import Terms
@@ -77,16 +79,23 @@ class Books:
         """By so many clients at once. Each waits until its own is durable."""
         waiting, commits = list(views), itertools.count()
         event.listen(self._db.engine, "commit", count := lambda _connection: next(commits))
+        together = Together(self._settle_one, self._settle_many)
 
         async def client() -> None:
             while waiting:
-                await self._db.run(settle_one, waiting.pop())
+                await together.ask(waiting.pop())
 
         began = time.perf_counter()
         await asyncio.gather(*(client() for _ in range(clients)))
         seconds = time.perf_counter() - began
         event.remove(self._db.engine, "commit", count)
         return Rate(len(views) / seconds, len(views) / next(commits))
+
+    async def _settle_one(self, view: AttemptView) -> Settled:
+        return (await self._settle_many([view]))[0]
+
+    async def _settle_many(self, views: Sequence[AttemptView]) -> list[Settled]:
+        return await self._db.run(settle, views)
 
 
 def attempt(renter_id: str, host_id: str) -> AttemptView:
@@ -126,13 +135,14 @@ def attempt(renter_id: str, host_id: str) -> AttemptView:
     )
 
 
-def settle_one(session: Session, view: AttemptView) -> None:
-    """What the hub does for an attempt's money when its receipt arrives."""
+def settle(session: Session, views: Sequence[AttemptView]) -> list[Settled]:
+    """What the hub does for the money of attempts whose receipts arrive at the same moment."""
     ending = Ending(Verdict.OK, EndReason.EXITED, 0)
-    ended = NOW + timedelta(seconds=RAN_SECONDS + 1)
-    (settled,) = money.settle(session, [money.Bill(view, ending, Usage(running_seconds=RAN_SECONDS))], ended)
-    if not settled.cost_micros:
-        raise RuntimeError(f"{view.attempt_id} was settled for nothing")
+    bills = [money.Bill(view, ending, Usage(running_seconds=RAN_SECONDS)) for view in views]
+    settled = money.settle(session, bills, NOW + timedelta(seconds=RAN_SECONDS + 1))
+    if not all(one.cost_micros for one in settled):
+        raise RuntimeError("an attempt was settled for nothing")
+    return settled
 
 
 _ticks = itertools.count()

@@ -84,10 +84,10 @@ def test_balances_are_taken_by_name_and_the_platforms_last(ledger):
     taken = []
 
     class Noted(Driver):
-        def run_rows(self, words, rows):
+        def run_rows(self, words, columns, rows):
             if words.startswith("INSERT INTO ledger_balances"):
                 taken.append([row[0] for row in rows])
-            return super().run_rows(words, rows)
+            return super().run_rows(words, columns, rows)
 
     def pay(session: Session) -> None:
         session.info["driver"] = (session.get_transaction(), Noted(session.connection()))

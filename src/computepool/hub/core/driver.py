@@ -2,15 +2,18 @@
 compiling, cursors and rows take longer than the database."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cache
 from itertools import chain
+from json import dumps
 from typing import Any, cast
 
 from sqlalchemy import Column, Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-_CONVERTERS: dict[tuple[str, Column[Any]], Callable[[Any], Any]] = {}
+_CONVERTERS: dict[Column[Any], Callable[[Any], Any] | None] = {}
+"""Of SQLite."""
 
 
 class Driver:
@@ -36,18 +39,31 @@ class Driver:
         finally:
             cursor.close()
 
-    def run_rows(self, words: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
-        """The same for several at once: `{rows}` in `words` becomes `(?, ?), (?, ?)`."""
-        return self.run(_with_rows(words, len(rows), len(rows[0])), tuple(chain.from_iterable(rows)))
+    def run_among(self, words: str, values: Sequence[str]) -> list[Any]:
+        """`{among}` in `words` is where the values are: `WHERE account {among}`."""
+        if self.is_sqlite:
+            return self.run(_with_among(words, len(values)), values)
+        return self.run(_with_array(words), (list(values),))
+
+    def run_rows(self, words: str, columns: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """`{rows}` in `words` is where they are: `INSERT INTO t (a, b) {rows}`. `columns`: `a bigint, b text`.
+
+        PostgreSQL gets them as one document: hundreds of places would be found in its words anew each time.
+        """
+        if self.is_sqlite:
+            return self.run(_with_rows(words, len(rows), len(rows[0])), tuple(chain.from_iterable(rows)))
+        names = _names_of(columns)
+        document = dumps([dict(zip(names, row, strict=True)) for row in rows], default=datetime.isoformat)
+        return self.run(_with_document(words, columns), (document,))
 
     def stored(self, column: Column[Any], value: Any) -> Any:
-        """An instant or JSON as its column has it in this database."""
-        known = (self._dialect.name, column)
-        convert = _CONVERTERS.get(known)
+        """An instant or JSON as a row has it, for `run_rows`."""
+        if not self.is_sqlite:
+            return value
+        convert = _CONVERTERS.get(column)
         if convert is None:
-            convert = column.type.dialect_impl(self._dialect).bind_processor(self._dialect) or _as_it_is
-            _CONVERTERS[known] = convert
-        return convert(value)
+            convert = _CONVERTERS[column] = column.type.dialect_impl(self._dialect).bind_processor(self._dialect)
+        return convert(value) if convert is not None else value
 
     def _in_sqlalchemys_words(self, error: Exception, words: str, values: Sequence[Any], cursor: Any) -> BaseException:
         is_lost = self._dialect.is_disconnect(cast(Any, error), self._driver, cursor)
@@ -69,15 +85,31 @@ def driver_of(session: Session) -> Driver:
 
 
 @cache
+def _with_among(words: str, count: int) -> str:
+    return words.format(among=f"IN ({', '.join(['?'] * count)})")
+
+
+@cache
 def _with_rows(words: str, rows: int, columns: int) -> str:
     row = f"({', '.join(['?'] * columns)})"
-    return words.format(rows=", ".join([row] * rows))
+    return words.format(rows="VALUES " + ", ".join([row] * rows))
+
+
+@cache
+def _with_array(words: str) -> str:
+    return words.format(among="= ANY(?)")
+
+
+@cache
+def _with_document(words: str, columns: str) -> str:
+    return words.format(rows=f"SELECT * FROM json_to_recordset(?) AS given ({columns})")  # noqa: S608  # our own words
+
+
+@cache
+def _names_of(columns: str) -> tuple[str, ...]:
+    return tuple(column.split()[0] for column in columns.split(", "))
 
 
 @cache
 def _in_psycopgs_words(words: str) -> str:
     return words.replace("%", "%%").replace("?", "%s")
-
-
-def _as_it_is(value: Any) -> Any:
-    return value

@@ -68,6 +68,7 @@ class Together(Generic[A, R]):
                     _give(answer, result)
                 else:
                     await self._ask_alone(request, answer)
+            await asyncio.sleep(0)  # whoever has the next request at once is not alone
         finally:
             for _, answer in group:
                 answer.cancel()  # this was ended before them; those that have their answer keep it

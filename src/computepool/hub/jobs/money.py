@@ -6,7 +6,6 @@ none any more, one that still runs is refused, and one that brings its result is
 node that was away, and work that is done is not thrown away.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -87,12 +86,12 @@ def settle(session: Session, bills: Sequence[Bill], now: datetime) -> list[Settl
     if not due:
         return [NOTHING] * len(bills)
     holds = find_all_open(session, [one.view.attempt_id for one in due])
-    balances = Counter(lock_accounts(session, {name for one in due for name in _pockets(one.view, one.terms)}))
+    balances = lock_accounts(session, {name for one in due for name in _pockets(one.view, one.terms)})
     captures = {}
     for one in due:
         capture = captures[one.view.attempt_id] = _pay(one, holds.get(one.view.attempt_id), balances)
-        if capture.entry is not None:
-            balances.update(capture.entry.changes)  # of one host's debt, the next fills what is left
+        for name, change in capture.entry.changes.items() if capture.entry is not None else ():
+            balances[name] = balances.get(name, 0) + change  # of a host's debt, the next one fills what is left
     _write(session, list(captures.values()), now)
     return [
         NOTHING if one is None else _give_back(session, one, captures[one.view.attempt_id].settled, now)

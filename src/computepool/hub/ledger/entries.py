@@ -2,7 +2,6 @@
 what leaves one account arrives in another.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,21 +44,23 @@ class Entry:
     """What `explain` needs to say where the figures come from."""
     reverses: int | None = None
     """The entry that it takes back, in whole or in part."""
+    changes: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    """By account, what it has more or less afterwards. Those that end as they were are left out."""
 
     def __post_init__(self) -> None:
         if not self.key or len(self.key) > KEY_LIMIT:
             raise ValueError(f"an entry's key has 1 to {KEY_LIMIT} characters, not {len(self.key)}")
         if not self.postings:
             raise ValueError(f"entry {self.key} moves nothing")
+        object.__setattr__(self, "changes", _net(self.postings))
 
-    @property
-    def changes(self) -> dict[str, int]:
-        """By account, what it has more or less afterwards. Those that end as they were are left out."""
-        net: Counter[str] = Counter()
-        for posting in self.postings:
-            net[posting.source] -= posting.micros
-            net[posting.destination] += posting.micros
-        return {name: micros for name, micros in net.items() if micros}
+
+def _net(postings: tuple[Posting, ...]) -> dict[str, int]:
+    net: dict[str, int] = {}
+    for posting in postings:
+        net[posting.source] = net.get(posting.source, 0) - posting.micros
+        net[posting.destination] = net.get(posting.destination, 0) + posting.micros
+    return {name: micros for name, micros in net.items() if micros}
 
 
 def moved(source: str, destination: str, micros: int) -> tuple[Posting, ...]:

@@ -6,7 +6,7 @@ present, whoever it is spent on.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
@@ -48,14 +48,14 @@ class Pockets:
         """So much of it, in the order in which credits are spent."""
         if not 0 <= micros <= self.total:
             raise ValueError(f"{micros} of {self.total} micros")
-        taken = {}
-        for kind in SPENT_FIRST:
-            taken[kind.value] = min(micros, getattr(self, kind))
-            micros -= taken[kind.value]
-        return Pockets(**taken)
+        promotional = min(micros, self.promotional)
+        available = min(micros - promotional, self.available)
+        return Pockets(promotional, available, micros - promotional - available)
 
     def without(self, other: "Pockets") -> "Pockets":
-        return Pockets(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+        return Pockets(
+            self.promotional - other.promotional, self.available - other.available, self.earnings - other.earnings
+        )
 
 
 class HoldRow(Base):
@@ -96,14 +96,15 @@ class HoldRow(Base):
 
 _HOLDS = cast(Table, HoldRow.__table__)
 _RESOLVE = (
-    "WITH ended (attempt_id, number, resolved_at, spent, seconds) AS (VALUES {rows}) UPDATE ledger_holds "
+    "WITH ended (attempt_id, number, resolved_at, spent, seconds) AS ({rows}) UPDATE ledger_holds "
     "SET resolved_at = ended.resolved_at, spent_micros = ended.spent, paid_seconds = ended.seconds FROM ended "
     "WHERE ledger_holds.attempt_id = ended.attempt_id AND ledger_holds.number = ended.number "
     "AND ledger_holds.resolved_at IS NULL RETURNING ledger_holds.attempt_id"
 )
+_END_COLUMNS = "attempt_id text, number integer, resolved_at timestamptz, spent bigint, seconds integer"
 _FIND_OPEN = (
     "SELECT attempt_id, number, owner_id, job_id, promotional, available, earnings, seconds, is_last FROM ledger_holds "
-    "WHERE resolved_at IS NULL AND attempt_id IN {rows}"
+    "WHERE resolved_at IS NULL AND attempt_id {among}"
 )
 _ADD_HOLD = _HOLDS.insert()
 
@@ -197,13 +198,11 @@ def find_open(session: Session, attempt_id: str) -> OpenHold | None:
 
 def find_all_open(session: Session, attempt_ids: Sequence[str]) -> dict[str, OpenHold]:
     """By attempt. Whoever asks has locked them."""
-    found = {}
-    for attempt_id, number, owner_id, job_id, *amounts, seconds, is_last in driver_of(session).run_rows(
-        _FIND_OPEN, [attempt_ids]
-    ):
-        pockets = Pockets(*amounts)
-        found[attempt_id] = OpenHold(attempt_id, number, owner_id, job_id, pockets, seconds, bool(is_last))
-    return found
+    found = driver_of(session).run_among(_FIND_OPEN, attempt_ids)
+    return {
+        attempt_id: OpenHold(attempt_id, number, owner_id, job_id, Pockets(*amounts), seconds, bool(is_last))
+        for attempt_id, number, owner_id, job_id, *amounts, seconds, is_last in found
+    }
 
 
 def resolve(
@@ -217,7 +216,7 @@ def resolve_all(session: Session, ends: Sequence[Resolution], now: datetime) -> 
     driver = driver_of(session)
     at = driver.stored(_HOLDS.c.resolved_at, now)
     rows = [(one.hold.attempt_id, one.hold.number, at, one.spent, one.paid_seconds) for one in ends]
-    resolved = {attempt_id for (attempt_id,) in driver.run_rows(_RESOLVE, rows)}
+    resolved = {attempt_id for (attempt_id,) in driver.run_rows(_RESOLVE, _END_COLUMNS, rows)}
     for one in ends:
         if one.hold.attempt_id not in resolved:
             raise AssertionError(f"hold {one.hold.number} of {one.hold.attempt_id} was resolved before")

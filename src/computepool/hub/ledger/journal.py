@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.driver import Driver, driver_of
 from computepool.hub.core.errors import Conflict, PoolError
+from computepool.hub.core.owners import PLATFORM
 from computepool.hub.core.records import tell
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account, is_platforms, kind_of, may_hold, owner_of
 from computepool.hub.ledger.entries import Entry, Posting
@@ -24,14 +25,20 @@ SPENDABLE = "ledger/spendable"
 _BALANCES, _ENTRIES = (cast(Table, table.__table__) for table in (BalanceRow, EntryRow))
 _ADD_ENTRIES = (
     'INSERT INTO ledger_entries ("key", kind, actor, job_id, attempt_id, note, details, reverses, created_at) '
-    'VALUES {rows} ON CONFLICT ("key") DO NOTHING RETURNING "key", id'
+    '{rows} ON CONFLICT ("key") DO NOTHING RETURNING "key", id'
 )
-_ADD_POSTINGS = "INSERT INTO ledger_postings (entry_id, number, source, destination, micros) VALUES {rows}"
+_ENTRY_COLUMNS = (
+    "key text, kind text, actor text, job_id text, attempt_id text, note text, details json, reverses bigint, "
+    "created_at timestamptz"
+)
+_ADD_POSTINGS = "INSERT INTO ledger_postings (entry_id, number, source, destination, micros) {rows}"
+_POSTING_COLUMNS = "entry_id bigint, number integer, source text, destination text, micros bigint"
 _APPLY = (
-    "INSERT INTO ledger_balances (account, shard, micros) VALUES {rows} ON CONFLICT (account, shard) "
+    "INSERT INTO ledger_balances (account, shard, micros) {rows} ON CONFLICT (account, shard) "
     "DO UPDATE SET micros = ledger_balances.micros + excluded.micros RETURNING account, micros"
 )
-_READ = "SELECT account, micros FROM ledger_balances WHERE account IN {rows} ORDER BY account"
+_CHANGE_COLUMNS = "account text, shard integer, micros bigint"
+_READ = "SELECT account, micros FROM ledger_balances WHERE account {among} ORDER BY account"
 _LOCK = _READ + " FOR UPDATE"
 _BALANCES_OF = select(_BALANCES.c.account, _BALANCES.c.micros)
 _BALANCE = select(func.sum(_BALANCES.c.micros)).where(_BALANCES.c.account == bindparam("for_account"))
@@ -76,8 +83,9 @@ def post_all(session: Session, entries: Sequence[Entry], now: datetime) -> list[
     if that is too little, none is written."""
     driver = driver_of(session)
     at = driver.stored(_ENTRIES.c.created_at, now)
-    ids: dict[str, int] = dict(driver.run_rows(_ADD_ENTRIES, [_row_of(one, driver, at) for one in entries]))
-    posted, lines, total = [], list[tuple[Any, ...]](), Counter[str]()
+    rows = [_row_of(one, driver, at) for one in entries]
+    ids: dict[str, int] = dict(driver.run_rows(_ADD_ENTRIES, _ENTRY_COLUMNS, rows))
+    posted, lines, total = [], list[tuple[Any, ...]](), dict[str, int]()
     for entry in entries:
         entry_id = ids.pop(entry.key, None)  # the second with a key is as late as one in another transaction
         if entry_id is None:
@@ -86,11 +94,11 @@ def post_all(session: Session, entries: Sequence[Entry], now: datetime) -> list[
         posted.append(Posted(entry_id, True))
         for number, one in enumerate(entry.postings):
             lines.append((entry_id, number, one.source, one.destination, one.micros))
-        changes = entry.changes
-        total.update(changes)
-        _tell(session, entry, changes, now)
+        for name, change in entry.changes.items():
+            total[name] = total.get(name, 0) + change
+        _tell(session, entry, now)
     if lines:
-        driver.run_rows(_ADD_POSTINGS, lines)
+        driver.run_rows(_ADD_POSTINGS, _POSTING_COLUMNS, lines)
         _apply(driver, {name: change for name, change in total.items() if change}, entries[0].key)
     return posted
 
@@ -118,7 +126,7 @@ def lock_accounts(session: Session, names: Iterable[str]) -> dict[str, int]:
         return {}
     driver = driver_of(session)
     is_alone = driver.is_sqlite  # as every writer there is
-    found: dict[str, int] = dict(driver.run_rows(_READ if is_alone else _LOCK, [wanted]))
+    found: dict[str, int] = dict(driver.run_among(_READ if is_alone else _LOCK, wanted))
     return {name: found.get(name, 0) for name in wanted}
 
 
@@ -136,11 +144,12 @@ def postings_of(session: Session, entry_id: int) -> tuple[Posting, ...]:
     return tuple(Posting(row.source, row.destination, row.micros) for row in rows.scalars())
 
 
-def _tell(session: Session, entry: Entry, changes: Mapping[str, int], now: datetime) -> None:
-    more: Counter[str] = Counter()
-    for name, change in changes.items():
-        if kind_of(name) in SPENT_FIRST and not is_platforms(name):
-            more[owner_of(name)] += change
+def _tell(session: Session, entry: Entry, now: datetime) -> None:
+    more: dict[str, int] = {}
+    for name, change in entry.changes.items():
+        owner_id, _, kind = name.partition("/")
+        if kind in SPENT_FIRST and owner_id != PLATFORM:
+            more[owner_id] = more.get(owner_id, 0) + change
     hold = entry.attempt_id if entry.kind == "hold" else None
     for owner_id, micros in more.items():
         if micros:
@@ -165,7 +174,7 @@ def _apply(driver: Driver, changes: Mapping[str, int], key: str) -> None:
         return
     shard = zlib.crc32(key.encode()) % PLATFORM_SHARDS
     rows = [(name, shard if is_platforms(name) else 0, changes[name]) for name in in_order(changes)]
-    now_there: dict[str, int] = dict(driver.run_rows(_APPLY, rows))
+    now_there: dict[str, int] = dict(driver.run_rows(_APPLY, _CHANGE_COLUMNS, rows))
     for name, _, change in rows:
         is_taken = (change < 0) != (kind_of(name) == Kind.DEBT)  # the other way there is always room
         if is_taken and not may_hold(name, now_there[name]):
