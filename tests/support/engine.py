@@ -61,24 +61,44 @@ async def in_a_thread(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
     return await asyncio.to_thread(fn, *args, **kwargs)
 
 
-_ENGINES: dict[str, SqlEngine] = {}
-_PLACES: dict[str, URL] = {}
+_SHARED: dict[str, SqlEngine] = {}
+_IDLE: dict[str, list[SqlEngine]] = {}
+_PLACES: dict[SqlEngine, URL] = {}
 
 
 def shared_engine(url: str) -> SqlEngine:
     """One engine for all tests, each on its own database: what SQLAlchemy compiled for one serves the next."""
     place = make_url(url)
     backend = place.get_backend_name()
-    _PLACES[backend] = place
-    if backend not in _ENGINES:
-        engine = _ENGINES[backend] = durable_engine(url)
+    if backend not in _SHARED:
+        _SHARED[backend] = _movable_engine(url)
+    _PLACES[_SHARED[backend]] = place
+    return _SHARED[backend]
 
-        @event.listens_for(engine, "do_connect")
-        def connect(dialect: Any, _record: Any, _args: Any, options: dict[str, Any]) -> Any:
-            args, own = dialect.create_connect_args(_PLACES[backend])
-            return dialect.connect(*args, **options | own)
 
-    return _ENGINES[backend]
+def borrow_engine(url: str) -> SqlEngine:
+    """As `shared_engine`, for tests that have several databases at once: nobody else has it until it is returned."""
+    place = make_url(url)
+    idle = _IDLE.setdefault(place.get_backend_name(), [])
+    engine = idle.pop() if idle else _movable_engine(url)
+    _PLACES[engine] = place
+    return engine
+
+
+def return_engine(engine: SqlEngine) -> None:
+    engine.dispose()
+    _IDLE[_PLACES[engine].get_backend_name()].append(engine)
+
+
+def _movable_engine(url: str) -> SqlEngine:
+    engine = durable_engine(url)
+
+    @event.listens_for(engine, "do_connect")
+    def connect(dialect: Any, _record: Any, _args: Any, options: dict[str, Any]) -> Any:
+        args, own = dialect.create_connect_args(_PLACES[engine])
+        return dialect.connect(*args, **options | own)
+
+    return engine
 
 
 class InlineDatabase:

@@ -9,10 +9,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
-from support.engine import ALICE
+from support.engine import ALICE, borrow_engine, return_engine
 from support.money import give_credits
 
-from computepool.hub.core.db import durable_engine
 from computepool.hub.core.owners import Owner
 from computepool.hub.core.records import write_records
 from computepool.hub.core.tables import AuditRow, OutboxRow
@@ -54,7 +53,7 @@ class Held:
 
 class Truth:
     def __init__(self, url: str) -> None:
-        self.engine = durable_engine(url)
+        self.engine = borrow_engine(url)
         self.now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
         self._numbers = count(1)
         self.leased: Outcome | None = None
@@ -63,7 +62,7 @@ class Truth:
         self.run(_add_owners, (ALICE, HOST), self.now)
 
     def close(self) -> None:
-        self.engine.dispose()
+        return_engine(self.engine)
 
     def run(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """As the database layer does it: committed with its records, or not at all."""
