@@ -5,28 +5,36 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from simulation.placing import FOUND_WRONG, LIVE
+from simulation.placing import LIVE
 from simulation.virtual_time import spawn
 from sqlalchemy.orm import Session
 from support.money import give_credits
 
 from computepool.hub.jobs import instalments, terms
 from computepool.hub.jobs.invariants import INVARIANTS
+from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.check import check
+from computepool.hub.ledger.entries import Entry, moved
+from computepool.hub.ledger.journal import lock_accounts, post
 
 if TYPE_CHECKING:
     from simulation.world import World
 
 TRY_SECONDS = 10.0
+SPEND_SECONDS, PAID_CREDITS = 5.0, 20
 COUNTED = {
     "instalment": "SELECT count(*) FROM ledger_holds WHERE number > 1",
     "given_back": "SELECT count(*) FROM ledger_entries WHERE kind = 'give_back'",
     "clawback": "SELECT count(*) FROM ledger_entries WHERE kind = 'clawback'",
+    "claim": "SELECT count(*) FROM ledger_claims",
+    "claim_by_guilt": "SELECT count(*) FROM ledger_claims JOIN clawbacks USING (attempt_id)",
     "restitution": "SELECT count(*) FROM ledger_entries WHERE kind = 'restitution'",
     "out_of_money": "SELECT count(*) FROM attempts WHERE leave_for = 'budget'",
 }
+RESTITUTION = platform(Platform.RESTITUTION)
 SPENDABLE = ("promotional", "available", "earnings")
 
 
@@ -63,6 +71,50 @@ class Money:
         engine = self._world.hub
         assert engine is not None
         await engine.context.db.run(give_credits, owner, engine.context.now(), credits, key=key)
+
+    async def begin_with_paid_credits(self) -> None:
+        """In worlds whose hosts spend what they earn: nobody owes presents, and renters would spend those first."""
+        engine = self._world.hub
+        assert engine is not None
+
+        def change(session: Session, now: datetime) -> None:
+            for owner in self._world.those_who_rent:
+                present = account(owner, Kind.PROMOTIONAL)
+                back = moved(present, platform(Platform.SUBSIDY), lock_accounts(session, [present])[present])
+                post(session, Entry(f"no present/{owner}", "test", back), now)
+                give_credits(session, owner, now, PAID_CREDITS, key="paid")
+
+        if self._world.those_who_spend:
+            await engine.context.db.run(change, engine.context.now())
+
+    async def spend_earnings(self) -> None:
+        """Hosts who do not rent spend them at once, whenever the hub hears it: what they have to give back then is not
+        there."""
+        while self._world.those_who_spend:
+            await asyncio.sleep(SPEND_SECONDS)
+            world = self._world
+            for owner in world.those_who_spend:
+                if world.hub is not None and world.hub_process is not None and self._has(owner, Kind.EARNINGS):
+                    world.faults.fired["spent"] += 1
+                    key = f"spent/{world.faults.fired['spent']}"
+                    spawn(world.loop, world.hub_process, self._spend(owner, key))
+
+    async def _spend(self, owner: str, key: str) -> None:
+        engine, name = self._world.hub, account(owner, Kind.EARNINGS)
+        assert engine is not None
+        now = engine.context.now()
+
+        def spend(session: Session) -> None:
+            micros = lock_accounts(session, [name])[name]
+            if micros:
+                post(session, Entry(key, "test", moved(name, platform(Platform.CLEARING), micros)), now)
+
+        await engine.context.db.run(spend)
+
+    def _has(self, owner: str, kind: Kind) -> int:
+        query = "SELECT micros FROM ledger_balances WHERE account = ?"
+        row = self._db.execute(query, (account(owner, kind),)).fetchone()
+        return int(row[0]) if row else 0
 
     async def make_rich(self) -> None:
         """All who rent, whenever the hub can hear it: so that in the end nobody waits for credits."""
@@ -140,6 +192,7 @@ class Money:
         self._check_prices(prices)
         self._check_spending()
         self._check_paid_once()
+        self._check_claims()
 
     def _check_prices(self, prices: dict[str, int]) -> None:
         """At the price of the lease, whatever its node asked for when it ended."""
@@ -155,17 +208,35 @@ class Money:
     def _check_spending(self) -> None:
         expected: Counter[str] = Counter()
         query = (
-            "SELECT j.owner_id, a.reason, e.kind, e.details FROM ledger_entries e "
+            "SELECT j.owner_id, e.kind, e.details FROM ledger_entries e "
             "JOIN attempts a ON a.id = e.attempt_id JOIN jobs j ON j.id = a.job_id "
             "WHERE e.kind IN ('settle', 'give_back', 'clawback')"
         )
-        for owner_id, reason, kind, raw in self._db.execute(query):
-            if reason not in FOUND_WRONG:
-                expected[owner_id] += json.loads(raw)["cost_micros"] * (1 if kind == "settle" else -1)
+        for owner_id, kind, raw in self._db.execute(query):
+            expected[owner_id] += json.loads(raw)["cost_micros"] * (1 if kind == "settle" else -1)
         spent = dict(self._db.execute("SELECT owner_id, sum(micros) FROM spending GROUP BY owner_id"))
         for owner_id in sorted({*spent, *expected}):
             if spent.get(owner_id, 0) != expected[owner_id]:
                 self._blame(f"{owner_id} spent {spent}, by what was settled it is {expected[owner_id]}")
+
+    def _check_claims(self) -> None:
+        """Each is what its attempt's host had spent, and what came of that; and whoever earned something paid it."""
+        kept: Counter[tuple[str, str]] = Counter()
+        query = (
+            "SELECT e.attempt_id, p.source, p.destination, p.micros FROM ledger_postings p JOIN ledger_entries e "
+            "ON e.id = p.entry_id WHERE ? IN (p.source, p.destination)"
+        )
+        for attempt_id, source, _, micros in self._db.execute(query, (RESTITUTION,)):
+            kept[attempt_id, "paid" if source == RESTITUTION else "owed"] += micros
+        owes: Counter[str] = Counter()
+        claims = self._db.execute("SELECT attempt_id, host_id, owed_micros, paid_micros FROM ledger_claims")
+        for attempt_id, host_id, owed, paid in claims:
+            if (kept[attempt_id, "owed"], kept[attempt_id, "paid"]) != (owed + paid, paid):
+                self._blame(f"money: {attempt_id} has a claim of {owed}, {paid} are paid; the ledger says {kept}")
+            owes[host_id] += owed
+        for host_id, owed in owes.items():
+            if owed and owed > -self._has(host_id, Kind.DEBT) - self._has(host_id, Kind.EARNINGS):
+                self._blame(f"money: {host_id} has earned what it owes, and {owed} are not paid")
 
     def _check_paid_once(self) -> None:
         """Of all attempts of a slice, one that ended well; and no second is billed twice."""

@@ -18,6 +18,7 @@ from computepool.agent.resting import Rest, RestReason
 from computepool.hub.jobs import checkpoints, ending, money, policy, repository
 from computepool.hub.jobs.tables import Attempt as AttemptRow
 from computepool.hub.jobs.tables import Checkpoint, Slice
+from computepool.hub.ledger import refunds
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.market.standing import Standing
 from computepool.hub.nodes.tables import Node
@@ -27,7 +28,7 @@ from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.purse import Purse
 from computepool.hub.scheduling.reservations import Reservations
 from computepool.hub.scheduling.standings import Standings
-from computepool.hub.trust import replication
+from computepool.hub.trust import replication, restitution
 from computepool.hub.trust.judgement import Count, Finding
 from computepool.protocol import timing
 from computepool.protocol.manifest import Grant
@@ -275,7 +276,7 @@ def lost_attempts_keep_their_credits() -> None:
     def settle(session: Session, bills: Any, now: Any) -> Any:
         return [money.NOTHING if one.ending.lost else original(session, [one], now)[0] for one in bills]
 
-    money.settle = settle  # type: ignore[assignment]  # the point of a mutant
+    money.settle = settle  # the point of a mutant
 
 
 def seconds_are_paid_again_after_a_loss() -> None:
@@ -285,7 +286,16 @@ def seconds_are_paid_again_after_a_loss() -> None:
     def settle(session: Session, bills: Any, now: Any) -> Any:
         return original(session, [replace(one, view=replace(one.view, settled_seconds=0)) for one in bills], now)
 
-    money.settle = settle  # type: ignore[assignment]  # the point of a mutant
+    money.settle = settle  # the point of a mutant
+
+
+def what_is_owed_is_not_written_down() -> None:
+    for module in (refunds, restitution):
+        module.add_claim = lambda *args: None  # type: ignore[attr-defined]  # as above
+
+
+def what_was_owed_is_never_paid() -> None:
+    restitution.pay_claims = lambda session, host_id, now: 0  # type: ignore[attr-defined]  # as above
 
 
 def purse_is_deaf() -> None:
@@ -318,5 +328,7 @@ MUTANTS: dict[str, Callable[[], None]] = {
     "any_answer_is_right": any_answer_is_right,
     "lost_attempts_keep_their_credits": lost_attempts_keep_their_credits,
     "seconds_are_paid_again_after_a_loss": seconds_are_paid_again_after_a_loss,
+    "what_is_owed_is_not_written_down": what_is_owed_is_not_written_down,
+    "what_was_owed_is_never_paid": what_was_owed_is_never_paid,
     "purse_is_deaf": purse_is_deaf,
 }

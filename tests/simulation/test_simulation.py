@@ -73,13 +73,17 @@ LEAST_OVER_ALL = {
     "instalment": 0.3,
     "given_back": 0.1,
     "clawback": 0.02,
+    "claim": 0.1,
+    "claim_by_guilt": 0.03,
+    "restitution": 0.03,
     "top_up": 0.2,
 }
 """What is rare, per seed: attempts that a draining node finished; a folder that was saved while its job stood still, or
 after it was told to go; jobs with network access that froze, that could send nothing, whose slice another was given
 while their machine was awake, or asleep; machines that were cut off with such a job for longer than its lease; nodes
 that left for good; results that others confirmed, or showed to be made up; slices that lost their slot to
-others; instalments, what of them was given back, what guilty nodes gave back, and credits that renters were given."""
+others; instalments, what of them was given back, what guilty nodes gave back, what of either a host had spent and owes,
+and what came of that later; and credits that renters were given."""
 
 FOUND_BY = {
     "rescue_overwrites_completion": "",
@@ -97,6 +101,8 @@ FOUND_BY = {
     "price_is_read_again_at_the_end": "it was leased at|are held for .* which has ended",
     "lost_attempts_keep_their_credits": "are held for .* which has ended",
     "seconds_are_paid_again_after_a_loss": "were paid for",
+    "what_is_owed_is_not_written_down": "money: hosts owe renters",
+    "what_was_owed_is_never_paid": "has earned what it owes",
     "purse_is_deaf": "memory: .* can spend",
     "any_answer_is_right": "counts, which was made up",
     "preempted_counts_as_lost": "times it was others' doing",

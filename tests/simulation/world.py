@@ -119,9 +119,12 @@ class World:
         """What hosts ask for a core, where the hub is known to have heard it."""
         self.hosts = Hosts(self)
         self.those_who_rent = (OWNER, STRANGER)
+        self.those_who_spend = (LAB, FARM) if seed % 2 else ()
         choose_instalments(short=self.rng.random() < 0.5)
         self.compares = not plan.hub_restarts_only and self.rng.random() < 0.5
         """Somebody wants their results compared, and somebody may make theirs up."""
+        self._compared = range(len(KINDS) - (3 if self.those_who_spend else 0), len(KINDS) + 1)
+        """Jobs: where hosts spend what they earn, more of them, so that it is not there when they are found out."""
 
     # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -330,6 +333,7 @@ class World:
     async def _live(self) -> None:
         self.faults.enabled = False
         await self.start_hub()
+        await self.watch.money.begin_with_paid_credits()
         for index in range(self.plan.nodes):
             await self.add_node(index)
         self.faults.enabled = True
@@ -337,6 +341,7 @@ class World:
         troubles = Troubles(self)
         trouble = asyncio.create_task(troubles.run())
         looking = asyncio.create_task(self._look())
+        spending = asyncio.create_task(self.watch.money.spend_earnings())
         await asyncio.sleep(self.plan.trouble_seconds)
         trouble.cancel()
         self.faults.enabled = False
@@ -351,6 +356,7 @@ class World:
             raise
         await self._settle()
         looking.cancel()
+        spending.cancel()
         calming.cancel()
         giving.cancel()
         self.watch.raise_if_violated()
@@ -377,7 +383,7 @@ class World:
     async def _rent(self, index: int) -> None:
         await asyncio.sleep(self.rng.uniform(0, self.plan.trouble_seconds * 0.6))
         owner = self.rng.choice((OWNER, STRANGER))
-        if self.compares and index == len(KINDS):
+        if self.compares and index in self._compared:
             spec = make_checked_spec(self.rng, self.faults)
         else:
             spec = make_spec(self.rng, self.faults, KINDS[index % len(KINDS)], harmless=self.plan.hub_restarts_only)

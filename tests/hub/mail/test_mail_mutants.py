@@ -252,10 +252,13 @@ def who_has_enough_hears_no_more(patch: pytest.MonkeyPatch) -> None:
 
 
 def alarms_are_counted(patch: pytest.MonkeyPatch) -> None:
-    real = writing.Mail
-    patch.setattr(writing, "Mail", lambda **values: real(**{**values, "is_alarm": False}))
-    for name in ("user_id", "created_at", "is_alarm"):
-        patch.setattr(writing.Mail, name, getattr(real, name), raising=False)
+    real = writing._add
+
+    def add(session, mail_id, *rest):
+        real(session, mail_id, *rest)
+        session.get_one(Mail, mail_id).is_alarm = False
+
+    patch.setattr(writing, "_add", add)
 
 
 def mails_with_an_alarm_are_not_counted(patch: pytest.MonkeyPatch) -> None:
