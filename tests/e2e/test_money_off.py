@@ -21,7 +21,7 @@ WORKS = """
     admin canaries list; admin canaries remove check_1; admin contests; admin resolve event_1 uphold
     admin verify machine; admin unverify machine; admin limits show OWNER; admin limits set OWNER --slices 5
     whoami; token create other; token list; token revoke other; agent status; agent pause
-    agent resume; admin mail; node ban machine
+    agent resume; admin mail; admin users; admin users role OWNER admin; node ban machine
 """
 IS_OFF = """
     explain JOB; dispute JOB --reason no; node price machine; node price machine --floor 5; earnings; wallet

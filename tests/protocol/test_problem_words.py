@@ -4,7 +4,7 @@ import json
 import re
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, ValidationError
@@ -21,7 +21,7 @@ class Thing(BaseModel):
     name: str
 
 
-def told(kind: object, value: object) -> str:
+def told(kind: Any, value: object) -> str:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(kind).validate_python(value)
     return words_for(caught.value.errors(include_url=False)[0])

@@ -24,6 +24,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 from support.fake_market import FakeMarket
+from support.fake_users import FakeUsers
 from support.fake_wallet import FakeWallet
 from support.prompt_server import PromptServer
 
@@ -158,6 +159,7 @@ class FakeHub:
         self.hub_keys: list[dict[str, str]] = []
         self.market = FakeMarket()
         self.wallet = FakeWallet()
+        self.users = FakeUsers()
         self.play: Play = prints(b"42\n")
         """What a job does when it is submitted."""
         self.part_bytes = 1024 * 1024
@@ -274,6 +276,7 @@ class FakeHub:
             WebSocketRoute(f"{api}/jobs/{{id}}/stream", self._stream),
             *self.market.routes(api),
             *self.wallet.routes(api),
+            *self.users.routes(api),
         ]
         return _Gate(self, Starlette(routes=routes))
 

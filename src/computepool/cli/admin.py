@@ -13,6 +13,7 @@ from computepool.cli.ledger import grant, ledger, withdraw, write_off
 from computepool.cli.mail import mail
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.reputation import contests, resolve, unverify, verify
+from computepool.cli.users import users
 
 if TYPE_CHECKING:
     from computepool.client.pool import Pool
@@ -29,7 +30,7 @@ for _command in (contests, resolve, verify, unverify, audits, canary, canaries, 
     admin.add_command(_command)
 
 
-for _command in (admin_cash_outs, disputes, vouchers, reports, mail):
+for _command in (admin_cash_outs, disputes, vouchers, reports, mail, users):
     admin.add_command(_command)
 
 
@@ -266,9 +267,9 @@ def limits() -> None:
 @json_option
 @pool_options
 def show_limits(owner: str, as_json: bool) -> None:
-    """Show what a user or team may have, and has."""
+    """Show what a user or team may have, and has. OWNER is an id or a user's e-mail address."""
     with open_pool() as pool:
-        document = pool.limits(owner)
+        document = pool.limits(_owner_id(pool, owner))
     if as_json:
         print_json(document)
     else:
@@ -286,16 +287,23 @@ def show_limits(owner: str, as_json: bool) -> None:
 def set_limits(
     owner: str, slices: int | None, per_hour: str | None, per_day: str | None, per_month: str | None, as_json: bool
 ) -> None:
-    """Set the limits of a user or team. What is left out is the pool's default again."""
+    """Set the limits of a user or team. What is left out is the pool's default again.
+
+    OWNER is an id or a user's e-mail address.
+    """
     given = {"hourly_micros": per_hour, "daily_micros": per_day, "monthly_micros": per_month}
     change: dict[str, int | None] = {"slices": slices}
     change |= {name: _micros(text) if text is not None else None for name, text in given.items()}
     with open_pool() as pool:
-        document = pool.change_limits(owner, change)
+        document = pool.change_limits(_owner_id(pool, owner), change)
     if as_json:
         print_json(document)
     else:
         _print_limits(document)
+
+
+def _owner_id(pool: "Pool", named: str) -> str:
+    return str(pool.users.show(named)["id"]) if "@" in named else named
 
 
 def _micros(text: str) -> int:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from computepool.client.market import Market
     from computepool.client.payments import Payments
     from computepool.client.receipts import ReceiptItem
+    from computepool.client.users import Users
     from computepool.client.wallet import Wallet
     from computepool.protocol.messages import HubKey
     from computepool.protocol.spec import JobSpec
@@ -322,6 +323,12 @@ class Pool:
         from computepool.client.disputes import Disputes
 
         return Disputes(self._http)
+
+    @property
+    def users(self) -> "Users":
+        from computepool.client.users import Users
+
+        return Users(self._http)
 
     @property
     def payments(self) -> "Payments":

@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from computepool.hub.accounts import repository, service
+from computepool.hub.accounts.admin_api import add_users
 from computepool.hub.accounts.directory import LiveToken, TokenDirectory
 from computepool.hub.accounts.errors import MoreThanYouHave, NoSuchUser
 from computepool.hub.accounts.sign_in import SignIn, Visitor
@@ -42,6 +43,7 @@ def router(context: Context, directory: TokenDirectory, sign_in: SignIn) -> APIR
     _add_device(routes, context, sign_in)
     _add_sessions(routes, context, sign_in)
     _add_tokens(routes, context, directory)
+    add_users(routes, context, directory)
     return routes.router
 
 

@@ -11,7 +11,8 @@ PoolError
 │   ├── NoSuchToken, NoSuchSession, NoSuchUser
 │   └── NoSuchUserCode
 ├── Conflict
-│   ├── EmailTaken
+│   ├── EmailTaken, AddressOfAnother
+│   ├── LastAdmin
 │   └── TokenLimitReached
 ├── TooMany
 │   └── TooManyTries
@@ -64,7 +65,7 @@ class NoSuchSession(NotFound):
 
 class NoSuchUser(NotFound):
     def __init__(self, user_id: str) -> None:
-        super().__init__(f"There is no user {user_id}.")
+        super().__init__(f"There is no user {user_id}.", hint="Who is here: computepool admin users")
 
 
 class NoSuchUserCode(NotFound):
@@ -88,6 +89,15 @@ class AddressOfAnother(Conflict):
 
     def __init__(self, email: str) -> None:
         super().__init__(f"Another account has the address {email}.", hint="Use an address that no account has.")
+
+
+class LastAdmin(Conflict):
+    code = "last_admin"
+
+    def __init__(self, email: str) -> None:
+        super().__init__(
+            f"{email} is the only admin, and somebody has to run the pool.", hint="Make somebody else one first."
+        )
 
 
 class TokenLimitReached(Conflict):

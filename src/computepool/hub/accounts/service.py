@@ -13,6 +13,7 @@ from computepool.hub.accounts.errors import (
     BadCredentials,
     BadSignInLink,
     EmailTaken,
+    LastAdmin,
     MoreThanYouHave,
     NoSuchSession,
     NoSuchToken,
@@ -251,12 +252,15 @@ def set_email(session: Session, user_id: str, email: str, now: datetime, *, acto
 
 
 def set_role(session: Session, user_id: str, role: Role, now: datetime, *, actor: str) -> Revoked:
-    """Tokens remember the role they were made in, so they end with it."""
+    """Tokens remember the role they were made in, so they end with it. Raises LastAdmin: a pool is never without one."""
+    admins = repository.lock_admins(session)
     user = repository.find_user(session, user_id)
     if user is None:
         raise NoSuchUser(user_id)
     if user.role == role:
         return Revoked()
+    if role is not Role.ADMIN and admins == [user_id]:
+        raise LastAdmin(user.email)
     user.role = role.value
     session.flush()
     record(session, "user.role_changed", user_id, now, actor=actor, role=role.value)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from computepool.hub.accounts.tables import EMAIL_LIMIT, NAME_LIMIT, TOKEN_NAME_LIMIT
-from computepool.hub.core.http import Scope
+from computepool.hub.core.http import Role, Scope
 
 TOKEN_DAYS_DEFAULT = 90
 TOKEN_DAYS_MOST = 366
@@ -123,6 +123,28 @@ class SessionView(BaseModel):
 class SessionList(BaseModel):
     items: list[SessionView]
     next: str | None = None
+
+
+class RoleRequest(Request):
+    role: Role
+
+
+class UserView(BaseModel):
+    """As an admin sees somebody."""
+
+    id: str
+    email: str
+    name: str
+    country: str | None
+    role: Role
+    created_at: datetime
+    disabled_at: datetime | None
+
+
+class UserList(BaseModel):
+    items: list[UserView]
+    next: str | None = None
+    """The cursor of what comes after."""
 
 
 class MeView(BaseModel):

@@ -1,0 +1,67 @@
+"""For operators: who is here, and who of them runs the pool."""
+
+from datetime import datetime
+
+import click
+
+from computepool.cli.errors import clean, tell
+from computepool.cli.options import json_option, open_pool, pool_options, print_json
+
+ROLES = ["admin", "user"]
+
+
+@click.group(invoke_without_command=True, epilog="Example: computepool admin users --search alice")
+@click.option("--search", metavar="TEXT", help="Only those with this in their address or name.")
+@click.option("--role", type=click.Choice(ROLES), help="Only those.")
+@click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="At most so many.")
+@json_option
+@pool_options
+@click.pass_context
+def users(ctx: click.Context, search: str | None, role: str | None, limit: int, as_json: bool) -> None:
+    """List who has an account, the newest first; give and take the role of an admin."""
+    if ctx.invoked_subcommand is not None:
+        return
+    with open_pool() as pool:
+        items, is_more = pool.users.list_all(search, role, limit)
+    if as_json:
+        print_json({"items": items, "more": is_more})
+        return
+    if not items:
+        tell("Nobody is like that." if search or role else "Nobody has an account.", dim=True)
+        return
+    from computepool.cli.display import instant, print_table
+
+    rows = [
+        (
+            one["email"],
+            one["name"],
+            one["role"] if one["disabled_at"] is None else f"{one['role']}, disabled",
+            instant(datetime.fromisoformat(one["created_at"]))[:10],
+            one["id"],
+        )
+        for one in items
+    ]
+    print_table(("address", "user", "role", "since", "id"), rows, spare=("since",))
+    if is_more:
+        tell(f"The newest {len(items)}; more with --limit.", dim=True)
+
+
+@users.command("role", epilog="Example: computepool admin users role alice@example.org admin")
+@click.argument("user")
+@click.argument("role", type=click.Choice(ROLES))
+@json_option
+@pool_options
+def change_role(user: str, role: str, as_json: bool) -> None:
+    """Let somebody run the pool, or no longer. USER is an id or an e-mail address.
+
+    Their sessions and tokens end, so they sign in again. The last admin stays one.
+    """
+    with open_pool() as pool:
+        before = pool.users.show(user)
+        document = pool.users.set_role(before["id"], role)
+    if as_json:
+        print_json(document)
+        return
+    is_now = "an admin" if document["role"] == "admin" else "no admin"
+    when = " already" if before["role"] == document["role"] else ", from the next sign-in on"
+    tell(f"{clean(document['email'])} is {is_now}{when}.")
