@@ -252,7 +252,7 @@ def set_email(session: Session, user_id: str, email: str, now: datetime, *, acto
 
 
 def set_role(session: Session, user_id: str, role: Role, now: datetime, *, actor: str) -> Revoked:
-    """Tokens remember the role they were made in, so they end with it. Raises LastAdmin: a pool is never without one."""
+    """Tokens remember the role they were made in, so they end with it. Raises LastAdmin: a pool needs one."""
     admins = repository.lock_admins(session)
     user = repository.find_user(session, user_id)
     if user is None:
