@@ -339,11 +339,29 @@ def test_operator_reads_reports(desk, cli):
         ],
     }
     text = cli("admin", "reports", "--since", "2026-11-01").text
-    assert re.search(
-        r"^to renters +money: 1 credit by hand \(withdraw\), 30 credits to their cards", text, re.MULTILINE
-    )
+    assert re.search(r"^to renters +money: 1 credit withdrawn by hand, 30 credits back to cards", text, re.MULTILINE)
     assert re.search(r"^2026-11-01 .* 31 *$", text, re.MULTILINE)
     assert "1 cash-out, 1 credit" in text
     for part in ("2026-11-01", "150", "2 cash-outs, 900 credits", "alpha", "0.90, at least 0.80"):
         assert part in text
     assert "2026-11-02" not in text, "days on which nothing happened are left out"
+
+
+def test_what_has_to_be_typed_next_is_whole_in_a_narrow_terminal(desk, cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = {kind: f"{kind}_01k9abcdefghjkmnpqrstvwxyz" for kind in ("dispute", "cashout", "voucher")}
+    people = {"owner_email": "somebody.with.a.long.name@example.org"}
+    desk.answers["GET /admin/disputes?state=open&limit=500"] = {"items": [DISPUTE | people | {"id": names["dispute"]}]}
+    desk.answers["GET /disputes"] = {"items": [DISPUTE | {"id": names["dispute"]}]}
+    cash_out = CASH_OUT | ADMINS | {"id": names["cashout"], "reference": "UTR 4211 0815 4711"}
+    desk.answers["GET /admin/cash-outs?limit=500"] = {"items": [cash_out], "frozen": False}
+    desk.answers["GET /admin/vouchers?limit=500"] = {"items": [VOUCHER | {"id": names["voucher"]}]}
+    for words, kind in (
+        (("admin", "disputes"), "dispute"),
+        (("dispute",), "dispute"),
+        (("admin", "cash-outs"), "cashout"),
+        (("admin", "vouchers"), "voucher"),
+    ):
+        text = cli(*words).text
+        assert names[kind] in text, words
+        assert max(len(line.rstrip()) for line in text.splitlines()) <= 80

@@ -38,6 +38,7 @@ def told(kind: Any, value: object) -> str:
         (Annotated[int, Field(ge=1)], 0, "has to be at least 1"),
         (Annotated[int, Field(le=9)], 10, "has to be at most 9"),
         (Literal["on", "off"], "maybe", "is not on or off"),
+        (Literal["a", "b", "c"], "d", "is none of a, b or c"),
         (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], "  ", "is empty"),
         (Annotated[str, Field(min_length=3)], "x", "is too short: at least 3 characters"),
         (Annotated[str, Field(max_length=1)], "xy", "is too long: at most 1 character"),

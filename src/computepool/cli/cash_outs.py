@@ -57,7 +57,7 @@ def cash_outs(as_json: bool) -> None:
             )
             for one in document["items"]
         ]
-        print_table(("cash-out", "asked", "credits", "amount", "state", "reference", "note"), rows)
+        print_table(("id", "asked", "credits", "amount", "state", "reference", "note"), rows)
     _tell_cashable(document["can"])
 
 
@@ -136,7 +136,7 @@ def admin_cash_outs(ctx: click.Context, states: tuple[str, ...], as_json: bool) 
         )
         for one in document["items"]
     ]
-    print_table(("cash-out", "asked", "host", "credits", "amount", "state", "reference", ""), rows)
+    print_table(("id", "asked", "host", "credits", "amount", "state", "reference", ""), rows)
 
 
 @admin_cash_outs.command(epilog="Example: computepool admin cash-outs approve cashout_01k9…")
@@ -243,7 +243,7 @@ def vouchers(ctx: click.Context, as_json: bool) -> None:
         )
         for one in items
     ]
-    print_table(("voucher", "credits", "used", "until", "note"), rows)
+    print_table(("id", "credits", "used", "until", "note"), rows)
 
 
 def _until(at: str | None, shown: Any) -> str:

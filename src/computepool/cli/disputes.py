@@ -59,7 +59,7 @@ def _list_own(as_json: bool) -> None:
         )
         for one in items
     ]
-    print_table(("dispute", "opened", "job", "outcome", "given back", "note"), rows)
+    print_table(("id", "opened", "job", "outcome", "given back", "note"), rows)
 
 
 # ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -97,7 +97,7 @@ def disputes(ctx: click.Context, resolved_too: bool, as_json: bool) -> None:
         )
         for one in items
     ]
-    print_table(("dispute", "opened", "kind", "renter", "about", "uncovered", "outcome", "reason"), rows)
+    print_table(("id", "opened", "kind", "renter", "about", "uncovered", "outcome", "reason"), rows)
     tell("computepool admin disputes show DISPUTE", dim=True)
 
 
@@ -234,12 +234,9 @@ def reports(since: str | None, until: str | None, as_json: bool) -> None:
     due = report["due"]
     print_pairs(
         (
-            (
-                "paid in",
-                f"money: {in_credits(totals['paid_in_micros'])} of top-ups, and of grants that are no presents",
-            ),
-            ("to hosts", f"money: {in_credits(totals['paid_out_micros'])} of cash-outs"),
-            ("to renters", f"money: {in_credits(by_hand)} by hand (withdraw), {in_credits(to_cards)} to their cards"),
+            ("paid in", "money: top-ups, and grants that are no presents"),
+            ("to hosts", "money: cash-outs, less what was taken back"),
+            ("to renters", f"money: {in_credits(by_hand)} withdrawn by hand, {in_credits(to_cards)} back to cards"),
             ("to decide", f"{count(due['requested'], 'cash-out')}, {in_credits(due['requested_micros'])}"),
             ("to pay", f"{count(due['approved'], 'cash-out')}, {in_credits(due['approved_micros'])}"),
             ("disputes", due["open_disputes"]),

@@ -51,7 +51,10 @@ def hint_line(hint: str) -> str:
     """A hint begins with a large letter, or with what is to be typed. Those of single values are parts of a sentence,
     which can follow a semicolon."""
     text = clean(hint)
-    return text if text.startswith(TYPED) else text[:1].upper() + text[1:]
+    if text.startswith(TYPED):
+        return text
+    question, mark, rest = text.partition("? ")
+    return "".join(part[:1].upper() + part[1:] for part in (question, mark, rest))
 
 
 def report(error: Exception) -> int:
@@ -119,7 +122,8 @@ def _report_fields(error: Exception, problems: list[object]) -> int:
     for problem in problems:
         field, message = getattr(problem, "field", ""), getattr(problem, "message", "")
         value, hint = getattr(problem, "value", None), getattr(problem, "hint", None)
-        shown = "" if value in (None, "None") or str(value) in str(message) else f" [{clean(value)}]"
+        is_shown = value not in (None, "None") and str(value).strip() and str(value) not in str(message)
+        shown = f" [{clean(value)}]" if is_shown else ""
         tell(f"  {clean(field)}: {clean(message)}{shown}")
         if hint:
             tell(f"    {hint_line(hint)}", dim=True)

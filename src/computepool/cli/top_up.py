@@ -91,7 +91,7 @@ def top_ups(as_json: bool) -> None:
         )
         for one in items
     ]
-    print_table(("top-up", "when", "credits", "amount", "state", "address"), rows)
+    print_table(("id", "when", "credits", "amount", "state", "address"), rows)
 
 
 @click.command(epilog="Example: computepool wallet card")

@@ -65,7 +65,7 @@ def words_for(problem: Mapping[str, Any]) -> str:
     if kind in ("value_error", "assertion_error"):
         return str(problem["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if kind in ("enum", "literal_error"):
-        return f"is not {_choice(str(about['expected']))}"
+        return _choice(str(about["expected"]))
     if kind in ("string_too_short", "too_short", "bytes_too_short"):
         return _short(about["min_length"], _things(kind))
     if kind in ("string_too_long", "too_long", "bytes_too_long"):
@@ -76,8 +76,8 @@ def words_for(problem: Mapping[str, Any]) -> str:
 
 
 def _choice(expected: str) -> str:
-    """`'a', 'b' or 'c'` as `a, b or c`."""
-    return expected.replace("'", "")
+    """Of `'a', 'b' or 'c'`."""
+    return f"{'is none of' if ',' in expected else 'is not'} {expected.replace(chr(39), '')}"
 
 
 def _things(kind: str) -> str:
