@@ -15,6 +15,7 @@ from support.proofs import figure
 from computepool.client.errors import ClientError
 from computepool.client.models import Job
 from computepool.client.pool import Pool as Client
+from computepool.protocol.units import MICROS_PER_CREDIT
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +25,8 @@ AT_ONCE = 6
 
 
 class Renters(threading.Thread):
-    """Submits all the time, each job with its own key, and keeps what was acknowledged."""
+    """Submits all the time, each job with its own key, and keeps what was acknowledged. With each, the operator gives
+    somebody a credit: on one's own machine jobs cost nothing, and the ledger should have something to lose."""
 
     def __init__(self, pool: Pool, command: list[str]) -> None:
         super().__init__(daemon=True)
@@ -33,15 +35,20 @@ class Renters(threading.Thread):
         self._over = threading.Event()
         self.acknowledged: dict[str, str] = {}
         """Job ids by idempotency key."""
+        self.granted = 0
+        """Credits, as far as the hub said so."""
         self.trouble: Exception | None = None
 
     def run(self) -> None:
         try:
             with Client(home=self._pool.home) as client:
+                user = client.me().id
                 while not self._over.is_set():
                     key = f"key-{len(self.acknowledged)}"
                     spec = {**TINY, "run": self._command, "env": {"KEY": key}}
                     self.acknowledged[key] = client.submit(spec, idempotency_key=key).id
+                    client.wallet.grant(user, "1", key, idempotency_key=f"grant-{key}")
+                    self.granted += 1
                     # As many as the machine can do, and a few that wait.
                     while not self._over.is_set() and self._active(client) >= AT_ONCE:
                         time.sleep(0.02)
@@ -137,6 +144,7 @@ def test_nothing_is_lost_or_done_twice_when_the_hub_is_killed_again_and_again(ki
     assert moments.met["acknowledged"] >= cycles // 3, story
     assert {item.id for item in pool.client.jobs(limit=100_000)} == set(jobs), story
     _check_ledger(ledger, acknowledged, story)
+    _check_money(pool, renters.granted, story)
     whole = b"".join(b"line %d\n" % number for number in range(LINES))
     for job in jobs.values():
         _check_ended_once(job, story)
@@ -150,6 +158,13 @@ def _check_ledger(ledger: Path, acknowledged: dict[str, str], story: str) -> Non
         f"{moment} {key} {job_id}" for key, job_id in acknowledged.items() for moment in ("begin", "end")
     )
     assert runs == expected, f"{runs - expected} too much, {expected - runs} too little, {story}"
+
+
+def _check_money(pool: Pool, granted: int, story: str) -> None:
+    report = pool.cli("admin", "ledger", "check", "--json").expect(0).json
+    assert report["balanced"], f"{report['problems']}, {story}"
+    assert granted > 0, story
+    assert report["platform"]["clearing"] == -granted * MICROS_PER_CREDIT, f"each grant once: {granted}, {story}"
 
 
 def _check_ended_once(job: Job, story: str) -> None:
