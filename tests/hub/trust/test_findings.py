@@ -2,6 +2,8 @@
 after a contest was upheld takes it again. Bugs put in on purpose are found.
 """
 
+import asyncio
+import random
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -14,6 +16,7 @@ from support.planted import each_check, each_mutant
 from support.rented import CREDIT, Rented, rented
 from support.truth import Held
 
+from computepool.hub.core.tables import AuditRow
 from computepool.hub.disputes import service
 from computepool.hub.disputes.tables import Outcome
 from computepool.hub.disputes.unspending import forget_spending
@@ -23,10 +26,13 @@ from computepool.hub.ledger.accounts import Kind, Platform, platform
 from computepool.hub.ledger.entries import Entry
 from computepool.hub.ledger.journal import KeyTaken, balance, postings_of
 from computepool.hub.ledger.tables import EntryRow
+from computepool.hub.nodes.tables import Node
 from computepool.hub.payments import moving
-from computepool.hub.trust import repository, restitution
-from computepool.hub.trust.consequences import DIGEST_MISMATCH
-from computepool.hub.trust.tables import Clawback
+from computepool.hub.reputation import contests
+from computepool.hub.reputation.tables import ReputationEvent
+from computepool.hub.trust import consequences, repository, restitution
+from computepool.hub.trust.consequences import DIGEST_MISMATCH, WRONG_RESULT, Means
+from computepool.hub.trust.tables import Check, Clawback
 from computepool.hub.wallet.explain_store import explain_job
 
 ALICE, BOB, CAROL = "user_ann", "user_ben", "user_cat"
@@ -199,6 +205,64 @@ def test_the_check_finds_the_bug(sqlite_hub, monkeypatch, check, mutant):
     mutant(monkeypatch)
     with pytest.raises((AssertionError, IntegrityError, KeyTaken)), rented(sqlite_hub, ALICE, BOB, CAROL) as pool:
         check(pool)
+
+
+# ── from a proof to the ledger ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def convict(pool: Rented, held: Held) -> str:
+    """Others have computed its result again. The check."""
+    means = Means(lambda kind: f"{kind}_x", random.Random(1).getrandbits, timedelta(days=30), ban_from=9)
+    about = {"job_id": held.job_id, "slice_index": 0, "spec_digest": "x", "asked": 2, "state": "guilty"}
+    accused = {"attempt_id": held.id, "node_id": held.node_id, "owner_id": BOB}
+    check_id = f"check_{held.id[-20:]}"
+
+    def find(session: Session) -> None:
+        check = Check(id=check_id, subject=held.id, kind="audit", created_at=pool.now, **about, **accused)
+        session.add(check)
+        session.flush()
+        consequences.convict(session, check, held.node_id, held.id, WRONG_RESULT, pool.now, means)
+
+    pool.run(find)
+    sweep(pool)
+    return check_id
+
+
+def sweep(pool: Rented) -> None:
+    asyncio.run(restitution.make_good(pool.context()))
+
+
+def uphold(pool: Rented, held: Held) -> None:
+    """The contest of what was found of this attempt."""
+
+    def resolve(session: Session) -> None:
+        event = session.scalars(select(ReputationEvent).filter_by(attempt_id=held.id, reason="failed_audit")).one()
+        node = session.get_one(Node, held.node_id)
+        contests.contest(session, node, event.id, "it was right", BOB, pool.now)
+        contests.resolve(session, event.id, contests.Resolution.UPHELD, "so it was", "user_admin", pool.now)
+
+    pool.run(resolve)
+    sweep(pool)
+
+
+def test_machine_that_is_proven_wrong_twice_has_its_earnings_again_when_both_are_overturned(pool):
+    first, second = paid_work(pool), paid_work(pool)
+    checks = [convict(pool, one) for one in (first, second)]
+    proven = select(AuditRow).where(AuditRow.action == "node.proven_wrong").order_by(AuditRow.id)
+    told = [row.details["given_back_micros"] for row in pool.run(lambda session: session.scalars(proven).all())]
+    assert told == [200 * CREDIT, 0], "the second time it was gone already"
+    assert [(states(pool, one), pool.credits(BOB)) for one in (first, second)] == [(["done", "beside"], {})] * 2
+    uphold(pool, first)
+    assert [(states(pool, one), pool.credits(BOB)) for one in (first, second)] == [(["overturned", "done"], {})] * 2
+    third = paid_work(pool)
+    uphold(pool, second)
+    assert pool.credits(BOB) == {"earnings": 3 * 80}
+    assert pool.credits(ALICE) == {"available": 200}
+    checks.append(convict(pool, third))
+    lasting = select(Clawback.check_id).where(Clawback.state == "done").distinct()
+    assert pool.run(lambda session: session.scalars(lasting).all()) == [checks[2]]
+    assert pool.credits(BOB) == {}, "a proof that comes later takes all of it"
+    assert pool.credits(ALICE) == {"available": 300}
 
 
 # ── what is told ─────────────────────────────────────────────────────────────────────────────────────────────────────
