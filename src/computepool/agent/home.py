@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from computepool.protocol.messages import HubKey
+from computepool.protocol.problem_words import words_for
 from computepool.protocol.signing import Signed, key_id_of, load_public_key, sign
 
 PRIVATE_FOLDER = 0o700
@@ -235,7 +236,8 @@ def _read(path: Path, model: type[Model]) -> Model:
         return model.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "it"
         raise HomeError(
-            f"{path} is damaged ({first['msg']}). Restore it from a backup, or remove {path.parent} and join again"
-            " with `computepool join … --replace NODE`"
+            f"{path} is damaged ({place} {words_for(first)}). Restore it from a backup, or remove {path.parent} and join "
+            "again with `computepool join … --replace NODE`"
         ) from None

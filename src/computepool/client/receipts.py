@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from computepool.client.errors import ClientError
 from computepool.client.models import Model
 from computepool.protocol.messages import HubKey
+from computepool.protocol.problem_words import words_for
 from computepool.protocol.signing import Signed
 
 
@@ -46,7 +47,7 @@ def read_receipt(item: Mapping[str, object]) -> ReceiptItem:
         problem = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in problem["loc"])
         raise ClientError(
-            f"A receipt of slice {item.get('slice')} is not one: {place}: {problem['msg']}.",
+            f"A receipt of slice {item.get('slice')} is not one: {place} {words_for(problem)}.",
             hint="Do not rely on the job's results; tell the operator of the hub.",
             code="bad_receipt",
         ) from None

@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails
 from computepool.agent.home import write_atomically
 from computepool.agent.owner.policy import GpuRules, Policy, Section, Welcome
 from computepool.agent.owner.values import Expected
+from computepool.protocol.problem_words import words_for
 from computepool.protocol.units import nearest, short_repr
 
 NAME = "policy.toml"
@@ -65,7 +66,7 @@ def _told(error: ErrorDetails) -> str:
         meant = nearest(keys[-1], section.model_fields)
         hint = f"did you mean {meant}?" if meant else f"there are {', '.join(section.model_fields)}"
         return f"{where}: no such setting; {hint}"
-    problem = error["msg"].removeprefix("Value error, ")
+    problem = words_for(error)
     if error["type"] in {"model_type", "dict_type"}:
         return f"{where}: {short_repr(error['input'])} is no table; write [{where}], and its settings below"
     if field is None:
