@@ -31,7 +31,8 @@ def told(kind: Any, value: object) -> str:
     ("kind", "value", "words"),
     [
         (date, "abc", "is not a day, such as 2026-11-01"),
-        (date, "2026-11-01T12:00:00Z", "is a time, and a day is needed, such as 2026-11-01"),
+        (date, "2026", "is not a day, such as 2026-11-01"),
+        (date, "2026-11-01T12:00:00Z", "is not a day, such as 2026-11-01"),
         (datetime, "abc", "is not a time, such as 2026-11-01 or 2026-11-01T12:00:00Z"),
         (int, "many", "is not a whole number"),
         (int, 1.5, "is not a whole number"),

@@ -238,6 +238,6 @@ def _read(path: Path, model: type[Model]) -> Model:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "it"
         raise HomeError(
-            f"{path} is damaged ({place} {words_for(first)}). Restore it from a backup, or remove {path.parent} and join "
-            "again with `computepool join … --replace NODE`"
+            f"{path} is damaged ({place} {words_for(first)}). Restore it from a backup, or remove {path.parent} and "
+            "join again with `computepool join … --replace NODE`"
         ) from None

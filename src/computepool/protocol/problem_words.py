@@ -44,9 +44,9 @@ _WORDS = {
     "decimal_max_digits": "has more than {max_digits} digits",
     "decimal_max_places": "has more than {decimal_places} decimals",
     "decimal_whole_digits": "has more than {whole_digits} digits before the point",
-    "date_from_datetime_inexact": "is a time, and a day is needed, such as 2026-11-01",
     "none_required": "has to be left out",
-    **dict.fromkeys(("date_type", "date_parsing", "date_from_datetime_parsing"), _DAY),
+    # A bare number is taken for seconds, of which only some are a whole day: `2026` is no time that anybody meant.
+    **dict.fromkeys(("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"), _DAY),
     **dict.fromkeys(
         ("datetime_type", "datetime_parsing", "datetime_object_invalid", "datetime_from_date_parsing"), _TIME
     ),
