@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 
-import httpx
 import pytest
 from sqlalchemy import select
 
@@ -46,7 +45,7 @@ def put_targets(server, targets, contents: dict[str, bytes]) -> None:
             if url:
                 start = part * target.part_bytes
                 piece = data[start : start + target.part_bytes]
-                response = httpx.put(server.absolute(url), content=piece, headers=target.headers[part])
+                response = server.put(url, piece, target.headers[part])
                 assert response.status_code in (200, 201), response.text
 
 

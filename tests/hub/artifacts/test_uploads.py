@@ -273,9 +273,9 @@ def test_what_is_stored_cannot_be_abandoned_nor_the_other_way_round(hub):
     assert {row.state for row in all_rows(hub)} == {ArtifactState.STORED, ArtifactState.ABANDONED}
 
 
-def test_an_upload_completed_while_the_sweep_looks_keeps_its_bytes(postgres_url, local_store, clock, make_hub):
+def test_an_upload_completed_while_the_sweep_looks_keeps_its_bytes(postgres_hub, local_store, clock, make_hub):
     """The sweep has seen it as unfinished, and waits for the row that the completion is changing."""
-    hub = make_hub(postgres_url, local_store)
+    hub = make_hub(postgres_hub, local_store)
     before = clock.now() + timedelta(days=2)
 
     async def story():
