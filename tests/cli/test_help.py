@@ -50,6 +50,13 @@ def test_every_option_is_explained(path):
             assert parameter.help, f"{' '.join(path)} {parameter.opts}"
 
 
+@pytest.mark.parametrize("path", [path for path in all_commands() if len(path) <= 2], ids=" ".join)
+def test_no_sentence_about_a_command_is_cut(path, capfd, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([*path, "--help"]) == 0
+    assert "..." not in capfd.readouterr().out.replace("]...", "").replace("ARGS...", "").replace("TIER...", "")
+
+
 def test_commands_of_the_contract_are_there():
     paths = {" ".join(path) for path in all_commands()}
     expected = """
@@ -61,7 +68,8 @@ def test_commands_of_the_contract_are_there():
         token create; token list; token revoke; offers; earnings; node price
         admin settings tiers show; admin settings tiers set; admin settings regions show
         admin settings regions import; admin settings rates show; admin settings rates set
-        explain; wallet; wallet entries; wallet statement; wallet earnings; admin ledger check; admin grant"""
+        explain; wallet; wallet entries; wallet statement; wallet earnings; admin ledger check; admin grant
+        admin users; admin users role"""
     assert {word.strip() for word in expected.strip().replace("\n", ";").split(";")} <= paths
 
 

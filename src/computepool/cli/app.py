@@ -65,6 +65,7 @@ class LazyGroup(click.Group):
         module, _, name = entry.place.partition(":")
         command = getattr(importlib.import_module(f"computepool.cli.{module}"), name)
         assert isinstance(command, click.Command)
+        tell_whole_sentences(command)
         return command
 
     def resolve_command(
@@ -82,6 +83,14 @@ class LazyGroup(click.Group):
         for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
             with formatter.section(section):
                 formatter.write_dl([(e.name, e.help) for e in COMMANDS.values() if e.section == section])
+
+
+def tell_whole_sentences(command: click.Command) -> None:
+    """Lists of commands wrap the first sentence about each, where click would cut it in its middle."""
+    for child in command.commands.values() if isinstance(command, click.Group) else ():
+        about = " ".join((child.help or "").partition("\n\n")[0].split())
+        child.short_help = child.short_help or about.partition(". ")[0].rstrip(".") + "."
+        tell_whole_sentences(child)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

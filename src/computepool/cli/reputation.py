@@ -157,7 +157,7 @@ def verify(node_name: str, as_json: bool) -> None:
 @json_option
 @pool_options
 def unverify(node_name: str, as_json: bool) -> None:
-    """Take that back, from the next lease on."""
+    """Take back what `verify` said of a machine, from the next lease on."""
     _mark(node_name, "unverify", as_json)
 
 
