@@ -1,6 +1,7 @@
 """What hosts do about their nodes in a whole world: they join, set prices while others run there, leave for good."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ class Hosts:
     def __init__(self, world: "World") -> None:
         self._world = world
         self._joined = 0
+        self._asked: Counter[str] = Counter()
 
     def reprice(self) -> None:
         world = self._world
@@ -62,7 +64,14 @@ class Hosts:
 
         world = self._world
         world.prices.pop(node.node_id, None)  # until the hub has it, it may be either
-        self._tell(node, change, lambda: world.prices.update({node.node_id: micros}))
+        self._asked[node.node_id] += 1
+        number = self._asked[node.node_id]
+
+        def heard() -> None:
+            if self._asked[node.node_id] == number:  # else a later one is on its way, and may be in force already
+                world.prices[node.node_id] = micros
+
+        self._tell(node, change, heard)
 
     def _leave(self, node: "SimulatedNode") -> None:
         """It vanishes with all that it runs; after a while its owner takes it out of the pool, if the hub hears it."""
