@@ -1,22 +1,18 @@
-"""Open holds, and the settling of them by the product's own functions; and beside it the least that is durable: one
-row and one commit, by the bare driver."""
+"""Open holds, and the settling of them by the product's own functions."""
 
 import asyncio
 import itertools
 import random
 import secrets
-import sqlite3
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
-import psycopg
-from sqlalchemy import Engine, Table, event, insert, make_url
+from sqlalchemy import Table, event, insert
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.db import SQLITE_PRAGMAS, Database
+from computepool.hub.core.db import Database
 from computepool.hub.core.ids import new_id
 from computepool.hub.core.owners import Owner, OwnerKind
 from computepool.hub.core.together import Together
@@ -156,65 +152,3 @@ def _new(kind: str) -> str:
 def _hold(session: Session, view: AttemptView) -> None:
     micros = cost_of(PRICE_MICROS, HELD_SECONDS)
     open_hold(session, view.owner_id, view.job_id, 0, view.attempt_id, 1, micros, PRICE_MICROS, HELD_SECONDS, NOW)
-
-
-# ── bare commits ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Bare:
-    """The same database and the same durability, without anything of the pool."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._one_writer = threading.Lock()
-        """SQLite has one. Whoever polls for its lock instead of queueing is only slower."""
-        with engine.begin() as connection:
-            connection.exec_driver_sql("CREATE TABLE bare_commits (thread INTEGER, number INTEGER, micros BIGINT)")
-
-    def commit(self, count: int, clients: int) -> float:
-        """By so many clients, with a connection and a thread each; how many a second."""
-        connect = self._sqlite if self._engine.dialect.name == "sqlite" else self._postgres
-        inserts = [connect(number) for number in range(clients)]
-        each = max(1, count // clients)
-
-        def client(insert_one: Callable[[int], None]) -> None:
-            for number in range(each):
-                insert_one(number)
-
-        threads = [threading.Thread(target=client, args=(one,)) for one in inserts]
-        began = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        seconds = time.perf_counter() - began
-        for one in inserts:
-            one(-1)  # the last: closes it
-        return each * clients / seconds
-
-    def _sqlite(self, thread: int) -> Callable[[int], None]:
-        link = sqlite3.connect(str(self._engine.url.database), isolation_level=None, check_same_thread=False)
-        for pragma in SQLITE_PRAGMAS:
-            link.execute(f"PRAGMA {pragma}")
-
-        def insert_one(number: int) -> None:
-            if number < 0:
-                return link.close()
-            with self._one_writer:
-                link.execute("INSERT INTO bare_commits VALUES (?, ?, 1)", (thread, number))  # commits by itself
-            return None
-
-        return insert_one
-
-    def _postgres(self, thread: int) -> Callable[[int], None]:
-        url = make_url(self._engine.url)
-        words: dict[str, Any] = {"host": url.host, "port": url.port, "user": url.username, "dbname": url.database}
-        link = psycopg.connect(**words, autocommit=True)
-
-        def insert_one(number: int) -> None:
-            if number < 0:
-                return link.close()
-            link.execute("INSERT INTO bare_commits VALUES (%s, %s, 1)", (thread, number), prepare=True)
-            return None
-
-        return insert_one

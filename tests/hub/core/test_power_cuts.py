@@ -191,7 +191,8 @@ def test_same_cuts_find_a_disk_that_lies(folders):
 
 def test_recorded_hub_has_exactly_the_pragmas_of_the_real_one(tmp_path):
     recorder = Recorder("recorder of pragmas")
-    asked = [pragma.split("=")[0] for pragma in SQLITE_PRAGMAS]
+    names = [pragma.split("=")[0] for pragma in SQLITE_PRAGMAS]
+    asked = [name for name in names if name != "wal_autocheckpoint"]  # which is low here, so that there are many
     real = durable_sqlite_engine(make_url(f"sqlite:///{tmp_path / 'real.db'}"))
     with hub_database(tmp_path / "recorded.db", recorder, ()) as db:
         found = []

@@ -127,7 +127,7 @@ def test_whoever_went_away_is_left_out_and_takes_nobody_along():
         await settle()
         asked[0].cancel()
         await desk.let()
-        assert await asyncio.gather(asked[1], asked[3]) == [4, 12]
+        assert [await asked[1], await asked[3]] == [4, 12]
         assert desk.groups == [[2, 6]]
 
     tell(story)

@@ -231,7 +231,7 @@ def test_groups_and_single_ones_at_the_same_moment_leave_no_half_truth(postgres_
         acts += [partial(_lose, truth, held) for held in rng.sample(helds, 2)]
         acts.append(partial(_cancel, truth, jobs[0]))
         barrier = threading.Barrier(len(acts))
-        failures = []
+        failures: list[Exception] = []
 
         def act(fn, barrier=barrier, failures=failures):
             barrier.wait()

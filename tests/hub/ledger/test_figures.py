@@ -64,7 +64,7 @@ def test_more_or_less_than_there_is_moves_nothing(sources, destinations):
 def undone(nets: dict[str, int], has: dict[Kind, int], owes: int = 0) -> tuple[Return, dict[str, int]]:
     """(what goes back, by account what it has more or less then)"""
     one, postings = undo(nets, paid_of(nets, "attempt", "job", RENTER, HOST), has, owes)
-    return one, Entry("undo", "undo", postings).changes if postings else {}
+    return one, dict(Entry("undo", "undo", postings).changes) if postings else {}
 
 
 RICH, POOR = {Kind.EARNINGS: 500, Kind.PROMOTIONAL: 500}, {Kind.EARNINGS: 0, Kind.PROMOTIONAL: 0}

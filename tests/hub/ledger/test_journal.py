@@ -117,7 +117,7 @@ def test_the_same_key_for_something_else_is_refused(ledger, other):
 
 def test_nobody_spends_what_they_do_not_have(ledger):
     ledger.post("top-up", Posting(CLEARING, available(ALICE), 500))
-    with pytest.raises(NotEnough, match=r"0\.000501 credits are needed"):
+    with pytest.raises(NotEnough, match=r"0\.000501 credits is needed"):
         ledger.post("pay", Posting(available(ALICE), available(BOB), 501))
     with pytest.raises(NotEnough):
         ledger.post("from nothing", Posting(available(BOB), available(ALICE), 1))

@@ -1,7 +1,7 @@
 """Promise 7: fee + host + refund is the hold, to the micro, whatever the price, the time, the fee and the pockets."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import pytest
@@ -107,14 +107,13 @@ def more_than_the_hold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def presents_are_earned(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = entries.moved
+    original = entries.moved_all
+    wrong = {account(HOST, Kind.PROMOTIONAL): account(HOST, Kind.EARNINGS)}
 
-    def moved(source: str, destination: str, micros: int) -> object:
-        if destination == account(HOST, Kind.PROMOTIONAL):
-            destination = account(HOST, Kind.EARNINGS)
-        return original(source, destination, micros)
+    def moved_all(lines: Iterable[tuple[str, str, int]]) -> object:
+        return original((source, wrong.get(destination, destination), micros) for source, destination, micros in lines)
 
-    monkeypatch.setattr(settlement, "moved", moved)
+    monkeypatch.setattr(settlement, "moved_all", moved_all)
 
 
 MUTANTS: dict[Callable[..., None], list[Callable[[pytest.MonkeyPatch], None]]] = {

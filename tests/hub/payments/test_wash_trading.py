@@ -27,11 +27,10 @@ from computepool.hub.disputes.views import admin_views
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.tables import Job
 from computepool.hub.ledger import claims, promotions, refunds, returns, settlement
-from computepool.hub.ledger.accounts import Kind, account, kind_of
+from computepool.hub.ledger.accounts import FEES, RESTITUTION, SUBSIDY, Kind, account, kind_of
 from computepool.hub.ledger.entries import Posting, moved
 from computepool.hub.ledger.holds import Pockets
 from computepool.hub.ledger.journal import balance, balances, lock_accounts
-from computepool.hub.ledger.returns import FEES, RESTITUTION, SUBSIDY
 from computepool.hub.ledger.settlement import Share
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.payments import cash_outs, moving, safe_earnings, vouchers

@@ -49,7 +49,7 @@ def listen(pool, calls, broken=False):
 def test_ends_that_come_while_one_is_written_are_written_together(hub_url):
     async def story(pool):
         job_id, works = await crowd(pool, 4)
-        calls = []
+        calls: list[tuple[str, int]] = []
         listen(pool, calls)
         acks = await finish_at_once(pool, works)
         assert [ack.attempt_id for ack in acks] == [work.id for _, work in works]
@@ -63,7 +63,7 @@ def test_ends_that_come_while_one_is_written_are_written_together(hub_url):
 def test_group_that_fails_is_written_one_by_one(sqlite_hub):
     async def story(pool):
         job_id, works = await crowd(pool, 3)
-        calls = []
+        calls: list[tuple[str, int]] = []
         listen(pool, calls, broken=True)
         await finish_at_once(pool, works)
         assert calls == [("end_attempt", 1), ("end_attempts", 2), ("end_attempt", 1), ("end_attempt", 1)]
@@ -75,7 +75,7 @@ def test_group_that_fails_is_written_one_by_one(sqlite_hub):
 def test_what_others_have_to_confirm_is_ended_alone(sqlite_hub):
     async def story(pool):
         _, works = await crowd(pool, 2, deterministic=True)
-        calls = []
+        calls: list[tuple[str, int]] = []
         listen(pool, calls)
         await finish_at_once(pool, works)
         assert set(calls) == {("end_attempt", 1)}

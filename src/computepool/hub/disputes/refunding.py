@@ -18,10 +18,10 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.jobs.given_back import write_down
 from computepool.hub.jobs.tables import Attempt, Job
-from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.accounts import FEES, HOSTS_POCKETS, SUBSIDY, Kind, account
 from computepool.hub.ledger.entries import Entry
 from computepool.hub.ledger.journal import balance, lock_accounts, post
-from computepool.hub.ledger.returns import FEES, HOSTS_POCKETS, SUBSIDY, Paid, from_host, paid_of, paired, to_renter
+from computepool.hub.ledger.returns import Paid, from_host, paid_of, paired, to_renter
 from computepool.hub.ledger.settlement import Share
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 

@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.records import record
 from computepool.hub.disputes.refunding import REFUNDED
 from computepool.hub.jobs.given_back import write_down
-from computepool.hub.ledger.accounts import Kind, account, kind_of, owner_of
+from computepool.hub.ledger.accounts import FEES, HOSTS_POCKETS, SUBSIDY, Kind, account, kind_of, owner_of
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.journal import lock_accounts, post, postings_of
-from computepool.hub.ledger.returns import FEES, HOSTS_POCKETS, SUBSIDY, paired
+from computepool.hub.ledger.returns import paired
 from computepool.hub.ledger.tables import EntryRow
 
 UNDONE = "dispute_refund_undone"

@@ -20,7 +20,7 @@ from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.terms import Part, Terms, next_part
 from computepool.hub.ledger import refunds
-from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.accounts import HOSTS_POCKETS, Kind, account
 from computepool.hub.ledger.entries import Entry
 from computepool.hub.ledger.holds import (
     HoldRow,
@@ -52,7 +52,6 @@ from computepool.protocol.states import AttemptState, Verdict
 
 SETTLED = "settle"
 """The kind of the entry that resolves a hold."""
-HOSTS_POCKETS = (Kind.PROMOTIONAL, Kind.EARNINGS, Kind.DEBT)
 RENTERS_POCKETS = (Kind.HELD, Kind.PROMOTIONAL, Kind.AVAILABLE, Kind.EARNINGS)
 
 
@@ -86,12 +85,14 @@ def settle(session: Session, bills: Sequence[Bill], now: datetime) -> list[Settl
     if not due:
         return [NOTHING] * len(bills)
     holds = find_all_open(session, [one.view.attempt_id for one in due])
-    balances = lock_accounts(session, {name for one in due for name in _pockets(one.view, one.terms)})
+    touched = {name for one in due for name in _pockets(one.view, one.terms)}
+    balances = lock_accounts(session, touched, needed={_debt_of(one.terms) for one in due})
     captures = {}
     for one in due:
         capture = captures[one.view.attempt_id] = _pay(one, holds.get(one.view.attempt_id), balances)
-        for name, change in capture.entry.changes.items() if capture.entry is not None else ():
-            balances[name] = balances.get(name, 0) + change  # of a host's debt, the next one fills what is left
+        if capture.entry is not None:
+            debt = _debt_of(one.terms)
+            balances[debt] += capture.entry.changes.get(debt, 0)  # the next one of this host fills what is left
     _write(session, list(captures.values()), now)
     return [
         NOTHING if one is None else _give_back(session, one, captures[one.view.attempt_id].settled, now)
@@ -228,6 +229,10 @@ def _account_of(bill: Bill, now: datetime) -> _Account | None:
     return _Account(view, terms, ending.verdict, rule, meter, _due(view, rule, meter, terms))
 
 
+def _debt_of(terms: Terms) -> str:
+    return account(terms.host_id, Kind.DEBT)
+
+
 def _pockets(view: AttemptView, terms: Terms) -> list[str]:
     names = [account(terms.host_id, kind) for kind in HOSTS_POCKETS]
     if funding.is_charged(view.owner_id, terms):
@@ -278,7 +283,7 @@ def _pay(one: _Account, hold: OpenHold | None, balances: Mapping[str, int]) -> _
         seconds = 0  # there was nothing to set aside, when it came back
     pockets = hold.pockets if hold is not None else NO_HOLD
     divided = divide(pockets, view.price_micros or 0, seconds, terms.fee_bps, payer)
-    debt = -balances.get(account(terms.host_id, Kind.DEBT), 0)
+    debt = -balances[_debt_of(terms)]
     details = details_of(view, terms, one.meter, seconds, one.verdict)
     return _captured(view, terms, hold, divided, seconds, view.settled_seconds + seconds, debt, details)
 

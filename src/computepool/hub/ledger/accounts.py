@@ -40,7 +40,7 @@ NAME_LIMIT = 60
 
 
 def account(owner_id: str, kind: Kind) -> str:
-    return f"{owner_id}/{kind}"
+    return owner_id + "/" + kind
 
 
 def platform(kind: Platform) -> str:
@@ -66,5 +66,8 @@ def may_hold(name: str, micros: int) -> bool:
     return micros <= 0 if kind_of(name) == Kind.DEBT else micros >= 0
 
 
+FEES, SUBSIDY, RESTITUTION = (platform(one) for one in (Platform.FEES, Platform.SUBSIDY, Platform.RESTITUTION))
+HOSTS_POCKETS = (Kind.PROMOTIONAL, Kind.EARNINGS, Kind.DEBT)
+"""Where a host is paid into."""
 SPENT_FIRST = (Kind.PROMOTIONAL, Kind.AVAILABLE, Kind.EARNINGS)
 """In which order credits are spent. What is not used goes back to where it came from."""

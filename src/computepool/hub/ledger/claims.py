@@ -14,10 +14,10 @@ from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record
 from computepool.hub.core.tables import Base, Id
-from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.accounts import RESTITUTION, Kind, account
 from computepool.hub.ledger.entries import Entry, moved
 from computepool.hub.ledger.journal import balance, lock_accounts, post
-from computepool.hub.ledger.returns import RESTITUTION, last_spent, missing, paired, to_renter
+from computepool.hub.ledger.returns import last_spent, missing, paired, to_renter
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 
 PAID = "restitution"

@@ -2,7 +2,7 @@
 what leaves one account arrives in another.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,3 +66,8 @@ def _net(postings: tuple[Posting, ...]) -> dict[str, int]:
 def moved(source: str, destination: str, micros: int) -> tuple[Posting, ...]:
     """One posting, or none if there is nothing to move. Below zero is an error, as ever."""
     return (Posting(source, destination, micros),) if micros else ()
+
+
+def moved_all(lines: Iterable[tuple[str, str, int]]) -> tuple[Posting, ...]:
+    """(source, destination, micros), each a posting, or none if there is nothing to move."""
+    return tuple([Posting(source, destination, micros) for source, destination, micros in lines if micros])

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from computepool.hub.core.driver import driver_of
 from computepool.hub.core.tables import Base, Id
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account
-from computepool.hub.ledger.entries import Entry, Posting, moved
+from computepool.hub.ledger.entries import Entry, Posting, moved_all
 from computepool.hub.ledger.journal import NotEnough, balances, post, post_all
 
 _OPEN = text("resolved_at IS NULL")
@@ -146,11 +146,8 @@ def open_hold(
     if has.total < micros:
         raise NotEnough(account(owner_id, Kind.AVAILABLE), micros, has.total)
     taken = has.first(micros)
-    postings = tuple(
-        posting
-        for kind in SPENT_FIRST
-        for posting in moved(account(owner_id, kind), account(owner_id, Kind.HELD), getattr(taken, kind))
-    )
+    held = account(owner_id, Kind.HELD)
+    postings = moved_all((account(owner_id, kind), held, getattr(taken, kind)) for kind in SPENT_FIRST)
     entry = Entry(f"hold/{attempt_id}/{number}", "hold", postings, job_id=job_id, attempt_id=attempt_id)
     if not post(session, entry, now).is_new:
         raise AssertionError(f"hold {number} of {attempt_id} exists")
@@ -225,7 +222,7 @@ def resolve_all(session: Session, ends: Sequence[Resolution], now: datetime) -> 
 
 def given_back(owner_id: str, rest: Pockets) -> tuple[Posting, ...]:
     """What was not used, to where it came from."""
+    if not rest.total:
+        return ()
     held = account(owner_id, Kind.HELD)
-    return tuple(
-        posting for kind in SPENT_FIRST for posting in moved(held, account(owner_id, kind), getattr(rest, kind))
-    )
+    return moved_all((held, account(owner_id, kind), getattr(rest, kind)) for kind in SPENT_FIRST)

@@ -16,7 +16,7 @@ from computepool.hub.core.records import tell
 from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account, is_platforms, kind_of, may_hold, owner_of
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import spell_credits
 
 PLATFORM_SHARDS = 16
 SPENDABLE = "ledger/spendable"
@@ -59,7 +59,7 @@ class NotEnough(Conflict):
         self.account, self.micros, self.has = name, micros, has
         pocket = kind_of(name).replace("_", " ")
         super().__init__(
-            f"{format_credits(micros)} credits are needed, and the {pocket} balance is below that.",
+            f"{spell_credits(micros)} is needed, and the {pocket} balance is below that.",
             hint="`computepool wallet` shows what there is; `computepool wallet top-up N` adds to it.",
         )
 
@@ -118,14 +118,14 @@ def balances(session: Session, owner_id: str, *, lock: bool = False) -> dict[Kin
     return {kind: found.get(kind, 0) for kind in Kind}
 
 
-def lock_accounts(session: Session, names: Iterable[str]) -> dict[str, int]:
+def lock_accounts(session: Session, names: Iterable[str], needed: Iterable[str] | None = None) -> dict[str, int]:
     """What is in them now: nobody changes that until this transaction ends. Taken in the order in which entries are
-    applied, so that nobody waits in a ring."""
-    wanted = sorted({name for name in names if not is_platforms(name)})
+    applied, so that nobody waits in a ring. `needed`: those whose balance has to be known, if it is not all."""
+    driver = driver_of(session)
+    is_alone = driver.is_sqlite  # as every writer there is: no lock is needed
+    wanted = sorted({name for name in (names if needed is None or not is_alone else needed) if not is_platforms(name)})
     if not wanted:
         return {}
-    driver = driver_of(session)
-    is_alone = driver.is_sqlite  # as every writer there is
     found: dict[str, int] = dict(driver.run_among(_READ if is_alone else _LOCK, wanted))
     return {name: found.get(name, 0) for name in wanted}
 

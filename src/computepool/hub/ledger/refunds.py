@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account
+from computepool.hub.ledger.accounts import SPENT_FIRST, SUBSIDY, Kind, account
 from computepool.hub.ledger.claims import add_claim
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.holds import HoldRow, Pockets
 from computepool.hub.ledger.journal import lock_accounts, post
-from computepool.hub.ledger.returns import SUBSIDY, Return, as_far_as_there, paired, postings_of_return
+from computepool.hub.ledger.returns import Return, as_far_as_there, paired, postings_of_return
 from computepool.hub.ledger.settlement import Payer, Share, settle
 
 

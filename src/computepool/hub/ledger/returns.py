@@ -10,15 +10,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from computepool.hub.ledger.accounts import Kind, Platform, account, platform
+from computepool.hub.ledger.accounts import FEES, RESTITUTION, SUBSIDY, Kind, account
 from computepool.hub.ledger.entries import Posting, moved
 from computepool.hub.ledger.holds import Pockets
 from computepool.hub.ledger.settlement import Share
 
 Amounts = Sequence[tuple[str, int]]
 """(account, micros)"""
-HOSTS_POCKETS = (Kind.PROMOTIONAL, Kind.EARNINGS, Kind.DEBT)
-FEES, SUBSIDY, RESTITUTION = (platform(one) for one in (Platform.FEES, Platform.SUBSIDY, Platform.RESTITUTION))
 
 
 @dataclass(frozen=True, slots=True)

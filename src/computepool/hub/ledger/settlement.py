@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from computepool.hub.ledger.accounts import Kind, Platform, account, platform
-from computepool.hub.ledger.entries import Posting, moved
+from computepool.hub.ledger.accounts import FEES, HOSTS_POCKETS, SUBSIDY, Kind, account
+from computepool.hub.ledger.entries import Posting, moved_all
 from computepool.hub.ledger.holds import Pockets, given_back
 from computepool.protocol.states import Verdict
 
@@ -140,19 +140,20 @@ def _divided(paid: Pockets, fee_bps: int) -> tuple[Share, Share]:
 def postings_of(settlement: Settlement, renter_id: str, host_id: str, host_debt: int = 0) -> tuple[Posting, ...]:
     """All of the hold, out of what is held. `host_debt`: what the host owes, which earnings fill up first."""
     held, one = account(renter_id, Kind.HELD), settlement
+    presents, earnings, debt = (account(host_id, kind) for kind in HOSTS_POCKETS)
     repaid = min(one.host.real, host_debt)
     later = min(one.subsidy.real, host_debt - repaid)
-    return (
-        *moved(held, platform(Platform.FEES), one.fee.real),
-        *moved(held, platform(Platform.SUBSIDY), one.fee.promotional),
-        *moved(held, account(host_id, Kind.PROMOTIONAL), one.host.promotional),
-        *moved(held, account(host_id, Kind.DEBT), repaid),
-        *moved(held, account(host_id, Kind.EARNINGS), one.host.real - repaid),
-        *moved(platform(Platform.SUBSIDY), account(host_id, Kind.DEBT), later),
-        *moved(platform(Platform.SUBSIDY), account(host_id, Kind.EARNINGS), one.subsidy.real - later),
-        *moved(platform(Platform.SUBSIDY), account(host_id, Kind.PROMOTIONAL), one.subsidy.promotional),
-        *given_back(renter_id, one.refund),
+    paid = (
+        (held, FEES, one.fee.real),
+        (held, SUBSIDY, one.fee.promotional),
+        (held, presents, one.host.promotional),
+        (held, debt, repaid),
+        (held, earnings, one.host.real - repaid),
+        (SUBSIDY, debt, later),
+        (SUBSIDY, earnings, one.subsidy.real - later),
+        (SUBSIDY, presents, one.subsidy.promotional),
     )
+    return (*moved_all(paid), *given_back(renter_id, one.refund))
 
 
 def in_figures(settlement: Settlement) -> dict[str, Any]:

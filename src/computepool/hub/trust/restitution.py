@@ -21,12 +21,12 @@ from computepool.hub.core.records import record
 from computepool.hub.jobs import spending
 from computepool.hub.jobs.given_back import write_down
 from computepool.hub.jobs.tables import Attempt
-from computepool.hub.ledger.accounts import Kind, account, kind_of, owner_of
+from computepool.hub.ledger.accounts import HOSTS_POCKETS, RESTITUTION, SUBSIDY, Kind, account, kind_of, owner_of
 from computepool.hub.ledger.claims import add_claim, cancel_claim, list_payable, net_of, pay_claims
 from computepool.hub.ledger.entries import Entry, Posting, moved
 from computepool.hub.ledger.holds import HoldRow
 from computepool.hub.ledger.journal import lock_accounts, post, postings_of
-from computepool.hub.ledger.returns import HOSTS_POCKETS, RESTITUTION, SUBSIDY, paid_of, paired, undo
+from computepool.hub.ledger.returns import paid_of, paired, undo
 from computepool.hub.ledger.tables import EntryRow
 from computepool.hub.ledger.write_offs import return_to_pool
 from computepool.hub.reputation.contests import Resolution

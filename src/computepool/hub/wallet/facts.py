@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from computepool.hub.ledger.accounts import kind_of, owner_of
+from computepool.hub.ledger.accounts import RESTITUTION, kind_of, owner_of
 from computepool.hub.ledger.entries import Posting
-from computepool.hub.ledger.returns import RESTITUTION
 
 
 @dataclass(frozen=True, slots=True)

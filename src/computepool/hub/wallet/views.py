@@ -7,8 +7,7 @@ from datetime import datetime
 from pydantic import BaseModel
 
 from computepool.hub.jobs.money import SETTLED
-from computepool.hub.ledger.accounts import Kind, Platform, is_platforms, kind_of, owner_of
-from computepool.hub.ledger.returns import RESTITUTION
+from computepool.hub.ledger.accounts import RESTITUTION, Kind, Platform, is_platforms, kind_of, owner_of
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.wallet.amounts import came_back, signed
 
