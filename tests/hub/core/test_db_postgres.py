@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import create_engine, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError, PendingRollbackError
 
-from computepool.hub.core.db import OutcomeUnknown, open_database
+from computepool.hub.core.db import POSTGRES_THREADS, OutcomeUnknown, open_database
+from computepool.hub.core.driver import driver_of
 from computepool.hub.core.records import Event
 from computepool.hub.core.tables import HubFact
 from computepool.hub.tables import metadata
@@ -170,3 +171,39 @@ def test_connection_that_is_lost_before_the_commit_leaves_no_doubt(postgres_url)
             assert doubts == []
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("way", ["session", "driver"])
+def test_server_that_was_started_anew_costs_nobody_an_error(postgres_url, way):
+    """Every connection that was open is dead then, and none of them is asked before it is used."""
+
+    def touch(session) -> int:
+        if way == "driver":
+            return driver_of(session).run("SELECT count(*) FROM hub_facts WHERE value <> ?", ("x",))[0][0]
+        return len(session.scalars(select(HubFact)).all())
+
+    async def story():
+        async with opened(postgres_url) as db:
+            meeting = threading.Barrier(POSTGRES_THREADS)
+
+            def meet(session) -> None:
+                touch(session)
+                meeting.wait(30)
+
+            for ask in (db.run, db.read):
+                await asyncio.gather(*(db.run(meet) for _ in range(POSTGRES_THREADS)))
+                assert end_all(postgres_url) == POSTGRES_THREADS
+                assert await asyncio.gather(*(ask(touch) for _ in range(POSTGRES_THREADS))) == [0] * POSTGRES_THREADS
+            await db.run(add, "a")
+            assert await db.read(touch) == 1
+
+    asyncio.run(story())
+
+
+def end_all(url: str) -> int:
+    """Whoever is connected to it, as when the server stops; how many there were."""
+    query = (
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+    )
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as link:
+        return len(link.execute(query, (url.rsplit("/", 1)[1],)).fetchall())

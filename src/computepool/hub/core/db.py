@@ -35,7 +35,8 @@ GROUP_LIMIT = 64
 READERS = 4
 POSTGRES_THREADS = 8
 BUSY_TIMEOUT_MS = 5_000
-SERIALIZATION_RETRIES = 5
+POSTGRES_TRIES = POSTGRES_THREADS + 1
+"""Of a transaction that others got in the way of, or that found a dead connection: all in the pool may be."""
 SQLITE_PRAGMAS = (
     "journal_mode=WAL",
     "synchronous=FULL",  # with NORMAL a power cut takes acknowledged commits back: tests/hub/core/test_power_cuts.py
@@ -218,16 +219,23 @@ class PostgresDatabase:
         )
 
     async def read(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.wrap_future(
-            self._threads.submit(_look, self.engine, lambda session: fn(session, *args, **kwargs))
-        )
+        return await asyncio.wrap_future(self._threads.submit(self._look, lambda session: fn(session, *args, **kwargs)))
 
     def close(self) -> None:
         self._threads.shutdown()
         self.engine.dispose()
 
+    def _look(self, fn: Callable[[Session], R]) -> R:
+        for tries_left in reversed(range(POSTGRES_TRIES)):
+            try:
+                return _look(self.engine, fn)
+            except DBAPIError as error:
+                if not tries_left or not _may_go_better(error):
+                    raise
+        raise AssertionError("unreachable")
+
     def _commit(self, fn: Callable[[Session], R]) -> R:
-        for tries_left in reversed(range(SERIALIZATION_RETRIES)):
+        for tries_left in reversed(range(POSTGRES_TRIES)):
             if self._doubt is not None:
                 raise self._doubt
             committing = False
@@ -240,8 +248,8 @@ class PostgresDatabase:
             except DBAPIError as error:
                 if committing and error.connection_invalidated:
                     raise self._begin_to_doubt() from error
-                if tries_left and getattr(error.orig, "sqlstate", None) in _TRY_AGAIN:
-                    continue  # two transactions got in each other's way; nothing of ours is left behind
+                if tries_left and _may_go_better(error):
+                    continue  # nothing of ours is left behind
                 raise
             _tell(self.on_commit, events)
             return result
@@ -258,6 +266,12 @@ class PostgresDatabase:
 
 _TRY_AGAIN = frozenset({"40001", "40P01"})
 """serialization_failure, deadlock_detected"""
+
+
+def _may_go_better(error: DBAPIError) -> bool:
+    """Two transactions got in each other's way; or the connection was a dead one, as all are that were open when the
+    server was started anew. To ask each first whether it lives would be a round trip more for every transaction."""
+    return error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _TRY_AGAIN
 
 
 def durable_engine(url: str) -> Engine:
@@ -315,7 +329,7 @@ def _straighten_savepoints(dialect: Any) -> None:
 
 
 def durable_postgres_engine(url: URL) -> Engine:
-    engine = create_engine(url, pool_size=POSTGRES_THREADS, max_overflow=0, pool_pre_ping=True)
+    engine = create_engine(url, pool_size=POSTGRES_THREADS, max_overflow=0)
 
     @event.listens_for(engine, "connect")
     def prepare(dbapi_connection: Any, _record: Any) -> None:

@@ -53,8 +53,11 @@ class Driver:
         if self.is_sqlite:
             return self.run(_with_rows(words, len(rows), len(rows[0])), tuple(chain.from_iterable(rows)))
         names = _names_of(columns)
-        document = dumps([dict(zip(names, row, strict=True)) for row in rows], default=datetime.isoformat)
-        return self.run(_with_document(words, columns), (document,))
+        documents = [dict(zip(names, row, strict=True)) for row in rows]
+        is_one = len(rows) == 1  # which it is told, or it would plan for a hundred
+        document = dumps(documents[0] if is_one else documents, default=datetime.isoformat)
+        read = "json_to_record" if is_one else "json_to_recordset"
+        return self.run(_with_document(words, columns, read), (document,))
 
     def stored(self, column: Column[Any], value: Any) -> Any:
         """An instant or JSON as a row has it, for `run_rows`."""
@@ -101,8 +104,8 @@ def _with_array(words: str) -> str:
 
 
 @cache
-def _with_document(words: str, columns: str) -> str:
-    return words.format(rows=f"SELECT * FROM json_to_recordset(?) AS given ({columns})")  # noqa: S608  # our own words
+def _with_document(words: str, columns: str, read: str) -> str:
+    return words.format(rows=f"SELECT * FROM {read}(?) AS given ({columns})")  # noqa: S608  # our own words
 
 
 @cache
