@@ -101,7 +101,7 @@ def test_filters(market, text, left):
         ("price", "'price' is no part of a filter", "Write it like price<40"),
         ("price<", "is no part of a filter", "price<40"),
         ("price<lots", "price: 'lots' is not an amount of credits", "Write it like price<40"),
-        ("price<-1", "price: '-1' is not an amount", "price<40"),
+        ("price<-1", "price: '-1' is below zero", "price<40"),
         ("reliability>high", "reliability: 'high' is not a number", "reliability>0.9"),
         ("reliability>nan", "reliability: 'nan' is not a number", "reliability>0.9"),
         ("cpus>inf", "cpus: 'inf' is not a number", "cpus>=8"),

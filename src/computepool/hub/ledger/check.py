@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func, literal, select, union_all
+from sqlalchemy import Select, func, literal, select, union_all
 from sqlalchemy.orm import Session
 
 from computepool.hub.ledger.accounts import may_hold
@@ -11,6 +11,15 @@ from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
 from computepool.protocol.units import spell_credits
 
 PROBLEMS_LIMIT = 100
+_CAME = select(PostingRow.destination.label("account"), PostingRow.micros.label("micros"))
+_WENT = select(PostingRow.source.label("account"), (literal(0) - PostingRow.micros).label("micros"))
+_BOTH = union_all(_CAME, _WENT).subquery()
+_SUMMED = select(_BOTH.c.account, func.sum(_BOTH.c.micros)).group_by(_BOTH.c.account)
+_KEPT = select(BalanceRow.account, func.sum(BalanceRow.micros)).group_by(BalanceRow.account)
+_HAS_NONE = ~select(PostingRow.entry_id).where(PostingRow.entry_id == EntryRow.id).exists()
+_EMPTY = select(EntryRow.key).where(_HAS_NONE).limit(PROBLEMS_LIMIT)
+_POSTINGS = select(func.count(), func.sum(PostingRow.micros)).select_from(PostingRow)
+_ENTRIES = select(func.count()).select_from(EntryRow)
 
 Invariant = Callable[[Session], list[str]]
 """What else must be true of money, by the feature that knows: each problem in a sentence."""
@@ -32,7 +41,7 @@ class Report:
 
 def check(session: Session, invariants: Sequence[Invariant] = ()) -> Report:
     """In one transaction, so that it sees one moment."""
-    summed, kept = _sum_postings(session), _read_balances(session)
+    summed, kept = _sums(session, _SUMMED), _sums(session, _KEPT)
     problems = [
         f"{name} has {kept.get(name, 0)} micros, but its postings sum to {summed.get(name, 0)}"
         for name in sorted({*summed, *kept})
@@ -45,12 +54,12 @@ def check(session: Session, invariants: Sequence[Invariant] = ()) -> Report:
     ]
     if total := sum(kept.values()):
         problems.append(f"all accounts together have {total} micros instead of none")
-    problems += [f"entry {key} moves nothing" for key in _list_empty(session)]
+    problems += [f"entry {key} moves nothing" for key in session.scalars(_EMPTY)]
     for invariant in invariants:
         problems += invariant(session)
-    postings, moved = session.execute(select(func.count(), func.sum(PostingRow.micros)).select_from(PostingRow)).one()
+    postings, moved = session.execute(_POSTINGS).one()
     return Report(
-        entries=session.scalar(select(func.count()).select_from(EntryRow)) or 0,
+        entries=session.scalar(_ENTRIES) or 0,
         postings=postings,
         accounts=len(kept),
         moved_micros=int(moved or 0),
@@ -58,19 +67,5 @@ def check(session: Session, invariants: Sequence[Invariant] = ()) -> Report:
     )
 
 
-def _sum_postings(session: Session) -> dict[str, int]:
-    came = select(PostingRow.destination.label("account"), PostingRow.micros.label("micros"))
-    went = select(PostingRow.source.label("account"), (literal(0) - PostingRow.micros).label("micros"))
-    both = union_all(came, went).subquery()
-    rows = session.execute(select(both.c.account, func.sum(both.c.micros)).group_by(both.c.account))
-    return {name: int(micros) for name, micros in rows}
-
-
-def _read_balances(session: Session) -> dict[str, int]:
-    query = select(BalanceRow.account, func.sum(BalanceRow.micros)).group_by(BalanceRow.account)
+def _sums(session: Session, query: Select[str, int]) -> dict[str, int]:
     return {name: int(micros) for name, micros in session.execute(query)}
-
-
-def _list_empty(session: Session) -> list[str]:
-    none = ~select(PostingRow.entry_id).where(PostingRow.entry_id == EntryRow.id).exists()
-    return list(session.scalars(select(EntryRow.key).where(none).limit(PROBLEMS_LIMIT)))
