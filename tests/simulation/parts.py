@@ -20,6 +20,7 @@ from computepool.hub.artifacts.store import Entry, ObjectMissing, SignedPut
 from computepool.hub.core.db import OutcomeUnknown, durable_sqlite_engine, in_transaction
 from computepool.hub.core.records import Event
 from computepool.hub.gateway.pipe import PipeClosed
+from computepool.hub.jobs import ending
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,6 +95,8 @@ class SimulatedDatabase:
 
     async def _run(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         await self._hop()
+        if fn.__name__ == "end_attempt" and self._faults.fires("slow_ending", 0.3):
+            await asyncio.sleep(self._faults.rng.uniform(1.0, 10.0))  # so that others come meanwhile
         if self._faults.fires("hub_crash_before_commit", 0.002):
             self._crash()
             await _never()
@@ -101,6 +104,8 @@ class SimulatedDatabase:
             result, records = in_transaction(self._writer, lambda session: fn(session, *args, **kwargs))
             records.write(self._writer)
         self._after_commit()
+        if fn is ending.end_attempts:
+            self._faults.fired["ended_together"] += 1
         if self._faults.fires("hub_crash_after_commit", 0.002):
             self._crash()
             await _never()

@@ -56,6 +56,7 @@ FAULTS = (
     "exit_85",
 )
 LEAST_OVER_ALL = {
+    "ended_together": 0.05,
     "hub_crash_before_commit": 0.02,
     "hub_crash_after_commit": 0.02,
     "drained_attempt": 0.03,

@@ -350,7 +350,8 @@ class Engine:
             log.exception("logs.seal_cut_off_failed")
 
     async def _make_good(self) -> None:
-        self.scheduler.limits.spend(Spent(who, day, -micros) for who, day, micros in await make_good(self.context))
+        async for owner_id, day, micros in make_good(self.context):
+            self.scheduler.limits.spend([Spent(owner_id, day, -micros)])
 
     async def _tidy(self) -> None:
         self.scheduler.limits.forget_before(self.context.now().date().replace(day=1))

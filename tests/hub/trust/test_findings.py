@@ -229,7 +229,11 @@ def convict(pool: Rented, held: Held) -> str:
 
 
 def sweep(pool: Rented) -> None:
-    asyncio.run(restitution.make_good(pool.context()))
+    async def all_of_it() -> None:
+        async for _ in restitution.make_good(pool.context()):
+            pass
+
+    asyncio.run(all_of_it())
 
 
 def uphold(pool: Rented, held: Held) -> None:

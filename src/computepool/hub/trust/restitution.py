@@ -8,7 +8,7 @@ again.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -50,19 +50,20 @@ class Restored:
     unspent: Unspent | None = None
 
 
-async def make_good(context: Context) -> list[Unspent]:
-    """Whatever waits for it, and what hosts have earned since of what they owe. What counts as not spent after all."""
-    unspent: list[Unspent] = []
+async def make_good(context: Context) -> AsyncIterator[Unspent]:
+    """Whatever waits for it, and what hosts have earned since of what they owe. What counts as not spent after all is
+    told as soon as it is true."""
     for attempt_id in await context.db.read(list_pending):
-        unspent += await _tried(attempt_id, context.db.run(carry_out, attempt_id, context.now()))
+        for unspent in await _tried(attempt_id, context.db.run(carry_out, attempt_id, context.now())):
+            yield unspent
     for attempt_id, check_id in await context.db.read(list_overturned):
-        unspent += await _tried(attempt_id, context.db.run(overturn, attempt_id, check_id, context.now()))
+        for unspent in await _tried(attempt_id, context.db.run(overturn, attempt_id, check_id, context.now())):
+            yield unspent
     for host_id in await context.db.read(list_payable):
         try:
             await context.db.run(pay_claims, host_id, context.now())
         except Exception:
             log.exception("restitution.not_paid", host_id=host_id)
-    return unspent
 
 
 async def _tried(attempt_id: str, act: Awaitable[Restored | None]) -> list[Unspent]:
