@@ -20,6 +20,14 @@ def find_user(session: Session, user_id: str) -> User | None:
     return session.get(User, user_id)
 
 
+def lock_user(session: Session, user_id: str, *, shared: bool = False) -> User | None:
+    """As the user is now, whatever was read before, and stays until this transaction ends.
+
+    `shared`: whoever only needs that it stays so, and changes nothing, waits for nobody else who does.
+    """
+    return session.get(User, user_id, populate_existing=True, with_for_update={"read": shared})
+
+
 def find_user_by_email(session: Session, email: str) -> User | None:
     return session.scalars(select(User).where(User.email == email)).one_or_none()
 

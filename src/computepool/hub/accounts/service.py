@@ -98,7 +98,7 @@ def open_session(
     session: Session, session_id: str, user_id: str, now: datetime, *, user_agent: str, by: str
 ) -> OpenSession:
     """`by`: password, one_time, device, registration."""
-    user = repository.find_user(session, user_id)
+    user = repository.lock_user(session, user_id, shared=True)  # a change of role ends this session, or is seen here
     if user is None or user.disabled_at is not None:
         raise BadCredentials
     row = UserSession(
@@ -167,7 +167,7 @@ def create_personal_token(
     lifetime: timedelta,
     actor: str,
 ) -> LiveToken:
-    user = repository.find_user(session, user_id)
+    user = repository.lock_user(session, user_id, shared=True)  # a change of role ends this token, or is seen here
     if user is None or user.disabled_at is not None:
         raise NoSuchUser(user_id)
     role = Role(user.role)
@@ -254,7 +254,7 @@ def set_email(session: Session, user_id: str, email: str, now: datetime, *, acto
 def set_role(session: Session, user_id: str, role: Role, now: datetime, *, actor: str) -> Revoked:
     """Tokens remember the role they were made in, so they end with it. Raises LastAdmin: a pool needs one."""
     admins = repository.lock_admins(session)
-    user = repository.find_user(session, user_id)
+    user = repository.lock_user(session, user_id)
     if user is None:
         raise NoSuchUser(user_id)
     if user.role == role:
