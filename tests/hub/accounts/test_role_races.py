@@ -3,12 +3,11 @@
 import asyncio
 import random
 import threading
-import time
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
 from sqlalchemy.orm import Session
+from support.side_by_side import wait_until_blocked_or_done
 from support.small_hub import small_hub
 
 from computepool.hub.accounts import repository, service
@@ -60,19 +59,9 @@ def one_after_the_other(engine, user_id, now, first, second):
         write_records(session)
         session.flush()
         written.set()
-        _wait_until_blocked_or_done(engine, thread)
+        wait_until_blocked_or_done(engine, thread)
     thread.join()
     return done, results[0]
-
-
-def _wait_until_blocked_or_done(engine, thread):
-    blocked = "datname = current_database() AND wait_event_type = 'Lock'"
-    deadline = time.monotonic() + 10
-    while thread.is_alive() and time.monotonic() < deadline:
-        with engine.connect() as connection:
-            if connection.execute(text(f"SELECT count(*) FROM pg_stat_activity WHERE {blocked}")).scalar():
-                return
-        time.sleep(0.001)
 
 
 @pytest.fixture

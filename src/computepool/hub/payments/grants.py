@@ -6,6 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Conflict
+from computepool.hub.core.owners import Owner
 from computepool.hub.core.records import record
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting
@@ -64,7 +65,7 @@ def refuse_repeated(
     promotional: bool = False,
 ) -> None:
     """Raise DoneBefore if the same was done within `REPEATED_WITHIN`."""
-    balances(session, owner_id, lock=True)  # whoever does the same at this moment is waited for
+    _one_at_a_time(session, owner_id)
     pool, since = _pool(promotional), now - REPEATED_WITHIN
     ours, theirs = PostingRow.source, PostingRow.destination
     if not giving:
@@ -84,6 +85,15 @@ def refuse_repeated(
     at = session.scalar(same)
     if at is not None:
         raise DoneBefore(micros, whose, at, now, giving=giving)
+
+
+def _one_at_a_time(session: Session, owner_id: str) -> None:
+    """Whoever else gives or takes by hand at this moment is waited for.
+
+    By the owner's row, since somebody who never had a credit has no balance to lock; and so that other rows may still
+    refer to it meanwhile.
+    """
+    session.execute(select(Owner.id).where(Owner.id == owner_id).with_for_update(key_share=True))
 
 
 def _pool(promotional: bool) -> str:
@@ -109,6 +119,7 @@ def by_hand(
     """
     kind, debt = "grant" if giving else "withdrawal", account(owner_id, Kind.DEBT)
     key = f"{kind}/{grant_id}"
+    _one_at_a_time(session, owner_id)
     entry_id = session.scalar(select(EntryRow.id).where(EntryRow.key == key))
     if entry_id is None:
         pool = _pool(promotional)
