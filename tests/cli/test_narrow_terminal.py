@@ -1,7 +1,12 @@
 """Tables where there is little room: what names a thing stays whole."""
 
+from datetime import datetime
+
 import pytest
 from support.fake_api import FakeHub, node
+from support.fake_wallet import CREDIT, entry
+
+from computepool.cli.display import instant
 
 TOKEN_ID = "token_01kq3v8d2m5h7x9c4b6n8z1w3y"
 SCOPES = ["jobs:read", "jobs:write", "nodes:read", "nodes:write", "tokens:read", "tokens:write"]
@@ -55,3 +60,25 @@ def test_name_longer_than_the_terminal_is_wrapped_whole(hub: FakeHub, narrow):
 def test_shortened_text_carries_a_mark(hub: FakeHub, narrow):
     hub.tokens = [{"id": TOKEN_ID, "name": "ci", "scopes": SCOPES}]
     assert "…" in narrow("token", "list")
+
+
+def test_entries_keep_everything(hub: FakeHub, narrow):
+    earned = {"earnings": -500 * CREDIT, "cashing_out": 500 * CREDIT}
+    present = {"kind": "grant", "job_id": None, "note": "paid in cash", "change_micros": 5 * CREDIT}
+    hub.wallet.entries = [
+        entry(1),
+        entry(2, **present, pockets={"available": 5 * CREDIT}),
+        entry(3, kind="cash_out", job_id=None, change_micros=0, pockets=earned),
+        entry(4, kind="cash_out", job_id=None, change_micros=-500 * CREDIT, pockets={"cashing_out": -500 * CREDIT}),
+    ]
+    text = " ".join(narrow("wallet", "entries").split())
+    assert "…" not in text
+    for whole in (
+        instant(datetime.fromisoformat(entry()["at"])),
+        "-2.500000",
+        f"{entry()['job_id']} · pockets: held -36, available +33.5",
+        "note: paid in cash · pockets: available +5",
+        "cash out: asked 0.000000",
+        "cash out: paid -500.000000",
+    ):
+        assert whole in text

@@ -30,6 +30,7 @@ WIDE = 200
 """Columns where there is no terminal: a pipe is not to be wrapped."""
 KEPT = frozenset({"id", "name", "state", "job", "node", "slice.attempt"})
 """Columns that say which thing a line is about: they are copied and compared, so they wrap before they are cut."""
+IDS = frozenset({"id", "job", "attempt"})
 SHORTENED = 12
 """To how many characters other text is shortened before anything else has to give."""
 NARROWEST = 8
@@ -50,9 +51,12 @@ def state_text(state: str, note: str = "") -> "Text":
     return Text(clean(state) + (f" {clean(note)}" if note else ""), style=STATE_STYLES.get(state, ""))
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, spare: Sequence[str] = ()) -> None:
-    """In a narrow terminal empty columns go first, then the `spare` ones in their order (`id`: to a line of its own),
-    and text is shortened with a mark. What names a thing is never cut."""
+def print_table(
+    headers: Sequence[str], rows: Iterable[Sequence[object]], *, spare: Sequence[str] = (), below: Sequence[str] = ()
+) -> None:
+    """In a narrow terminal empty columns go first; then those of `below` move whole to a line below their row, in their
+    order; then the `spare` ones go (`id`: to the line below), and text is shortened with a mark. What names a thing is
+    never cut."""
     from rich.text import Text
 
     out = console()
@@ -64,12 +68,30 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, spa
     for header in empty:
         if _total(natural, columns) > out.width:
             del columns[header]
-    below: list[Text] = []
+    moved: dict[str, list[Text]] = {}
+    for header in below:
+        if header in columns and len(columns) > 1 and _total(natural, columns) > out.width:
+            moved[header] = columns.pop(header)
     for header in spare if "id" in spare else (*spare, "id"):
         if header in columns and len(columns) > 1 and _total(least, columns) > out.width:
             dropped = columns.pop(header)
-            below = dropped if header == "id" else below
-    _print_rows(out, columns, _fit(natural, least, columns, out.width), below)
+            if header == "id":
+                moved = {header: dropped, **moved}
+    _print_rows(out, columns, _fit(natural, least, columns, out.width), _lines_below(moved))
+
+
+def _lines_below(moved: "Mapping[str, Sequence[Text]]") -> "list[Text]":
+    """By row, what has no column: ids speak for themselves, the rest is named."""
+    from rich.text import Text
+
+    return [
+        Text(" · ").join(
+            cell if header in IDS else Text(f"{header}: ").append_text(cell)
+            for header, cell in zip(moved, row, strict=True)
+            if cell.plain.strip()
+        )
+        for row in zip(*moved.values(), strict=True)
+    ]
 
 
 def _total(widths: Mapping[str, int], columns: Iterable[str]) -> int:
@@ -92,6 +114,7 @@ def _fit(natural: Mapping[str, int], least: Mapping[str, int], columns: Iterable
 def _print_rows(
     out: "Console", columns: "Mapping[str, Sequence[Text]]", widths: Mapping[str, int], below: "Sequence[Text]" = ()
 ) -> None:
+    from rich.padding import Padding
     from rich.table import Table
 
     def table(with_header: bool) -> Table:
@@ -107,7 +130,8 @@ def _print_rows(
         whole.add_row(*row)
         if below:
             out.print(whole)
-            out.print("  ", below[number], sep="", overflow="fold")
+            if below[number].plain:
+                out.print(Padding(below[number], (0, 0, 0, GAP), expand=False), overflow="fold")
             whole = table(False)
     if not below:
         out.print(whole)

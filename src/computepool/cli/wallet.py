@@ -82,7 +82,8 @@ def entries(
     kinds: tuple[str, ...], job: str | None, since: str | None, until: str | None, limit: int, as_json: bool
 ) -> None:
     """List what came and went, the newest first."""
-    kinds = tuple(one.strip().lower().replace(" ", "_").replace("-", "_") for one in kinds)  # as they are shown here
+    shown = (one.partition(":")[0].strip().lower() for one in kinds)
+    kinds = tuple(one.replace(" ", "_").replace("-", "_") for one in shown)  # as they are shown here
     with open_pool() as pool:
         job_id = None if job is None else job if job.startswith("job_") else pool.find_job(job)
         items, after = pool.wallet.entries(kinds=kinds, job_id=job_id, since=since, until=until, limit=limit)
@@ -104,7 +105,7 @@ def _print_entries(items: list[dict[str, Any]]) -> None:
     rows = [
         (
             instant(datetime.fromisoformat(one["at"])),
-            one["kind"].replace("_", " "),
+            _kind(one),
             exact_credits(one["change_micros"]),
             _moves(one["pockets"]),
             one["job_id"] or "",
@@ -112,7 +113,15 @@ def _print_entries(items: list[dict[str, Any]]) -> None:
         )
         for one in items
     ]
-    print_table(("when", "kind", "change", "pockets", "job", "note"), rows, spare=("note", "pockets"))
+    print_table(("when", "kind", "change", "pockets", "job", "note"), rows, below=("job", "note", "pockets"))
+
+
+def _kind(one: dict[str, Any]) -> str:
+    """In words. A cash-out has two entries: credits are set aside when it is asked for, and gone when it is paid."""
+    words = str(one["kind"]).replace("_", " ")
+    if one["kind"] != "cash_out":
+        return words
+    return f"{words}: {'asked' if one['pockets'].get('cashing_out', 0) > 0 else 'paid'}"
 
 
 def _moves(pockets: dict[str, int]) -> str:
