@@ -52,3 +52,23 @@ def test_a_value_of_spaces_is_not_shown(capfd):
     fields = [WrongField(field="note", message="is empty", value="   ")]
     assert report(HubError("The request does not fit.", code="invalid", status=422, fields=fields)) == 2
     assert capfd.readouterr().err == "error: The request does not fit.\n  note: is empty\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("admin", "grant", "rita@example.org", "1", "--note", "bad \udcff byte"),
+        ("admin", "users", "--search", "bad \udcff byte"),
+    ],
+)
+def test_an_argument_that_cannot_be_sent_because_it_is_not_utf8_is_named(cli, hub, words):
+    result = cli(*words)
+    assert result.code == 2
+    assert result.err.startswith("error: bad \\xff byte is not text in UTF-8.\n  Type it again"), result.err
+
+
+@pytest.mark.parametrize("words", [("show",), ("run", "--name", "x", "--", "echo"), ("run", "-o"), ()])
+def test_an_argument_that_is_not_utf8_is_nowhere_a_fault_of_ours(cli, hub, words):
+    result = cli(*words, "bad \udcff byte")
+    assert result.code != 0
+    assert "fault of computepool" not in result.err

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import click
 
-from computepool.cli.errors import INTERRUPTED, READER_GONE, report
+from computepool.cli.errors import INTERRUPTED, READER_GONE, not_utf8, report
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,4 +143,4 @@ def run(arguments: Sequence[str]) -> int:
             import traceback
 
             traceback.print_exc()
-        return report(error)
+        return report((not_utf8(arguments) if isinstance(error, UnicodeEncodeError) else None) or error)

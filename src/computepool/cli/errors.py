@@ -1,6 +1,7 @@
 """How a failure is told: one red line that says what is wrong, one dim line that says what to do, and an exit code."""
 
 import os
+from collections.abc import Sequence
 
 import click
 
@@ -75,6 +76,15 @@ def report(error: Exception) -> int:
         return _report_fields(error, list(problems))
     tell_error(str(getattr(error, "message", None) or error), getattr(error, "hint", None) or _hint_for(error))
     return exit_code_of(error)
+
+
+def not_utf8(arguments: Sequence[str]) -> CliError | None:
+    """The first argument that cannot be sent. Only when it was tried: a path may well be any bytes."""
+    for one in arguments:
+        shown = os.fsencode(one).decode(errors="backslashreplace")
+        if shown != one:
+            return CliError(f"{shown} is not text in UTF-8.", "Type it again, in a terminal that writes UTF-8.", USAGE)
+    return None
 
 
 def exit_code_of(error: Exception) -> int:
