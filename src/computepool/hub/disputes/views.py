@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
 from computepool.hub.core.http import API_PREFIX
+from computepool.hub.core.texts import STORABLE
 from computepool.hub.disputes.refunding import REFUNDED, batched, list_paid, uncovered
 from computepool.hub.disputes.service import most_of, subjects_of
 from computepool.hub.disputes.tables import (
@@ -39,7 +40,9 @@ PAID_OUT_SHOWN = timedelta(days=30)
 
 
 class DisputeRequest(Asking):
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=REASON_LIMIT)]
+    reason: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=3, max_length=REASON_LIMIT, pattern=STORABLE)
+    ]
     """What was wrong with it. The operator and, in the end, the host's case depend on it."""
 
 
@@ -47,7 +50,9 @@ class Resolution(Asking):
     outcome: Outcome
     credits: Credits | None = None
     """Of a partial refund, how much."""
-    note: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NOTE_LIMIT)]
+    note: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NOTE_LIMIT, pattern=STORABLE)
+    ]
     """Why; the renter reads it, and the hosts find it with their entries."""
 
 

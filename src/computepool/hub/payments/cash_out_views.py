@@ -4,22 +4,23 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints
 
+from computepool.hub.core.texts import STORABLE
 from computepool.hub.payments.amounts import Units
 from computepool.hub.payments.cash_out_rows import WORDS, CashOutRow, CashOutState
 from computepool.hub.payments.states import RequestState
 from computepool.hub.payments.tables import OBJECT_LIMIT
-from computepool.hub.payments.views import NOTE_LIMIT, Asking, Credits, Note
+from computepool.hub.payments.views import Asking, Credits, Note, Remark
 from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
 
 
 class CashOutRequest(Asking):
     credits: Credits
-    owner_id: str | None = Field(default=None, max_length=40)
+    owner_id: str | None = Field(default=None, max_length=40, pattern=STORABLE)
     """Whose wallet, if not one's own: a team of one's own."""
 
 
 class Decision(Asking):
-    note: str = Field(default="", max_length=NOTE_LIMIT)
+    note: Remark = ""
     """For the host."""
 
 
@@ -29,7 +30,9 @@ class Rejection(Asking):
 
 
 class PaidByHand(Decision):
-    reference: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=OBJECT_LIMIT)]
+    reference: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=OBJECT_LIMIT, pattern=STORABLE)
+    ]
     """Of the payment: what a host finds on their statement."""
 
 

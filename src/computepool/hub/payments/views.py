@@ -3,6 +3,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
 
+from computepool.hub.core.texts import STORABLE
 from computepool.hub.payments.profiles import Plan
 from computepool.hub.payments.states import WORDS, TopUpState
 from computepool.hub.payments.tables import (
@@ -16,8 +17,10 @@ from computepool.hub.payments.tables import (
 from computepool.protocol.units import format_credits
 
 NOTE_LIMIT = 400
-Note = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NOTE_LIMIT)]
+Note = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NOTE_LIMIT, pattern=STORABLE)]
 """Why: one that says nothing is refused."""
+Remark = Annotated[str, StringConstraints(max_length=NOTE_LIMIT, pattern=STORABLE)]
+"""It may say nothing."""
 Credits = StrictStr | StrictInt | StrictFloat
 """As people write them; `amounts.parse_amount` makes micros of it, or says what is wrong."""
 
@@ -31,7 +34,7 @@ class TopUpRequest(Asking):
     card: Literal["new", "saved"] = "new"
     save_card: bool = False
     """Leave the new card with the processor, for later."""
-    owner_id: str | None = Field(default=None, max_length=40)
+    owner_id: str | None = Field(default=None, max_length=40, pattern=STORABLE)
     """Whose wallet: one's own, or a team's."""
 
 
@@ -50,7 +53,7 @@ class AccountRequest(Asking):
 
 
 class GrantRequest(Asking):
-    user: str = Field(min_length=1, max_length=254)
+    user: str = Field(min_length=1, max_length=254, pattern=STORABLE)
     """An id, or an e-mail address."""
     credits: Credits
     note: Note
@@ -60,7 +63,7 @@ class GrantRequest(Asking):
 
 
 class WriteOffRequest(Asking):
-    user: str = Field(min_length=1, max_length=254)
+    user: str = Field(min_length=1, max_length=254, pattern=STORABLE)
     """An id, or an e-mail address."""
     credits: Credits | None = None
     """All that they owe and do not have, if not said otherwise."""

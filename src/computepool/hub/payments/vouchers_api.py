@@ -12,11 +12,12 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.http import Authenticate, Caller, IdempotencyKey, Principal, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
 from computepool.hub.core.money import money_routes
+from computepool.hub.core.texts import STORABLE
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.journal import balance
 from computepool.hub.payments import vouchers
 from computepool.hub.payments.amounts import parse_amount
-from computepool.hub.payments.views import NOTE_LIMIT, Asking, Credits
+from computepool.hub.payments.views import Asking, Credits, Remark
 from computepool.hub.payments.vouchers import MOST_LENGTH, NoVoucher, VoucherRow
 from computepool.protocol.units import format_credits
 
@@ -32,9 +33,9 @@ class VoucherRequest(Asking):
     uses: int = Field(default=1, ge=1, le=USES_LIMIT)
     """How many people may redeem it, each once."""
     expires_in_days: int | None = Field(default=None, ge=1, le=DAYS_LIMIT)
-    code: str | None = Field(default=None, max_length=2 * MOST_LENGTH)
+    code: str | None = Field(default=None, max_length=2 * MOST_LENGTH, pattern=STORABLE)
     """One that is thought up; else the hub makes one that nobody guesses."""
-    note: str = Field(default="", max_length=NOTE_LIMIT)
+    note: Remark = ""
 
 
 class VoucherView(BaseModel):
@@ -59,7 +60,7 @@ class VoucherList(BaseModel):
 
 
 class Redeeming(Asking):
-    code: str = Field(min_length=1, max_length=2 * MOST_LENGTH)
+    code: str = Field(min_length=1, max_length=2 * MOST_LENGTH, pattern=STORABLE)
 
 
 class Redeemed(BaseModel):

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Authenticate, Caller, Principal, Routes, Scope
+from computepool.hub.core.texts import STORABLE
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.market.standing import Standing
 from computepool.hub.nodes.api import load_node
@@ -26,8 +27,6 @@ from computepool.hub.reputation.views import (
 
 PAGE_LIMIT = 500
 WORDS_LIMIT = 1000
-STORABLE = r"^[^\x00]*$"
-"""PostgreSQL keeps no zero bytes."""
 EventId = Annotated[int, Path(ge=1, le=2**62)]
 Before = Annotated[int | None, Query(ge=1, le=2**62)]
 Limit = Annotated[int, Query(ge=1, le=PAGE_LIMIT)]
