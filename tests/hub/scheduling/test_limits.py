@@ -95,6 +95,46 @@ def test_what_was_spent_counts_for_its_day_and_its_month():
     assert admission.why_limited(make_waiting("job_33"), tomorrow).startswith("You may spend 8 credits a month")
 
 
+def test_who_waits_for_room_within_a_limit_is_told_so():
+    admission = pool(Limits(daily_micros=CREDIT))
+    assert begin(admission, "job_1")
+    words = admission.why_limited(make_waiting("job_2", needs=make_needs(seconds=HOUR)), NOW)
+    assert words == "You may spend 1 credit a day: it waits until that leaves room for it."
+
+
+@pytest.mark.parametrize(
+    ("limits", "price", "said"),
+    [
+        (
+            Limits(daily_micros=CREDIT),
+            600 * CREDIT,
+            "You may spend 1 credit a day, and it may cost 600: 1h, its `max_runtime`, at 600 an hour now. It will"
+            " never fit. Set its `max_runtime` to 6s or less, or ask the operator for a higher limit.",
+        ),
+        (
+            Limits(monthly_micros=1),
+            600 * CREDIT,
+            "You may spend 0.000001 credits a month, and it may cost 600: 1h, its `max_runtime`, at 600 an hour now. It"
+            " will never fit. Ask the operator for a higher limit.",
+        ),
+        (
+            Limits(hourly_micros=CREDIT),
+            600 * CREDIT,
+            "You may spend 1 credit an hour, and it costs 600 an hour now: it will never fit."
+            " Ask for less in `resources`, or the operator for a higher limit.",
+        ),
+    ],
+)
+def test_what_never_fits_a_limit_is_not_told_to_wait(limits, price, said):
+    admission = pool(limits, price=price, nodes=1)
+    waiting = make_waiting("job_1", needs=make_needs(cpu_millis=1000, seconds=HOUR))
+    assert admission.why_limited(waiting, NOW) == said
+    cheap = make_node("cheap", owner_id=STRANGER, ask=Ask(0, 0))
+    cheap.free.cpu_millis = 0
+    admission.fleet.put(cheap)
+    assert admission.why_limited(waiting, NOW).endswith("it waits until that leaves room for it."), "a node is busy"
+
+
 def test_what_comes_back_of_earlier_days_makes_no_room_beyond_a_days_limit():
     admission = pool(Limits(daily_micros=5 * CREDIT))
     admission.limits.spend([Spent(ME, TODAY - timedelta(days=1), 4 * CREDIT), Spent(ME, TODAY, CREDIT)])

@@ -10,10 +10,11 @@ from random import Random
 from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.owners import PLATFORM
 from computepool.hub.jobs.verification import Role
+from computepool.hub.market.feasibility import closed_gate
 from computepool.hub.market.pricing import hourly_price, is_dear
 from computepool.hub.market.requirements import Requirements
-from computepool.hub.scheduling.fleet import Fleet, FleetNode
-from computepool.hub.scheduling.limits import LimitBook, within
+from computepool.hub.scheduling.fleet import LOOK_MOST, Fleet, FleetNode
+from computepool.hub.scheduling.limits import LimitBook, why_never, within
 from computepool.hub.scheduling.occupancy import Occupancy
 from computepool.hub.scheduling.preemption import CLAIMS_PER_LINE, Claim, Claims, find_claim
 from computepool.hub.scheduling.purse import Purse
@@ -102,10 +103,18 @@ class Admission:
         allowed = self._within_limits(needs, now)
         if allowed is needs or self.fleet.choose(allowed, waiting.avoid, avoided_too=True) is not None:
             return None
-        if self.fleet.choose(needs, waiting.avoid, avoided_too=True) is None:
+        node = self.fleet.choose(needs, waiting.avoid, avoided_too=True)
+        if node is None:
             return None
+        best = self.limits.at_best(needs)
+        if not self._could_ever(within(needs, best)):
+            return why_never(needs, best, hourly_price(needs, node.traits.ask, own=False))
         words = self.limits.allowance(needs, self.occupancy.share(needs.owner_id), now).words
         return f"{words}: it waits until that leaves room for it."
+
+    def _could_ever(self, needs: Requirements) -> bool:
+        """There is a node for it, whoever uses that now. In a large fleet some thousands are looked at."""
+        return any(closed_gate(needs, node.traits) is None for node in self.fleet.who_might(needs, LOOK_MOST))
 
     def why_unfunded(self, waiting: Waiting, now: datetime) -> str | None:
         """In words, if it is the money that keeps it from a node that it could have."""

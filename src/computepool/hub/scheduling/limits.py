@@ -11,9 +11,10 @@ from datetime import UTC, date, datetime, timedelta
 
 from computepool.hub.core.owners import PLATFORM
 from computepool.hub.core.settings import Settings
+from computepool.hub.market.rates import slice_cost
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.occupancy import SECONDS_PER_HOUR, Share
-from computepool.protocol.units import MICROS_PER_CREDIT, spell_credits
+from computepool.protocol.units import MICROS_PER_CREDIT, format_credits, format_duration, spell_credits
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class Allowance:
     """The most that one more slice may cost in an hour; None for anything, less than 0 for none at all."""
     words: str = ""
     """Which limit says so."""
+    whole_micros: int | None = None
+    """Of a limit of a day or a month: so much for the whole time of a slice, so that a shorter one may fit."""
 
 
 class LimitBook:
@@ -122,25 +125,33 @@ class LimitBook:
 
     def allowance(self, needs: Requirements, share: Share, now: datetime) -> Allowance:
         """For one more slice of this renter, that may run for `needs.seconds`."""
-        limits = self.of(needs.owner_id)
-        if limits.is_none:
-            return _ANYTHING
-        if limits.slices is not None and share.slices >= limits.slices:
-            return Allowance(-1, f"You may run {_slices(limits.slices)} at once on other people's nodes")
-        today, seconds = now.astimezone(UTC).date(), max(1, int(needs.seconds))
-        found = []
-        if limits.hourly_micros is not None:
-            left = limits.hourly_micros - share.hourly_micros
-            found.append(Allowance(left, _credits(limits.hourly_micros, "an hour")))
-        for limit, since, word in (
-            (limits.daily_micros, today, "a day"),
-            (limits.monthly_micros, today.replace(day=1), "a month"),
-        ):
-            if limit is not None:
-                # What came back today may have been paid earlier: it makes no room beyond the limit.
-                left = limit - share.most_micros - max(0, self.spent(needs.owner_id, since))
-                found.append(Allowance(left * SECONDS_PER_HOUR // seconds, _credits(limit, word)))
-        return min(found, key=lambda one: one.hourly_micros or 0, default=_ANYTHING)
+        today = now.astimezone(UTC).date()
+        # What came back today may have been paid earlier: it makes no room beyond the limit.
+        spent = (max(0, self.spent(needs.owner_id, since)) for since in (today, today.replace(day=1)))
+        return _allowance(self.of(needs.owner_id), needs, share, *spent)
+
+    def at_best(self, needs: Requirements) -> Allowance:
+        """The same on a day on which this renter has spent nothing, and runs nothing: it never becomes more."""
+        return _allowance(self.of(needs.owner_id), needs, Share(), 0, 0)
+
+
+def _allowance(limits: Limits, needs: Requirements, share: Share, today_micros: int, month_micros: int) -> Allowance:
+    if limits.is_none:
+        return _ANYTHING
+    if limits.slices is not None and share.slices >= limits.slices:
+        return Allowance(-1, f"You may run {_slices(limits.slices)} at once on other people's nodes")
+    seconds, found = max(1, int(needs.seconds)), []
+    if limits.hourly_micros is not None:
+        left = limits.hourly_micros - share.hourly_micros
+        found.append(Allowance(left, _credits(limits.hourly_micros, "an hour")))
+    for limit, spent_micros, word in (
+        (limits.daily_micros, today_micros, "a day"),
+        (limits.monthly_micros, month_micros, "a month"),
+    ):
+        if limit is not None:
+            left = limit - share.most_micros - spent_micros
+            found.append(Allowance(left * SECONDS_PER_HOUR // seconds, _credits(limit, word), limit))
+    return min(found, key=lambda one: one.hourly_micros or 0, default=_ANYTHING)
 
 
 _ANYTHING = Allowance(None)
@@ -155,6 +166,25 @@ def within(needs: Requirements, allowance: Allowance) -> Requirements:
     if needs.max_price_micros is not None and needs.max_price_micros <= allowance.hourly_micros:
         return needs
     return replace(needs, max_price_micros=allowance.hourly_micros)
+
+
+def why_never(needs: Requirements, best: Allowance, price_micros: int) -> str:
+    """In words, if not even all of a limit is enough for it at this price of an hour; and what to change."""
+    if best.hourly_micros is None or best.hourly_micros < 0:
+        return f"{best.words}: it will never run there. Ask the operator for a higher limit, or use a node of your own."
+    price = f"{format_credits(price_micros)} an hour"
+    if best.whole_micros is None:
+        return (
+            f"{best.words}, and it costs {price} now: it will never fit. "
+            "Ask for less in `resources`, or the operator for a higher limit."
+        )
+    seconds = max(1, int(needs.seconds))
+    most, fits = slice_cost(price_micros, seconds), best.whole_micros * SECONDS_PER_HOUR // price_micros
+    shorter = f"Set its `max_runtime` to {format_duration(fits)} or less, or ask" if fits else "Ask"
+    return (
+        f"{best.words}, and it may cost {format_credits(most)}: {format_duration(seconds)}, its `max_runtime`, at "
+        f"{price} now. It will never fit. {shorter} the operator for a higher limit."
+    )
 
 
 def seconds_to_midnight(now: datetime) -> float:
