@@ -4,11 +4,14 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from support.fake_api import CREATED, TOKEN
+
+from computepool.cli.display import instant
 
 CASH_OUT = {
     "id": "cashout_1",
@@ -166,7 +169,7 @@ def test_operator_decides_about_cash_outs(desk, cli):
     assert "host@example.org" in cli("admin", "cash-outs", "--state", "requested").text
     desk.answers["GET /admin/cash-outs?limit=500"] = {"items": [row | {"debt_micros": 5_000_000}], "frozen": True}
     result = cli("admin", "cash-outs")
-    assert "owes 5" in result.text
+    assert re.search(r"OWES +NOTE *\n.* 5 *$", result.text, re.MULTILINE)
     assert "Frozen" in result.err
     desk.answers["POST /admin/cash-outs/cashout_1/approve"] = row | {"state": "approved"}
     assert "cash-outs paid cashout_1" in cli("admin", "cash-outs", "approve", "cashout_1").err
@@ -207,6 +210,23 @@ def test_operator_takes_a_paid_one_back(desk, cli):
     result = cli("admin", "cash-outs", "reverse", "cashout_1", "--note", "x")
     assert (result.code, "no funds there" in result.err, "try again later" in result.err) == (1, True, True)
     assert cli("admin", "cash-outs", "reverse", "cashout_1").code == 2
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_what_came_back_of_a_cash_out_is_shown_with_its_note(desk, cli, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    name = "cashout_01k9abcdefghjkmnpqrstvwxyz"
+    about = {"id": name, "state": "paid", "reference": "tr_1QabcdefGHIJKLmnopqrstuv", "note": "the dispute of Monday"}
+    part = CASH_OUT | ADMINS | about | {"returned_micros": 5_500_000, "debt_micros": 2_000_000}
+    whole = CASH_OUT | ADMINS | about | {"returned_micros": 500_000_000}
+    desk.answers["GET /wallet/cash-outs"] = {"items": [part, whole], "can": CAN}
+    desk.answers["GET /admin/cash-outs?limit=500"] = {"items": [part, whole], "frozen": False}
+    for words in (("wallet", "cash-outs"), ("admin", "cash-outs")):
+        text = cli(*words).text
+        for expected in ("paid, 5.5 came back", "paid, all came back", "NOTE" if columns == "200" else "note: "):
+            assert expected in text
+        assert [text.count(one) for one in (name, about["reference"], about["note"])] == [2, 2, 2]
+        assert "…" not in text
 
 
 def test_name_that_is_a_way_elsewhere_is_one_name(desk, cli):
@@ -365,3 +385,12 @@ def test_what_has_to_be_typed_next_is_whole_in_a_narrow_terminal(desk, cli, monk
         text = cli(*words).text
         assert names[kind] in text, words
         assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+
+
+def test_voucher_says_until_when_in_a_narrow_terminal(desk, cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    row = VOUCHER | {"id": "voucher_01k9abcdefghjkmnpqrstvwxyz", "expires_at": CREATED}
+    desk.answers["GET /admin/vouchers?limit=500"] = {"items": [row | {"note": "the summer school of the lab"}]}
+    text = cli("admin", "vouchers").text
+    for whole in (row["id"], instant(datetime.fromisoformat(CREATED)), "the summer school of the lab"):
+        assert whole in text

@@ -51,14 +51,25 @@ def cash_outs(as_json: bool) -> None:
                 ago(datetime.fromisoformat(one["created_at"])),
                 one["credits"],
                 one["amount"],
-                one["state"],
+                _state(one),
                 one["reference"] or "",
                 one["note"],
             )
             for one in document["items"]
         ]
-        print_table(("id", "asked", "credits", "amount", "state", "reference", "note"), rows)
+        headers = ("id", "asked", "credits", "amount", "state", "reference", "note")
+        print_table(headers, rows, below=("id", "note", "reference"))
     _tell_cashable(document["can"])
+
+
+def _state(one: dict[str, Any]) -> str:
+    """With what came back of it: a cash-out that was reversed stays paid."""
+    from computepool.protocol.units import format_credits
+
+    back = one["returned_micros"]
+    if not back:
+        return str(one["state"])
+    return f"{one['state']}, {'all' if back == one['micros'] else format_credits(back)} came back"
 
 
 def _tell_cashable(can: dict[str, Any]) -> None:
@@ -130,13 +141,15 @@ def admin_cash_outs(ctx: click.Context, states: tuple[str, ...], as_json: bool) 
             one["email"] or one["owner_id"],
             one["credits"],
             one["amount"],
-            one["state"],
+            _state(one),
             one["reference"] or "",
-            f"owes {credits(one['debt_micros'])}" if one["debt_micros"] else one["note"],
+            credits(one["debt_micros"]) if one["debt_micros"] else "",
+            one["note"],
         )
         for one in document["items"]
     ]
-    print_table(("id", "asked", "host", "credits", "amount", "state", "reference", ""), rows)
+    headers = ("id", "asked", "host", "credits", "amount", "state", "reference", "owes", "note")
+    print_table(headers, rows, below=("id", "note", "reference", "host"))
 
 
 @admin_cash_outs.command(epilog="Example: computepool admin cash-outs approve cashout_01k9…")
@@ -243,7 +256,7 @@ def vouchers(ctx: click.Context, as_json: bool) -> None:
         )
         for one in items
     ]
-    print_table(("id", "credits", "used", "until", "note"), rows)
+    print_table(("id", "credits", "used", "until", "note"), rows, below=("id", "note"))
 
 
 def _until(at: str | None, shown: Any) -> str:

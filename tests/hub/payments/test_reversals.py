@@ -95,6 +95,10 @@ def test_each_is_recorded_and_the_host_reads_why(sqlite_hub):
         assert (asked.actor, asked.subject, asked.details["note"]) == (ADMIN, name, "the dispute")
         (told,) = [one for one in notices if one["action"] == "cash_out.returned"]
         assert (told["returned_micros"], told["note"]) == (200 * CREDIT, "the dispute")
+        (shown,) = (await till.ask("GET", "wallet/cash-outs", user=DAVE))["items"]
+        assert (shown["returned_micros"], shown["note"]) == (200 * CREDIT, "the dispute")
+        (entry,) = (await till.ask("GET", "wallet/entries?kind=cash_out_returned", user=DAVE))["items"]
+        assert entry["note"] == "the dispute"
 
     play_with_stripe(sqlite_hub, story)
 

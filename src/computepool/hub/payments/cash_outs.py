@@ -156,11 +156,13 @@ def pay_out_returned(session: Session, result: ReversalResult, now: datetime) ->
         return
     micros = min(result.micros, row.micros - row.returned_micros)
     row.returned_micros += micros
+    asked = outgoing.find_request(session, f"reversal/{result.reversal_id}") if result.reversal_id else None
+    note = str(asked.params.get("note", "")) if asked else ""
+    row.note = note or row.note  # the newest step's, as when it is paid; the earlier one stays with its entry
     session.flush()
     postings = _to_earnings(session, row.owner_id, CLEARING, micros)
     _post(session, row, f"returned/{result.object_id}", postings, now, HUB_ACTOR)
-    asked = outgoing.find_request(session, f"reversal/{result.reversal_id}") if result.reversal_id else None
-    _tell(session, row, "returned", now, returned_micros=micros, note=asked.params.get("note", "") if asked else "")
+    _tell(session, row, "returned", now, returned_micros=micros, note=note)
 
 
 def own_cash_out(session: Session, owner_ids: frozenset[str], cash_out_id: str) -> CashOutRow:
