@@ -141,6 +141,18 @@ def test_plan_shows_the_price_now_and_the_most(cli, hub):
     assert hub.market.asked[0]["max_price"] in (38, "38")
 
 
+def test_plan_says_that_a_budget_is_too_small_to_begin(cli, hub, tmp_path):
+    hub.nodes, hub.nodes_online = [], 3
+    spec = tmp_path / "job.yaml"
+    spec.write_text("run: 'true'\nbudget: 601\nmax_runtime: 2m\n")
+    hub.market.quote = quote(price_micros=36_000 * CREDIT, begin_micros=1200 * CREDIT, at_most_micros=601 * CREDIT)
+    said = "Its budget of 601 is too small for it to begin at the price of now: 1,200 have to be set aside."
+    said += " Raise `budget`, or set `max_runtime` to 1m or less."
+    assert said in " ".join(cli("run", "-y", str(spec)).err.split())
+    hub.market.quote = quote(price_micros=36_000 * CREDIT, begin_micros=601 * CREDIT, at_most_micros=601 * CREDIT)
+    assert "too small" not in cli("run", "-y", str(spec)).err
+
+
 def test_plan_says_what_is_free(cli, hub):
     hub.nodes_online, hub.market.quote = 3, quote(own=True, price_micros=0)
     assert "free: your own node (others': 30 credits/h, at most 38)" in cli("run", "-y", "--", "true").err

@@ -193,8 +193,11 @@ def agreed(pool: "Pool", request: Request, *, yes: bool, quiet: bool) -> bool:
     nodes, me = pool.nodes(), pool.me()
     strangers = _may_go_to_strangers(pool, request, nodes, me.id)
     if not quiet:
-        price = price_words(_quote(pool, request), request.spec.budget_micros) if strangers else _own_words(pool)
+        quote = _quote(pool, request) if strangers else None
+        price = price_words(quote, request.spec.budget_micros) if strangers else _own_words(pool)
         _tell_plan(request, nodes, me.id, strangers, price)
+        if quote is not None and (words := too_small_words(quote, request.spec.budget_micros)):
+            tell(f"  {words}", fg="yellow")
     return not strangers or _accepts_strangers(pool, yes)
 
 
@@ -241,6 +244,22 @@ def budget_words(micros: int | None) -> str:
     from computepool.cli.display import credits
 
     return "" if micros is None else f" (budget {credits(micros)})"
+
+
+def too_small_words(quote: dict[str, Any], budget_micros: int | None) -> str:
+    """If its budget does not let even one slice begin where it would go now: that, and what to change."""
+    from computepool.cli.display import credits
+    from computepool.protocol.units import format_duration
+
+    needed = quote.get("begin_micros")  # a hub that is older does not say
+    if budget_micros is None or not needed or budget_micros >= needed:
+        return ""
+    fits = budget_micros * 3600 // quote["price_micros"]
+    shorter = f", or set `max_runtime` to {format_duration(fits)} or less" if fits else ""
+    return (
+        f"Its budget of {credits(budget_micros)} is too small for it to begin at the price of now: "
+        f"{credits(needed)} have to be set aside. Raise `budget`{shorter}."
+    )
 
 
 def _own_words(pool: "Pool") -> str:

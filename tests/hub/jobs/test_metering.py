@@ -17,6 +17,7 @@ from computepool.hub.jobs.terms import (
     Part,
     Terms,
     first_part,
+    least_to_begin,
     next_part,
     terms_of,
 )
@@ -152,6 +153,13 @@ def test_first_hold_is_for_an_instalment_and_its_grace(max_seconds, part):
 )
 def test_next_hold_is_for_what_may_still_come_within_the_budget(settled, left, part):
     assert next_part(PRICE, 1000, settled, left) == part
+
+
+@pytest.mark.parametrize(("price", "seconds"), [(PRICE, 1000), (PRICE, 120), (7_201, 1000), (1, 90), (36_000, 1)])
+def test_what_it_takes_to_begin_is_the_least_of_which_there_is_a_part(price, seconds):
+    needed = least_to_begin(price, seconds)
+    assert next_part(price, seconds, 0, needed) is not None
+    assert next_part(price, seconds, 0, needed - 1) is None
 
 
 def test_hold_is_rounded_up_and_what_it_lasts_for_down():

@@ -231,6 +231,7 @@ def test_quote_says_the_price_the_most_and_the_nodes(sqlite_hub):
         assert quoted["ceiling_basis"] == "quote"
         assert quoted["now_micros"] == 10.5 * CREDIT
         assert quoted["at_most_micros"] == 13.5 * CREDIT
+        assert quoted["begin_micros"] == 1.05 * CREDIT  # three minutes of it
         assert (quoted["nodes_total"], quoted["feasible"], quoted["free_now"]) == (4, 1, 1)
         assert {one["gate"]: one["removed"] for one in quoted["gates"]} == {"simulated": 1, "gpu": 1, "price": 1}
         assert [one["node_id"] for one in quoted["nodes"]] == [cheap.node_id]

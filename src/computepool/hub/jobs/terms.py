@@ -81,6 +81,11 @@ def next_part(price_micros: int, max_seconds: int, settled_seconds: int, left_mi
     return part if part.micros and part.seconds >= min(still, LEAST_SECONDS) else None
 
 
+def least_to_begin(price_micros: int, max_seconds: int) -> int:
+    """What budgets must have left for a slice to begin at that price of an hour: with less there is no next part."""
+    return cost_of(price_micros, min(max_seconds, LEAST_SECONDS))
+
+
 def _part(price_micros: int, still: int, left_micros: int | None) -> Part:
     seconds = min(still, HOLD_SECONDS)
     if left_micros is not None and cost_of(price_micros, seconds) > left_micros:

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from computepool.hub.core.money import MONEY, Micros
 from computepool.hub.jobs.brief import JobBrief, with_ceiling
+from computepool.hub.jobs.terms import least_to_begin
 from computepool.hub.market.book import Book
 from computepool.hub.market.feasibility import Gate
 from computepool.hub.market.pricing import hourly_price
@@ -81,6 +82,8 @@ class Quote(BaseModel):
     for which there is no room now at the dearest of these prices."""
     at_most_micros: Micros
     """If every slice ran for the whole of its time at the ceiling; and not more than the spec's budget."""
+    begin_micros: Micros
+    """What a budget has to be for one slice to begin at the price of now: with less, the job would fail at once."""
     nodes_total: int
     feasible: int
     """Nodes that could run a slice at some time."""
@@ -163,6 +166,7 @@ async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote
         max_runtime_seconds=seconds,
         now_micros=None if hourly is None else slice_cost(hourly, seconds),
         at_most_micros=_at_most(ceiling.micros, seconds, runs, spec.budget_micros),
+        begin_micros=None if price is None else least_to_begin(price, seconds),
         nodes_total=seen.total,
         feasible=seen.feasible,
         free_now=seen.free,
