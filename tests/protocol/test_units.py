@@ -188,6 +188,8 @@ def test_credits_become_micros_without_float_error(written, micros):
         (-1, "below zero"),
         ("40 credits", "write it like 40 or 0.25"),
         (MAX_CREDITS + 1, "at most"),
+        (str(2**63), "is more than 1000000000 credits"),
+        ("9" * 10_000 + ".5", "is more than 1000000000 credits"),
         (True, "is not an amount of credits"),
         ("NaN", "is not an amount of credits"),
     ],

@@ -38,6 +38,8 @@ CREDIT_EXAMPLES = "40 or 0.25"
 _UNITS: dict[str, int] = {"": 1, "k": KIB, "m": MIB, "g": GIB, "t": TIB, "p": PIB}
 _UNIT_NAMES: tuple[str, ...] = ("B", "KB", "MB", "GB", "TB", "PB")
 _NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,9})?"
+_LONG_NUMBER = re.compile(r"0*[1-9][0-9]{18,}(?:\.[0-9]*)?")
+"""A number too, though nothing here is as large: not worth computing with, however long it is."""
 _SIZE = re.compile(rf"({_NUMBER})\s*([a-z]*)")
 _UNIT = re.compile(r"b|([kmgtp])(?:i?b|i)?")
 _DURATION_PART = re.compile(rf"\s*({_NUMBER})\s*([a-z]+)\s*")
@@ -240,7 +242,8 @@ def format_cpus(cpus: float) -> str:
 
 def parse_credits(value: object) -> int:
     """Micros, exactly: 0.1 credits are 100,000 micros, whatever a float makes of 0.1."""
-    amount = _number(value, "an amount of credits", CREDIT_EXAMPLES)
+    is_endless = isinstance(value, str) and _LONG_NUMBER.fullmatch(value.strip()) is not None
+    amount = Fraction(MAX_CREDITS + 1) if is_endless else _number(value, "an amount of credits", CREDIT_EXAMPLES)
     if amount > MAX_CREDITS:
         raise BadValueError(f"{short_repr(value)} is more than {MAX_CREDITS} credits", f"at most {MAX_CREDITS}")
     micros = amount * MICROS_PER_CREDIT
