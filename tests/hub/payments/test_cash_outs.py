@@ -121,8 +121,12 @@ def test_rejected_credits_come_back_and_every_end_is_the_end(hub_url):
             assert refused["error"]["code"] == "cash_out_state"
         assert desk.has() == {"earnings": 100}
         approved = await desk.request(50)
+        early = (await desk.decide(approved["id"], "paid", 409, reference="x"))["error"]
+        assert early["message"] == f"{approved['id']} is not approved yet, so it cannot be paid."
+        assert early["hint"] == f"Approve it first: computepool admin cash-outs approve {approved['id']}"
         await desk.decide(approved["id"], "approve")
-        await desk.decide(approved["id"], "approve", 409)
+        twice = (await desk.decide(approved["id"], "approve", 409))["error"]
+        assert twice["message"] == f"{approved['id']} is approved already."
         await desk.decide(approved["id"], "reject", note="the bank does not know them")
         assert desk.has() == {"earnings": 100}
         await desk.decide("cashout_none", "approve", 404)

@@ -1,6 +1,7 @@
 from datetime import datetime
 
 from computepool.hub.core.errors import Conflict, Invalid, NotFound, Unavailable
+from computepool.hub.payments.cash_out_rows import CashOutState
 from computepool.hub.payments.safe_earnings import Cashable
 from computepool.protocol.units import format_credits, spell_credits
 
@@ -54,7 +55,13 @@ class NotInThisState(Conflict):
     code = "cash_out_state"
 
     def __init__(self, cash_out_id: str, state: str, wanted: str) -> None:
-        super().__init__(f"{cash_out_id} is {state}, so it cannot be {wanted} any more.")
+        if (state, wanted) == (CashOutState.REQUESTED, CashOutState.PAID):
+            approve = f"Approve it first: computepool admin cash-outs approve {cash_out_id}"
+            super().__init__(f"{cash_out_id} is not approved yet, so it cannot be paid.", hint=approve)
+        elif state == wanted:
+            super().__init__(f"{cash_out_id} is {state} already.")
+        else:
+            super().__init__(f"{cash_out_id} is {state}, so it cannot be {wanted} any more.")
 
 
 class Owes(Conflict):
