@@ -107,7 +107,7 @@ def test_whoever_does_the_same_again_is_asked_whether_it_is_meant(hub_url, route
         await asyncio.sleep(90)
         error = (await once(pool, route))["error"]
         assert error["code"] == "repeated"
-        assert error["message"].startswith("5 credits with this note was " + done)
+        assert error["message"].startswith("5 credits with this note were " + done)
         assert error["message"].endswith("1 minute ago.")
         assert "--again" in error["hint"]
         before = await has(pool, "available")

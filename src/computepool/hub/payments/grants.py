@@ -14,7 +14,7 @@ from computepool.hub.ledger.journal import balances, post, postings_of
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.ledger.timeline import first_entry_since
 from computepool.hub.payments.moving import paid_in
-from computepool.protocol.units import format_credits, spell_credits
+from computepool.protocol.units import MICROS_PER_CREDIT, format_credits, spell_credits
 
 REPEATED_WITHIN = timedelta(minutes=10)
 DONE = {"grant": "credits.granted", "withdrawal": "credits.withdrawn"}
@@ -42,8 +42,9 @@ class DoneBefore(Conflict):
     def __init__(self, micros: int, whose: str, at: datetime, now: datetime, *, giving: bool) -> None:
         ago = max(1, round((now - at).total_seconds()))
         done = f"given to {whose}" if giving else f"taken from {whose}"
+        was = "was" if micros == MICROS_PER_CREDIT else "were"
         super().__init__(
-            f"{spell_credits(micros)} with this note was {done} {about_ago(ago)} ago.",
+            f"{spell_credits(micros)} with this note {was} {done} {about_ago(ago)} ago.",
             hint="To do the same once more: --again, or another note.",
         )
 
