@@ -39,6 +39,11 @@ def test_the_role_of_an_admin_is_given_and_taken(cli, hub):
     )
     assert cli("admin", "users", "role", "user_rita", "admin").err == "rita@example.org is an admin already.\n"
     assert json.loads(cli("admin", "users", "role", "user_rita", "user", "--json").text)["role"] == "user"
+    assert cli("admin", "users", "role", "user_rita", "user").err == "rita@example.org is no admin already.\n"
+    cli("admin", "users", "role", "user_rita", "admin")
+    assert cli("admin", "users", "role", "user_rita", "user").err == (
+        "rita@example.org is no admin any more: their sessions and tokens have ended.\n"
+    )
     last = cli("admin", "users", "role", "ada@example.org", "user")
     assert (last.code, "ada@example.org is the only admin" in last.err) == (1, True)
     assert "There is no user zoe@example.org." in cli("admin", "users", "role", "zoe@example.org", "admin").err

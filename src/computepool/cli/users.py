@@ -62,6 +62,11 @@ def change_role(user: str, role: str, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    is_now = "an admin" if document["role"] == "admin" else "no admin"
-    when = " already" if before["role"] == document["role"] else ", from the next sign-in on"
-    tell(f"{clean(document['email'])} is {is_now}{when}.")
+    is_admin, is_new = document["role"] == "admin", before["role"] != document["role"]
+    whom = clean(document["email"])
+    if is_admin:
+        tell(f"{whom} is an admin{', from the next sign-in on' if is_new else ' already'}.")
+    elif is_new:
+        tell(f"{whom} is no admin any more: their sessions and tokens have ended.")
+    else:
+        tell(f"{whom} is no admin already.")
