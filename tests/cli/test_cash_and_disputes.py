@@ -73,6 +73,42 @@ VOUCHER = {
     "created_at": CREATED,
 }
 JOB = DISPUTE["job_id"]
+FACTS: dict[str, Any] = {
+    "dispute": DISPUTE | {"uncovered_micros": 7_250_000, "owner_email": "rita@example.org"},
+    "refundable_micros": 12_499_999,
+    "jobs": [{"id": JOB, "state": "succeeded", "verdict": "ok", "message": None}],
+    "attempts": [
+        {
+            "attempt_id": "attempt_1",
+            "slice": 0,
+            "node_name": "alpha",
+            "verdict": "ok",
+            "exit_code": 0,
+            "billed_seconds": 1000,
+            "cost_micros": 12_500_000,
+            "receipt": {"exit_code": 0},
+        }
+    ],
+    "nodes": [
+        {
+            "name": "alpha",
+            "owner_id": "user_host",
+            "owner_email": "hugo@example.org",
+            "reliability": {"mean": 0.9, "lower": 0.8, "audited": {"ok": 3, "wrong": 0}},
+            "refunded_before": 1,
+            "earnings_micros": 4_000_000,
+        }
+    ],
+    "paid_out": [
+        {
+            "owner_id": "user_host",
+            "owner_email": "hugo@example.org",
+            "cash_out_id": "cashout_1",
+            "way": "stripe",
+            "micros": 7_250_000,
+        }
+    ],
+}
 
 
 class Answering:
@@ -257,42 +293,7 @@ def test_operator_looks_at_a_dispute_and_resolves_it(desk, cli):
         assert text in listed
     desk.answers["GET /admin/disputes?limit=500"] = {"items": [DISPUTE | {"kind": "chargeback", "bank": "lost"}]}
     assert "chargeback (lost)" in cli("admin", "disputes", "--all").text
-    desk.answers["GET /admin/disputes/dispute_1"] = {
-        "dispute": DISPUTE | {"uncovered_micros": 7_250_000, "owner_email": "rita@example.org"},
-        "refundable_micros": 12_499_999,
-        "jobs": [{"id": JOB, "state": "succeeded", "verdict": "ok", "message": None}],
-        "attempts": [
-            {
-                "attempt_id": "attempt_1",
-                "slice": 0,
-                "node_name": "alpha",
-                "verdict": "ok",
-                "exit_code": 0,
-                "billed_seconds": 1000,
-                "cost_micros": 12_500_000,
-                "receipt": {"exit_code": 0},
-            }
-        ],
-        "nodes": [
-            {
-                "name": "alpha",
-                "owner_id": "user_host",
-                "owner_email": "hugo@example.org",
-                "reliability": {"mean": 0.9, "lower": 0.8, "audited": {"ok": 3, "wrong": 0}},
-                "refunded_before": 1,
-                "earnings_micros": 4_000_000,
-            }
-        ],
-        "paid_out": [
-            {
-                "owner_id": "user_host",
-                "owner_email": "hugo@example.org",
-                "cash_out_id": "cashout_1",
-                "way": "stripe",
-                "micros": 7_250_000,
-            }
-        ],
-    }
+    desk.answers["GET /admin/disputes/dispute_1"] = FACTS
     result = cli("admin", "disputes", "show", "dispute_1")
     for text in (
         "12.499999",
@@ -329,12 +330,12 @@ def test_operator_makes_vouchers(desk, cli):
     assert "3 of 20 had redeemed it" in cli("admin", "vouchers", "withdraw", "voucher_1").err
 
 
-def test_operator_reads_reports(desk, cli):
+def report() -> dict[str, Any]:
     figures = {"spent_micros": 150_000_000, "fees_micros": 22_000_000, "refunded_micros": 40_000_000}
     figures |= {"paid_in_micros": 0, "paid_out_micros": 0, "jobs": 3}
     figures |= {"withdrawn_micros": 1_000_000, "returned_micros": 30_000_000}
     quiet = dict.fromkeys(figures, 0)
-    desk.answers["GET /admin/reports?since=2026-11-01"] = {
+    return {
         "days": [{"day": "2026-11-01", **figures}, {"day": "2026-11-02", **quiet}],
         "totals": figures,
         "due": {
@@ -358,6 +359,10 @@ def test_operator_reads_reports(desk, cli):
             }
         ],
     }
+
+
+def test_operator_reads_reports(desk, cli):
+    desk.answers["GET /admin/reports?since=2026-11-01"] = report()
     text = cli("admin", "reports", "--since", "2026-11-01").text
     assert re.search(r"^to renters +money: 1 credit withdrawn by hand, 30 credits back to cards", text, re.MULTILINE)
     assert re.search(r"^2026-11-01 .* 31 *$", text, re.MULTILINE)
@@ -393,4 +398,45 @@ def test_voucher_says_until_when_in_a_narrow_terminal(desk, cli, monkeypatch):
     desk.answers["GET /admin/vouchers?limit=500"] = {"items": [row | {"note": "the summer school of the lab"}]}
     text = cli("admin", "vouchers").text
     for whole in (row["id"], instant(datetime.fromisoformat(CREATED)), "the summer school of the lab"):
+        assert whole in text
+
+
+def test_dispute_is_shown_whole_in_a_narrow_terminal(desk, cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    attempt = FACTS["attempts"][0] | {"attempt_id": "attempt_01k9abcdefghjkmnpqrstvwxyz", "node_name": "workstation-07"}
+    desk.answers["GET /admin/disputes/dispute_1"] = FACTS | {"attempts": [attempt]}
+    text = cli("admin", "disputes", "show", "dispute_1").text
+    assert "…" not in text
+    assert {attempt["attempt_id"], JOB} <= set(text.split())
+    for whole in ("REFUNDED BEFORE", "HOST HAS", "SECONDS", "SIGNED", "host: hugo@example.org"):
+        assert whole in text
+    lines = [line.rstrip() for line in text.splitlines()]
+    for header in ("JOB", "SLICE", "MACHINE  RELIABILITY"):
+        (place,) = [number for number, line in enumerate(lines) if line.startswith(header)]
+        assert lines[place - 1] == "", f"a blank line is before {header}"
+
+
+def test_report_is_shown_whole_in_a_narrow_terminal(desk, cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    made = report()
+    made["hosts"][0] |= {"name": "workstation-07", "owner_email": "somebody.with.a.long.name@example.org"}
+    made["totals"] |= {"spent_micros": 1_234_567_890_000, "paid_in_micros": 1_234_567_890_000}
+    desk.answers["GET /admin/reports"] = made
+    lines = [line.rstrip() for line in cli("admin", "reports").text.splitlines()]
+    text = "\n".join(lines)
+    assert "…" not in text
+    assert re.search(r"^disputes +1 open$", text, re.MULTILINE)
+    assert re.search(r"^\n+(paid in .*\n)", text, re.MULTILINE)
+    assert re.search(r"\n\nMACHINE ", text)
+    assert "somebody.with.a.long.name@example.org" in text
+
+
+def test_mails_are_shown_whole_in_a_narrow_terminal(desk, cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    subject = "Your cash-out of 500 credits was paid, and this is its reference: UTR 4211 0815"
+    mail = {"created_at": CREATED, "address": "host@example.org", "subject": subject, "state": "given_up", "tries": 5}
+    listed = {"items": [mail | {"words": "550 no such mailbox"}], "where": "mail.example.org", "waiting": 0, "away": ""}
+    desk.answers["GET /admin/mails"] = listed
+    text = " ".join(cli("admin", "mail").text.split())
+    for whole in (f"subject: {subject}", "host@example.org", "given up", "550 no such mailbox"):
         assert whole in text

@@ -59,7 +59,8 @@ def _list_own(as_json: bool) -> None:
         )
         for one in items
     ]
-    print_table(("id", "opened", "job", "outcome", "given back", "note"), rows)
+    headers = ("id", "opened", "job", "outcome", "given back", "note")
+    print_table(headers, rows, below=("id", "job", "note"))
 
 
 # ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -97,7 +98,8 @@ def disputes(ctx: click.Context, resolved_too: bool, as_json: bool) -> None:
         )
         for one in items
     ]
-    print_table(("id", "opened", "kind", "renter", "about", "uncovered", "outcome", "reason"), rows)
+    headers = ("id", "opened", "kind", "renter", "about", "uncovered", "outcome", "reason")
+    print_table(headers, rows, below=("id", "reason", "renter"))
     tell("computepool admin disputes show DISPUTE", dim=True)
 
 
@@ -131,23 +133,20 @@ def show(dispute_id: str, as_json: bool) -> None:
         )
     )
     jobs = [(job["id"], job["state"], job["verdict"] or "", job["message"] or "") for job in facts["jobs"]]
-    print_table(("job", "state", "verdict", "message"), jobs)
+    click.echo()
+    print_table(("job", "state", "verdict", "message"), jobs, below=("message",))
+    click.echo()
     print_table(
         ("attempt", "slice", "machine", "verdict", "exit", "seconds", "cost", "signed"),
         [_attempt_row(each, credits) for each in facts["attempts"]],
+        below=("attempt", "machine"),
     )
-    nodes = [
-        (
-            node["name"],
-            _who(node),
-            f"{node['reliability']['mean']:.2f}, at least {node['reliability']['lower']:.2f}",
-            f"{node['reliability']['audited']['ok']} right, {node['reliability']['audited']['wrong']} wrong",
-            node["refunded_before"],
-            credits(node["earnings_micros"]),
-        )
-        for node in facts["nodes"]
-    ]
-    print_table(("machine", "host", "reliability", "audits", "refunded before", "host has"), nodes)
+    click.echo()
+    print_table(
+        ("machine", "host", "reliability", "audits", "refunded before", "host has"),
+        [_machine_row(each, credits) for each in facts["nodes"]],
+        below=("host", "audits"),
+    )
     for out in facts.get("paid_out", ()):
         owed = credits(out["micros"])
         tell(
@@ -180,6 +179,18 @@ def _attempt_row(one: dict[str, Any], credits: Any) -> tuple[object, ...]:
         one["billed_seconds"],
         credits(one["cost_micros"]),
         "yes" if one["receipt"] is not None else "no",
+    )
+
+
+def _machine_row(one: dict[str, Any], credits: Any) -> tuple[object, ...]:
+    reliability = one["reliability"]
+    return (
+        one["name"],
+        _who(one),
+        f"{reliability['mean']:.2f}, at least {reliability['lower']:.2f}",
+        f"{reliability['audited']['ok']} right, {reliability['audited']['wrong']} wrong",
+        one["refunded_before"],
+        credits(one["earnings_micros"]),
     )
 
 
@@ -229,7 +240,9 @@ def reports(since: str | None, until: str | None, as_json: bool) -> None:
     rows = [row for row in rows if any(figure not in (0, "0") for figure in row[1:])]
     totals = report["totals"]
     rows.append(_figures("all", totals))
-    print_table(("day", "jobs", "spent", "fees", "given back", "paid in", "to hosts", "to renters"), rows)
+    headers = ("day", "jobs", "spent", "fees", "given back", "paid in", "to hosts", "to renters")
+    print_table(headers, rows, below=("to renters", "to hosts", "paid in"))
+    click.echo()
     by_hand, to_cards = totals.get("withdrawn_micros", 0), totals.get("returned_micros", 0)
     due = report["due"]
     print_pairs(
@@ -239,7 +252,7 @@ def reports(since: str | None, until: str | None, as_json: bool) -> None:
             ("to renters", f"money: {in_credits(by_hand)} withdrawn by hand, {in_credits(to_cards)} back to cards"),
             ("to decide", f"{count(due['requested'], 'cash-out')}, {in_credits(due['requested_micros'])}"),
             ("to pay", f"{count(due['approved'], 'cash-out')}, {in_credits(due['approved_micros'])}"),
-            ("disputes", due["open_disputes"]),
+            ("disputes", f"{due['open_disputes']} open"),
             ("written off", in_credits(totals.get("written_off_micros", 0))),
         )
     )
@@ -257,7 +270,9 @@ def reports(since: str | None, until: str | None, as_json: bool) -> None:
         for one in report["hosts"]
     ]
     if hosts:
-        print_table(("machine", "host", "state", "reliability", "attempts", "ok", "its fault", "earned"), hosts)
+        click.echo()
+        headers = ("machine", "host", "state", "reliability", "attempts", "ok", "its fault", "earned")
+        print_table(headers, hosts, below=("host", "reliability"))
 
 
 def _figures(name: str, one: dict[str, Any]) -> tuple[object, ...]:

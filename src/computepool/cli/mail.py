@@ -5,8 +5,6 @@ import click
 from computepool.cli.errors import clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
-SUBJECT_SHOWN = 60
-
 
 @click.command(epilog="Example: computepool admin mail --test me@example.org")
 @click.option("--test", "address", metavar="ADDRESS", help="Send a mail there now, and say what the server answered.")
@@ -43,7 +41,7 @@ def _print_mails(document: dict[str, object]) -> None:
         (
             ago(datetime.fromisoformat(one["created_at"])),
             one["address"],
-            one["subject"][:SUBJECT_SHOWN],
+            one["subject"],
             one["state"].replace("_", " "),
             one["tries"],
             one["words"],
@@ -51,7 +49,8 @@ def _print_mails(document: dict[str, object]) -> None:
         for one in items
     ]
     if rows:
-        print_table(("when", "to", "subject", "state", "tries", "the server said"), rows)
+        headers = ("when", "to", "subject", "state", "tries", "the server said")
+        print_table(headers, rows, below=("subject", "the server said"))
     else:
         tell("No mails.", dim=True)
     tell(f"They go to {clean(document['where'])}; {document['waiting']} wait.", dim=True)
