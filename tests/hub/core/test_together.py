@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from computepool.hub.core import together
 from computepool.hub.core.together import Together
 
 
@@ -12,6 +13,8 @@ class Desk:
 
     def __init__(self, most=64):
         self.turns = asyncio.Semaphore(0)
+        self.unlocked = asyncio.Event()
+        """What 99 waits for, when it is asked alone."""
         self.alone: list[int] = []
         self.groups: list[list[int]] = []
         self.together = Together(self._alone, self._many, most)
@@ -28,6 +31,8 @@ class Desk:
 
     async def _alone(self, number):
         self.alone.append(number)
+        if number == 99:
+            await self.unlocked.wait()
         await self.turns.acquire()
         if number < 0:
             raise ValueError(f"{number} is refused")
@@ -115,6 +120,35 @@ def test_first_that_is_refused_keeps_nobody_waiting():
         with pytest.raises(ValueError, match="-1"):
             await asked[0]
         assert await asyncio.gather(*asked[1:]) == [4, 8]
+
+    tell(story)
+
+
+def test_one_that_has_to_wait_alone_keeps_no_other_of_its_group_waiting():
+    async def story(desk):
+        asked = desk.ask(0, 99, 2, 4)
+        await desk.let()
+        assert [await one for one in (asked[0], asked[2], asked[3])] == [0, 4, 8]
+        assert await desk.together.ask(6) == 12
+        assert not asked[1].done()
+        desk.unlocked.set()
+        assert await asked[1] == 198
+
+    tell(story)
+
+
+def test_nobody_waits_long_for_one_that_is_stuck(monkeypatch):
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 0.01)
+
+    async def story(desk):
+        asked = desk.ask(99, 2, 4)
+        await desk.let()
+        assert [await one for one in asked[1:]] == [4, 8]
+        assert desk.groups == [[2, 4]]
+        assert await desk.together.ask(6) == 12
+        desk.unlocked.set()
+        assert await asked[0] == 198
+        assert await desk.together.ask(8) == 16
 
     tell(story)
 

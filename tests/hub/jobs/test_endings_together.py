@@ -17,7 +17,7 @@ from support.truth import CANCELED, FAILED, LOST, OK, TERMS, Truth
 from computepool.hub.core.driver import Driver
 from computepool.hub.core.records import write_records
 from computepool.hub.core.tables import AuditRow, Base, OutboxRow
-from computepool.hub.jobs import ending, instalments
+from computepool.hub.jobs import ending, instalments, service
 from computepool.hub.jobs.ending import Applied, End
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.spending import Spending
@@ -221,14 +221,19 @@ def test_groups_and_single_ones_at_the_same_moment_leave_no_half_truth(postgres_
     for _ in range(10):
         truth.begin_anew()
         truth.give(500)
-        jobs = [truth.add_job(slices=2) for _ in range(3)]
+        jobs = [truth.add_job(slices=2, retries=1) for _ in range(4)]
         helds = [truth.lease(job, index, price_micros=PRICE) for job, index in itertools.product(jobs, range(2))]
         for held in helds:
             truth.report(held, AttemptState.RUNNING)
         truth.move(seconds=50)
+        lost = [helds.pop() for _ in range(2)]
+        for held in lost:
+            truth.end(held, LOST)
         groups = [rng.sample(helds, 4) for _ in range(2)]
         acts = [partial(_end_together, truth, [say(held, OK) for held in group]) for group in groups]
         acts += [partial(_lose, truth, held) for held in rng.sample(helds, 2)]
+        acts += [partial(_bring, truth, held) for held in lost]
+        acts.append(partial(_evict, truth, rng.sample(helds, 4)))
         acts.append(partial(_cancel, truth, jobs[0]))
         barrier = threading.Barrier(len(acts))
         failures: list[Exception] = []
@@ -256,6 +261,15 @@ def _end_together(truth, ends, session):
 
 def _lose(truth, held, session):
     return ending.end_attempt(session, held.id, held.fence, held.node_id, LOST, truth.now)
+
+
+def _bring(truth, held, session):
+    """One that was given up, and comes with its result."""
+    return ending.end_attempt(session, held.id, held.fence, held.node_id, OK, truth.now)
+
+
+def _evict(truth, helds, session):
+    return service.ask_to_leave(session, [(held.id, held.fence) for held in helds], truth.now)
 
 
 def _cancel(truth, job_id, session):

@@ -30,6 +30,7 @@ from computepool.hub.ledger.journal import (
     list_spendable,
     lock_accounts,
     post,
+    post_all,
     postings_of,
 )
 from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
@@ -102,6 +103,13 @@ def test_balances_are_taken_by_name_and_the_platforms_last(ledger):
 def test_the_same_key_is_posted_once(ledger):
     assert ledger.post("top-up", Posting(CLEARING, available(ALICE), 500))
     assert not ledger.post("top-up", Posting(CLEARING, available(ALICE), 500))
+    assert ledger.balance(available(ALICE)) == 500
+
+
+def test_the_same_key_twice_at_once_is_posted_once(ledger):
+    pay = Entry("top-up", "test", (Posting(CLEARING, available(ALICE), 500),))
+    first, second = ledger.do(lambda session: post_all(session, [pay, pay], NOW))
+    assert (first.id, first.is_new, second.is_new) == (second.id, True, False)
     assert ledger.balance(available(ALICE)) == 500
 
 

@@ -9,7 +9,9 @@ PostgreSQL has a small pool of threads instead.
 import asyncio
 import contextlib
 import queue
+import secrets
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,6 +37,7 @@ GROUP_LIMIT = 64
 READERS = 4
 POSTGRES_THREADS = 8
 BUSY_TIMEOUT_MS = 5_000
+LONGEST_PAUSE_SECONDS = 0.02
 POSTGRES_TRIES = POSTGRES_THREADS + 1
 """Of a transaction that others got in the way of, or that found a dead connection: all in the pool may be."""
 SQLITE_PRAGMAS = (
@@ -248,9 +251,10 @@ class PostgresDatabase:
             except DBAPIError as error:
                 if committing and error.connection_invalidated:
                     raise self._begin_to_doubt() from error
-                if tries_left and _may_go_better(error):
-                    continue  # nothing of ours is left behind
-                raise
+                if not tries_left or not _may_go_better(error):
+                    raise
+                time.sleep(secrets.randbelow(1000) * LONGEST_PAUSE_SECONDS / 1000)  # or the same two meet again
+                continue  # nothing of ours is left behind
             _tell(self.on_commit, events)
             return result
         raise AssertionError("unreachable")

@@ -6,8 +6,8 @@ statements as for one, instead of many transactions that stand in each other's w
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
 
 import structlog
 
@@ -18,6 +18,8 @@ R = TypeVar("R")
 
 MOST = 64
 """That share a transaction: bounds how long the first of them waits."""
+PATIENCE_SECONDS = 0.25
+"""For one that is under way. It may wait itself, for a lock that concerns nobody else."""
 
 
 class Together(Generic[A, R]):
@@ -33,46 +35,59 @@ class Together(Generic[A, R]):
         self._many = many
         self._most = most
         self._waiting: deque[tuple[A, asyncio.Future[R]]] = deque()
-        self._busy = False
+        self._turn: _Turn | None = None
+        """Who is under way, and is waited for."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ask(self, request: A) -> R:
-        if self._busy:
+        if self._turn is not None:
             answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
             self._waiting.append((request, answer))
             return await answer
-        self._busy = True
+        turn = self._begin_turn()
         try:
             return await self._alone(request)
         finally:
-            self._go_on()
+            self._end_turn(turn)
 
-    def _go_on(self) -> None:
-        """With whoever still waits: whoever went away meanwhile is left out."""
+    def _begin_turn(self) -> "_Turn":
+        self._turn = turn = _Turn()
+        turn.patience = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._end_turn, turn)
+        return turn
+
+    def _end_turn(self, turn: "_Turn") -> None:
+        """Whoever still waits is next. Whoever went away meanwhile is left out."""
+        if turn is not self._turn:
+            return  # nobody waited for it any longer
+        turn.patience.cancel()
+        self._turn = None
         group: list[tuple[A, asyncio.Future[R]]] = []
         while self._waiting and len(group) < self._most:
             request, answer = self._waiting.popleft()
             if not answer.done():
                 group.append((request, answer))
-        self._busy = bool(group)
         if group:
-            task = asyncio.get_running_loop().create_task(self._answer(group))
-            self._tasks.add(task)  # the loop itself keeps none
-            task.add_done_callback(self._tasks.discard)
+            self._spawn(self._answer(group, self._begin_turn()))
 
-    async def _answer(self, group: Sequence[tuple[A, asyncio.Future[R]]]) -> None:
+    async def _answer(self, group: Sequence[tuple[A, asyncio.Future[R]]], turn: "_Turn") -> None:
+        left = []
         try:
             results = await self._ask_many([request for request, _ in group])
             for (request, answer), result in zip(group, results, strict=True):
-                if result is not None:
-                    _give(answer, result)
-                else:
-                    await self._ask_alone(request, answer)
+                if result is None:
+                    left.append((request, answer))
+                elif not answer.done():
+                    answer.set_result(result)
             await asyncio.sleep(0)  # whoever has the next request at once is not alone
-        finally:
+        except BaseException:
             for _, answer in group:
-                answer.cancel()  # this was ended before them; those that have their answer keep it
-            self._go_on()
+                answer.cancel()
+            raise
+        finally:
+            self._end_turn(turn)
+        for request, answer in left:
+            if not answer.done():
+                self._spawn(self._ask_alone(request, answer))
 
     async def _ask_many(self, requests: Sequence[A]) -> Sequence[R | None]:
         if len(requests) > 1:
@@ -83,17 +98,23 @@ class Together(Generic[A, R]):
         return [None] * len(requests)
 
     async def _ask_alone(self, request: A, answer: "asyncio.Future[R]") -> None:
-        if answer.done():
-            return
         try:
             result = await self._alone(request)
         except Exception as error:
             if not answer.done():
                 answer.set_exception(error)
+        except BaseException:
+            answer.cancel()
+            raise
         else:
-            _give(answer, result)
+            if not answer.done():
+                answer.set_result(result)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)  # the loop itself keeps none
+        task.add_done_callback(self._tasks.discard)
 
 
-def _give(answer: "asyncio.Future[R]", result: R) -> None:
-    if not answer.done():
-        answer.set_result(result)
+class _Turn:
+    patience: asyncio.TimerHandle

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.records import record
-from computepool.hub.jobs import ending
+from computepool.hub.jobs import ending, money
 from computepool.hub.jobs import repository as jobs
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import Attempt
@@ -83,6 +83,8 @@ def reconcile(
             unheard.append(view)
     strange = [one for key, one in held.items() if key not in live and not one.gone]
     given_up = jobs.list_lost_attempts_on(session, node_id, [one.attempt_id for one in strange])
+    if given_up:
+        money.lock_to_hold_again(session, jobs.find_attempts(session, given_up).values())
     for one in strange:
         view_back = None
         if one.attempt_id in given_up:

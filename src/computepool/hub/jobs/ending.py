@@ -148,20 +148,24 @@ def end_attempt(
         return Ended(Applied.DUPLICATE, attempt_id, view.job_id, view.slice_index)
     if not view.is_current:
         return _too_late(session, view, facts or {}, now)
-    if view.state is AttemptState.LOST:
+    is_back = view.state is AttemptState.LOST
+    if is_back:
         if ending.lost:
             return Ended(Applied.DUPLICATE, attempt_id, view.job_id, view.slice_index)
         money.hold_again(session, view, now, has_ended=True)
-        view = _take_back(session, view, AttemptState.FINISHING, now, half_life)
+        view = _take_back(session, view, AttemptState.FINISHING, now)
     end = _decide(session, view, End(attempt_id, fence, node_id, ending, facts or {}))
     (settled,) = money.settle(session, [end.bill], now)
+    if is_back:
+        repute.undo_end(session, view, now, half_life)  # only now: a node's record is locked after everything else
     return _carry_out(session, end, settled, now, half_life, unconfirmed=unconfirmed)
 
 
 def end_attempts(session: Session, ends: Sequence[End], now: datetime, half_life: timedelta) -> list[Ended | None]:
     """Many that nobody has to confirm, in one transaction. None for each that has to be looked at alone: it is not what
-    whoever says that it is over believes, or had been given up, or its slice is here twice."""
-    views = repository.find_attempts(session, [end.attempt_id for end in ends])
+    whoever says that it is over believes, or had been given up, or its slice is here twice, or somebody else is
+    deciding on its job."""
+    views = repository.find_attempts(session, [end.attempt_id for end in ends], skip_locked=True)
     decided: dict[int, _Decided] = {}
     slices = set()
     for place, end in enumerate(ends):
@@ -173,6 +177,7 @@ def end_attempts(session: Session, ends: Sequence[End], now: datetime, half_life
         slices.add((view.job_id, view.slice_index))
         decided[place] = _decide(session, view, end)
     settled = money.settle(session, [one.bill for one in decided.values()], now)
+    repute.lock_all(session, [one.bill.view for one in decided.values()])
     ended: list[Ended | None] = [None] * len(ends)
     for (place, one), paid in zip(decided.items(), settled, strict=True):
         ended[place] = _carry_out(session, one, paid, now, half_life)
@@ -198,7 +203,9 @@ def take_back(
     if not money.hold_again(session, view, now, has_ended=False):
         return None
     possible = ATTEMPT_NEXT[AttemptState.LOST] & ATTEMPT_LIVE
-    return _take_back(session, view, state if state in possible else AttemptState.RUNNING, now, half_life)
+    back = _take_back(session, view, state if state in possible else AttemptState.RUNNING, now)
+    repute.undo_end(session, view, now, half_life)
+    return back
 
 
 def cancel(session: Session, job: Job, now: datetime, *, actor: str) -> Canceled:
@@ -325,7 +332,8 @@ def _carry_out(
     repository.move_attempt(session, view.attempt_id, view.fence, ending.attempt_state, now, values)
     tries = Tries(view.failures, view.losses, view.retries_allowed, progressed=progressed)
     if may_be_the_jobs_doing(ending, tries):
-        tries = replace(tries, alike=_count_alike(session, view, ending))
+        where = (view.job_id, view.slice_index, ending.reason, ending.exit_code, view.node_id)
+        tries = replace(tries, alike=repository.count_nodes_that_failed_alike(session, *where))
     step = next_step(ending, tries, cancel_requested=view.cancel_requested)
     record(
         session,
@@ -349,12 +357,6 @@ def _carry_out(
     return replace(ended, owner_id=view.owner_id, spent_micros=settled.cost_micros, standing=standing)
 
 
-def _count_alike(session: Session, view: AttemptView, ending: Ending) -> int:
-    return repository.count_nodes_that_failed_alike(
-        session, view.job_id, view.slice_index, ending.reason, ending.exit_code, view.node_id
-    )
-
-
 def _too_late(session: Session, view: AttemptView, facts: dict[str, Any], now: datetime) -> Ended:
     kept = {key: value for key, value in facts.items() if key in ("receipt", "isolation")}
     repository.move_attempt(session, view.attempt_id, view.fence, AttemptState.SUPERSEDED, now, kept)
@@ -362,10 +364,9 @@ def _too_late(session: Session, view: AttemptView, facts: dict[str, Any], now: d
     return Ended(Applied.SUPERSEDED, view.attempt_id, view.job_id, view.slice_index)
 
 
-def _take_back(
-    session: Session, view: AttemptView, target: AttemptState, now: datetime, half_life: timedelta
-) -> AttemptView:
-    """As if it had never been lost. Its first hold was settled when it was: the next one is set aside already."""
+def _take_back(session: Session, view: AttemptView, target: AttemptState, now: datetime) -> AttemptView:
+    """As if it had never been lost, but for its node's record. Its first hold was settled when it was: the next one is
+    set aside already."""
     avoid = [node_id for node_id in view.avoid if node_id != view.node_id]
     blank = {"verdict": None, "reason": None, "exit_code": None}
     values = {"losses": max(0, view.losses - 1), "avoid": avoid, "retry_at": None, **blank}
@@ -374,7 +375,6 @@ def _take_back(
     rest = rest_of(view.rested_since, view.rested_seconds, now, rests=target is AttemptState.SUSPENDED)
     repository.move_attempt(session, view.attempt_id, view.fence, target, now, {**blank, "detail": None, **rest})
     repository.move_job(session, view.job_id, JobState.RUNNING, now)
-    repute.undo_end(session, view, now, half_life)
     record(session, "attempt.taken_back", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
     found = repository.find_attempt(session, view.attempt_id)
     if found is None:

@@ -6,7 +6,7 @@ none any more, one that still runs is refused, and one that brings its result is
 node that was away, and work that is done is not thrown away.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -105,7 +105,8 @@ def hold_again(session: Session, view: AttemptView, now: datetime, *, has_ended:
     terms = Terms.of(view.terms)
     if terms is None or not view.price_micros or not funding.is_charged(view.owner_id, terms):
         return True
-    has = spendable(session, view.owner_id, lock=True)
+    lock_to_hold_again(session, [view])
+    has = spendable(session, view.owner_id)
     left = budget_left(session, view.job_id, view.root, view.slice_index, terms)
     part = next_part(view.price_micros, terms.max_seconds, view.settled_seconds, left)
     if part is not None and has.total < part.micros:
@@ -118,6 +119,15 @@ def hold_again(session: Session, view: AttemptView, now: datetime, *, has_ended:
         return False
     open_next(session, view, part, has, now)
     return True
+
+
+def lock_to_hold_again(session: Session, views: Iterable[AttemptView]) -> None:
+    """What that touches, and what the end of each will: all at once, or others that settle would wait in a ring."""
+    names: set[str] = set()
+    for view in views:
+        if terms := Terms.of(view.terms):
+            names.update(_pockets(view, terms), (account(view.owner_id, kind) for kind in Kind))
+    lock_accounts(session, names, needed=())
 
 
 def open_next(session: Session, view: AttemptView, part: Part, has: Pockets, now: datetime) -> None:

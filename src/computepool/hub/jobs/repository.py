@@ -283,11 +283,11 @@ _VIEW = (
 
 
 _VIEW_ONE = _VIEW.where(Attempt.id == bindparam("for_id")).with_for_update(of=[Job, Slice, Attempt])
-_VIEW_MANY = (
-    _VIEW.where(Attempt.id.in_(bindparam("for_ids", expanding=True)))
-    .order_by(Job.id, Slice.index, Attempt.id)
-    .with_for_update(of=[Job, Slice, Attempt])
+_VIEW_OF_ALL = _VIEW.where(Attempt.id.in_(bindparam("for_ids", expanding=True))).order_by(
+    Job.id, Slice.index, Attempt.id
 )
+_VIEW_MANY = _VIEW_OF_ALL.with_for_update(of=[Job, Slice, Attempt])
+_VIEW_FREE = _VIEW_OF_ALL.with_for_update(of=[Job, Slice, Attempt], skip_locked=True)
 
 
 def find_attempt(session: Session, attempt_id: str) -> AttemptView | None:
@@ -299,9 +299,11 @@ def find_attempt(session: Session, attempt_id: str) -> AttemptView | None:
     return _view_of(row) if row is not None else None
 
 
-def find_attempts(session: Session, attempt_ids: Sequence[str]) -> dict[str, AttemptView]:
-    """The same for several, by id. Locked in one order, job by job, whoever asks for which."""
-    rows = session.connection().execute(_VIEW_MANY, {"for_ids": list(attempt_ids)})
+def find_attempts(session: Session, attempt_ids: Iterable[str], *, skip_locked: bool = False) -> dict[str, AttemptView]:
+    """The same for several, by id. Locked in one order, job by job, whoever asks for which. `skip_locked`: without
+    those that another is deciding on."""
+    query = _VIEW_FREE if skip_locked else _VIEW_MANY
+    rows = session.connection().execute(query, {"for_ids": list(attempt_ids)})
     return {view.attempt_id: view for view in map(_view_of, rows)}
 
 

@@ -1,5 +1,6 @@
 """What the end of an attempt says of its node: nothing, if the node's owner is whom the job belongs to."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
@@ -8,6 +9,7 @@ from computepool.hub.jobs import repository
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.market.standing import Standing
+from computepool.hub.reputation import repository as records
 from computepool.hub.reputation import service as reputation
 
 
@@ -28,6 +30,11 @@ def count_end(
         crowd=lambda: 1 + repository.count_strangers_attempts_on(session, view.node_id),
         half_life=half_life,
     )
+
+
+def lock_all(session: Session, views: Iterable[AttemptView]) -> None:
+    """The records of their nodes: whoever ends several holds several."""
+    records.lock_all(session, {view.node_id for view in views if not view.own})
 
 
 def undo_end(session: Session, view: AttemptView, now: datetime, half_life: timedelta) -> None:

@@ -143,6 +143,7 @@ def lease(session: Session, leases: Sequence[Lease], now: datetime) -> Outcome:
 
 def ask_to_leave(session: Session, attempts: Sequence[tuple[str, int]], now: datetime) -> set[str]:
     """Those of these (attempt, fence) who have to make room for others now. Their end is nobody's fault then."""
+    repository.find_attempts(session, [attempt_id for attempt_id, _ in attempts])  # locks them as everybody does
     asked = {
         attempt_id
         for attempt_id, fence in attempts

@@ -85,13 +85,12 @@ def post_all(session: Session, entries: Sequence[Entry], now: datetime) -> list[
     at = driver.stored(_ENTRIES.c.created_at, now)
     rows = [_row_of(one, driver, at) for one in entries]
     ids: dict[str, int] = dict(driver.run_rows(_ADD_ENTRIES, _ENTRY_COLUMNS, rows))
-    posted, lines, total = [], list[tuple[Any, ...]](), dict[str, int]()
-    for entry in entries:
+    posted, lines, total = dict[int, Posted](), list[tuple[Any, ...]](), dict[str, int]()
+    for place, entry in enumerate(entries):
         entry_id = ids.pop(entry.key, None)  # the second with a key is as late as one in another transaction
         if entry_id is None:
-            posted.append(_posted_before(session, entry))
             continue
-        posted.append(Posted(entry_id, True))
+        posted[place] = Posted(entry_id, True)
         for number, one in enumerate(entry.postings):
             lines.append((entry_id, number, one.source, one.destination, one.micros))
         for name, change in entry.changes.items():
@@ -100,7 +99,7 @@ def post_all(session: Session, entries: Sequence[Entry], now: datetime) -> list[
     if lines:
         driver.run_rows(_ADD_POSTINGS, _POSTING_COLUMNS, lines)
         _apply(driver, {name: change for name, change in total.items() if change}, entries[0].key)
-    return posted
+    return [posted.get(place) or _posted_before(session, entry) for place, entry in enumerate(entries)]
 
 
 def balance(session: Session, name: str) -> int:

@@ -1,6 +1,6 @@
 """Records and their events in the database. What every attempt needs is built once (ADR 0012)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -26,6 +26,13 @@ _RECORD_OF_NODE = func.coalesce(_NODES.c.record_id, _NODES.c.id)
 _FIND = select(_NODES.c.owner_id, *_RECORDS.c).join(_RECORDS, _RECORDS.c.id == _RECORD_OF_NODE)
 _FIND_ONE = _FIND.where(_NODES.c.id == bindparam("node_id"))
 _LOCK_ONE = _FIND_ONE.with_for_update(of=_RECORDS)
+_LOCK_ALL = (
+    select(_RECORDS.c.id)
+    .join(_NODES, _RECORDS.c.id == _RECORD_OF_NODE)
+    .where(_NODES.c.id.in_(bindparam("node_ids", expanding=True)))
+    .order_by(_RECORDS.c.id)
+    .with_for_update(of=_RECORDS)
+)
 _SAVE = _RECORDS.update().where(_RECORDS.c.id == bindparam("for_id"))
 _ADD_EVENT = _EVENTS.insert()
 
@@ -48,6 +55,12 @@ def lock(session: Session, node_id: str) -> Found:
         _begin(session, node_id)
         row = session.connection().execute(_LOCK_ONE, {"node_id": node_id}).one()
     return _found(row)
+
+
+def lock_all(session: Session, node_ids: Iterable[str]) -> None:
+    """Those that have begun, in one order, for whoever will lock several. SQLite has one writer anyway."""
+    if session.get_bind().dialect.name != "sqlite":
+        session.connection().execute(_LOCK_ALL, {"node_ids": list(node_ids)})
 
 
 def find(session: Session, node_id: str) -> Record:

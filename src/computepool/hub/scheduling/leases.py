@@ -113,15 +113,15 @@ class LeaseKeeper:
         for node in list(self._scheduler.fleet):
             if self._presence.state_of(node) is not node.state:
                 await self._presence.settle(node)
-            for held in list(node.attempts.values()):
+            over = []
+            for held in node.attempts.values():
                 if now - held.renewed_at > REQUEUE_AFTER_SECONDS:
-                    await self._give_up(node, held.attempt_id, held.fence, _why_over(node, held, now))
+                    over.append(self._give_up(node, held.attempt_id, held.fence, _why_over(node, held, now)))
                 elif node.state in REACHABLE and held.is_overdue(now) and not held.order.network:
-                    await self._give_up(node, held.attempt_id, held.fence, _OVERDUE)
+                    over.append(self._give_up(node, held.attempt_id, held.fence, _OVERDUE))
+            await asyncio.gather(*over)  # at once: those that can share a transaction do
         orphans, self._scheduler.orphans = self._scheduler.orphans, []
-        for node, attempt_id, fence in orphans:
-            if not await self._give_up(node, attempt_id, fence, _BANNED):
-                self._scheduler.orphans.append((node, attempt_id, fence))
+        await asyncio.gather(*(self._give_up_orphan(*one) for one in orphans))
 
     def _notice_absence(self) -> None:
         """Whoever was silent while we could not hear may have said all that was due: nobody is judged by that time."""
@@ -138,9 +138,8 @@ class LeaseKeeper:
 
     async def lose_all(self, node: FleetNode) -> None:
         """The node left the pool: nothing it holds will be taken from it any more."""
-        for held in list(node.attempts.values()):
-            if not await self._give_up(node, held.attempt_id, held.fence, _BANNED):
-                self._scheduler.orphans.append((node, held.attempt_id, held.fence))  # no sweep sees this node again
+        held = list(node.attempts.values())
+        await asyncio.gather(*(self._give_up_orphan(node, one.attempt_id, one.fence) for one in held))
 
     async def lose(self, node: FleetNode, attempt_id: str, fence: int, ended: Ending) -> Ended | None:
         """Nobody will finish this attempt any more: its slice waits for another node."""
@@ -159,6 +158,10 @@ class LeaseKeeper:
         self._scheduler.ended(node_id, result)
         self._lost(attempt_id)
         return result
+
+    async def _give_up_orphan(self, node: FleetNode, attempt_id: str, fence: int) -> None:
+        if not await self._give_up(node, attempt_id, fence, _BANNED):
+            self._scheduler.orphans.append((node, attempt_id, fence))  # no sweep sees this node again
 
     async def _give_up(self, node: FleetNode, attempt_id: str, fence: int, ended: Ending) -> bool:
         """One that cannot be ended now, for whatever reason, must not keep the others: the next sweep tries again."""
