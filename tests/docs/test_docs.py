@@ -16,6 +16,7 @@ import yaml
 from computepool.cli.app import cli
 from computepool.hub.artifacts.settings import S3Settings
 from computepool.hub.core.settings import PREFIX, Settings
+from computepool.hub.ledger.kinds import ENTRY_KINDS
 from computepool.protocol.spec import not_supported_yet, parse_spec
 from computepool.protocol.spec_support import NOT_YET
 from tools.doc_parts.interfaces import commands
@@ -239,6 +240,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert place.is_relative_to(ROOT), f"{target} leads out of the project"
         if anchor:
             assert anchor in anchors(place.read_text()), f"{target}: there is no such heading"
+
+
+def test_every_kind_of_entry_is_explained() -> None:
+    table = (ROOT / "docs/guides/money.md").read_text().partition("| kind | what it is |")[2].partition("\n\n")[0]
+    missing = ENTRY_KINDS - set(CODE.findall(table))
+    assert not missing, f"the table of kinds in docs/guides/money.md lacks {sorted(missing)}"
 
 
 def test_every_decision_has_its_parts_and_is_listed() -> None:
