@@ -20,6 +20,7 @@ from computepool.hub.ledger.journal import post
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 ANN, BOB, HOST = "user_ann", "user_bob", "user_host"
 HOUR = 3600
+CREDIT = 1_000_000
 PRICE = 100
 """For an hour, which is as long as each may run."""
 
@@ -87,7 +88,7 @@ def test_budget_of_a_job_counts_what_is_leased_beside_it(session: Session) -> No
     first, second, third = ask(funds, *(lease(str(n), slice_index=n, **job) for n in range(3)))
     assert (first, second) == (None, None)
     assert third is not None
-    assert (third.want, third.needed_micros, third.had_micros, third.root) == (Want.ROOM_IN_BUDGET, 0, 1, "job_1")
+    assert (third.want, third.needed_micros, third.had_micros, third.root) == (Want.ROOM_IN_BUDGET, 5, 1, "job_1")
     funds.hold([lease(str(n), slice_index=n, **job) for n in range(3)], NOW)
     assert (used_by_job(session, "job_1").micros, used_by_job(session, "job_1").open_holds) == (200, 2)
     assert (used_by_slice(session, "job_1", 1).micros, used_by_slice(session, "job_1", 2).micros) == (100, 0)
@@ -99,6 +100,27 @@ def test_budget_of_a_job_counts_what_is_leased_beside_it(session: Session) -> No
     assert (alone.want, alone.had_micros) == (Want.BUDGET, 0)
 
 
+def test_budget_that_is_too_small_to_begin_is_told_apart_from_one_that_is_spent(session: Session) -> None:
+    give(session, ANN, available=1000 * CREDIT)
+    price: dict[str, Any] = {"price_micros": 600 * CREDIT}  # ten a minute, and three minutes are set aside at the least
+    (small,) = ask(Funds(session), lease("1", job_id="job_1", job_micros=25 * CREDIT, **price))
+    assert small is not None
+    assert small.words == (
+        "Its budget of 25 is too small for it to begin: 30 have to be set aside, at 600 an hour."
+        " Raise `budget`, or set `max_runtime` to 2m30s or less."
+    )
+    (nothing,) = ask(Funds(session), lease("2", job_id="job_2", job_micros=1, **price))
+    assert nothing is not None
+    assert nothing.words.endswith("at 600 an hour. Raise `budget`.")
+    first = lease("3", job_id="job_3", job_micros=625 * CREDIT, **price)
+    funds = Funds(session)
+    assert ask(funds, first) == [None]
+    funds.hold([first], NOW)
+    (spent,) = ask(Funds(session), lease("4", job_id="job_3", slice_index=1, job_micros=625 * CREDIT, **price))
+    assert spent is not None
+    assert spent.words.startswith("The money for it ran out: 25 are left of its budget of 625, and 30 have to be set ")
+
+
 def test_budget_of_a_slice_counts_its_earlier_attempts_only_if_there_were_any(session: Session) -> None:
     give(session, ANN, available=1000)
     funds = Funds(session)
@@ -108,6 +130,8 @@ def test_budget_of_a_slice_counts_its_earlier_attempts_only_if_there_were_any(se
     (again,) = ask(Funds(session), lease("3", number=2, **one))
     assert again is not None
     assert (again.want, again.had_micros) == (Want.BUDGET, 0), "its slice's own, whoever else of the job runs"
+    assert again.words.startswith("The money for it ran out: earlier attempts left 0 of what a slice may cost, and ")
+    assert again.words.endswith("Raise `max_price` or `max_runtime`.")
     (other,) = ask(Funds(session), lease("4", job_id="job_2", number=2, slice_micros=100))
     assert other is None
 

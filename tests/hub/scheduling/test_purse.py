@@ -177,6 +177,27 @@ def test_budget_of_a_job_is_kept_by_all_its_slices(sqlite_hub):
     play(sqlite_hub, story)
 
 
+def test_job_whose_budget_is_too_small_to_begin_says_what_it_takes(sqlite_hub):
+    async def story(pool):
+        await add_agent(pool, owner=HOST)
+        job_id = await pool.submit(**BIG, user=ALICE, budget="0.05")
+        await pool.settle(1)
+        job = await pool.job(job_id)
+        assert (job.state, job.verdict, job.started_at) == ("failed", "budget", None)
+        words = (
+            "Its budget of 0.05 is too small for it to begin: 0.1 have to be set aside, at 2 an hour."
+            " Raise `budget`, or set `max_runtime` to 1m30s or less."
+        )
+        assert job.message == words
+        why = (await pool.call("GET", f"jobs/{job_id}/why")).json()
+        assert why["summary"] == f"It failed: it waits for nothing. {words}"
+        shorter = await pool.submit(**BIG, user=ALICE, budget="0.05", max_runtime="1m30s")
+        await pool.settle(1)
+        assert (await pool.job(shorter)).state == "running"
+
+    play(sqlite_hub, story)
+
+
 def test_replicated_job_whose_budget_is_spent_comes_to_an_end(sqlite_hub):
     """The answer that is there waits for nobody who could not be paid."""
 

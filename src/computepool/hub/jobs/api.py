@@ -394,7 +394,8 @@ def _output_view(store: Store, output: queries.Output) -> OutputView:
 
 def _why_summary(job: Job, waiting: list[dict[str, Any]], suspended: int, live: int) -> str:
     if job.state in JOB_FINAL:
-        return f"It {'was canceled' if job.state == 'canceled' else job.state}: it waits for nothing."
+        words = f"It {'was canceled' if job.state == 'canceled' else job.state}: it waits for nothing."
+        return f"{words} {job.message}" if job.state == "failed" and job.message else words
     if not waiting:
         if not suspended:
             return "Every slice has a node: it waits for nothing."

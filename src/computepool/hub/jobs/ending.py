@@ -269,8 +269,8 @@ def cancel_slice(session: Session, job: Job, index: int, now: datetime) -> bool 
 NO_MORE_MONEY = Ending(Verdict.BUDGET, OUT_OF_BUDGET)
 
 
-def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: datetime) -> Ended | None:
-    """A slice that waits, and may not cost more than it did. None if it does not wait any more."""
+def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: datetime, words: str = "") -> Ended | None:
+    """A slice that waits, and may not cost more than it did: `words` say why. None if it does not wait any more."""
     repository.lock_jobs(session, [job_id])
     row = session.execute(select(Slice.state, Slice.fence).where(Slice.job_id == job_id, Slice.index == index)).first()
     if row is None or (row.state, row.fence) != (JobState.QUEUED, fence):
@@ -282,7 +282,7 @@ def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: dat
     final = repository.take_slices_off(session, job_id, 1) == 0
     if final:
         owner_id = session.scalar(select(Job.owner_id).where(Job.id == job_id)) or ""
-        _finish_job(session, job_id, owner_id, now, how, why_failed(how.verdict, how.reason, None))
+        _finish_job(session, job_id, owner_id, now, how, words or why_failed(how.verdict, how.reason, None))
     return Ended(Applied.APPLIED, "", job_id, index, job_final=final)
 
 

@@ -1,7 +1,7 @@
 """Whether there is money for attempts, and setting it aside: in the transaction of the lease."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
@@ -11,9 +11,11 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.owners import PLATFORM
 from computepool.hub.jobs.tables import Job
-from computepool.hub.jobs.terms import Part, Terms, next_part
+from computepool.hub.jobs.terms import Part, Terms, least_to_begin, next_part
 from computepool.hub.jobs.verification import Role
 from computepool.hub.ledger.holds import HoldRow, Pockets, open_hold, spendable
+from computepool.hub.ledger.settlement import seconds_for
+from computepool.protocol.units import format_credits, format_duration
 
 if TYPE_CHECKING:
     from computepool.hub.jobs.service import Lease
@@ -49,6 +51,34 @@ class Unfunded:
     needed_micros: int
     had_micros: int
     """What its renter had when the transaction began; of a budget, what is left of it."""
+    price_micros: int = 0
+    """Of an hour on the node that it would have had."""
+    whole_micros: int = 0
+    """Of a budget, what it was before anything was spent."""
+    is_slices: bool = False
+    """The budget is the slice's own: its ceiling for as long as it may run."""
+
+    @property
+    def words(self) -> str:
+        """Why it will never begin, if its budget is why; and what to change."""
+        needed, left = format_credits(self.needed_micros), format_credits(self.had_micros)
+        price = f"at {format_credits(self.price_micros)} an hour"
+        if self.is_slices:
+            return (
+                f"The money for it ran out: earlier attempts left {left} of what a slice may cost, and {needed} have "
+                f"to be set aside for another, {price}. Raise `max_price` or `max_runtime`."
+            )
+        seconds = seconds_for(self.had_micros, self.price_micros) if self.price_micros else 0
+        shorter = f", or set `max_runtime` to {format_duration(seconds)} or less" if seconds else ""
+        if self.had_micros < self.whole_micros:
+            return (
+                f"The money for it ran out: {left} are left of its budget of {format_credits(self.whole_micros)}, and "
+                f"{needed} have to be set aside for a slice to begin, {price}. Raise `budget`{shorter}."
+            )
+        return (
+            f"Its budget of {left} is too small for it to begin: {needed} have to be set aside, {price}. "
+            f"Raise `budget`{shorter}."
+        )
 
 
 @dataclass(slots=True)
@@ -78,11 +108,13 @@ class Funds:
         terms = lease.terms
         if terms is None or not is_charged(lease.owner_id, terms):
             return None
-        left, is_held = self._left(lease, terms)
+        left, is_held, whole, is_slices = self._left(lease, terms)
         part = next_part(lease.price_micros, terms.max_seconds, 0, left)
         if part is None:
             want = Want.ROOM_IN_BUDGET if is_held else Want.BUDGET
-            return self._unfunded(lease, want, 0, max(0, left or 0))
+            needed = least_to_begin(lease.price_micros, terms.max_seconds)
+            refused = self._unfunded(lease, want, needed, max(0, left or 0))
+            return replace(refused, price_micros=lease.price_micros, whole_micros=whole, is_slices=is_slices)
         has = self._has[lease.owner_id]
         if has.total < part.micros:
             return self._unfunded(lease, Want.CREDITS, part.micros, self._had[lease.owner_id])
@@ -113,18 +145,19 @@ class Funds:
                     is_last=part.is_last,
                 )
 
-    def _left(self, lease: "Lease", terms: Terms) -> tuple[int | None, bool]:
-        """Of its budgets the lesser, and whether others of its job have a part of that set aside."""
-        lefts: list[tuple[int, bool]] = []
+    def _left(self, lease: "Lease", terms: Terms) -> tuple[int | None, bool, int, bool]:
+        """Of its budgets the one with less: what is left, whether others of its job have a part of it set aside, what
+        it was, and whether it is the slice's own."""
+        lefts: list[tuple[int, bool, int, bool]] = []
         if terms.slice_micros is not None:
             earlier = used_by_slice(self.session, lease.job_id, lease.slice_index) if lease.number > 1 else Used(0, 0)
-            lefts.append((terms.slice_micros - earlier.micros, False))
+            lefts.append((terms.slice_micros - earlier.micros, False, terms.slice_micros, True))
         if terms.job_micros is not None:
             if lease.root not in self._jobs:
                 self._jobs[lease.root] = used_by_job(self.session, lease.root)
             used = self._jobs[lease.root]
-            lefts.append((terms.job_micros - used.micros, used.open_holds > 0))
-        return min(lefts) if lefts else (None, False)
+            lefts.append((terms.job_micros - used.micros, used.open_holds > 0, terms.job_micros, False))
+        return min(lefts) if lefts else (None, False, 0, False)
 
     @staticmethod
     def _unfunded(lease: "Lease", want: Want, needed: int, had: int) -> Unfunded:

@@ -403,7 +403,7 @@ class Scheduler:
         """What it may cost is spent: it has waited for nothing."""
         slice_of, means = (one.job_id, one.slice_index), means_of(self._context)
         ended = await self._context.db.run(
-            verification.end_unfunded, *slice_of, one.fence, self._context.now(), means=means
+            verification.end_unfunded, *slice_of, one.fence, self._context.now(), means=means, words=one.words
         )
         self.queue.remove(slice_of)
         if ended is not None:

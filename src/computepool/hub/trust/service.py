@@ -69,7 +69,9 @@ def cancel_job(session: Session, job: Job, now: datetime, *, actor: str) -> Canc
     return canceled
 
 
-def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: datetime, *, means: Means) -> Ended | None:
+def end_unfunded(
+    session: Session, job_id: str, index: int, fence: int, now: datetime, *, means: Means, words: str = ""
+) -> Ended | None:
     """A slice that waits, and may not cost more than it did: it ends, and so does the wait for its replicas."""
     job = session.get(Job, job_id)
     if job is None:
@@ -77,7 +79,7 @@ def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: dat
     replicated = job.role in (Role.REPLICATED, Role.REPLICA)
     if replicated:
         repository.lock_jobs(session, [job.rerun_of or job.id])
-    ended = ending.end_unfunded(session, job_id, index, fence, now)
+    ended = ending.end_unfunded(session, job_id, index, fence, now, words)
     if ended is None or not replicated:
         return ended
     session.refresh(job)
