@@ -194,9 +194,12 @@ def test_host_sees_what_can_be_cashed_out_and_when(desk, cli):
 def test_voucher_is_redeemed(desk, cli):
     given = {"credits": "50", "micros": 50_000_000, "promotional_micros": 150_000_000}
     desk.answers["POST /wallet/vouchers"] = (201, given)
-    assert "50 credits for you" in cli("wallet", "redeem", "7QXM-2D9K-HT4V-PW8C").err
+    told = cli("wallet", "redeem", "7QXM-2D9K-HT4V-PW8C").err
+    assert told == "50 credits for you. They are spent before all others, and never cashed out.\n"
     assert desk.asked == [("POST /wallet/vouchers", {"code": "7QXM-2D9K-HT4V-PW8C"})]
     assert json.loads(cli("wallet", "redeem", "X" * 16, "--json").text) == given
+    desk.answers["POST /wallet/vouchers"] = (201, given | {"credits": "1"})
+    assert cli("wallet", "redeem", "X" * 16).err.startswith("1 credit for you. It is spent before all others")
 
 
 def test_operator_decides_about_cash_outs(desk, cli):

@@ -107,7 +107,9 @@ def redeem(code: str, as_json: bool) -> None:
     else:
         from computepool.cli.display import in_credits
 
-        tell(f"{in_credits(document['credits'])} for you. They are spent before all others, and never cashed out.")
+        is_one = document["credits"] == "1"
+        spent = f"{'It is' if is_one else 'They are'} spent before all others, and never cashed out."
+        tell(f"{in_credits(document['credits'])} for you. {spent}")
 
 
 # ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
