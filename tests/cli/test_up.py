@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 from support.children import COMPUTEPOOL, Child, ForkedChild, finished
@@ -216,3 +217,22 @@ def test_light_install_says_what_a_hub_needs(tmp_path):
     )
     assert done.returncode == 1
     assert "pip install '.[hub]'" in done.stderr
+
+
+def test_up_says_as_whom_the_cli_is_signed_in_after_its_admin_was_dismissed(tmp_path):
+    home = tmp_path / "pool" / "home"
+    with up(home, "--no-agent") as first:
+        url = first.wait_for(r"web\s+(http://127\.0\.0\.1:\d+)")
+        first.wait_for("machine  not shared")
+        assert "(once, as admin@localhost)" in first.shown
+        assert "signed in as admin@localhost: computepool run" in first.shown
+        rita = {"email": "rita@example.org", "password": "correct horse battery", "name": "Rita"}
+        assert httpx.post(f"{url}/api/v1/auth/register", json=rita).status_code == 201
+        assert call(home, "admin", "users", "role", "rita@example.org", "admin").returncode == 0
+        assert call(home, "admin", "users", "role", "admin@localhost", "user").returncode == 0
+    with up(home, "--no-agent") as second:
+        second.wait_for("machine  not shared")
+        assert "was signed in as admin@localhost, who is no admin of this pool any more" in second.shown
+        assert "now it is signed in to this pool as rita@example.org." in second.shown
+        assert "(once, as rita@example.org)" in second.shown
+        assert json.loads(call(home, "whoami", "--json").stdout)["email"] == "rita@example.org"

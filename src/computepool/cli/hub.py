@@ -143,10 +143,8 @@ def admin(with_token: bool, email: str | None, as_json: bool) -> None:
         document = {"admin_id": made.admin_id, "email": made.email, "sign_in_url": base + made.sign_in_path}
         print_json({**document, **({"token": made.token} if made.token else {})})
         return
-    tell(
-        f"{'Made the first admin' if made.is_new_admin else 'The admin is'} {made.admin_id}, {clean(made.email)}.",
-        dim=True,
-    )
+    made_now = "Made the first admin. " if made.is_new_admin else ""
+    tell(f"{made_now}This link signs in as the admin {clean(made.email)}, {made.admin_id}:", dim=True)
     click.echo(base + made.sign_in_path)
     if settings.public_url is None:
         tell(f"  Where the hub is not at {USUAL_URL}, put its own address there: COMPUTEPOOL_PUBLIC_URL.", dim=True)

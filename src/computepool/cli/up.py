@@ -65,7 +65,7 @@ class Up:
             loop.add_signal_handler(number, self._signalled)
         with commands.locked(settings) as lock:
             prepared = await commands.prepare(settings, self._saved_token())
-            self._sign_in(prepared.cli_token)
+            self._sign_in(prepared)
             await self._serve(commands, settings, listener, prepared, lock)
         return 0
 
@@ -128,13 +128,18 @@ class Up:
         saved = load_credentials(self.home)
         return saved.token if saved is not None else None
 
-    def _sign_in(self, token: str) -> None:
+    def _sign_in(self, prepared: Any) -> None:
         from computepool.client.config import Credentials, load_credentials, save_credentials
 
         before = load_credentials(self.home)
-        save_credentials(self.home, Credentials(self.url, token))
-        if before is not None and before.token != token:
-            tell(f"note: the CLI in {self.home} was signed in to {before.url}; now it is to this pool.", fg="yellow")
+        save_credentials(self.home, Credentials(self.url, prepared.cli_token))
+        if before is None or before.token == prepared.cli_token:
+            return
+        was = f"was signed in to {clean(before.url)}"
+        if prepared.dismissed is not None:
+            was = f"was signed in as {clean(prepared.dismissed)}, who is no admin of this pool any more"
+        now = f"now it is signed in to this pool as {clean(prepared.cli_email)}"
+        tell(f"note: the CLI in {self.home} {was}; {now}.", fg="yellow")
 
     # ── the agent ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -242,8 +247,8 @@ class Up:
         outside = self._url_at(_own_address() if self.host in WILDCARDS else self.host)
         click.secho("ComputePool is up", bold=True)
         click.echo(f"  web      {self.url}")
-        click.echo(f"  sign in  {self.url}{prepared.sign_in_path}  (once)")
-        click.echo("  CLI      signed in: computepool run -- python3 -c 'print(6*7)'")
+        click.echo(f"  sign in  {self.url}{prepared.sign_in_path}  (once, as {clean(prepared.email)})")
+        click.echo(f"  CLI      signed in as {clean(prepared.cli_email)}: computepool run -- python3 -c 'print(6*7)'")
         click.echo(f"  join     computepool join {outside} --token {prepared.join_token}")
         click.secho("           (one machine, within an hour; the next: computepool node join-token)", dim=True)
         if not reachable:

@@ -73,6 +73,12 @@ class Prepared:
     is_new_token: bool
     sign_in_path: str
     """Good for one sign-in in a browser."""
+    email: str
+    """Whom it signs in."""
+    cli_email: str
+    """Whose the CLI's token is."""
+    dismissed: str | None
+    """Whom the CLI was signed in as until now, if they are no admin any more."""
     own_join_token: str
     """For the machine that the hub runs on."""
     join_token: str
@@ -114,6 +120,9 @@ async def prepare(settings: Settings, saved_token: str | None) -> Prepared:
             cli_token=local.token,
             is_new_token=local.is_new_token,
             sign_in_path=f"/#sign-in={local.sign_in_token}",
+            email=local.email,
+            cli_email=local.cli_email,
+            dismissed=local.dismissed,
             own_join_token=own,
             join_token=others,
         )

@@ -147,3 +147,24 @@ def test_nobody_but_an_admin_sees_others_or_changes_a_role(database_url):
             assert refused["fields"][0]["message"] == "is not user or admin"
 
     asyncio.run(story())
+
+
+def test_this_machine_is_told_as_whom_it_is_signed_in_after_its_admin_was_dismissed(database_url):
+    async def story():
+        async with small_hub(database_url) as hub:
+            first = await bootstrap.sign_in_this_machine(hub.context, hub.directory, None)
+            assert (first.email, first.cli_email, first.dismissed) == (bootstrap.ADMIN_EMAIL,) * 2 + (None,)
+            hub.clock.move(minutes=1)  # the oldest admin is the one that the hub signs in
+            await hub.register("rita@example.org")
+            await set_role(hub, "rita@example.org", "admin", first.token)
+            hers = (await hub.post("tokens", {"name": "cli"}, await sign_in(hub, "rita@example.org"))).json()["token"]
+            by_hand = await bootstrap.sign_in_this_machine(hub.context, hub.directory, hers)
+            assert (by_hand.email, by_hand.cli_email) == (bootstrap.ADMIN_EMAIL, "rita@example.org")
+            await set_role(hub, bootstrap.ADMIN_EMAIL, "user", first.token)
+            after = await bootstrap.sign_in_this_machine(hub.context, hub.directory, first.token)
+            assert (after.email, after.cli_email) == ("rita@example.org",) * 2
+            assert after.dismissed == bootstrap.ADMIN_EMAIL
+            lost = await bootstrap.sign_in_this_machine(hub.context, hub.directory, "cp_lost")
+            assert (lost.is_new_token, lost.dismissed) == (True, None)
+
+    asyncio.run(story())

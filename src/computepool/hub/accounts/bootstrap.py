@@ -9,7 +9,7 @@ from computepool.hub.accounts import repository
 from computepool.hub.accounts.directory import LiveToken, TokenDirectory
 from computepool.hub.accounts.errors import BadToken
 from computepool.hub.accounts.service import create_one_time_token, create_personal_token, create_user
-from computepool.hub.accounts.tokens import new_one_time_token, new_personal_token
+from computepool.hub.accounts.tokens import hash_of, new_one_time_token, new_personal_token
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Role
 from computepool.hub.core.records import HUB_ACTOR
@@ -28,6 +28,12 @@ class LocalAdmin:
     is_new_token: bool
     sign_in_token: str
     """For the link that `up` prints: good for one sign-in in a browser, through `auth/one-time`."""
+    email: str
+    """Of the admin whom the link signs in."""
+    cli_email: str
+    """Of the admin whose the CLI's token is: another one, where that was signed in by hand."""
+    dismissed: str | None = None
+    """The address of whose token was kept here, if they are no admin any more."""
 
 
 def create_admin(session: Session, user_id: str, now: datetime, welcome_credits: int = 0) -> str:
@@ -62,7 +68,16 @@ async def sign_in_this_machine(context: Context, directory: TokenDirectory, save
     user_id, live = await context.db.run(_sign_in, context.new_id("user"), token, new, link, now, credits)
     if live is not None:
         directory.admit_token(live)
-    return LocalAdmin(user_id, token, live is not None, link)
+    holder_id = directory.authenticate(token).user_id
+    email, cli_email, dismissed = await context.db.read(_names, user_id, holder_id, saved_token if new else None)
+    return LocalAdmin(user_id, token, live is not None, link, email, cli_email, dismissed)
+
+
+def _names(session: Session, admin_id: str, holder_id: str, given_up: str | None) -> tuple[str, str, str | None]:
+    emails = repository.emails_of(session, {admin_id, holder_id})
+    before = repository.find_user_of_token(session, hash_of(given_up)) if given_up is not None else None
+    dismissed = before.email if before is not None and before.role != Role.ADMIN else None
+    return emails[admin_id], emails[holder_id], dismissed
 
 
 def _sign_in(

@@ -110,6 +110,12 @@ def find_token_visible_to(session: Session, principal: Principal, token_id: str)
     return session.scalars(visible).one_or_none()
 
 
+def find_user_of_token(session: Session, token_hash: str) -> User | None:
+    """Also of one that has ended."""
+    whose = select(User).join(PersonalToken, PersonalToken.user_id == User.id).where(PersonalToken.hash == token_hash)
+    return session.scalars(whose).one_or_none()
+
+
 def list_tokens(session: Session, user_id: str) -> list[PersonalToken]:
     row = PersonalToken
     live = select(row).where(row.user_id == user_id, row.revoked_at.is_(None))
