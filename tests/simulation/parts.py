@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from computepool.agent.link.base import LinkClosed
 from computepool.agent.ports import Sink, TransferFailed
 from computepool.hub.artifacts.store import Entry, ObjectMissing, SignedPut
+from computepool.hub.core import together
 from computepool.hub.core.db import OutcomeUnknown, durable_sqlite_engine, in_transaction
 from computepool.hub.core.records import Event
 from computepool.hub.gateway.pipe import PipeClosed
@@ -66,6 +67,8 @@ class OneEngine:
 
 
 ENGINE = OneEngine()
+together.PATIENCE_SECONDS = 15.0
+"""With an ending that is slow: a world has few nodes, and hardly any two end within the hub's own patience."""
 
 
 class SimulatedDatabase:
