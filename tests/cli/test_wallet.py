@@ -37,6 +37,17 @@ def test_an_empty_wallet_says_what_to_do(cli, hub):
     assert result.code == 0
     assert "Nothing to spend." in result.err
     assert "computepool wallet top-up N" in result.err
+    hub.wallet.provider = "manual"
+    told = cli("wallet").err
+    assert "others' need credits: ask the pool's operator for some." in told
+    assert "top-up" not in told, "nobody sells any here"
+
+
+def test_what_is_too_little_to_be_cashed_out_says_the_least(cli, hub):
+    hub.wallet.wallet = wallet(spendable=620 * CREDIT, earnings=620 * CREDIT) | {"cashable_micros": 499 * CREDIT}
+    assert re.search(r"to cash out +499\.000000 +of the earnings: from 500 credits on", cli("wallet").text)
+    hub.wallet.wallet["cashable_micros"] = 500 * CREDIT
+    assert "of the earnings: computepool wallet cash-out N" in cli("wallet").text
 
 
 def test_debt_is_below_zero(cli, hub):

@@ -34,6 +34,8 @@ class FakeWallet:
     def __init__(self) -> None:
         self.is_off = False
         self.wallet = wallet()
+        self.provider = "stripe"
+        self.least_micros = 500 * CREDIT
         self.entries: list[dict[str, Any]] = []
         self.earnings: list[dict[str, Any]] = []
         self.statement: dict[str, Any] = {}
@@ -46,6 +48,8 @@ class FakeWallet:
     def routes(self, api: str) -> list[Route]:
         return [
             Route(f"{api}/wallet", self._wallet),
+            Route(f"{api}/wallet/payments", self._payments),
+            Route(f"{api}/wallet/cash-outs", self._cash_outs),
             Route(f"{api}/wallet/entries", self._entries),
             Route(f"{api}/wallet/earnings", self._earnings),
             Route(f"{api}/wallet/statements/{{period}}", self._statement),
@@ -64,6 +68,12 @@ class FakeWallet:
 
     async def _wallet(self, _: Request) -> Response:
         return self._answer(self.wallet)
+
+    async def _payments(self, _: Request) -> Response:
+        return self._answer({"provider": self.provider})
+
+    async def _cash_outs(self, _: Request) -> Response:
+        return self._answer({"items": [], "can": {"minimum_micros": self.least_micros}})
 
     async def _entries(self, request: Request) -> Response:
         query = request.query_params

@@ -12,6 +12,8 @@ from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.top_up import card, payout_account, plan, top_up, top_ups
 
+BY_HAND = "manual"
+"""The provider of a pool that takes no cards."""
 _POCKETS = (
     ("available", "available_micros", "bought, or granted for money"),
     ("promotional", "promotional_micros", "presents: to be spent, never cashed out"),
@@ -29,27 +31,35 @@ def wallet(ctx: click.Context, as_json: bool) -> None:
         return
     with open_pool() as pool:
         document = pool.wallet.show()
-    if as_json:
-        print_json(document)
-    else:
-        _print_wallet(document)
+        if as_json:
+            print_json(document)
+            return
+        least = pool.cash_outs.own()["can"]["minimum_micros"] if document.get("cashable_micros") else 0
+        _print_wallet(document, least)
+        if not document["spendable_micros"]:
+            by_hand = pool.payments.show()["provider"] == BY_HAND
+            how = "ask the pool's operator for some." if by_hand else "computepool wallet top-up N"
+            tell(f"Nothing to spend. Your own machines are free; others' need credits: {how}", dim=True)
 
 
 for _command in (top_up, top_ups, card, plan, payout_account, cash_out, cash_outs, redeem):
     wallet.add_command(_command)
 
 
-def _print_wallet(document: dict[str, Any]) -> None:
+def _print_wallet(document: dict[str, Any], least_micros: int) -> None:
+    """`least_micros`: as many are cashed out at once, or none."""
     from rich.table import Table
 
     from computepool.cli.display import console, exact_credits
+    from computepool.protocol.units import spell_credits
 
     rows = [("spendable", document["spendable_micros"], "")]
     rows += [(f"  {name}", document[key], about) for name, key, about in _POCKETS if document[key]]
     if document["held_micros"]:
         rows.append(("held", document["held_micros"], "for what runs now; what is not used comes back"))
-    if document.get("cashable_micros"):
-        rows.append(("  to cash out", document["cashable_micros"], "of the earnings: computepool wallet cash-out N"))
+    if can := document.get("cashable_micros"):
+        how = "computepool wallet cash-out N" if can >= least_micros else f"from {spell_credits(least_micros)} on"
+        rows.append(("  to cash out", can, f"of the earnings: {how}"))
     if document["cashing_out_micros"]:
         rows.append(("cashing out", document["cashing_out_micros"], "on its way to you"))
     if document["debt_micros"]:
@@ -64,10 +74,6 @@ def _print_wallet(document: dict[str, Any]) -> None:
     for name, micros, about in rows:
         table.add_row(name, exact_credits(micros), about)
     console().print(table)
-    if not document["spendable_micros"]:
-        tell(
-            "Nothing to spend. Your own machines are free; others' need credits: computepool wallet top-up N", dim=True
-        )
 
 
 @wallet.command(epilog="Example: computepool wallet entries --kind settle --since 2026-11-01")
