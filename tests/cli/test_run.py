@@ -77,6 +77,20 @@ def test_exit_code_is_the_jobs_own_or_says_whose_doing_it_was(hub, cli, end, cod
     assert cli("run", "--", "x").code == code
 
 
+@pytest.mark.parametrize(
+    ("verdict", "said", "unsaid"),
+    [
+        ("host", "Run it again: computepool retry", "raise `budget`"),
+        ("budget", "raise `budget` in its spec or shorten `max_runtime`, or get credits", "computepool retry"),
+    ],
+)
+def test_what_to_do_after_a_failure_is_what_could_help(hub, cli, verdict, said, unsaid):
+    hub.play = lambda job: job.finish(exit_code=None, verdict=verdict)
+    result = cli("run", "--", "x")
+    assert said in result.err
+    assert unsaid not in result.err
+
+
 def test_log_is_whole_over_a_restart_of_the_hub(hub, cli):
     def play(job: FakeJob) -> None:
         job.begin()
