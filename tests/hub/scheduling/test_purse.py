@@ -50,7 +50,7 @@ def test_renter_without_credits_waits_and_is_told_how_many_are_missing(hub_url):
         await give(pool, POOR, 1.5)
         why = (await pool.call("GET", f"jobs/{job_id}/why", user=POOR)).json()
         assert "and you have 1.5: 0.5 are missing" in why["summary"]
-        assert "`computepool wallet top-up`, or ask the operator" in why["summary"]
+        assert "Ask the operator for them: it starts by itself" in why["summary"], "this pool takes no cards"
         assert agent.unread(Offer) == []
         await give(pool, POOR, 0.5, key="second")
         assert (await take(agent)).manifest.job_id == job_id
@@ -198,6 +198,21 @@ def test_job_whose_budget_is_too_small_to_begin_says_what_it_takes(sqlite_hub):
     play(sqlite_hub, story)
 
 
+def test_budget_of_nothing_is_for_nodes_that_cost_nothing(sqlite_hub):
+    async def story(pool):
+        await add_agent(pool, owner=HOST)
+        job_id = await pool.submit(**BIG, user=ALICE, budget="0")
+        await pool.settle(1)
+        assert (await pool.job(job_id)).state == "queued", "it waits, and does not fail"
+        (why,) = (await pool.call("GET", f"jobs/{job_id}/why")).json()["waiting"]
+        assert why["suggestions"] == ["a larger budget, and max_price: 2 (+2 credits an hour) would find a node"]
+        await add_agent(pool, name="own", owner=ALICE)
+        await pool.settle(1)
+        assert (await pool.job(job_id)).state == "running"
+
+    play(sqlite_hub, story)
+
+
 def test_replicated_job_whose_budget_is_spent_comes_to_an_end(sqlite_hub):
     """The answer that is there waits for nobody who could not be paid."""
 
@@ -331,6 +346,11 @@ def test_what_is_being_leased_is_not_spent_again():
     purse.hear([told(BOB, -6, "attempt_1")])
     purse.forget("attempt_1")
     assert purse.left(BOB) == 4
+
+
+def test_credits_can_be_bought_only_where_cards_are_taken():
+    assert "`computepool wallet top-up`, or ask the operator: it" in Purse().words(needs(), 6)
+    assert "top-up" not in Purse(takes_cards=False).words(needs(), 6)
 
 
 def test_changes_may_come_in_any_order():

@@ -80,7 +80,8 @@ def requirements_of(spec: JobSpec, owner_id: str) -> Requirements:
         mine_only=where.trust is Trust.MINE,
         verified_only=where.trust is Trust.VERIFIED,
         min_reliability=where.min_reliability,
-        max_price_micros=spec.max_price_micros,
+        # Who may spend nothing waits for what costs nothing, and does not fail where something is to be paid.
+        max_price_micros=0 if spec.budget_micros == 0 else spec.max_price_micros,
         optimize=spec.optimize,
         preemptible=spec.preemptible,
         bid_micros=(spec.max_price_micros or 0) if spec.preemptible else 0,

@@ -164,6 +164,8 @@ def _higher_price(needs: Requirements, node: Traits) -> Iterator[Relaxation]:
         price = hourly_price(needs, node.ask, own=False)
         more = price - needs.max_price_micros
         words = f"max_price: {format_credits(price)} (+{spell_credits(more)} an hour) would find a node"
+        if needs.budget_of and not needs.max_price_micros:
+            words = f"a larger budget, and {words}"  # one of nothing is why it may cost nothing
         size = more / needs.max_price_micros if needs.max_price_micros else float("inf")
         yield Relaxation("max_price", words, replace(needs, max_price_micros=price), size)
 
