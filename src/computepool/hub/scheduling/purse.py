@@ -19,9 +19,13 @@ from computepool.hub.ledger.settlement import SECONDS_PER_HOUR
 from computepool.hub.market.requirements import Requirements
 from computepool.protocol.units import format_credits
 
+ASK = "Ask the operator for them"
+
 
 class Purse:
-    def __init__(self) -> None:
+    def __init__(self, *, takes_cards: bool = True) -> None:
+        """`takes_cards`: credits can be bought here; else only the operator gives them."""
+        self._how = "Get them by `computepool wallet top-up`, or ask the operator" if takes_cards else ASK
         self._has: Counter[str] = Counter()
         self._placed: dict[str, tuple[str, int]] = {}
         """By attempt that is being leased: whose, and what is to be held."""
@@ -113,8 +117,8 @@ class Purse:
         needed, has = first_part(price_micros, _seconds(needs)).micros, max(0, self.left(needs.owner_id))
         return (
             f"Your credits are not enough for it: {format_credits(needed)} have to be set aside, and you have "
-            f"{format_credits(has)}: {format_credits(max(1, needed - has))} are missing. Get them by "
-            "`computepool wallet top-up`, or ask the operator: it starts by itself when they are there."
+            f"{format_credits(has)}: {format_credits(max(1, needed - has))} are missing. "
+            f"{self._how}: it starts by itself when they are there."
         )
 
     def _most_price(self, needs: Requirements) -> int:

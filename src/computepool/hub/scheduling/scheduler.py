@@ -79,7 +79,7 @@ class Scheduler:
         self.occupancy = Occupancy(Usage(context.settings.fair_share_half_life_hours * SECONDS_PER_HOUR))
         self.limits = LimitBook(limits_of(context.settings))
         self.replicas = Replicas()
-        self.purse = Purse()
+        self.purse = Purse(takes_cards=context.settings.stripe_secret_key is not None)
         self.admission = Admission(
             self.fleet, self.queue, self.occupancy, self.limits, self.replicas, context.randbits, self.purse
         )
