@@ -12,6 +12,7 @@ from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.entries import Posting
 from computepool.hub.ledger.holds import Pockets
 from computepool.hub.ledger.settlement import Payer, in_figures, postings_of, settle
+from computepool.hub.payments.manual import Manual
 from computepool.hub.wallet.explain_views import Explained, View
 from computepool.hub.wallet.explaining import explain_attempt, summary
 from computepool.hub.wallet.facts import AttemptFacts, EntryFacts, Parties
@@ -37,7 +38,7 @@ def test_an_empty_wallet_says_what_to_do(cli, hub):
     assert result.code == 0
     assert "Nothing to spend." in result.err
     assert "computepool wallet top-up N" in result.err
-    hub.wallet.provider = "manual"
+    hub.wallet.provider = Manual().name
     told = cli("wallet").err
     assert "others' need credits: ask the pool's operator for some." in told
     assert "top-up" not in told, "nobody sells any here"

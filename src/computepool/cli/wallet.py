@@ -12,8 +12,6 @@ from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.top_up import card, payout_account, plan, top_up, top_ups
 
-BY_HAND = "manual"
-"""The provider of a pool that takes no cards."""
 _POCKETS = (
     ("available", "available_micros", "bought, or granted for money"),
     ("promotional", "promotional_micros", "presents: to be spent, never cashed out"),
@@ -37,8 +35,7 @@ def wallet(ctx: click.Context, as_json: bool) -> None:
         least = pool.cash_outs.own()["can"]["minimum_micros"] if document.get("cashable_micros") else 0
         _print_wallet(document, least)
         if not document["spendable_micros"]:
-            by_hand = pool.payments.show()["provider"] == BY_HAND
-            how = "ask the pool's operator for some." if by_hand else "computepool wallet top-up N"
+            how = "computepool wallet top-up N" if pool.payments.takes_cards() else "ask the pool's operator for some."
             tell(f"Nothing to spend. Your own machines are free; others' need credits: {how}", dim=True)
 
 

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from computepool.client.http import Http
 
+BY_HAND = "manual"
+"""The provider of a pool without a payment processor."""
+
 
 class Payments:
     """Everything here is as the hub tells it. Cards are typed on the processor's own pages, never here."""
@@ -16,6 +19,10 @@ class Payments:
     def show(self) -> dict[str, Any]:
         """How credits are bought and paid out in this pool, and what the caller arranged."""
         return dict(self._http.get("/wallet/payments"))
+
+    def takes_cards(self) -> bool:
+        """Whether credits can be bought here; else only the operator gives them."""
+        return bool(self.show()["provider"] != BY_HAND)
 
     def top_up(self, credits: str, *, saved_card: bool = False, save_card: bool = False) -> dict[str, Any]:
         """Buy credits; the answer has the address at which to pay, or to confirm."""
