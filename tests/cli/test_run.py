@@ -80,8 +80,12 @@ def test_exit_code_is_the_jobs_own_or_says_whose_doing_it_was(hub, cli, end, cod
 @pytest.mark.parametrize(
     ("verdict", "said", "unsaid"),
     [
-        ("host", "Run it again: computepool retry", "raise `budget`"),
-        ("budget", "raise `budget` in its spec or shorten `max_runtime`, or get credits", "computepool retry"),
+        ("host", "Run it again: computepool retry", "change `budget`"),
+        (
+            "budget",
+            "first change `budget`, `max_price` or `max_runtime` in its spec, or get credits",
+            "computepool retry",
+        ),
     ],
 )
 def test_what_to_do_after_a_failure_is_what_could_help(hub, cli, verdict, said, unsaid):

@@ -335,8 +335,8 @@ def tell_end(job: "Job", cost: str = "") -> None:
     tell(" ".join(clean(part) for part in parts if part), fg=color)
     tell_failures(job)
     if job.state == "failed" and job.verdict == "budget":
-        change = "raise `budget` in its spec or shorten `max_runtime`, or get credits: computepool wallet top-up"
-        tell(f"  The same again may end the same. Before: {change}", dim=True)
+        change = "first change `budget`, `max_price` or `max_runtime` in its spec, or get credits (computepool wallet)"
+        tell(f"  Run again as it is, it may end the same: {change}", dim=True)
     elif job.state == "failed" and job.verdict in POOLS_DOING:
         tell(f"  That was not the job's doing. Run it again: computepool retry {job.id}", dim=True)
 
