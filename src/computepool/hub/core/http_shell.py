@@ -62,7 +62,7 @@ async def _tell_invalid(_connection: HTTPConnection, error: Exception) -> Respon
 async def _tell_unstorable(_connection: HTTPConnection, error: Exception) -> Response:
     """PostgreSQL takes no text with a zero byte in it, wherever in a request that was. All else is our own mistake."""
     assert isinstance(error, DataError)
-    if "NUL" not in str(error.orig):
+    if not any(words in str(error.orig) for words in ("NUL", "\\u0000")):  # the second of one within JSON
         raise error
     return error_response(Invalid("A text in the request has a zero byte in it."))
 
