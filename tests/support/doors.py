@@ -112,6 +112,8 @@ async def through_door(
             assert process.stdin is not None
             process.stdin.close()  # which ends the copy that listens
             await process.wait()
+            assert process.stderr is not None
+            await asyncio.wait_for(process.stderr.read(), 30)  # until that has closed its end too
 
 
 async def close(tunnel: Tunnel) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -138,9 +139,12 @@ def test_jobs_cap_ends_what_runs_and_refuses_what_comes():
             async with proxy(internet(port), names(site_example=WEB), limits=limits) as (egress, client):
                 _, reader, writer = await client.connect(f"site.example:{port}")
                 writer.write(b"x" * 400_000)
-                got = await reader.read(-1)
+                got = 0
+                with suppress(ConnectionResetError):  # how it ends depends on what was still on its way
+                    while some := await reader.read(65_536):
+                        got += len(some)
                 writer.transport.abort()
-                assert len(got) < 300_000
+                assert got < 300_000
                 assert 0 < egress.bytes_in + egress.bytes_out <= 300_000
                 answer, *_, writer = await client.connect(f"site.example:{port}")
                 assert b"403 Refused: this job has used the data that one job may use" in answer
