@@ -28,7 +28,9 @@ class Hosts:
     def __init__(self, world: "World") -> None:
         self._world = world
         self._joined = 0
-        self._asked: Counter[str] = Counter()
+        self._under_way: Counter[tuple[int, str]] = Counter()
+        """Changes of a node's price that one life of the hub has not answered yet."""
+        self._in_force: dict[str, int] = {}
 
     def reprice(self) -> None:
         world = self._world
@@ -60,16 +62,18 @@ class Hosts:
         def change(session: Session) -> Node:
             row = session.get_one(Node, node.node_id)
             set_price(row, PriceChange(fixed_micros=micros, per="core"))
+            self._in_force[node.node_id] = micros
             return row
 
         world = self._world
         world.prices.pop(node.node_id, None)  # until the hub has it, it may be either
-        self._asked[node.node_id] += 1
-        number = self._asked[node.node_id]
+        key = (id(world.hub_process), node.node_id)
+        self._under_way[key] += 1
 
         def heard() -> None:
-            if self._asked[node.node_id] == number:  # else a later one is on its way, and may be in force already
-                world.prices[node.node_id] = micros
+            self._under_way[key] -= 1
+            if not self._under_way[key]:  # of several at once, the one that was written last holds, not the last asked
+                world.prices[node.node_id] = self._in_force[node.node_id]
 
         self._tell(node, change, heard)
 

@@ -264,6 +264,27 @@ def test_slow_database_does_not_tear_a_handshake(sqlite_hub):
     play(sqlite_hub, story)
 
 
+def test_attempt_that_is_lost_while_a_handshake_is_answered_is_not_held_again(sqlite_hub):
+    """It ran on when both sides were compared. Until the answer came its lease had ended, and memory knew."""
+
+    async def story(pool):
+        agent = await add_agent(pool)
+        await pool.submit()
+        work = await agent.take_offer()
+        await agent.update(work, "running")
+        agent.vanish()
+        await pool.settle(125)
+        with pool.db.held("reconcile", "after") as waits:
+            connecting = asyncio.create_task(agent.connect())
+            await waits.wait()
+            await pool.settle(25)
+            assert pool.attempt(work.id).state == "lost"
+        await connecting
+        assert work.id not in pool.engine.scheduler.fleet.get(agent.node_id).attempts
+
+    play(sqlite_hub, story)
+
+
 # ── what else is said ────────────────────────────────────────────────────────────────────────────────────────────────
 
 

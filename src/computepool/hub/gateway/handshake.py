@@ -18,10 +18,11 @@ from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.records import record
 from computepool.hub.gateway.line import NodeLine
 from computepool.hub.gateway.pipe import Pipe, PipeClosed
-from computepool.hub.gateway.reconcile import Reconciled, manifest_of_attempt, reconcile
+from computepool.hub.gateway.reconcile import Reconciled, is_live_attempt, manifest_of_attempt, reconcile
 from computepool.hub.gateway.reports import Reports
 from computepool.hub.gateway.session import AgentSession
 from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.nodes.errors import NodeMoved
 from computepool.hub.nodes.notices import notice_for
@@ -275,7 +276,7 @@ class Gateway:
         for view in result.held:
             if view.attempt_id not in node.attempts:  # the hub was cut off between a commit and its memory
                 manifest = await self._context.db.read(manifest_of_attempt, view.attempt_id)
-                self._hold(node, manifest, view.state, view.price_micros)
+                await self._hold_if_live(node, manifest, view)
         for view in result.lost:
             await self._leases.lose(
                 node, view.attempt_id, view.fence, Ending(Verdict.HOST, "forgotten_by_agent", lost=True)
@@ -287,7 +288,8 @@ class Gateway:
             order = Manifest.model_validate_json(signed.body)
             wanted = order.expires_at > self._context.now() and not view.cancel_requested
             # Else the line would take its offer for one of an attempt that has ended.
-            self._hold(node, manifest, view.state, view.price_micros)
+            if view.attempt_id not in node.attempts and not await self._hold_if_live(node, manifest, view):
+                continue
             if not (wanted and self._scheduler.offer_again(line, order, signed)):
                 await self._leases.lose(
                     node, view.attempt_id, view.fence, Ending(Verdict.HUB, "never_delivered", lost=True)
@@ -297,6 +299,15 @@ class Gateway:
             self.stop_attempt(node.traits.node_id, view.attempt_id, view.fence, reason)
         for one in result.stale:
             line.stop(one.attempt_id, one.fence, "superseded")
+
+    async def _hold_if_live(self, node: FleetNode, signed: str, view: AttemptView) -> bool:
+        """Its end may have been written since both sides were compared, and memory have heard of it. Held first: one
+        that is written after the look finds it here."""
+        self._hold(node, signed, view.state, view.price_micros)
+        is_live = await self._context.db.read(is_live_attempt, view.attempt_id)
+        if not is_live and view.attempt_id in node.attempts:
+            self._scheduler.release(node, view.attempt_id)
+        return is_live
 
     def _hold(self, node: FleetNode, signed: str, state: AttemptState, price_micros: int | None) -> None:
         body = Signed.model_validate_json(signed).body

@@ -21,7 +21,7 @@ from computepool.hub.reputation.service import note_connected
 from computepool.hub.scheduling.fleet import REACHABLE
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.messages import Holding
-from computepool.protocol.states import ATTEMPT_ENDED, AttemptState, NodeState
+from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, AttemptState, NodeState
 
 
 @dataclass
@@ -127,6 +127,10 @@ def _manifests(session: Session, views: Sequence[AttemptView]) -> dict[str, str]
     ids = [view.attempt_id for view in views]
     found = session.execute(select(Attempt.id, Attempt.manifest).where(Attempt.id.in_(ids)))
     return {row.id: row.manifest for row in found}
+
+
+def is_live_attempt(session: Session, attempt_id: str) -> bool:
+    return session.scalars(select(Attempt.state).where(Attempt.id == attempt_id)).one() in ATTEMPT_LIVE
 
 
 def manifest_of_attempt(session: Session, attempt_id: str) -> str:
