@@ -167,6 +167,23 @@ def test_heartbeat_that_does_not_name_an_attempt_does_not_renew_it(sqlite_hub):
     play(sqlite_hub, story)
 
 
+def test_lease_that_is_being_ended_is_not_renewed_however_long_that_takes(sqlite_hub):
+    """Else its node would go on with it, and another be given its slice a moment later."""
+
+    async def story(pool):
+        agent, work = await one_running(pool)
+        agent.vanish()
+        with pool.db.held("end_attempt") as waits:
+            await pool.settle(145)
+            assert waits.is_set()
+            await agent.connect()
+            assert (await agent.heartbeat()).renewed == ()
+        await pool.settle(1)
+        assert pool.attempt(work.id).state == "lost"
+
+    play(sqlite_hub, story)
+
+
 def test_attempt_that_cannot_be_ended_does_not_keep_the_others_from_it(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool)

@@ -52,6 +52,8 @@ class LeaseKeeper:
         self._lost = lost
         self._awake_at = context.clock.monotonic()
         self._signed_at: float | None = None
+        self._losing: set[tuple[str, int]] = set()
+        """(attempt, fence) whose loss is being written: however long that takes, nobody renews them meanwhile."""
 
     async def keep_awake(self) -> None:
         """A pulse beside the sweeps, which may take long themselves: a slow database is no absence.
@@ -101,6 +103,8 @@ class LeaseKeeper:
         renewed = []
         for ref in holding:
             held = node.attempts.get(ref.attempt_id)
+            if (ref.attempt_id, ref.fence) in self._losing:
+                continue
             if held is not None and held.fence == ref.fence and not (held.order.network and held.is_overdue(now)):
                 held.renewed_at = now
                 held.renewed = True
@@ -145,6 +149,7 @@ class LeaseKeeper:
         """Nobody will finish this attempt any more: its slice waits for another node."""
         node_id = node.traits.node_id
         log.info("attempt.lost", attempt_id=attempt_id, node_id=node_id, reason=ended.reason)
+        self._losing.add((attempt_id, fence))
         try:
             held = node.attempts.get(attempt_id)
             end = End(attempt_id, fence, node_id, ended)
@@ -155,6 +160,8 @@ class LeaseKeeper:
                 self._scheduler.release(node, attempt_id)  # it ended otherwise in the meantime
                 self._scheduler.wake()
             return None
+        finally:
+            self._losing.discard((attempt_id, fence))
         self._scheduler.ended(node_id, result)
         self._lost(attempt_id)
         return result
