@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from simulation.jobs import Run
 
 from computepool.agent.agent import LEASE_LOOK_SECONDS
+from computepool.hub.jobs.policy import PREEMPTED
 from computepool.protocol.receipt import CONTINUE_LATER
 from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE
 
@@ -197,7 +198,7 @@ class Running:
     def _check_drained(self, row: Row) -> None:
         """If nothing else has happened to its node since, it was finished there."""
         node, since = self._draining.pop(row.attempt_id)
-        if node.troubled_at < since:
+        if node.troubled_at < since and row.reason != PREEMPTED:  # whom the hub itself had asked to leave before
             self._world.ledger.seen["drained_attempt"] += 1
             if row.state == "lost" or row.reason == "declined":
                 self._blame(f"{row.attempt_id} was lost by a node that drained: {row.reason}")
