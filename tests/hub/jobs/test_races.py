@@ -3,14 +3,13 @@
 import itertools
 import random
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 from support.engine import ALICE
+from support.side_by_side import wait_until_blocked_or_done
 from support.truth import FAILED, LOST, OK, Held, Truth
 
 from computepool.hub.core.records import write_records
@@ -117,7 +116,7 @@ def test_second_transaction_that_waits_for_the_first_decides_on_what_is_true_the
 
         def start_second(thread=thread):
             thread.start()
-            _wait_until_blocked_or_done(race, thread)
+            wait_until_blocked_or_done(race.engine, thread)
 
         results["first"] = transact(race, ACTS[first], held, before_commit=start_second)
         if thread.ident is None:
@@ -191,15 +190,3 @@ def _applied(results, first, second):
         first: getattr(results["first"], "applied", results["first"]),
         second: getattr(results["second"], "applied", results["second"]),
     }
-
-
-def _wait_until_blocked_or_done(truth, thread):
-    blocked = "datname = current_database() AND wait_event_type = 'Lock'"
-    query = text(f"SELECT count(*) FROM pg_stat_activity WHERE {blocked}")
-    with truth.engine.connect() as connection:
-        deadline = time.monotonic() + 10
-        while thread.is_alive() and time.monotonic() < deadline:
-            if connection.execute(query).scalar():
-                return
-            connection.rollback()
-            time.sleep(0.001)

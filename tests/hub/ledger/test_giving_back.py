@@ -12,7 +12,7 @@ from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.check import check
 from computepool.hub.ledger.claims import claims_are_kept, owed_to
 from computepool.hub.ledger.entries import Entry, Posting
-from computepool.hub.ledger.holds import HoldRow, find_open, open_hold, resolve
+from computepool.hub.ledger.holds import HoldRow, Resolution, find_open, open_hold, resolve_all
 from computepool.hub.ledger.journal import balance, post
 from computepool.hub.ledger.refunds import Back, give_back
 from computepool.hub.ledger.settlement import Payer, postings_of, settle
@@ -31,7 +31,7 @@ def pay(session: Session, attempt_id: str, number: int, seconds: int) -> None:
     assert hold is not None
     one = settle(hold.pockets, PRICE, seconds, FEE_BPS, Payer.RENTER)
     entry = Entry(f"settle/{attempt_id}/{number}", "settle", postings_of(one, RENTER, HOST))
-    resolve(session, hold, entry, NOW, spent=one.cost.total, paid_seconds=seconds)
+    resolve_all(session, [Resolution(hold, entry, one.cost.total, seconds)], NOW)
 
 
 @pytest.fixture

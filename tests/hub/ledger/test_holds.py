@@ -10,7 +10,7 @@ from computepool.hub.core.owners import Owner
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.check import check
 from computepool.hub.ledger.entries import Entry, Posting
-from computepool.hub.ledger.holds import Pockets, find_open, given_back, open_hold, resolve
+from computepool.hub.ledger.holds import Pockets, Resolution, find_open, given_back, open_hold, resolve_all
 from computepool.hub.ledger.journal import NotEnough, balances, post
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -46,7 +46,7 @@ def test_what_is_not_used_goes_back_to_where_it_came_from(session):
     hold(session, 160)
     found = find_open(session, ATTEMPT)
     assert found is not None
-    resolve(session, found, Entry("release", "release", given_back(ALICE, found.pockets)), NOW)
+    resolve_all(session, [Resolution(found, Entry("release", "release", given_back(ALICE, found.pockets)))], NOW)
     assert balances(session, ALICE) == before
     assert find_open(session, ATTEMPT) is None
 
@@ -65,11 +65,11 @@ def test_a_hold_is_resolved_once_and_as_a_whole(session):
     assert found is not None
     part = Entry("part", "release", given_back(ALICE, found.pockets.first(100)))
     with pytest.raises(ValueError, match="does not resolve a hold of 160"):
-        resolve(session, found, part, NOW)
+        resolve_all(session, [Resolution(found, part)], NOW)
     whole = Entry("whole", "release", given_back(ALICE, found.pockets))
-    resolve(session, found, whole, NOW)
+    resolve_all(session, [Resolution(found, whole)], NOW)
     with pytest.raises(AssertionError, match="was resolved before"):
-        resolve(session, found, Entry("again", "release", whole.postings), NOW)
+        resolve_all(session, [Resolution(found, Entry("again", "release", whole.postings))], NOW)
 
 
 def test_pockets_are_taken_in_order_and_never_below_zero():

@@ -202,12 +202,6 @@ def find_all_open(session: Session, attempt_ids: Sequence[str]) -> dict[str, Ope
     }
 
 
-def resolve(
-    session: Session, hold: OpenHold, entry: Entry, now: datetime, *, spent: int = 0, paid_seconds: int = 0
-) -> None:
-    resolve_all(session, [Resolution(hold, entry, spent, paid_seconds)], now)
-
-
 def resolve_all(session: Session, ends: Sequence[Resolution], now: datetime) -> None:
     """Of different attempts."""
     driver = driver_of(session)
