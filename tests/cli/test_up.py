@@ -19,15 +19,13 @@ from support.children import COMPUTEPOOL, Child, ForkedChild, finished
 
 pytestmark = pytest.mark.slow
 
-STOP_SECONDS = 40
-
 
 def environment(home: Path) -> dict[str, str]:
     return {**os.environ, "COMPUTEPOOL_HOME": str(home)}
 
 
 def call(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    done = finished(words, environment=environment(home), cwd=home.parent, seconds=60)
+    done = finished(words, environment=environment(home), cwd=home.parent)
     return subprocess.CompletedProcess(words, done.code, done.out.decode(), done.err)
 
 
@@ -47,7 +45,7 @@ class Running:
 
     def stop(self) -> int:
         self.child.signal(signal.SIGINT)
-        return self.child.wait(STOP_SECONDS)
+        return self.child.wait()
 
 
 @contextmanager

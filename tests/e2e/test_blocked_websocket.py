@@ -50,7 +50,7 @@ def test_polling_job_survives_a_restart_and_the_agent_returns_to_the_websocket(p
     wall.blocks = False
     pool.kill_hub()
     pool.start_hub()
-    pool.until(lambda: agent.link == "websocket", "the agent uses the WebSocket", 60)
+    pool.until(lambda: agent.link == "websocket", "the agent uses the WebSocket")
     flag.touch()
     done = pool.until_state(job.id, "succeeded")
     assert len(done.slices[0].attempts) == 1

@@ -38,7 +38,7 @@ def test_running_job_sees_sigterm_and_may_say_goodbye(pool):
     following = pool.begin("run", "--name", "polite", "--", "python3", "-c", script)
     pool.until(lambda: "ready" in following.shown, "the job is ready")
     pool.cli("cancel", "polite", "-y").expect(0)
-    assert following.wait(30) == CANCELED, following.said()
+    assert following.wait() == CANCELED, following.said()
     job = pool.client.job(pool.client.find_job("polite"))
     assert (job.state, job.reason) == ("canceled", "canceled")
     assert pool.log_of(job.id) == b"ready\nsaving\nsaved\n"
@@ -52,10 +52,10 @@ def test_deaf_job_and_all_it_started_are_killed_after_the_grace(pool):
     pool.until(lambda: pool.log_of(job.id), "the job is ready")
     began = time.monotonic()
     pool.client.cancel(job.id)
-    assert pool.until_state(job.id, "canceled", seconds=40).state == "canceled"
+    assert pool.until_state(job.id, "canceled").state == "canceled"
     # It had its grace, and not much more.
     assert 5 < time.monotonic() - began < 30
-    pool.until(lambda: not [command for command in pool.leftovers().values() if "sleep" in command], "all are gone", 10)
+    pool.until(lambda: not [command for command in pool.leftovers().values() if "sleep" in command], "all are gone")
 
 
 def test_whenever_the_cancel_comes_there_is_one_end(pool):

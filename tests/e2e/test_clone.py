@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.children import environment_with, eventually, processes_with
+from support.children import environment_with, processes_with
+from support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 INSTALL_SECONDS = 900
@@ -67,11 +68,11 @@ def up(clone: Path, newcomer: dict[str, str], tmp_path: Path) -> Iterator[Path]:
             assert process.poll() is None, output.read_text()
             return "machine  shared" in output.read_text()
 
-        eventually(shared, "./dev up shares this machine", INSTALL_SECONDS)
+        eventually(shared, "./dev up shares this machine", takes=INSTALL_SECONDS)
         yield output
         process.send_signal(signal.SIGINT)
         assert process.wait(40) == 0, output.read_text()
-        eventually(lambda: not processes_with([str(clone)]), "nothing of it is left", 10)
+        eventually(lambda: not processes_with([str(clone)]), "nothing of it is left")
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -93,7 +93,7 @@ def test_log_beyond_the_limit_keeps_its_head_and_its_tail(pool):
     pool.join_without_bubblewrap("alpha")
     lines = 13_000_000
     job = pool.submit("python3", "-c", FLOOD, str(lines * 100))
-    pool.until_state(job.id, "succeeded", seconds=3000)
+    pool.until_state(job.id, "succeeded", takes=3000)
     head, tail, size = b"", b"", 0
     for chunk in pool.client.logs(job.id):
         head = head or chunk.data[:1000]

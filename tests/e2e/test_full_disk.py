@@ -36,7 +36,7 @@ def test_full_disk_of_a_node_is_told_and_the_job_goes_on_when_there_is_room(disk
         first = pool.client.job(job.id).slices[0].attempts[0]
         return first.reason if first.state == "failed" else None
 
-    assert pool.until(given_up, "the first attempt fails", 40) == "node_disk"
+    assert pool.until(given_up, "the first attempt fails") == "node_disk"
     first = pool.client.job(job.id).slices[0].attempts[0]
     assert first.verdict == "host"
     assert "disk" in (first.detail or ""), first
@@ -45,7 +45,7 @@ def test_full_disk_of_a_node_is_told_and_the_job_goes_on_when_there_is_room(disk
     assert agent.link == "websocket", "the agent is alive"
 
     disk.resize(ROOMY)
-    done = pool.until_state(job.id, "succeeded", seconds=60)
+    done = pool.until_state(job.id, "succeeded")
     assert done.slices[0].newest.number > 1
     # Before it, a shell may say that it cannot name its folder: see support/small_disks.py.
     assert pool.log_of(job.id).endswith((b"x" * 10_000 + b"\n") * 200 + b"end\n")

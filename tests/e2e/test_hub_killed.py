@@ -97,12 +97,12 @@ class Moments:
             # With a line: a job that goes on while the hub is away is not what was waited for.
             return bool(status and status["link"] and any(a["state"] == "running" for a in status["attempts"]))
 
-        self._pool.until(runs, "a job runs", 60)
+        self._pool.until(runs, "a job runs")
         time.sleep(self._chance.uniform(0, LINES * LINE_SECONDS / 2))
 
     def _after_a_submit(self) -> None:
         before = len(self._renters.acknowledged)
-        self._pool.until(lambda: len(self._renters.acknowledged) > before, "a submit is acknowledged", 60)
+        self._pool.until(lambda: len(self._renters.acknowledged) > before, "a submit is acknowledged")
         self.met["acknowledged"] += 1
         # From the very moment of the answer to the end of what it asked for.
         time.sleep(self._chance.choice((0.0, 0.005, 0.02, 0.1, 0.3)))
@@ -193,11 +193,11 @@ def test_job_and_its_reader_go_on_while_the_hub_is_away(pool, tmp_path):
     assert [attempt["state"] for attempt in status["attempts"]] == ["running"]
     pool.start_hub()
 
-    ended = pool.until_state(job.id, "succeeded", seconds=absence * 2 + 60)
+    ended = pool.until_state(job.id, "succeeded", takes=absence * 2)
     (attempt,) = ended.slices[0].attempts
     assert (attempt.number, attempt.state) == (1, "succeeded")
     whole = b"".join(b"tick %d\n" % number for number in range(ticks))
     assert pool.log_of(job.id) == whole
-    assert reader.wait(30) == 0, reader.said()
+    assert reader.wait() == 0, reader.said()
     assert read.read_bytes() == whole
     assert "The hub is away" in reader.shown

@@ -7,11 +7,9 @@ from support.pool import TINY
 
 pytestmark = pytest.mark.slow
 
-WITHIN_SECONDS = 5
-
 
 @pytest.mark.engine("bwrap")
-def test_second_machine_joins_with_the_printed_line_and_takes_work_within_seconds(pool):
+def test_second_machine_joins_with_the_printed_line_and_takes_work(pool):
     url, token = pool.hub.wait_for(r"computepool join (\S+ --token \S+)").split(" --token ")
     beta = pool.cli("join", url, "--token", token, "--name", "beta", "--tag", "lab", "--enrol-only", "--home", "beta")
     beta.expect(0)
@@ -20,7 +18,7 @@ def test_second_machine_joins_with_the_printed_line_and_takes_work_within_second
 
     agent = pool.begin("agent", "start", "--home", str(pool.folder / "beta"))
     agent.wait_for("link.up")
-    done = pool.until_state(waiting.id, "succeeded", seconds=WITHIN_SECONDS)
+    done = pool.until_state(waiting.id, "succeeded")
     assert done.slices[0].newest.node_name == "beta"
     assert pool.log_of(waiting.id) == b"from 1\n"
     listed = pool.cli("nodes", "--json").expect(0).json["items"]

@@ -75,7 +75,7 @@ def test_same_training_runs_stops_goes_on_and_leaves_its_model(pool: Pool, runti
     with host(pool, runtime):
         (node,) = pool.cli("nodes", "--json").expect(0).json["items"]
         assert LEVELS[runtime] in node["capacity"]["isolation"], pool.story()
-        done = pool.cli("run", "pool.yaml", "-y", "-o", "kept", cwd=folder, seconds=120).expect(0)
+        done = pool.cli("run", "pool.yaml", "-y", "-o", "kept", cwd=folder).expect(0)
         assert done.text.split() == ["fresh", "at", "0", "resumed", "at", "200", "loss", "0.0"], done
         model = json.loads((folder / "kept" / "model.json").read_text())
         assert (model["step"], round(model["w"], 3), round(model["b"], 3)) == (400, 3.0, 2.0)

@@ -27,7 +27,7 @@ def simulate(pool: Pool, nodes: int, *words: str, profile: str = "servers", up: 
     """Until all of them are up, or so many. Servers stay where they are."""
     output = pool.folder / f"simulate-{time.monotonic_ns()}.jsonl"
     child = pool.begin("simulate", "--nodes", str(nodes), "--profile", profile, "--json", *words, output=output)
-    pool.until(lambda: seen(output, "up") >= (up or nodes), f"{nodes} simulated nodes are up", 60)
+    pool.until(lambda: seen(output, "up") >= (up or nodes), f"{nodes} simulated nodes are up")
     return child
 
 
@@ -110,7 +110,7 @@ def test_nodes_come_back_after_a_restart_of_the_hub_and_their_jobs_end_once(pool
     for job in jobs:
         done = pool.until_state(job.id, "succeeded")
         assert [attempt.state for attempt in done.slices[0].attempts] == ["succeeded"]
-    pool.until(lambda: all(node.state == "online" for node in simulated(pool)), "all are back", 40)
+    pool.until(lambda: all(node.state == "online" for node in simulated(pool)), "all are back")
 
 
 @pytest.mark.proof(long=True)
@@ -229,8 +229,8 @@ def test_demo_shows_a_pool_that_is_alive_and_labels_all_of_it(tmp_path):
     with running_pool(tmp_path / "pool", hub=False) as pool:
         up = pool.up("--demo")
         assert "12 simulated nodes and sample jobs: nothing of them is real" in up.shown
-        pool.until(lambda: len([node for node in simulated(pool) if node.state == "online"]) >= 10, "nodes", 40)
-        pool.until(lambda: len(list(pool.client.jobs())) >= 5, "sample jobs", 40)
+        pool.until(lambda: len([node for node in simulated(pool) if node.state == "online"]) >= 10, "nodes")
+        pool.until(lambda: len(list(pool.client.jobs())) >= 5, "sample jobs")
         jobs = list(pool.client.jobs())
         assert all(job.simulated and job.name.startswith("demo-") for job in jobs)
         assert any(job.slice_count > 1 for job in jobs)

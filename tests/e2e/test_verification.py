@@ -77,7 +77,7 @@ def test_a_cheating_host_is_found_out_and_the_renter_gets_what_is_right(pool, fo
         found = pool.client.call("GET", "/admin/audits?state=guilty")["items"]
         return found[0] if found else None
 
-    found = pool.until(convicted, "carol is proven wrong", 60)
+    found = pool.until(convicted, "carol is proven wrong")
     assert (found["node_id"], found["job_id"], found["kind"]) == (carol.node_id, audited.id, "audit")
     assert found["given_back_micros"] > 0
     assert answer_of(pool, audited.id, "audited") == "42\n"

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 from sqlalchemy import make_url, text
-from support.children import eventually
+from support.waiting import eventually
 
 from computepool.hub import commands, opening
 from computepool.hub.core.db import OutcomeUnknown

@@ -9,17 +9,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-T = TypeVar("T")
+from support.waiting import eventually, patience
 
 COMPUTEPOOL = [sys.executable, "-P", "-m", "computepool"]
-START_SECONDS = 60.0
-STOP_SECONDS = 15.0
 PR_SET_PDEATHSIG = 1
 # What hubs, agents and most commands load.
 PRELOADED = [
@@ -37,15 +34,6 @@ if sys.platform == "linux":
     ctypes.CDLL(None).prctl({PR_SET_PDEATHSIG}, signal.SIGKILL)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-
-
-def eventually(condition: Callable[[], T | None], what: str, seconds: float = 30.0, every: float = 0.03) -> T:
-    """The first answer that is true; an assertion that names `what` when there is none in time."""
-    until = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < until, f"{what}: not within {seconds:g} s"
-        time.sleep(every)
-    return found
 
 
 class Child:
@@ -88,11 +76,12 @@ class Child:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
-    def wait(self, seconds: float) -> int:
+    def wait(self) -> int:
+        """Its exit code."""
         try:
-            return self._process.wait(seconds)
+            return self._process.wait(patience())
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.name} did not end within {seconds:g} s. {self.said()}") from None
+            raise AssertionError(f"{self.name} did not end. {self.said()}") from None
 
     def signal(self, number: signal.Signals) -> None:
         if self.is_running():
@@ -101,18 +90,18 @@ class Child:
     def kill(self) -> None:
         """kill -9."""
         self.signal(signal.SIGKILL)
-        self.wait(STOP_SECONDS)
+        self.wait()
 
     def stop(self) -> int:
         """As Ctrl-C does; by force when that does not help."""
         self.signal(signal.SIGINT)
         try:
-            return self.wait(STOP_SECONDS)
+            return self.wait()
         except AssertionError:
             self.kill()
             raise
 
-    def wait_for(self, pattern: str, seconds: float = START_SECONDS, after: int = 0) -> str:
+    def wait_for(self, pattern: str, after: int = 0) -> str:
         """Until the log has it, behind its first `after` characters; the first group, or all of it."""
 
         def look() -> re.Match[str] | None:
@@ -120,7 +109,7 @@ class Child:
             assert found or self.is_running(), f"{self.name} ended before it said {pattern!r}. {self.said()}"
             return found
 
-        found = eventually(look, f"{self.name} says {pattern!r}; it said:\n{self.shown[-3000:]}", seconds)
+        found = eventually(look, f"{self.name} says {pattern!r}; it said:\n{self.shown[-3000:]}")
         return found[1] if found.groups() else found[0]
 
     def said(self) -> str:
@@ -159,10 +148,10 @@ class ForkedChild(Child):
     def is_running(self) -> bool:
         return self._forked.is_alive()
 
-    def wait(self, seconds: float) -> int:
-        self._forked.join(seconds)
+    def wait(self) -> int:
+        self._forked.join(patience())
         code = self._forked.exitcode
-        assert code is not None, f"{self.name} did not end within {seconds:g} s. {self.said()}"
+        assert code is not None, f"{self.name} did not end. {self.said()}"
         return code
 
 
@@ -175,13 +164,13 @@ class Finished:
     err: str
 
 
-def finished(arguments: Sequence[str], *, environment: Mapping[str, str], cwd: Path, seconds: float) -> Finished:
+def finished(arguments: Sequence[str], *, environment: Mapping[str, str], cwd: Path) -> Finished:
     """Run the command line to its end, in a forked process."""
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         child = ForkedChild(arguments[0], arguments, log=err, environment=environment, cwd=cwd, output=out)
         try:
-            code = child.wait(seconds)
+            code = child.wait()
         finally:
             child.kill()
         return Finished(code, out.read_bytes(), err.read_text(errors="replace"))

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,16 +17,15 @@ from typing import Any, TypeVar
 import httpx
 from support.children import (
     COMPUTEPOOL,
-    START_SECONDS,
     Child,
     ForkedChild,
     environment_with,
-    eventually,
     finished,
     processes_with,
 )
 from support.engine import check_books, prepare_database
 from support.services import free_ports
+from support.waiting import eventually
 
 from computepool.agent.control import AgentNotRunning, ask_agent
 from computepool.agent.home import AgentHome
@@ -36,9 +36,10 @@ from computepool.hub.core.db import durable_engine
 
 T = TypeVar("T")
 
-CLI_SECONDS = 90.0
 TINY = {"resources": {"cpus": 0.1, "memory": "64MB", "disk": "64MB"}}
 """So that a small machine runs many at once."""
+CLEANUP_CHECKS = 50
+"""How often `close` looks whether the processes of a pool ended before it kills the rest."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,10 @@ class Person:
         *words: str,
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        seconds: float = CLI_SECONDS,
     ) -> Done:
         """Run the command line to its end."""
         variables = self._variables(environment)
-        done = finished(words, environment=variables, cwd=cwd or self.pool.folder, seconds=seconds)
+        done = finished(words, environment=variables, cwd=cwd or self.pool.folder)
         return Done(("computepool", *words), done.code, done.out, done.err)
 
     def begin(self, *words: str, output: Path | None = None) -> Child:
@@ -127,7 +127,7 @@ class Agent:
         log = self.pool.new_log(self.name)
         self.child = self.pool.keep(ForkedChild(self.name, words, log=log, environment=variables, cwd=self.pool.folder))
         if wait:
-            self.pool.until(lambda: self.link is not None, f"{self.name} has a line to the hub", START_SECONDS)
+            self.pool.until(lambda: self.link is not None, f"{self.name} has a line to the hub")
 
     def start(self, *, wait: bool = True) -> None:
         self.run("agent", "start", wait=wait)
@@ -141,10 +141,10 @@ class Agent:
         if self.child is not None and self.child.is_running():
             self.child.stop()
 
-    def ended(self, seconds: float) -> int:
+    def ended(self) -> int:
         """Its exit code, once it ended by itself."""
         assert self.child is not None
-        return self.child.wait(seconds)
+        return self.child.wait()
 
     def status(self) -> dict[str, Any] | None:
         """What it says of itself; None while nobody answers."""
@@ -238,19 +238,20 @@ class Pool(Person):
     def submit(self, *command: str, **spec: Any) -> Job:
         return self.client.submit({**TINY, "run": list(command), **spec})
 
-    def until(self, condition: Callable[[], T | None], what: str, seconds: float = 30.0) -> T:
+    def until(self, condition: Callable[[], T | None], what: str, takes: float = 0.0) -> T:
+        """`eventually`, with the logs of everything in the error."""
         try:
-            return eventually(condition, what, seconds)
+            return eventually(condition, what, takes=takes)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story()}") from None
 
-    def until_state(self, job_id: str, *states: str, seconds: float = 60.0) -> Job:
+    def until_state(self, job_id: str, *states: str, takes: float = 0.0) -> Job:
         def look() -> Job | None:
             job = self.client.job(job_id)
             assert job.state in states or not job.is_final, f"{job_id} is {job.state}: {job.message}\n{self.story()}"
             return job if job.state in states else None
 
-        return self.until(look, f"{job_id} becomes {' or '.join(states)}", seconds)
+        return self.until(look, f"{job_id} becomes {' or '.join(states)}", takes)
 
     def until_running(self, job_id: str) -> Job:
         """Until its command runs, not only until it has a node."""
@@ -298,8 +299,10 @@ class Pool(Person):
         for child in sorted(self._children, key=lambda child: child is self.hub):
             with contextlib.suppress(AssertionError):
                 child.stop()
-        with contextlib.suppress(AssertionError):
-            eventually(lambda: not self.leftovers(), "everything ended", 5)
+        for _ in range(CLEANUP_CHECKS):
+            if not self.leftovers():
+                break
+            time.sleep(0.1)
         for pid in self.leftovers():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -16,16 +16,19 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 180.0
 
 
-def patience() -> float:
-    """Seconds to wait for what will happen: three minutes, and more the more processes share a core."""
-    return PATIENCE_SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+def patience(takes: float = 0.0) -> float:
+    """Seconds to wait for what will happen: three minutes, and more the more processes share a core.
+
+    `takes` is for what takes minutes on an idle machine: the seconds that it takes there.
+    """
+    return (PATIENCE_SECONDS + takes) * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-def eventually(condition: Callable[[], T | None], what: str, every: float = 0.03) -> T:
+def eventually(condition: Callable[[], T | None], what: str, every: float = 0.03, takes: float = 0.0) -> T:
     """The condition's first true answer. AssertionError naming `what` when patience ends."""
     began = time.monotonic()
     while not (found := condition()):
-        _check_patience(began, what)
+        _check_patience(began, what, takes)
         time.sleep(every)
     return found
 
@@ -39,7 +42,7 @@ async def async_eventually(condition: Callable[[], T | None], what: str, every: 
     return found
 
 
-def _check_patience(began: float, what: str) -> None:
+def _check_patience(began: float, what: str, takes: float = 0.0) -> None:
     # The load may have risen since the wait began, so the limit is asked for each time.
     waited = time.monotonic() - began
-    assert waited < patience(), f"{what}: not within {waited:.0f} s"
+    assert waited < patience(takes), f"{what}: not within {waited:.0f} s"
