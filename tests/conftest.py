@@ -1,9 +1,14 @@
 """What every test may use: real services, both databases, engines, proofs. See CONTRIBUTING.md."""
 
+import functools
 import gc
 import itertools
 import os
+import shutil
 import sys
+import tempfile
+import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,8 +39,10 @@ settings.load_profile("house")
 
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
-        engines.found.update(config.workerinput["engines"])
+        engines.shared = Path(config.workerinput["engines"])
         return
+    engines.shared = Path(tempfile.mkdtemp(prefix="computepool-engines-"))
+    config.add_cleanup(functools.partial(shutil.rmtree, engines.shared))
     absent = [f"{name}: {reason}" for name in sorted(engines.required()) if (reason := engines.missing(name))]
     if absent:
         raise pytest.UsageError("required engines do not work here\n  " + "\n  ".join(absent))
@@ -43,7 +50,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    node.workerinput["engines"] = engines.found
+    node.workerinput["engines"] = str(engines.shared)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What this machine did not test: one line for each engine or condition, with its reasons."""
+    # The reason of a skip reads "name: why".
+    reasons = [report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())]
+    if not reasons:
+        return
+    terminalreporter.section(f"untested here: {len(reasons)} tests skipped (-rs lists them)")
+    counts = Counter(reason.partition(": ")[0] for reason in reasons)
+    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        whys = Counter(reason.partition(": ")[2] for reason in reasons if reason.partition(": ")[0] == name)
+        told = "; ".join(" ".join(why.split()) for why, _ in whys.most_common())
+        terminalreporter.line(f"{count:6} {textwrap.shorten(f'{name}: {told}', 300)}")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -70,8 +91,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("engine"):
-        for name in mark.args:
-            engines.require(name)
+        engines.require(*mark.args)
 
 
 @pytest.fixture(scope="session", autouse=True)

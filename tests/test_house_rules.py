@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import engines
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "computepool"
@@ -38,7 +39,8 @@ def text_files() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
     if not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout")
+        pytest.skip("git checkout: these files are not one")
+    engines.require("git")
     return text_files()
 
 

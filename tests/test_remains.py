@@ -10,7 +10,7 @@ from support.remains import clear_system_folder
 from computepool.agent.sandbox.identity import SYSTEM_FOLDER, instance_of
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only an agent that is root keeps anything there")
+@pytest.mark.skipif(os.geteuid() != 0, reason="root: only its agents keep anything there")
 def test_what_agents_of_a_run_kept_is_removed_and_nothing_else(tmp_path: Path) -> None:
     ours, others = tmp_path / "run" / "test" / "pool" / "machine" / "agent", tmp_path / "elsewhere" / "agent"
     places = []

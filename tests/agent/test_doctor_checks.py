@@ -187,7 +187,7 @@ def test_a_socket_of_others_names_the_group(tmp_path):
     import os
 
     if os.geteuid() == 0:
-        pytest.skip("root may use every socket")
+        pytest.skip("ordinary user: root may use every socket")
     foreign = tmp_path / "docker.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(foreign))

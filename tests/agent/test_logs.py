@@ -58,6 +58,7 @@ def test_binary_output_arrives_byte_for_byte(tmp_path):
     story(tmp_path, tell)
 
 
+@pytest.mark.engine("system-python")
 def test_line_of_ten_megabytes_does_not_hold_up_a_neighbour(tmp_path):
     async def tell(hub, running):
         script = "import sys; sys.stdout.write('x' * 10_000_000)"
@@ -84,6 +85,7 @@ def test_flood_is_throttled_and_keeps_its_head_and_tail(tmp_path):
     story(tmp_path, tell, log_limit_bytes=100_000)
 
 
+@pytest.mark.engine("system-python")
 def test_hub_away_in_the_middle_costs_no_byte(tmp_path):
     async def tell(hub, running):
         script = "import time\nfor i in range(60): print(i, 'x' * 2000, flush=True); time.sleep(0.02)"
@@ -129,6 +131,7 @@ def test_first_line_arrives_while_the_job_runs(tmp_path):
     story(tmp_path, tell)
 
 
+@pytest.mark.engine("system-python")
 @pytest.mark.engine("small-disk")
 def test_full_disk_ends_the_attempt_and_not_the_agent(tmp_path):
     """The agent's home on a disk of two megabytes; the job's own folder is elsewhere, and not full."""
@@ -180,6 +183,7 @@ def test_disk_that_is_full_from_the_start_declines_with_its_own_reason(tmp_path)
     asyncio.run(run())
 
 
+@pytest.mark.engine("system-python")
 def test_file_size_limit_on_the_spool_is_treated_like_a_full_disk(tmp_path):
     """Works without root: the agent may write no file above 256 KiB."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

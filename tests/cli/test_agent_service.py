@@ -221,7 +221,7 @@ def test_purge_asks_first_and_says_what_the_pool_still_knows(machine):
 
 def test_uninstall_works_where_there_is_no_service_manager_any_more(machine):
     if Path("/run/systemd/system").is_dir():
-        pytest.skip("this machine has systemd")
+        pytest.skip("a machine without systemd: this one has it")
     done = machine.cli("agent", "uninstall")
     assert done.code == 0
     assert "no service of this agent" in done.err
@@ -293,7 +293,7 @@ def test_the_services_agent_is_stopped_by_uninstall(machine):
 
 def test_what_roots_sandboxes_left_elsewhere_goes_too(machine):
     if os.geteuid() != 0:
-        pytest.skip("only root's agent keeps something elsewhere")
+        pytest.skip("root: only root's agent keeps something elsewhere")
     away = SYSTEM_FOLDER / instance_of(machine.cli.home / "agent")
     (away / "etc-0123").mkdir(parents=True)
     (away / "sandbox.lock").touch()

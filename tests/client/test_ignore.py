@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -119,10 +118,7 @@ def files_for_git(place: Path) -> list[str]:
     return sorted(filter(None, found), key=os.fsencode)
 
 
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="untested: git is not installed")
-
-
-@needs_git
+@pytest.mark.engine("git")
 @pytest.mark.parametrize("case", GIT_CASES)
 def test_the_same_files_are_ignored_as_git_ignores(case: str, repository: Path) -> None:
     rules = [repository / place / ".gitignore" for place in GIT_CASES[case]]
@@ -139,7 +135,7 @@ def test_the_same_files_are_ignored_as_git_ignores(case: str, repository: Path) 
             path.unlink()
 
 
-@needs_git
+@pytest.mark.engine("git")
 @pytest.mark.parametrize("seed", range(25))
 def test_random_rules_ignore_what_git_ignores(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)

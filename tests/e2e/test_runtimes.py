@@ -86,7 +86,7 @@ def test_same_training_runs_stops_goes_on_and_leaves_its_model(pool: Pool, runti
         pool.cli("verify", "last").expect(0)
 
 
-@pytest.mark.engine("docker")
+@pytest.mark.engine("docker", "busybox")
 def test_image_is_pulled_runs_by_its_digest_and_is_named_in_the_receipt(pool: Pool) -> None:
     busybox = Path("/bin/busybox").read_bytes()
     with fake_registry() as registry:

@@ -3,7 +3,6 @@
 import asyncio
 import html.parser
 import re
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 import httpx
 import pytest
+from support.browsers import page_in_browser
 
 from computepool.hub import commands
 from computepool.hub.app import create_app
@@ -27,14 +27,6 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
-BROWSER = [
-    "chromium",
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--no-first-run",
-]
 
 
 class Hub(NamedTuple):
@@ -259,7 +251,7 @@ def test_docs_page_shows_every_route_with_its_scope(tmp_path):
         async with served_hub(tmp_path / "home") as (url, _), httpx.AsyncClient(base_url=url) as client:
             api = (await client.get("/openapi.json")).json()
             place = f"{url}/docs#post-/api/v1/nodes/join-tokens"
-            return api, await asyncio.to_thread(_page_in_browser, place, tmp_path / "profile")
+            return api, await asyncio.to_thread(page_in_browser, place, tmp_path / "profile")
 
     api, shown = asyncio.run(story())
     routes = [(method, path, route) for path, methods in api["paths"].items() for method, route in methods.items()]
@@ -286,7 +278,7 @@ def test_sign_in_link_signs_a_browser_in(tmp_path):
             async with httpx.AsyncClient(base_url=url, headers=token) as client:
                 job = {"run": "true", "name": "<b>bold</b>", "resources": {"gpu": "H100"}}
                 assert (await client.post("/api/v1/jobs", json=job)).status_code == 201
-            return await asyncio.to_thread(_page_in_browser, url + prepared.sign_in_path, tmp_path / "profile")
+            return await asyncio.to_thread(page_in_browser, url + prepared.sign_in_path, tmp_path / "profile")
 
     shown = asyncio.run(story())
     assert ">Sign out<" in shown
@@ -305,7 +297,7 @@ def test_sign_in_link_may_lead_to_a_job(tmp_path):
             async with httpx.AsyncClient(base_url=url, headers=token) as client:
                 made = await client.post("/api/v1/jobs", json={"run": ["sh", "-c", "echo it's"]})
             place = f"{url}{prepared.sign_in_path}&job={made.json()['id'] if job == 'there' else 'job_nothing'}"
-            return await asyncio.to_thread(_page_in_browser, place, tmp_path / "profile")
+            return await asyncio.to_thread(page_in_browser, place, tmp_path / "profile")
 
     shown = asyncio.run(story("there"))
     assert """<code>sh -c 'echo it'"'"'s'</code>""" in shown
@@ -314,9 +306,3 @@ def test_sign_in_link_may_lead_to_a_job(tmp_path):
     shown = asyncio.run(story("nowhere"))
     assert ">No such job<" in shown
     assert '<div class="card" hidden="">' in shown  # where the facts would be
-
-
-def _page_in_browser(url: str, profile: Path) -> str:
-    """The page as its scripts have made it after a few (virtual) seconds."""
-    command = [*BROWSER, f"--user-data-dir={profile}", "--virtual-time-budget=6000", "--dump-dom", url]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout

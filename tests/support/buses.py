@@ -9,6 +9,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+from support import engines
+
 CONFIG = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>session</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
@@ -19,6 +21,7 @@ CONFIG = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configurat
 @contextlib.contextmanager
 def bus(path: Path | None = None):
     """The path of its socket."""
+    engines.require("dbus")
     with tempfile.TemporaryDirectory() as folder:
         place = path or Path(folder) / "bus"
         config = Path(folder) / "config"

@@ -1,83 +1,106 @@
-"""The engines that some tests need and a machine may lack.
+"""The programs that some tests need and a machine may lack, each with a trial that shows whether it works.
 
-`@pytest.mark.engine("bwrap")`, or `require("bwrap")` inside a test, skips by name with the reason where the engine does
-not work. `./dev test --require bwrap` makes that a failure: a machine that is there to test it must not skip it.
+What brings up an engine calls `require` first, so a test that uses it is skipped by name and with the reason where it
+does not work: `docker_engine()`, `screen()`, `bus()`, `small_disk()`. Tests that start a program themselves say so by
+`@pytest.mark.engine("bwrap")`. `./dev test --require bwrap` turns the skip into a failure.
+
+A trial runs when a test first asks, in a process of its own (support/trials.py), once in a run of the tests: the
+workers share what was found.
 """
 
-import functools
+import contextlib
+import fcntl
 import os
-import shutil
+import signal
 import subprocess
-from collections.abc import Callable
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 
-import pytest
-from support import private_engines
+from support.trials import TRIALS
+from support.waiting import patience
 
-PROBE_SECONDS = 20
+NAMES = tuple(TRIALS)
+STOP_SECONDS = 30.0
+TESTS = Path(__file__).parents[1]
 
-# A program on PATH is not yet an engine: each is asked to do the least that shows that it works.
-PROBES: dict[str, list[str] | Callable[[], str | None]] = {
-    "bwrap": ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"],
-    # The tests bring up engines of their own, so a running daemon is neither needed nor enough.
-    "docker": functools.partial(private_engines.trouble_with, "docker"),
-    "podman": functools.partial(private_engines.trouble_with, "podman"),
-    "gvisor": functools.partial(private_engines.trouble_with, "gvisor"),
-    "chromium": ["chromium", "--version"],
-    # A screen that nobody sees, a hand that nobody moves, and a look at its windows.
-    "xvfb": ["sh", "-c", "command -v Xvfb && command -v xdotool && command -v xprop"],
-    "dbus": ["dbus-daemon", "--version"],
-    # A small file system in namespaces of its own, for tests of full disks: support/small_disks.py.
-    "small-disk": ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/tmp"],
-}
+found: dict[str, str | None] = {}
+"""Why each engine that was tried does not work, or None."""
+shared: Path | None = None
+"""A folder in which the workers of one run leave what they found for each other."""
 
 
 def required() -> set[str]:
-    """What --require named."""
+    """The engines that --require names."""
+    import pytest
+
     names = {name.strip() for name in os.environ.get("COMPUTEPOOL_REQUIRE_ENGINES", "").split(",")} - {""}
-    unknown = names - PROBES.keys()
+    unknown = names - set(NAMES)
     if unknown:
-        raise pytest.UsageError(f"--require: no engine is called {', '.join(sorted(unknown))}; there are {known()}")
+        raise pytest.UsageError(
+            f"--require: no engine is called {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}"
+        )
     return names
 
 
-def known() -> str:
-    return ", ".join(sorted(PROBES))
+def require(*names: str) -> None:
+    """Skip the running test by name if an engine does not work here; fail it if the engine is required."""
+    import pytest  # not above: a trial is a new process, and pytest would be most of its time
 
-
-found: dict[str, str | None] = {}
-"""What was found out, here or by the process that started this one: to bring up an engine takes seconds."""
+    for name in names:
+        reason = missing(name)
+        if reason and name in required():
+            pytest.fail(f"{name} is required: {reason}")
+        if reason:
+            pytest.skip(f"{name}: {reason}")
 
 
 def missing(name: str) -> str | None:
     """Why the engine cannot be used here, or None."""
-    if name not in PROBES:
-        return f"no engine is called {name}; there are {known()}"
+    assert name in NAMES, f"no engine is called {name}; there are {', '.join(NAMES)}"
     if name not in found:
-        found[name] = _look_for(name)
+        found[name] = _try_once(name) if shared else try_engine(name)
     return found[name]
 
 
-def _look_for(name: str) -> str | None:
-    probe = PROBES[name]
-    if not isinstance(probe, list):
-        return probe()
-    if not shutil.which(probe[0]):
-        return f"{probe[0]} is not installed"
-    try:
-        done = subprocess.run(
-            probe, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PROBE_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"`{' '.join(probe)}`: {error}"
-    return f"`{' '.join(probe)}` failed: {done.stderr.strip()[-300:]}" if done.returncode else None
+def _try_once(name: str) -> str | None:
+    """The first worker tries it; the others wait for the answer."""
+    assert shared
+    with (shared / name).open("a+") as answer:
+        fcntl.flock(answer, fcntl.LOCK_EX)
+        answer.seek(0)
+        if not (told := answer.read()):
+            told = try_engine(name) or "works"
+            answer.write(told)
+    return None if told == "works" else told
 
 
-def require(name: str) -> None:
-    """Skip the running test by name if the engine does not work here; fail it if it is required."""
-    if name not in PROBES:
-        pytest.fail(f"no engine is called {name}; there are {known()}")
-    reason = missing(name)
-    if reason and name in required():
-        pytest.fail(f"engine {name} is required: {reason}")
-    if reason:
-        pytest.skip(f"engine {name}: {reason}")
+def try_engine(name: str, environment: Mapping[str, str] | None = None, seconds: float | None = None) -> str | None:
+    """Why the trial failed, or None. One that hangs or crashes has failed too."""
+    limit = seconds or patience() / 3
+    command = [sys.executable, "-m", "support.trials", name]
+    given = {**(os.environ if environment is None else environment), "PYTHONPATH": str(TESTS)}
+    with tempfile.TemporaryFile("w+") as told:
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=told, stderr=told, env=given, cwd="/", start_new_session=True
+        ) as trial:
+            try:
+                code = trial.wait(limit)
+            except subprocess.TimeoutExpired:
+                _end(trial)
+                return f"no answer within {limit:.0f} s"
+        told.seek(0)
+        lines = told.read().split("\n")
+    if code == 0:
+        return None
+    return " ".join(filter(None, lines[-4:]))[-300:] or f"the trial ended with {code}"
+
+
+def _end(trial: subprocess.Popen[bytes]) -> None:
+    """First so that it can stop what it started, then by force."""
+    trial.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        trial.wait(STOP_SECONDS)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(trial.pid, signal.SIGKILL)

@@ -3,14 +3,13 @@ the real ones do, and folders that look like the kernel's."""
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
+from support import engines
 
 STUB = Path(__file__).with_name("nvml_stub.c")
 LIBRARY = "libnvidia-ml.so.1"
@@ -20,13 +19,9 @@ CHILD_SECONDS = 60
 
 def build_nvml(folder: Path) -> Path:
     """The folder with the stand-in for NVIDIA's library, for LD_LIBRARY_PATH."""
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no gcc: the stand-in for NVIDIA's library cannot be built")
-    if not sys.platform.startswith("linux"):
-        pytest.skip("the stand-in for NVIDIA's library is for Linux")
+    engines.require("gcc")
     folder.mkdir(parents=True, exist_ok=True)
-    command = [compiler, "-shared", "-fPIC", "-Wall", "-Werror", f"-Wl,-soname,{LIBRARY}", "-o"]
+    command = ["gcc", "-shared", "-fPIC", "-Wall", "-Werror", f"-Wl,-soname,{LIBRARY}", "-o"]
     subprocess.run([*command, str(folder / LIBRARY), str(STUB)], check=True, timeout=60)
     return folder
 

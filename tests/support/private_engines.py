@@ -1,24 +1,30 @@
 """Container engines of the tests' own: private daemons with private folders and sockets. Root only.
 
-Nothing of the machine's own engines is touched, and nothing is left: what a daemon was running ends with it.
+The machine's own engines are not used, and what a daemon was running ends with it. Each of them skips the running test
+where it does not work: see support/engines.py.
 """
 
 import contextlib
-import functools
+import http.client
+import io
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from support import engines
+from support.waiting import patience
 
 from computepool.agent.sandbox.proctree import every_pid
 
-START_SECONDS = 40.0
 STOP_SECONDS = 20.0
 NOBODY = 65534
 # Debian's runsc has no KVM here, and its default network would be of no use without one.
@@ -44,7 +50,7 @@ class PrivateEngine:
         self.socket = folder / f"{name}.sock"
         self.log = folder / f"{name}.log"
         self._argv = argv
-        self._env = {**os.environ, **(env or {})}
+        self._env = {**os.environ, "TMPDIR": str(folder), **(env or {})}
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -60,9 +66,9 @@ class PrivateEngine:
                 cwd=self._folder,
                 start_new_session=True,
             )
-        until = time.monotonic() + START_SECONDS
+        began = time.monotonic()
         while not answers(self.socket):
-            if self._process.poll() is not None or time.monotonic() > until:
+            if self._process.poll() is not None or time.monotonic() > began + patience():
                 self.stop()
                 raise RuntimeError(f"{self.name} did not start: {self.log.read_text(errors='replace')[-1500:]}")
             time.sleep(0.05)
@@ -85,6 +91,53 @@ class PrivateEngine:
             self._process.wait()
         self._process = None
 
+    def ask(self, method: str, path: str, body: bytes | dict[str, Any] | None = None) -> Any:
+        """The engine's answer, read as JSON. RuntimeError with its message if it refuses."""
+        with contextlib.closing(http.client.HTTPConnection("engine", timeout=patience())) as connection:
+            connection.sock = socket.socket(socket.AF_UNIX)
+            connection.sock.settimeout(patience())
+            connection.sock.connect(str(self.socket))
+            content = json.dumps(body).encode() if isinstance(body, dict) else body
+            kind = {"Content-Type": "application/json" if isinstance(body, dict) else "application/x-tar"}
+            connection.request(method, path, content, kind)
+            answer = connection.getresponse()
+            told = answer.read()
+        if answer.status >= 400:
+            raise RuntimeError(f"{self.name}: {method} {path}: {told.decode(errors='replace')[-500:]}")
+        return json.loads(told) if told.strip() else None
+
+    def add_bare_image(self, name: str, tag: str) -> None:
+        image = self.ask("POST", "/images/create?fromSrc=-", bare_image())["status"]
+        self.ask("POST", f"/images/{image}/tag?repo={name}&tag={tag}")
+
+    def run_container(self, runtime: str | None = None) -> None:
+        """Run a command in a container, as a sandbox does. RuntimeError if that is impossible."""
+        self.add_bare_image("localhost/trial", "1")
+        # Podman's own limits are higher than some machines allow; sandboxes set theirs as well.
+        ulimits = [{"Name": name, "Soft": 256, "Hard": 256} for name in ("nofile", "nproc")]
+        host = {"NetworkMode": "none", "Binds": ["/usr:/usr:ro"], "Ulimits": ulimits, "Runtime": runtime or ""}
+        spec = {"Image": "localhost/trial:1", "Cmd": ["/bin/sh", "-c", "exit 42"], "HostConfig": host}
+        container = self.ask("POST", "/containers/create", spec)["Id"]
+        self.ask("POST", f"/containers/{container}/start")
+        ended = self.ask("POST", f"/containers/{container}/wait")
+        if ended["StatusCode"] != 42:
+            raise RuntimeError(f"{self.name}: a container that should end with 42 ended so: {ended}")
+
+
+def bare_image() -> bytes:
+    """A file system of nothing but places to mount the machine's own programs at."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as image:
+        for name in ("bin", "lib", "lib64", "sbin"):
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, f"usr/{name}"
+            image.addfile(link)
+        for name in ("usr", "tmp", "proc", "dev", "sys", "etc", "root", "run", "var", "state"):
+            folder = tarfile.TarInfo(name)
+            folder.type, folder.mode = tarfile.DIRTYPE, 0o1777 if name in ("tmp", "state") else 0o755
+            image.addfile(folder)
+    return packed.getvalue()
+
 
 @contextlib.contextmanager
 def private_folder() -> Iterator[Path]:
@@ -105,6 +158,7 @@ def private_folder() -> Iterator[Path]:
 @contextlib.contextmanager
 def docker_engine() -> Iterator[PrivateEngine]:
     """dockerd with runc, and runsc if it is installed."""
+    engines.require("docker")
     with private_folder() as folder:
         runsc = shutil.which("runsc")
         settings = {
@@ -130,6 +184,7 @@ def docker_engine() -> Iterator[PrivateEngine]:
 @contextlib.contextmanager
 def podman_engine(registry_address: str | None = None) -> Iterator[PrivateEngine]:
     """podman's service with runc. It trusts plain HTTP only at the address given."""
+    engines.require("podman")
     with private_folder() as folder:
         registries = folder / "registries.conf"
         trust = f'[[registry]]\nlocation = "{registry_address}"\ninsecure = true\n' if registry_address else ""
@@ -156,7 +211,8 @@ exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 
 @contextlib.contextmanager
 def rootless_podman_engine() -> Iterator[PrivateEngine]:
-    """podman's service of the user nobody, whom it answers. RuntimeError where it does not work."""
+    """podman's service of the user nobody, whom it answers."""
+    engines.require("podman-rootless")
     with private_folder() as folder:
         ids = folder / "ids"
         ids.write_text("nobody:200000:65536\n")
@@ -176,25 +232,6 @@ def rootless_podman_engine() -> Iterator[PrivateEngine]:
             yield engine
         finally:
             engine.stop()
-
-
-@functools.cache
-def trouble_with(name: str) -> str | None:
-    """Why an engine cannot be brought up here, found out by doing it; None if it can."""
-    needed = {"docker": ("dockerd", "containerd", "runc"), "podman": ("podman", "conmon", "runc"), "gvisor": ("runsc",)}
-    if os.geteuid() != 0:
-        return "needs root here"
-    if missing := [program for program in (*needed[name], "setpriv") if not shutil.which(program)]:
-        return f"{', '.join(missing)} not installed"
-    if name == "gvisor":
-        trial = ["runsc", *RUNSC_ARGUMENTS, "do", "true"]
-        done = subprocess.run(trial, check=False, capture_output=True, text=True, timeout=START_SECONDS)
-        return f"`{' '.join(trial)}` failed: {done.stderr[-300:]}" if done.returncode else trouble_with("docker")
-    try:
-        with docker_engine() if name == "docker" else podman_engine():
-            return None
-    except (OSError, RuntimeError) as error:
-        return str(error)
 
 
 def _end_what_runs_in(folder: Path) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from support import engines
+
 START_SECONDS = 20
 
 
@@ -24,7 +26,8 @@ class Screen:
 
 @contextlib.contextmanager
 def screen(cookie: bytes | None = None):
-    """An Xvfb on a free display; with a cookie, it lets nobody else in."""
+    """An Xvfb on a free display; with a cookie, only its holders may connect."""
+    engines.require("xvfb")
     with tempfile.TemporaryDirectory() as folder:
         authority = Path(folder) / "authority"
         more = []

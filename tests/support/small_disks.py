@@ -12,6 +12,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from support import engines
+
 NAME = "computepool-test"
 HOLD = f'mount -t tmpfs -o "size=$1,mode=700" {NAME} "$0" && echo mounted && exec cat'
 
@@ -37,6 +39,7 @@ class SmallDisk:
 @contextlib.contextmanager
 def small_disk(place: Path, size: str) -> Iterator[SmallDisk]:
     """Empty; gone at the end, or when the tests die. `place` is where its holder mounts it."""
+    engines.require("small-disk")
     place.mkdir(parents=True, exist_ok=True)
     command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", HOLD, str(place), size]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:

@@ -21,7 +21,7 @@ def library(name):
     try:
         return importlib.import_module(name)
     except ImportError:
-        pytest.skip(f"{name} is not installed: untested here")
+        pytest.skip(f"{name}: not installed")
 
 
 class FakeCupy:

@@ -50,6 +50,7 @@ def answer(listener: socket.socket) -> None:
 serving: list[asyncio.Task[None]] = []
 
 
+@pytest.mark.engine("system-python")
 def test_job_with_egress_reaches_the_agent_and_nobody_else(shared_kernel):
     async def story() -> None:
         assert shared_kernel.sandbox.has_egress
@@ -81,6 +82,7 @@ def from_inside(request, bench):
     return closed(bench, request.param.partition("@")[0])
 
 
+@pytest.mark.engine("system-python")
 def test_network_that_cannot_be_entered_has_a_door_that_is_opened_from_inside(from_inside):
     async def story() -> None:
         assert from_inside.sandbox.has_egress
@@ -93,6 +95,7 @@ def test_network_that_cannot_be_entered_has_a_door_that_is_opened_from_inside(fr
     asyncio.run(story())
 
 
+@pytest.mark.engine("system-python")
 def test_much_goes_through_such_a_door_while_the_job_talks(from_inside):
     much = bytes(range(256)) * 4096
     script = (
@@ -140,7 +143,7 @@ def busybox_image() -> bytes:
     return content.getvalue()
 
 
-@pytest.mark.skipif(not BUSYBOX.exists(), reason=f"{BUSYBOX}: not installed")
+@pytest.mark.engine("busybox")
 def test_image_that_has_one_program_and_no_library_has_such_a_door_too(from_inside):
     async def story() -> None:
         image = await from_inside.engine().import_image(busybox_image(), labels={"computepool.test": "door"})
@@ -152,6 +155,7 @@ def test_image_that_has_one_program_and_no_library_has_such_a_door_too(from_insi
     asyncio.run(story())
 
 
+@pytest.mark.engine("system-python")
 def test_freezing_shuts_such_a_door_and_the_end_of_the_job_closes_it(from_inside):
     script = (
         f"import socket, time\none = socket.create_connection(('127.0.0.1', {EGRESS_PORT}), 20)\n"
@@ -227,7 +231,6 @@ asyncio.run(main())
 @pytest.mark.slow
 @pytest.mark.proof(long=True)
 def test_ordinary_user_of_docker_has_a_way_out_of_containers_and_of_gvisor(request):
-    engines.require("docker")
     engines.require("gvisor")
     private = request.getfixturevalue("docker")
     before = private.socket.stat()

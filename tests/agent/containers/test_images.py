@@ -194,7 +194,7 @@ def test_damaged_notes_make_nobody_elses_image_ours(shared_kernel, registry, tmp
     assert not with_store(shared_kernel, tmp_path, lambda store: store.remove(digest))
 
 
-@pytest.mark.skipif(not BUSYBOX.exists(), reason="busybox-static: a program for an image")
+@pytest.mark.engine("busybox")
 def test_job_runs_in_its_image_by_digest(every, registry, tmp_path, unique):
     program = BUSYBOX.read_bytes()
     files = {"bin/sh": program, "bin/busybox": program, "own/file": b"of the image", "unique": unique}

@@ -88,6 +88,7 @@ for name, number, first in %r:
 """
 
 
+@pytest.mark.engine("system-python")
 def test_filter_is_the_one_of_bubblewrap(shared_kernel):
     if os.uname().machine != "x86_64":
         pytest.skip("x86_64: numbers of system calls")
@@ -103,6 +104,7 @@ def test_filter_is_the_one_of_bubblewrap(shared_kernel):
     assert said["personality"] == "EPERM"
 
 
+@pytest.mark.engine("system-python")
 def test_ordinary_programs_pass_the_filter(shared_kernel):
     script = (
         "import socket, threading, subprocess, multiprocessing as m; socket.socketpair(); socket.socket();"

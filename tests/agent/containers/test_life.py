@@ -49,6 +49,7 @@ def test_work_folder_is_kept_and_belongs_to_a_user_of_its_own(every):
     assert 0 not in owners
 
 
+@pytest.mark.engine("system-python")
 def test_long_output_arrives_whole_and_in_order(every):
     size = 10_000_000 if not every.is_gvisor else 2_000_000
     script = f"import sys\nfor n in range({size} // 10): sys.stdout.write('%09d\\n' % n)"

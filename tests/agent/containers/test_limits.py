@@ -16,6 +16,7 @@ MEGABYTE = 1 << 20
 HOLD = "x=$(head -c $((%d << 20)) /dev/zero | tr '\\0' a); sleep %s; :"
 
 
+@pytest.mark.engine("system-python")
 def test_memory_is_bounded(every):
     limits = replace(ROOMY, memory_bytes=96 * MEGABYTE)
     ended, output = every.run("/usr/bin/python3", "-c", "len(b'a' * 20_000_000)", limits=limits)

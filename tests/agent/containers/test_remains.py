@@ -166,10 +166,10 @@ def mortal(request):
     made = []
 
     def make(kind: str) -> PrivateEngine:
-        engines.require(kind)
         manager = private_engines.docker_engine() if kind == "docker" else private_engines.podman_engine()
+        engine = manager.__enter__()
         made.append(manager)
-        return manager.__enter__()
+        return engine
 
     yield make
     for manager in made:
@@ -217,8 +217,6 @@ def test_stop_ends_a_job_whose_engine_died_before(mortal, home):
 
 
 def test_engines_are_found_at_their_sockets_docker_first(docker: PrivateEngine, podman: PrivateEngine, home):
-    engines.require("docker")
-    engines.require("podman")
     nobody = home / "nobody.sock"
 
     async def story() -> None:
@@ -250,7 +248,6 @@ def test_engine_on_another_machine_is_none_of_ours():
 
 
 def test_advice_names_what_is_missing(docker: PrivateEngine):
-    engines.require("docker")
     assert how_to_get_containers({"DOCKER_HOST": f"unix://{docker.socket}"}) is None
 
 
@@ -262,14 +259,12 @@ def test_version_of_the_api_is_one_that_the_engine_speaks():
 
 
 def test_facts_of_engines_are_read(docker: PrivateEngine):
-    engines.require("docker")
     facts = asyncio.run(facts_of(docker))
     assert facts.kind == "docker"
     assert facts.storage.is_dir()
     assert json.loads((docker.socket.parent / "daemon.json").read_text())["data-root"] == str(facts.storage)
 
 
-@pytest.mark.engine("docker")
 def test_engine_found_by_a_running_agent_proves_itself_and_disturbs_no_job_of_before(docker: PrivateEngine, state):
     """As after an upgrade: the same engine is taken for a new one, while a job of the old one runs."""
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support import engines, private_engines
+from support import private_engines
 from support.ordinary_user import run_as_ordinary_user
 
 SELF_TEST = """
@@ -26,7 +26,6 @@ asyncio.run(main())
 @pytest.mark.slow
 @pytest.mark.proof(long=True)
 def test_limits_that_are_silently_ignored_are_found(tmp_path):
-    engines.require("podman")
     if Path("/sys/fs/cgroup/cgroup.controllers").exists():
         pytest.skip("control groups, version 1: with version 2 the limits may hold")
     for _ in range(3):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import socket
 import subprocess
 from pathlib import Path
@@ -43,6 +42,7 @@ class Answering:
             self.server.close()
 
 
+@pytest.mark.engine("system-python")
 def test_job_with_egress_reaches_the_agent_and_nobody_else(isolated):
     async def story() -> None:
         assert isolated.sandbox.has_egress
@@ -61,11 +61,13 @@ def test_job_with_egress_reaches_the_agent_and_nobody_else(isolated):
     asyncio.run(story())
 
 
+@pytest.mark.engine("system-python")
 def test_job_without_egress_finds_nobody_there(isolated):
     script = f"import socket; print(socket.socket().connect_ex(('127.0.0.1', {EGRESS_PORT})))"
     assert isolated.run(PYTHON, "-c", script)[1] == "111\n"  # refused
 
 
+@pytest.mark.engine("system-python")
 def test_two_jobs_have_the_same_port_each_in_its_own_network(isolated):
     async def story() -> None:
         first, second = Answering(), Answering()
@@ -154,7 +156,7 @@ def test_process_that_is_gone_cannot_be_entered():
         _listen_by_process(child.pid, EGRESS_PORT, False)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root: makes an empty network")
+@pytest.mark.engine("system-python", "network-namespace")
 def test_loopback_that_is_down_is_raised_where_that_is_wanted():
     """As a container's may be."""
     there = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)

@@ -31,7 +31,7 @@ print("taken", flush=True)
 sys.stdin.readline()
 """
 
-pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/fdinfo"), reason="needs /proc")  # noqa: PTH110
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/fdinfo"), reason="/proc: this machine has none")  # noqa: PTH110
 
 
 @pytest.fixture

@@ -22,8 +22,7 @@ from computepool.agent.sandbox.spawn import worn_by_this_thread
 PYTHON = "/usr/bin/python3"
 IS_ROOT = os.geteuid() == 0
 pytestmark = [
-    pytest.mark.engine("bwrap"),
-    pytest.mark.skipif(not Path(PYTHON).exists(), reason=f"{PYTHON}: probes inside need it"),
+    pytest.mark.engine("bwrap", "system-python"),
 ]
 
 # Expressions that must fail inside and succeed outside. `s` is what the test knows: paths, ports.

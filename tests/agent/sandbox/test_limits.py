@@ -102,7 +102,8 @@ time.sleep(10)
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees how large a mapped file is")
+@pytest.mark.engine("system-python")
+@pytest.mark.skipif(os.geteuid() != 0, reason="root: only root sees how large a mapped file is")
 def test_deleted_files_that_are_only_mapped_count(every):
     limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
     ended, output = every.run("/usr/bin/python3", "-c", MAP_AND_DELETE % 4096, limits=limits)
@@ -166,6 +167,7 @@ def test_ordinary_users_job_that_closes_its_folder_and_writes_little_goes_on():
     assert list(found.values()) == [[0, "exited"]] * 2
 
 
+@pytest.mark.engine("system-python")
 def test_mapped_bytes_of_deleted_files_count_where_their_size_cannot_be_seen():
     found = ends_of_an_ordinary_users_job("/usr/bin/python3", "-c", MAP_AND_DELETE % 1_000_000)
     assert [reason for _, reason in found.values()] == ["disk"] * 2

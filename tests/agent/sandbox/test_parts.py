@@ -189,7 +189,7 @@ def test_folder_that_cannot_be_opened_again_hides_something():
         if os.geteuid() == 0:
             closed.chmod(0)  # root's, so that the ordinary user cannot help it
         else:
-            pytest.skip("only root has folders that this user cannot open")
+            pytest.skip("root: makes the folder that another user cannot open")
         with ordinary_user(), pytest.raises(KeptClosed):
             space_of(home)
 

@@ -1,17 +1,16 @@
 """The agent in a container: the files agree with each other, and their options are enough and none too many."""
 
-import io
 import json
 import re
 import shlex
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from support import engines
 from support.private_engines import docker_engine
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -101,26 +100,11 @@ print(json.dumps(asyncio.run(story(levels.split(","), Path(state), [Path(path) f
 """
 
 
-def bare_image() -> bytes:
-    """Nothing but places to mount the machine's own programs at."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as image:
-        for name in ("bin", "lib", "lib64", "sbin"):
-            link = tarfile.TarInfo(name)
-            link.type, link.linkname = tarfile.SYMTYPE, f"usr/{name}"
-            image.addfile(link)
-        for name in ("usr", "tmp", "proc", "dev", "sys", "etc", "root", "run", "var", "state"):
-            folder = tarfile.TarInfo(name)
-            folder.type, folder.mode = tarfile.DIRTYPE, 0o1777 if name in ("tmp", "state") else 0o755
-            image.addfile(folder)
-    return packed.getvalue()
-
-
 @pytest.fixture(scope="module", params=["@engines"])
 def docker():
+    engines.require("docker-client")
     with docker_engine() as engine:
-        command = ["docker", "-H", f"unix://{engine.socket}", "import", "-", "test/host:1"]
-        subprocess.run(command, input=bare_image(), check=True, capture_output=True)
+        engine.add_bare_image("test/host", "1")
         yield engine
 
 
@@ -147,7 +131,6 @@ def problems_in(
     return found
 
 
-@pytest.mark.engine("docker")
 @pytest.mark.engine("bwrap")
 def test_bubblewrap_holds_in_a_container_with_these_options_and_not_with_one_less(docker):
     service = SERVICES["bubblewrap"]
@@ -157,7 +140,6 @@ def test_bubblewrap_holds_in_a_container_with_these_options_and_not_with_one_les
         assert problems_in(docker, less, "bubblewrap", "/state/agent")["bubblewrap"], option
 
 
-@pytest.mark.engine("docker")
 @pytest.mark.slow
 @pytest.mark.proof(long=True)
 def test_containers_beside_the_agents_hold_with_these_options_and_not_with_one_less(docker):

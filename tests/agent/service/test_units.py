@@ -3,7 +3,6 @@
 import configparser
 import plistlib
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
@@ -50,7 +49,7 @@ def windows(home: str = HOMES[0]) -> WindowsTask:
 # ── systemd ──
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="untested: systemd-analyze is missing")
+@pytest.mark.engine("systemd-analyze")
 @pytest.mark.parametrize("system", [True, False])
 @pytest.mark.parametrize("home", HOMES)
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path, system, home):
@@ -68,9 +67,8 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path, system, home):
     assert not serious, done.stderr
 
 
+@pytest.mark.engine("systemd-analyze")
 def test_verifying_a_unit_can_fail(tmp_path):
-    if shutil.which("systemd-analyze") is None:
-        pytest.skip("untested: systemd-analyze is missing")
     unit = tmp_path / "broken.service"
     unit.write_text("[Service]\nExecStart=not-absolute --home %q\nKillMode=sometimes\n")
     command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(unit)]

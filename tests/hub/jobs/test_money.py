@@ -396,7 +396,7 @@ def test_attempt_that_rested_when_it_was_lost_is_billed_again_once_it_runs(money
 def test_instalments_that_are_due_are_found_by_their_index(money):
     with money.engine.connect() as connection:
         if connection.dialect.name != "sqlite":
-            pytest.skip("only SQLite tells its plan in one word")
+            pytest.skip("SQLite: only it tells its plan in one word")
         query = (
             "EXPLAIN QUERY PLAN SELECT attempts.id FROM attempts "
             "JOIN ledger_holds ON ledger_holds.attempt_id = attempts.id "

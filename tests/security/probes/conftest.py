@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support import engines
 from support.ordinary_user import NOBODY
 from support.probes.abuse import ABUSES, run_outside
 from support.probes.catalogue import PROBES
 from support.probes.host import secrets_of
 from support.probes.report import Report
-from support.probes.run import PYTHON, Answers, run_through_open_door
+from support.probes.run import Answers, run_through_open_door
 from support.probes.run import run_outside as run_probes_outside
 from support.probes.runtimes import report_on
 
@@ -21,8 +22,7 @@ from support.probes.runtimes import report_on
 @pytest.fixture(scope="session")
 def state() -> Iterator[Path]:
     """An agent's folder that other users can reach, as /var/lib/computepool is (pytest's own folders are not)."""
-    if not Path(PYTHON).exists():
-        pytest.skip(f"{PYTHON}: probes inside need it")
+    engines.require("system-python")
     folder = Path(tempfile.mkdtemp(prefix="computepool-test-"))
     folder.chmod(0o755)
     yield folder

@@ -33,9 +33,9 @@ every_runtime = pytest.mark.parametrize(
 def why_not(name: str, runtime: str, report: Report, controls: Answers, abuse_controls: Answers) -> str | None:
     """Why a probe proves nothing in this runtime, on this machine; None if it does."""
     if runtime in ALL[name].means_nothing_in:
-        return ALL[name].means_nothing_in[runtime]
+        return f"meaningless in {runtime}: {ALL[name].means_nothing_in[runtime]}"
     if name not in report.reached:
-        return f"{runtime} has no egress"
+        return f"egress: {runtime} has none"
     reached, detail = (controls | abuse_controls)[name]
     return None if reached else f"control: not even outside of the sandbox can this be done here: {detail}"
 
