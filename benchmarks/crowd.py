@@ -30,7 +30,7 @@ from computepool.hub.core.db import durable_engine
 from computepool.hub.core.ids import new_id
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import Capacity
-from computepool.protocol.messages import Heartbeat, Holding, Offer, parse_from_hub
+from computepool.protocol.messages import Availability, Heartbeat, Holding, Offer, parse_from_hub
 from computepool.protocol.states import AttemptState, IsolationLevel, NodeState
 from computepool.protocol.timing import RECONNECT_LIMIT_IDLE_SECONDS
 
@@ -138,7 +138,15 @@ class SimulatedAgent:
         return link, welcome.heartbeat_seconds
 
     def _standing(self) -> Standing:
-        return Standing(self._capacity, tuple(self._holding), self._stream_id, self._cursor, NodeState.ONLINE)
+        return Standing(
+            capacity=self._capacity,
+            holding=tuple(self._holding),
+            stream_id=self._stream_id,
+            cursor=self._cursor,
+            state=NodeState.ONLINE,
+            availability=Availability(),
+            cached=(),
+        )
 
     async def beat(self, link: Link) -> None:
         await link.send(Heartbeat(cursor=self._cursor, holding=tuple(self._holding)).to_bytes())
