@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import time
 
 import pytest
 from support.agents import CAPACITY, running_agent
 from support.fake_hub import MEGABYTE, FakeHub
+from support.waiting import patience
 
 from computepool.protocol.capacity import Gpu
 from computepool.protocol.manifest import Grant
@@ -92,9 +92,11 @@ def test_same_offer_twice_runs_once(tmp_path):
 
 def test_stop_ends_the_job_with_its_grace(tmp_path):
     async def tell(hub, running):
-        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; sleep 60 & wait")
+        attempt_id = hub.offer(
+            running.node, "/bin/sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; sleep 3600 & wait"
+        )
         await hub.until(lambda: hub.logs[attempt_id])
-        hub.stop(running.node, attempt_id, grace_seconds=5)
+        hub.stop(running.node, attempt_id, grace_seconds=600)
         await hub.until(lambda: attempt_id in hub.receipts)
         assert hub.receipts[attempt_id].reason is EndReason.CANCELED
         assert bytes(hub.logs[attempt_id]) == b"up\nbye\n"
@@ -115,7 +117,7 @@ def test_stop_with_a_wrong_fence_changes_nothing(tmp_path):
 
 def test_refused_attempt_is_killed_and_forgotten(tmp_path):
     async def tell(hub, running):
-        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo $$; sleep 60")
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo $$; sleep 3600")
         await hub.until(lambda: hub.logs[attempt_id])
         pid = int(hub.logs[attempt_id])
         hub.refuse(running.node, attempt_id)
@@ -130,11 +132,11 @@ def test_refused_attempt_is_killed_and_forgotten(tmp_path):
 
 def test_job_that_runs_too_long_is_ended(tmp_path):
     async def tell(hub, running):
-        attempt_id = hub.offer(running.node, "/bin/sleep", "60", max_runtime_seconds=0.3)
+        attempt_id = hub.offer(running.node, "/bin/sleep", "3600", max_runtime_seconds=0.3)
         await hub.until(lambda: attempt_id in hub.receipts)
         receipt = hub.receipts[attempt_id]
         assert receipt.reason is EndReason.RUNTIME
-        assert 0.3 <= receipt.usage.running_seconds < 10
+        assert 0.3 <= receipt.usage.running_seconds < 3600
 
     story(tmp_path, tell)
 
@@ -166,7 +168,7 @@ def test_job_that_wants_an_image_is_declined_where_there_is_no_engine(tmp_path):
 def test_offer_beyond_the_machine_is_declined(tmp_path):
     async def tell(hub, running):
         big = Grant(cpus=3.0, memory_bytes=64 * MEGABYTE, disk_bytes=MEGABYTE * 100)
-        first = hub.offer(running.node, "/bin/sleep", "30", grant=big)
+        first = hub.offer(running.node, "/bin/sleep", "3600", grant=big)
         await hub.until(lambda: hub.updates[first])
         second = hub.offer(running.node, "/bin/true", grant=big)
         await hub.until(lambda: second in hub.receipts)
@@ -195,12 +197,10 @@ def test_command_that_does_not_exist_says_so(tmp_path):
 
 def test_pause_takes_the_machine_back_at_once(tmp_path):
     async def tell(hub, running):
-        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo $$; exec sleep 60")
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo $$; exec sleep 3600")
         await hub.until(lambda: hub.logs[attempt_id])
-        before = time.monotonic()
         running.agent.pause()
         await hub.until(lambda: attempt_id in hub.gone)
-        assert time.monotonic() - before < 2
         assert hub.gone[attempt_id].reason == "owner"
         assert not alive(int(hub.logs[attempt_id]))
         await hub.until(lambda: running.node.heartbeats[-1].state == "paused")
@@ -220,25 +220,24 @@ def test_draining_finishes_what_runs_and_keeps_the_heart_beating(tmp_path):
         hub.heartbeat_seconds = 0.05
         hub.drop_lines()
         await hub.until(lambda: len(running.node.proofs) == 2)
-        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo up; sleep 0.5; echo done")
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo up; while [ ! -e done ]; do sleep 0.05; done")
         await hub.until(lambda: hub.logs[attempt_id])
         running.agent.drain()
-        beats = len(running.node.heartbeats)
-        await asyncio.wait_for(running.task, 10)
+        await hub.until(lambda: len([beat for beat in running.node.heartbeats if beat.state == "draining"]) >= 3)
+        assert running.node.heartbeats[-1].holding
+        (running.job_folders[0] / "work" / "done").touch()
+        await asyncio.wait_for(running.task, patience())
         assert hub.receipts[attempt_id].exit_code == 0
-        draining = [beat for beat in running.node.heartbeats[beats:] if beat.state == "draining"]
-        assert len(draining) >= 3
-        assert any(beat.holding for beat in draining)
 
     story(tmp_path, tell)
 
 
 def test_stopped_agent_gives_its_jobs_back(tmp_path):
     async def tell(hub, running):
-        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo $$; sleep 60")
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo $$; sleep 3600")
         await hub.until(lambda: hub.logs[attempt_id])
         await running.agent.stop()
-        await asyncio.wait_for(running.task, 10)
+        await asyncio.wait_for(running.task, patience())
         assert attempt_id in hub.gone
         assert not alive(int(hub.logs[attempt_id]))
 
@@ -248,7 +247,7 @@ def test_stopped_agent_gives_its_jobs_back(tmp_path):
 def test_many_attempts_at_once_do_not_mix(tmp_path):
     async def tell(hub, running):
         ids = [hub.offer(running.node, "/bin/sh", "-c", f"echo {i}; exit {i}") for i in range(20)]
-        await hub.until(lambda: all(attempt_id in hub.receipts for attempt_id in ids), 30)
+        await hub.until(lambda: all(attempt_id in hub.receipts for attempt_id in ids))
         for number, attempt_id in enumerate(ids):
             assert bytes(hub.logs[attempt_id]) == f"{number}\n".encode()
             assert hub.receipts[attempt_id].exit_code == number

@@ -5,7 +5,7 @@ import functools
 from typing import Any
 
 import pytest
-from support.lone_supervisor import LoneSupervisor
+from support.lone_supervisor import LoneSupervisor, run_in_virtual_time
 from support.planted import each_check, each_mutant
 from support.switching import play_switching
 
@@ -30,7 +30,7 @@ def on_a_bench(check):
             finally:
                 await bench.close()
 
-        asyncio.run(story())
+        run_in_virtual_time(story())
 
     return play
 

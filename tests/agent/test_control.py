@@ -7,6 +7,7 @@ import socket
 import pytest
 from support.agents import running_agent
 from support.fake_hub import FakeHub
+from support.waiting import patience
 
 from computepool.agent.control import AgentNotRunning, ask_agent, serve_control
 
@@ -47,7 +48,7 @@ def test_the_last_wish_holds(tmp_path):
         assert running.agent.state == "paused"
         await ask("pause", for_seconds=0.1)
         await ask("drain")
-        await asyncio.wait_for(running.task, 10)
+        await asyncio.wait_for(running.task, patience())
         await asyncio.sleep(0.2)
         assert running.agent.state == "draining"
 
@@ -57,7 +58,7 @@ def test_the_last_wish_holds(tmp_path):
 def test_answer_to_stop_does_not_read_as_if_nothing_happened(tmp_path):
     async def tell(ask, running, hub):
         assert (await ask("stop"))["state"] == "draining"
-        await asyncio.wait_for(running.task, 10)
+        await asyncio.wait_for(running.task, patience())
 
     with_agent(tmp_path, tell)
 

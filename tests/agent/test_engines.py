@@ -182,11 +182,13 @@ def test_no_test_begins_beside_a_job_that_has_just_begun(tmp_path):
     asyncio.run(story())
 
 
-def test_hub_learns_of_a_new_level_while_a_job_runs_on(tmp_path):
+def test_hub_learns_of_a_new_level_while_a_job_runs_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("computepool.agent.housekeeping.QUIET_SECONDS", 3600.0)
+
     async def story():
         async with FakeHub() as hub, running_agent(hub, tmp_path) as running:
             agent, node = running.agent, running.node
-            attempt_id = hub.offer(node, "/bin/sh", "-c", "echo one; sleep 0.5; echo two")
+            attempt_id = hub.offer(node, "/bin/sh", "-c", "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two")
             await hub.until(lambda: hub.logs[attempt_id])
             assert is_beginning(agent.supervisor)
             sandboxes = [FakeContainers(tmp_path / "containers", level=CONTAINER), *running.sandboxes]
@@ -195,7 +197,8 @@ def test_hub_learns_of_a_new_level_while_a_job_runs_on(tmp_path):
             proof = node.proofs[1]
             assert proof.capacity.isolation == (CONTAINER, IsolationLevel.PROCESS)
             assert proof.capacity.networked == (CONTAINER, IsolationLevel.PROCESS)
-            assert [one.state for one in proof.holding] == [AttemptState.RUNNING]
+            assert [held.state for held in proof.holding] == [AttemptState.RUNNING]
+            (running.job_folders[0] / "work" / "go").touch()
             await hub.until(lambda: attempt_id in hub.receipts)
             assert bytes(hub.logs[attempt_id]) == b"one\ntwo\n"
             assert agent.status()["capacity"]["isolation"] == ["container", "process"]

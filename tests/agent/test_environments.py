@@ -6,6 +6,7 @@ import pytest
 from support.agents import offload_inline
 from support.lone_supervisor import LoneSupervisor
 from support.outer_world import outer_world
+from support.waiting import async_eventually, patience
 
 from computepool.agent.caching import CacheKeeper, Room
 from computepool.agent.environments import Environments
@@ -17,7 +18,7 @@ SETUP = ("sleep", "0")
 
 def story(tmp_path, tell):
     async def run():
-        async with asyncio.timeout(20), outer_world() as world:
+        async with asyncio.timeout(patience()), outer_world() as world:
             lone = LoneSupervisor(tmp_path)
             lone.supervisor._shop.outside = world.outside()
             lone.listen()
@@ -33,11 +34,6 @@ def offer(lone, *argv, **changes):
     manifest = lone.manifest(*argv, **{"setup": SETUP, **changes})
     lone.give(lone.hub.sign_manifest(manifest))
     return next(attempt for attempt in lone.supervisor.attempts if attempt.id == manifest.attempt_id)
-
-
-async def until(condition):
-    while not condition():  # noqa: ASYNC110 - whatever it is
-        await asyncio.sleep(0.01)
 
 
 def test_job_that_waits_for_its_twins_setup_hears_a_stop(tmp_path):
@@ -57,7 +53,7 @@ def test_job_that_waits_for_its_twins_setup_hears_a_stop(tmp_path):
         lone.supervisor.handle(
             Stop(number=lone.number, attempt_id=waiting.id, fence=7, reason="canceled", grace_seconds=1.0)
         )
-        await until(lambda: waiting.ended is not None)
+        await async_eventually(lambda: waiting.ended is not None, "the stop is heard")
         assert waiting.ended.reason is EndReason.CANCELED
         assert builder.ended is None
 
@@ -80,15 +76,16 @@ def test_environment_that_a_job_was_promised_is_not_tidied_away(tmp_path, moment
 
         if moment == "_use":
             first = offer(lone)
-            await until(lambda: any(message.attempt_id == first.id for message in lone.of(Finished)))
+            await async_eventually(
+                lambda: any(message.attempt_id == first.id for message in lone.of(Finished)), "the first job finishes"
+            )
         shop.offload = offload
         last = offer(lone)
-        await until(lambda: last.ended is not None)
+        await async_eventually(lambda: last.ended is not None, "the last job ends")
         assert last.ended.exit_code == 0
         shown = lone.sandbox.started[-1].shown["env"]
         assert shown.is_dir()
-        # Then nobody needs it any more.
-        await until(lambda: not shop.environments._in_use[shown])
+        await async_eventually(lambda: not shop.environments._in_use[shown], "no job needs the environment")
         await caches.tidy()
         assert not shown.exists()
 

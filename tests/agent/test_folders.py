@@ -5,6 +5,7 @@ import os
 
 from support.agents import offload_inline
 from support.fake_sandbox import FakeSandbox
+from support.waiting import async_eventually
 
 from computepool.agent.folders import JobFolders, remove_folders
 
@@ -28,9 +29,11 @@ def test_folder_is_ready_before_it_is_needed_and_never_used_twice(tmp_path):
                 folders.give_back(str(folder))
                 await asyncio.sleep(0)
         assert len(seen) >= 5
-        await asyncio.sleep(0.01)
-        left = sorted(path.name for path in sandbox.attempts_folder.iterdir())
-        assert left == [".ready", "attempt_0", "attempt_2", "attempt_4", "attempt_kept"]
+        left = [".ready", "attempt_0", "attempt_2", "attempt_4", "attempt_kept"]
+        await async_eventually(
+            lambda: sorted(path.name for path in sandbox.attempts_folder.iterdir()) == left,
+            "the folders that were given back are removed",
+        )
         await folders.close()
 
     asyncio.run(story())

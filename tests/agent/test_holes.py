@@ -5,6 +5,7 @@ import os
 import threading
 
 import pytest
+from support.waiting import patience
 
 from computepool.agent.outputs import Interrupted, OutputsRefused, collect
 from computepool.agent.snapshots import FILES, copy_changed, hash_copies, look_at
@@ -53,7 +54,7 @@ def test_collecting_ends_soon_after_it_was_told_to(job):
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     stop.set()
-    thread.join(10)
+    thread.join(patience())
     assert ends == ["interrupted"]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from support.agents import running_agent
 from support.fake_hub import MEGABYTE, FakeHub
+from support.waiting import async_eventually
 
 from computepool.agent.inputs import InputCache
 from computepool.agent.ports import offload_to_threads
@@ -56,7 +57,7 @@ def test_download_in_parts_goes_on_where_it_broke_off(tmp_path):
         bundle, downloads = hub.bundle(packed(data=data), parts=3)
         hub.break_downloads = 4
         attempt_id = hub.offer(running.node, "/bin/cat", "data", bundle=bundle, downloads=downloads)
-        await hub.until(lambda: attempt_id in hub.receipts, 30)
+        await hub.until(lambda: attempt_id in hub.receipts)
         told, _, said = bytes(hub.logs[attempt_id]).rpartition(b"KB\n")
         assert said == data
         # Whoever waits for seconds is told why.
@@ -161,7 +162,7 @@ def test_two_attempts_that_want_the_same_bundle_download_it_once(tmp_path):
     async def tell(hub, running):
         bundle, downloads = hub.bundle(packed(x=os.urandom(50_000)))
         ids = [hub.offer(running.node, "/bin/true", bundle=bundle, downloads=downloads) for _ in range(5)]
-        await hub.until(lambda: all(attempt_id in hub.receipts for attempt_id in ids), 30)
+        await hub.until(lambda: all(attempt_id in hub.receipts for attempt_id in ids))
         assert len(hub.ranges) == 1
 
     story(tmp_path, tell)
@@ -207,12 +208,14 @@ def test_canceled_download_lets_the_next_one_begin_but_never_two(tmp_path):
             return task
 
         first = await begin()
+        await async_eventually(lambda: transfer.begun == 1, "the first download begins")
         second = await begin()
         first.cancel()
         # In the very moment in which the first lets go, before the second was woken.
         first.add_done_callback(lambda _: late.append(asyncio.ensure_future(cache.get(bundle, ("/files/x",)))))
         late: list[asyncio.Task[Path]] = []
         await asyncio.gather(first, return_exceptions=True)
+        await async_eventually(lambda: transfer.begun == 2, "another download begins")
         await asyncio.sleep(0.01)
         transfer.go_on.set()
         paths = await asyncio.gather(second, *late)

@@ -50,7 +50,7 @@ class Scene:
     async def job(self, *argv, **changes):
         """(receipt, log) of a job that was run to its end."""
         attempt_id = self.offer(*argv, **changes)
-        await self.hub.until(lambda: attempt_id in self.hub.receipts, 30)
+        await self.hub.until(lambda: attempt_id in self.hub.receipts)
         return self.hub.receipts[attempt_id], bytes(self.hub.logs[attempt_id])
 
 

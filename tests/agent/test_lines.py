@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.agents import running_agent
 from support.fake_hub import FakeHub, raw_public
+from support.waiting import patience
 
 from computepool.agent.link.backoff import reconnect_delay_seconds
 from computepool.agent.link.failover import Baton
@@ -36,7 +37,7 @@ def test_second_start_under_the_same_identity_is_dismissed(tmp_path):
         async with FakeHub() as hub, running_agent(hub, tmp_path) as first:
             async with running_agent(hub, tmp_path, wait=False) as clone:
                 with pytest.raises(Dismissed) as dismissed:
-                    await asyncio.wait_for(clone.task, 10)
+                    await asyncio.wait_for(clone.task, patience())
                 assert dismissed.value.code == "cloned"
             assert not first.task.done()
             attempt_id = hub.offer(first.node, "/bin/true")
@@ -48,18 +49,18 @@ def test_second_start_under_the_same_identity_is_dismissed(tmp_path):
 def test_restart_of_the_hub_is_hardly_noticed(tmp_path):
     async def story():
         async with FakeHub() as hub, running_agent(hub, tmp_path) as running:
-            attempt_id = hub.offer(
-                running.node, "/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done"
-            )
+            script = "for i in 1 2 3 4; do echo $i; sleep 0.05; done; while [ ! -e go ]; do sleep 0.05; done; echo 5"
+            attempt_id = hub.offer(running.node, "/bin/sh", "-c", script)
             await hub.until(lambda: hub.logs[attempt_id])
             await hub.go_away()
             await asyncio.sleep(0.3)
             await hub.start()
-            await hub.until(lambda: len(running.node.proofs) == 2, 5)
+            await hub.until(lambda: len(running.node.proofs) == 2)
             assert [one.attempt_id for one in running.node.proofs[1].holding] == [attempt_id]
             assert running.node.proofs[1].holding[0].state is AttemptState.RUNNING
+            (running.job_folders[0] / "work" / "go").touch()
             await hub.until(lambda: attempt_id in hub.receipts)
-            assert bytes(hub.logs[attempt_id]) == b"1\n2\n3\n4\n5\n6\n7\n8\n"
+            assert bytes(hub.logs[attempt_id]) == b"1\n2\n3\n4\n5\n"
             assert hub.receipts[attempt_id].exit_code == 0
 
     asyncio.run(story())
@@ -91,7 +92,7 @@ def test_wall_clock_of_the_node_does_not_matter(tmp_path):
                 await hub.until(lambda: attempt_id in hub.receipts)
                 started = hub.receipts[attempt_id].started_at
                 assert started is not None
-                assert abs((hub.now() - started).total_seconds()) < 5
+                assert abs((hub.now() - started).total_seconds()) < 3600
                 assert running.agent.status()["clock_skew_seconds"] < -86400
 
     asyncio.run(story())
@@ -148,7 +149,7 @@ def test_lost_replies_of_polls_lose_and_repeat_nothing(tmp_path):
                 for number in range(6):
                     hub.lose_poll_replies = 2
                     ids.append(hub.offer(running.node, "/bin/sh", "-c", f"echo {number} | tee -a {tmp_path}/ran"))
-                    await hub.until(lambda: ids[-1] in hub.receipts, 30)
+                    await hub.until(lambda: ids[-1] in hub.receipts)
                 assert (tmp_path / "ran").read_text() == "0\n1\n2\n3\n4\n5\n"
                 assert all(hub.finished_count[attempt_id] == 1 for attempt_id in ids)
 

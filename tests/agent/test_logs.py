@@ -6,7 +6,6 @@ import hashlib
 import os
 import resource
 import shutil
-import time
 
 import pytest
 from support.agents import enrolled_home, running_agent
@@ -65,7 +64,7 @@ def test_line_of_ten_megabytes_does_not_hold_up_a_neighbour(tmp_path):
         long = hub.offer(running.node, PYTHON, "-c", script)
         neighbour = hub.offer(running.node, "/bin/sh", "-c", "echo quick")
         await hub.until(lambda: neighbour in hub.receipts)
-        await hub.until(lambda: long in hub.receipts, 30)
+        await hub.until(lambda: long in hub.receipts)
         assert bytes(hub.logs[long]) == b"x" * 10_000_000
 
     story(tmp_path, tell)
@@ -75,7 +74,7 @@ def test_flood_is_throttled_and_keeps_its_head_and_tail(tmp_path):
     async def tell(hub, running):
         flood = "i=0; while [ $i -lt 60000 ]; do echo line-$i; i=$((i+1)); done"
         attempt_id = hub.offer(running.node, "/bin/sh", "-c", flood)
-        await hub.until(lambda: attempt_id in hub.receipts, 40)
+        await hub.until(lambda: attempt_id in hub.receipts)
         log = bytes(hub.logs[attempt_id])
         assert len(log) <= 100_000
         assert log.startswith(b"line-0\nline-1\n")
@@ -121,10 +120,9 @@ def test_finished_waits_until_the_whole_log_is_acknowledged(tmp_path):
 
 def test_first_line_arrives_while_the_job_runs(tmp_path):
     async def tell(hub, running):
-        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo now; sleep 30")
-        before = time.monotonic()
+        attempt_id = hub.offer(running.node, "/bin/sh", "-c", "echo now; sleep 3600")
         await hub.until(lambda: hub.logs[attempt_id])
-        assert time.monotonic() - before < 5
+        assert attempt_id not in hub.receipts
         hub.stop(running.node, attempt_id, grace_seconds=0)
         await hub.until(lambda: attempt_id in hub.receipts)
 
@@ -144,17 +142,17 @@ def test_full_disk_ends_the_attempt_and_not_the_agent(tmp_path):
                 async with running_agent(hub, tmp_path, sandboxes=[sandbox]) as running:
                     # The hub does not take the log, so it piles up.
                     hub.acknowledge_logs = False
-                    script = "import os; [os.write(1, b'x' * 65536) for _ in range(200)]; import time; time.sleep(60)"
+                    script = "import os; [os.write(1, b'x' * 65536) for _ in range(200)]; import time; time.sleep(3600)"
                     full = hub.offer(running.node, PYTHON, "-c", script)
-                    await hub.until(lambda: states(running) == ["finishing"], 20)
+                    await hub.until(lambda: states(running) == ["finishing"])
                     hub.acknowledge_logs = True
                     hub.drop_lines()
-                    await hub.until(lambda: full in hub.receipts, 20)
+                    await hub.until(lambda: full in hub.receipts)
                     assert hub.receipts[full].reason is EndReason.NODE_DISK
                     assert 0 < hub.receipts[full].log_bytes <= 2 * MEGABYTE
                     # With the log gone there is room again.
                     after = hub.offer(running.node, "/bin/echo", "fine")
-                    await hub.until(lambda: after in hub.receipts, 20)
+                    await hub.until(lambda: after in hub.receipts)
                     assert hub.receipts[after].exit_code == 0
                 await sandbox.close()
 
@@ -171,12 +169,12 @@ def test_disk_that_is_full_from_the_start_declines_with_its_own_reason(tmp_path)
                 async with running_agent(hub, tmp_path, sandboxes=[sandbox]) as running:
                     fill(home.journal / "ballast")
                     attempt_id = hub.offer(running.node, "/bin/touch", str(tmp_path / "ran"), env={"BIG": "x" * 5000})
-                    await hub.until(lambda: attempt_id in hub.receipts, 20)
+                    await hub.until(lambda: attempt_id in hub.receipts)
                     assert hub.receipts[attempt_id].reason is EndReason.NODE_DISK
                     assert not (tmp_path / "ran").exists()
                     (home.journal / "ballast").unlink()
                     after = hub.offer(running.node, "/bin/true")
-                    await hub.until(lambda: after in hub.receipts, 20)
+                    await hub.until(lambda: after in hub.receipts)
                     assert hub.receipts[after].exit_code == 0
                 await sandbox.close()
 
@@ -191,12 +189,12 @@ def test_file_size_limit_on_the_spool_is_treated_like_a_full_disk(tmp_path):
     async def tell(hub, running):
         hub.acknowledge_logs = False
         resource.setrlimit(resource.RLIMIT_FSIZE, (256 * 1024, hard))
-        script = "import os; [os.write(1, b'x' * 65536) for _ in range(20)]; import time; time.sleep(60)"
+        script = "import os; [os.write(1, b'x' * 65536) for _ in range(20)]; import time; time.sleep(3600)"
         attempt_id = hub.offer(running.node, PYTHON, "-c", script)
-        await hub.until(lambda: states(running) == ["finishing"], 20)
+        await hub.until(lambda: states(running) == ["finishing"])
         hub.acknowledge_logs = True
         hub.drop_lines()
-        await hub.until(lambda: attempt_id in hub.receipts, 20)
+        await hub.until(lambda: attempt_id in hub.receipts)
         assert hub.receipts[attempt_id].reason is EndReason.NODE_DISK
         assert hub.receipts[attempt_id].log_bytes == 256 * 1024
 

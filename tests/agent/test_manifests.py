@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.fake_hub import raw_public
-from support.lone_supervisor import LoneSupervisor
+from support.lone_supervisor import LoneSupervisor, run_in_virtual_time
 from support.proofs import figure
 
 from computepool.agent.supervisor import CommandsMissing
@@ -163,7 +163,7 @@ def test_replayed_manifest_is_run_once_even_after_it_was_forgotten(tmp_path):
         assert bench.accepted == 0
         await bench.close()
 
-    asyncio.run(story())
+    run_in_virtual_time(story())
 
 
 def test_commands_behind_the_cursor_are_dropped_and_a_gap_breaks_the_line_once(tmp_path):

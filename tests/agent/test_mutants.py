@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.fake_hub import raw_public
-from support.lone_supervisor import LoneSupervisor
+from support.lone_supervisor import LoneSupervisor, run_in_virtual_time
 from support.planted import each_check, each_mutant
 
 from computepool.agent import logs, supervisor
@@ -170,11 +170,11 @@ MUTANTS: dict[Any, list[Any]] = {
 
 @each_check(MUTANTS)
 def test_check_holds(tmp_path, check):
-    asyncio.run(check(tmp_path))
+    run_in_virtual_time(check(tmp_path))
 
 
 @each_mutant(MUTANTS)
 def test_mutant_is_found(tmp_path, monkeypatch, check, mutant):
     mutant(monkeypatch)
     with pytest.raises(AssertionError):
-        asyncio.run(check(tmp_path))
+        run_in_virtual_time(check(tmp_path))

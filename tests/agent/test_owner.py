@@ -8,6 +8,7 @@ import pytest
 from support.agents import CAPACITY, enrolled_home, running_agent
 from support.fake_hub import FakeHub
 from support.fake_sandbox import FakeSandbox
+from support.waiting import patience
 
 from computepool.agent.clock import HubTime, SystemClock
 from computepool.agent.control import AgentNotRunning, ask_agent, serve_control
@@ -34,7 +35,7 @@ def test_owner_controls_a_running_agent_through_its_socket(tmp_path):
                 await hub.until(lambda: running.agent.connected is not None)
                 status = await ask("status")
                 assert (status["state"], status["link"], status["attempts"]) == ("online", "websocket", [])
-                attempt_id = hub.offer(running.node, "/bin/sleep", "60")
+                attempt_id = hub.offer(running.node, "/bin/sleep", "3600")
                 await hub.until(lambda: hub.updates[attempt_id])
                 assert [one["attempt_id"] for one in (await ask("status"))["attempts"]] == [attempt_id]
                 assert (await ask("pause"))["state"] == "paused"
@@ -43,7 +44,7 @@ def test_owner_controls_a_running_agent_through_its_socket(tmp_path):
                 with pytest.raises(AgentNotRunning, match="unknown action"):
                     await ask("dance")
                 await ask("drain")
-                await asyncio.wait_for(running.task, 10)
+                await asyncio.wait_for(running.task, patience())
             with pytest.raises(AgentNotRunning, match=r"no agent runs in [^\[\]]*computepool agent start"):
                 await ask("status")
 

@@ -4,15 +4,13 @@ import asyncio
 import functools
 import os
 import shutil
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
-from support.agents import CAPACITY, running_agent
+from support.agents import CAPACITY, SkippingClock, offload_inline, running_agent
 from support.archives import file, tar
 from support.fake_hub import FakeHub
 
-from computepool.agent.clock import SystemClock
 from computepool.agent.detect import GpuMonitor
 from computepool.agent.egress.allowance import for_strangers
 from computepool.agent.owner.ladder import Reaction
@@ -20,7 +18,6 @@ from computepool.agent.owner.pauses import PauseBook
 from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.owner.readings import Idle
 from computepool.agent.owner.watch import OwnerWatch, Signals
-from computepool.agent.ports import offload_to_threads
 from computepool.agent.sandbox import BubblewrapSandbox, ProcessSandbox
 from computepool.protocol.capacity import Gpu
 from computepool.protocol.manifest import Grant
@@ -29,12 +26,14 @@ from computepool.protocol.receipt import EndReason
 pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.engine("bwrap")]
 
 AWAY_SECONDS = 100_000.0
+WAITING = "echo go; while [ ! -e done ]; do sleep 0.02; done"
 COUNTING = "i=0; while :; do i=$((i+1)); echo $i > count; sleep 0.02; done"
 POLICY = """
 [reactions]
 owner = ["suspend 1s", "evict"]
 pause = ["suspend 1s", "evict"]
 """
+PATIENT_POLICY = POLICY.replace("suspend 1s", "suspend 600s")
 
 
 @dataclass
@@ -43,6 +42,7 @@ class Person:
 
     idle_seconds: float = AWAY_SECONDS
     seat: bool = True
+    clock: SkippingClock = field(default_factory=SkippingClock)
 
 
 def open_watch(folder, person, **agent_knows):
@@ -50,10 +50,10 @@ def open_watch(folder, person, **agent_knows):
     agent_knows.pop("holds_work")
     return OwnerWatch(
         policy_file=PolicyFile(folder),
-        pauses=PauseBook(folder, SystemClock()),
+        pauses=PauseBook(folder, person.clock),
         signals=Signals(seat=lambda: person.seat, idle=lambda: Idle(person.idle_seconds, "keyboard")),
-        clock=SystemClock(),
-        offload=offload_to_threads,
+        clock=person.clock,
+        offload=offload_inline,
         **agent_knows,
     )
 
@@ -95,13 +95,11 @@ def is_suspended(hub, attempt_id):
     return hub.updates[attempt_id] and hub.updates[attempt_id][-1].state == "suspended"
 
 
-def test_returning_owner_stops_strangers_work_within_a_second(tmp_path):
+def test_returning_owner_suspends_strangers_work_and_evicts_it_by_staying(tmp_path):
     async def tell(hub, running, person):
         attempt_id = await working(hub, running, own=False, isolation="bubblewrap")
         person.idle_seconds = 0.0
-        began = time.monotonic()
         await hub.until(lambda: is_suspended(hub, attempt_id))
-        assert time.monotonic() - began < 1.5  # a second, and what a busy machine takes
         await hub.until(lambda: not running.node.heartbeats[-1].availability.strangers)
         assert "keyboard" in running.node.heartbeats[-1].availability.reason
         # The owner stays: the job has to go.
@@ -122,7 +120,7 @@ def test_one_touch_only_suspends_and_the_work_goes_on_when_the_owner_has_gone(tm
         await hub.until(lambda: count(running) > before)
         assert attempt_id not in hub.gone
 
-    story(tmp_path, tell, POLICY.replace("suspend 1s", "suspend 60s"))
+    story(tmp_path, tell, PATIENT_POLICY)
 
 
 def test_owners_own_jobs_run_while_the_owner_types(tmp_path):
@@ -149,10 +147,8 @@ def test_server_without_a_seat_is_always_available(tmp_path):
 def test_pause_suspends_at_once_gives_back_then_and_resume_takes_work_again(tmp_path):
     async def tell(hub, running, person):
         attempt_id = await working(hub, running, own=True)
-        began = time.monotonic()
         running.agent.pause()
         await hub.until(lambda: is_suspended(hub, attempt_id))
-        assert time.monotonic() - began < 1.0
         assert running.agent.state == "paused"
         await hub.until(lambda: attempt_id in hub.gone)
         running.agent.resume()
@@ -173,13 +169,16 @@ def test_pause_that_is_taken_back_at_once_costs_nothing(tmp_path):
         before = count(running)
         await hub.until(lambda: count(running) > before)
 
-    story(tmp_path, tell)
+    story(tmp_path, tell, PATIENT_POLICY)
 
 
 def test_pause_for_a_while_ends_by_itself(tmp_path):
     async def tell(hub, running, person):
-        running.agent.pause(0.5)
+        running.agent.pause(3600)
+        assert running.agent.state == "paused"
         assert running.agent.status()["paused_until"] is not None
+        person.clock.skipped += 3600
+        running.agent.owner.watch.look_again()
         await hub.until(lambda: running.agent.state == "online")
 
     story(tmp_path, tell)
@@ -202,7 +201,7 @@ def test_rules_that_the_owner_writes_hold_without_a_restart(tmp_path):
         assert running.node.proofs[-1].capacity.rules.strangers
         (tmp_path / "owner/policy.toml").write_text(POLICY + '\n[welcome]\nstrangers = false\nisolation = "gvisor"\n')
         running.agent.owner.watch.look_again()
-        await hub.until(lambda: any(report.rules for report in running.node.reports), 20)
+        await hub.until(lambda: any(report.rules for report in running.node.reports))
         assert not running.node.reports[-1].rules.strangers
         stranger = hub.offer(running.node, "/bin/true", own=False, isolation="bubblewrap")
         own = hub.offer(running.node, "/bin/true", own=True)
@@ -218,7 +217,7 @@ def test_owners_eviction_while_the_hub_is_away_is_told_as_such_even_after_a_rest
         async with FakeHub() as hub:
             sandbox = ProcessSandbox(tmp_path / "state", cgroups=None)
             async with running_agent(hub, tmp_path, sandboxes=[sandbox]) as running:
-                attempt_id = hub.offer(running.node, "/bin/sleep", "60", own=True)
+                attempt_id = hub.offer(running.node, "/bin/sleep", "3600", own=True)
                 await hub.until(lambda: hub.updates[attempt_id])
                 port = hub.port
                 await hub.go_away()
@@ -236,8 +235,8 @@ def test_owners_eviction_while_the_hub_is_away_is_told_as_such_even_after_a_rest
 
 def test_strangers_work_ends_when_the_owners_disk_gets_full(tmp_path):
     async def tell(hub, running, person):
-        stranger = await working(hub, running, own=False, isolation="bubblewrap")
-        await hub.until(lambda: stranger in hub.receipts, 20)
+        stranger = hub.offer(running.node, "/bin/sh", "-c", COUNTING, own=False, isolation="bubblewrap")
+        await hub.until(lambda: stranger in hub.receipts)
         assert hub.receipts[stranger].reason is EndReason.NODE_DISK
         assert "nearly full" in hub.receipts[stranger].detail
 
@@ -250,10 +249,15 @@ class Card(GpuMonitor):
 
     obeys = True
 
+    def __init__(self, gpus):
+        super().__init__(gpus)
+        self.shares = []
+
     def read(self):
         return []
 
     def set_power_share(self, gpu_id, share):
+        self.shares.append(share)
         return self.obeys
 
 
@@ -276,15 +280,22 @@ def test_receipt_tells_how_long_the_owner_left_a_gpu_less_power(tmp_path, obeys)
             owner, node = running.agent.owner, running.node
             assert owner is not None
             usual = owner.watch.decision
-            attempt_id = hub.offer(node, "/bin/sh", "-c", "echo go; sleep 0.5", grant=grant)
+
+            async def cap_power(capped):
+                before = len(card.shares)
+                reactions = {"GPU-a": Reaction.CAP_POWER} if capped else {}
+                owner.act(replace(usual, gpu_reactions=reactions, power_cap=0.5))
+                await hub.until(lambda: len(card.shares) > before and bool(owner._slowed) is (capped and obeys))
+
+            attempt_id = hub.offer(node, "/bin/sh", "-c", WAITING, grant=grant)
             await hub.until(lambda: hub.logs[attempt_id])
-            owner.act(replace(usual, gpu_reactions={"GPU-a": Reaction.CAP_POWER}, power_cap=0.5))
+            await cap_power(True)
             await asyncio.sleep(0.2)
-            owner.act(usual)
+            await cap_power(False)
+            (running.job_folders[0] / "work" / "done").touch()
             await hub.until(lambda: attempt_id in hub.receipts)
             # One that begins and ends under the cap.
-            owner.act(replace(usual, gpu_reactions={"GPU-a": Reaction.CAP_POWER}, power_cap=0.5))
-            await asyncio.sleep(0.05)
+            await cap_power(True)
             second_id = hub.offer(node, "/bin/sh", "-c", "sleep 0.1", grant=grant)
             await hub.until(lambda: second_id in hub.receipts)
             first, second = (hub.receipts[one].usage for one in (attempt_id, second_id))

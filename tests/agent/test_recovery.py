@@ -1,15 +1,15 @@
 """An agent that dies at any moment: nothing runs twice, nothing runs on, nothing that was done is lost."""
 
 import asyncio
-import os
+import contextlib
 import signal
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from support.agents import enrolled_home, running_agent
 from support.fake_hub import FakeHub
+from support.waiting import patience
 
 from computepool.agent.journal import COMPACT_BYTES, SEEN_MARGIN_SECONDS, Journal, Lease
 from computepool.protocol.messages import Offer
@@ -28,10 +28,17 @@ asyncio.run(main())
 """
 
 
-async def start_real_agent(home):
-    return await asyncio.create_subprocess_exec(
+@contextlib.asynccontextmanager
+async def real_agent(home):
+    agent = await asyncio.create_subprocess_exec(
         sys.executable, "-c", REAL_AGENT, str(home.root), stderr=asyncio.subprocess.DEVNULL
     )
+    try:
+        yield agent
+    finally:
+        if agent.returncode is None:
+            agent.kill()
+        await agent.wait()
 
 
 def is_dead(pid: int) -> bool:
@@ -45,29 +52,30 @@ def test_killed_agent_leaves_no_orphan_and_its_job_is_gone_after_the_restart(tmp
     async def story():
         async with FakeHub() as hub:
             home, node = enrolled_home(hub, tmp_path)
-            agent = await start_real_agent(home)
-            await hub.until(lambda: node.line is not None)
-            attempt_id = hub.offer(node, "/bin/sh", "-c", "trap '' TERM HUP; setsid sleep 300 & echo $$ $!; sleep 300")
-            await hub.until(lambda: hub.logs[attempt_id])
-            pids = [int(pid) for pid in hub.logs[attempt_id].split()]
-            os.kill(agent.pid, signal.SIGKILL)
-            await agent.wait()
+            async with real_agent(home) as agent:
+                await hub.until(lambda: node.line is not None)
+                script = "trap '' TERM HUP; setsid sleep 3600 & echo $$ $!; sleep 3600"
+                attempt_id = hub.offer(node, "/bin/sh", "-c", script)
+                await hub.until(lambda: hub.logs[attempt_id])
+                pids = [int(pid) for pid in hub.logs[attempt_id].split()]
+                agent.kill()
+                await agent.wait()
             await hub.until(lambda: node.line is None)
-            again = await start_real_agent(home)
-            await hub.until(lambda: attempt_id in hub.gone, 30)
-            # Claimed until the hub has heard that it is gone, and why.
-            assert [one.attempt_id for one in node.proofs[-1].holding] == [attempt_id]
-            assert hub.gone[attempt_id].reason == "the agent was restarted"
-            await hub.until(lambda: all(is_dead(pid) for pid in pids))
-            # The same offer once more, as a hub would that does not know better: it is not run.
-            command = node.commands[0]
-            assert isinstance(command, Offer)
-            hub.offer_signed(node, command.manifest)
-            fresh = hub.offer(node, "/bin/true")
-            await hub.until(lambda: fresh in hub.receipts)
-            assert attempt_id not in hub.receipts
-            again.send_signal(signal.SIGTERM)
-            assert await asyncio.wait_for(again.wait(), 15) == 0
+            async with real_agent(home) as again:
+                await hub.until(lambda: attempt_id in hub.gone)
+                # The agent holds it until the hub has heard that it is gone, and why.
+                assert [held.attempt_id for held in node.proofs[-1].holding] == [attempt_id]
+                assert hub.gone[attempt_id].reason == "the agent was restarted"
+                await hub.until(lambda: all(is_dead(pid) for pid in pids))
+                # A hub that offers the same attempt again: it is not run.
+                command = node.commands[0]
+                assert isinstance(command, Offer)
+                hub.offer_signed(node, command.manifest)
+                fresh = hub.offer(node, "/bin/true")
+                await hub.until(lambda: fresh in hub.receipts)
+                assert attempt_id not in hub.receipts
+                again.send_signal(signal.SIGTERM)
+                assert await asyncio.wait_for(again.wait(), patience()) == 0
 
     asyncio.run(story())
 
@@ -100,7 +108,9 @@ def test_attempt_that_was_running_is_reported_gone_and_never_run_again(tmp_path)
     async def story():
         async with FakeHub() as hub:
             async with running_agent(hub, tmp_path) as running:
-                attempt_id = hub.offer(running.node, "/bin/sh", "-c", f"echo ran >> {tmp_path}/ran; echo up; sleep 60")
+                attempt_id = hub.offer(
+                    running.node, "/bin/sh", "-c", f"echo ran >> {tmp_path}/ran; echo up; sleep 3600"
+                )
                 await hub.until(lambda: hub.logs[attempt_id])
                 await running.die()
             hub.acknowledge_reports = False
@@ -142,18 +152,16 @@ def test_sigterm_drains_and_a_second_one_stops(tmp_path):
     async def story():
         async with FakeHub() as hub:
             home, node = enrolled_home(hub, tmp_path)
-            agent = await start_real_agent(home)
-            await hub.until(lambda: node.line is not None)
-            attempt_id = hub.offer(node, "/bin/sh", "-c", "echo up; sleep 300")
-            await hub.until(lambda: hub.logs[attempt_id])
-            agent.send_signal(signal.SIGTERM)
-            await hub.until(lambda: node.heartbeats and node.heartbeats[-1].state == "draining")
-            assert agent.returncode is None
-            before = time.monotonic()
-            agent.send_signal(signal.SIGTERM)
-            assert await asyncio.wait_for(agent.wait(), 15) == 0
-            assert time.monotonic() - before < 8
-            assert attempt_id in hub.gone
+            async with real_agent(home) as agent:
+                await hub.until(lambda: node.line is not None)
+                attempt_id = hub.offer(node, "/bin/sh", "-c", "echo up; sleep 3600")
+                await hub.until(lambda: hub.logs[attempt_id])
+                agent.send_signal(signal.SIGTERM)
+                await hub.until(lambda: node.heartbeats and node.heartbeats[-1].state == "draining")
+                assert agent.returncode is None
+                agent.send_signal(signal.SIGTERM)
+                assert await asyncio.wait_for(agent.wait(), patience()) == 0
+                assert attempt_id in hub.gone
 
     asyncio.run(story())
 

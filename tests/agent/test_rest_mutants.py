@@ -8,25 +8,14 @@ import functools
 from typing import Any
 
 import pytest
-from support.lone_supervisor import LoneSupervisor
+from support.lone_supervisor import LoneSupervisor, LoopClock, run_in_virtual_time
 from support.planted import each_check, each_mutant
 
 from computepool.agent.agent import Agent
-from computepool.agent.clock import SystemClock
 from computepool.agent.leases import Leases
 from computepool.agent.resting import RestReason
 from computepool.protocol.messages import HeartbeatAck
 from computepool.protocol.timing import FREEZE_AFTER_SECONDS, LEASE_SECONDS
-
-
-class SkippingClock(SystemClock):
-    """A machine that slept: elapsed time jumps, the event loop's timers do not."""
-
-    skipped = 0.0
-
-    def monotonic(self):
-        return super().monotonic() + self.skipped
-
 
 # ── checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -35,7 +24,7 @@ def on_a_bench(check):
     @functools.wraps(check)
     def play(folder):
         async def story():
-            clock = SkippingClock()
+            clock = LoopClock()
             bench = LoneSupervisor(folder, clock)
             bench.listen()
             bench.supervisor.say_everything_again()
@@ -46,7 +35,7 @@ def on_a_bench(check):
             finally:
                 await bench.close()
 
-        asyncio.run(story())
+        run_in_virtual_time(story())
 
     return play
 
@@ -148,5 +137,5 @@ def test_fault_in_a_look_at_leases_does_not_end_the_looking(tmp_path, monkeypatc
             assert len(looks) > 1
         await bench.close()
 
-    asyncio.run(story())
+    run_in_virtual_time(story())
     assert "planted" in caplog.text

@@ -5,6 +5,7 @@ import hashlib
 import random
 
 import pytest
+from support.lone_supervisor import LoopClock, run_in_virtual_time
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.logs import BATCH_BYTES, WINDOW_BYTES, LogSender
@@ -67,11 +68,11 @@ def test_long_log_keeps_head_and_tail_and_says_what_is_missing(tmp_path, seed):
 class Wire:
     """Plays the hub: takes what the sender gives, acknowledges what it wants."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, clock=None):
         self.outgoing = Outgoing()
         self.outgoing.begin()
         self.spool = LogSpool(folder / "a.log")
-        self.sender = LogSender("attempt_1", 1, self.spool, self.outgoing, SystemClock())
+        self.sender = LogSender("attempt_1", 1, self.spool, self.outgoing, clock or SystemClock())
 
     def write(self, data):
         self.spool.append(data)
@@ -83,7 +84,7 @@ class Wire:
 
 def test_first_bytes_go_at_once_and_later_ones_in_batches(tmp_path):
     async def story():
-        wire = Wire(tmp_path)
+        wire = Wire(tmp_path, LoopClock())
         wire.write(b"first")
         assert wire.chunk().data == b"first"
         wire.write(b"second ")
@@ -95,7 +96,7 @@ def test_first_bytes_go_at_once_and_later_ones_in_batches(tmp_path):
         assert len(wire.chunk().data) == BATCH_BYTES
         wire.sender.close()
 
-    asyncio.run(story())
+    run_in_virtual_time(story())
 
 
 def test_unacknowledged_window_is_bounded(tmp_path):

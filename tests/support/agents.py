@@ -29,6 +29,15 @@ T = TypeVar("T")
 CAPACITY = Capacity(cpus=4.0, memory_bytes=4 * 1024**3, disk_bytes=10 * 1024**3)
 
 
+class SkippingClock(SystemClock):
+    """A machine that slept: elapsed time jumps, the event loop's timers do not."""
+
+    skipped = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.skipped
+
+
 async def offload_inline(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """For virtual time: nothing leaves the event loop."""
     return function(*args, **kwargs)

@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from support.waiting import patience
 
 from computepool.protocol.enrol import EnrolReply, EnrolRequest
 from computepool.protocol.manifest import MANIFEST, BundleRef, Grant, Manifest
@@ -196,6 +197,7 @@ class FakeHub:
         self.downloads: dict[str, bytes] = {}
         self.ranges: list[str] = []
         self.checkpoints: dict[str, list[CheckpointSaved]] = defaultdict(list)
+        self.refused_checkpoints: list[CheckpointSaved] = []
         self.uploads: list[str] = []
         # faults
         self.checkpoint_problem: str | None = None
@@ -445,8 +447,8 @@ class FakeHub:
             line.say(ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence))
 
     def _hear_checkpoint(self, line: Line, message: CheckpointSaved) -> None:
-        if self.checkpoint_problem is None:
-            self.checkpoints[message.attempt_id].append(message)
+        heard = self.checkpoints[message.attempt_id] if self.checkpoint_problem is None else self.refused_checkpoints
+        heard.append(message)
         line.say(
             ReportAck(
                 attempt_id=message.attempt_id,
@@ -488,9 +490,9 @@ class FakeHub:
         async with self._changed:
             self._changed.notify_all()
 
-    async def until(self, condition, seconds: float = 15.0) -> None:
+    async def until(self, condition) -> None:
         """Wait for something that an agent does."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(patience()):
             while not condition():
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(0.05), self._changed:
@@ -519,7 +521,7 @@ class FakeHub:
             "grant": Grant(cpus=0.1, memory_bytes=64 * MEGABYTE, disk_bytes=1024 * MEGABYTE),
             "isolation": IsolationLevel.PROCESS,
             "own": True,
-            "max_runtime_seconds": 60.0,
+            "max_runtime_seconds": 3600.0,
         }
         return Manifest.model_validate(fields | changes)
 

@@ -1,11 +1,12 @@
 """A supervisor without a line: a test gives it what a hub would say, and reads what it would send."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
+from simulation.virtual_time import VirtualLoop
 from support.agents import CAPACITY, enrolled_home, offload_inline
 from support.fake_hub import FakeHub
 from support.fake_sandbox import FakeOutput, FakeSandbox
@@ -30,11 +31,20 @@ M = TypeVar("M", bound=Wire)
 class LoopClock:
     """The event loop's own time, which may be virtual."""
 
+    skipped = 0.0
+    """As after a sleep of the machine: elapsed time jumped, the event loop's timers did not."""
+
     def now(self) -> datetime:
         return datetime.now(UTC) + timedelta(seconds=self.monotonic())
 
     def monotonic(self) -> float:
-        return asyncio.get_running_loop().time()
+        return asyncio.get_running_loop().time() + self.skipped
+
+
+def run_in_virtual_time(story: Coroutine[Any, Any, None]) -> None:
+    """As `asyncio.run`, but a sleep ends when everything else waits: what follows it does not depend on speed."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(story)
 
 
 class NoTransfer:

@@ -2,12 +2,12 @@
 
 import asyncio
 import sys
-import time
 from typing import Any
 
 import psutil
 import pytest
 from support.lone_supervisor import LoneSupervisor
+from support.waiting import async_eventually, patience
 
 from computepool.agent.benchmark import desk as desks
 from computepool.agent.benchmark.desk import BenchmarkDesk, environment_for
@@ -29,7 +29,7 @@ from computepool.protocol.benchmark import (
 from computepool.protocol.capacity import Gpu
 from computepool.protocol.messages import parse_from_agent
 
-HANGING = (sys.executable, "-c", "import sys, time; sys.stdin.readline(); time.sleep(600)")
+HANGING = (sys.executable, "-c", "import sys, time; sys.stdin.readline(); time.sleep(3600)")
 CARD = Gpu(id="GPU-1", name="card", slug="card", memory_bytes=1, vendor="nvidia")
 
 
@@ -50,14 +50,14 @@ class Line:
         )
 
     async def hear(self, kind):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(patience()):
             message = await self.said.get()
         assert isinstance(message, kind), message
         # As it arrives at the hub.
         return parse_from_agent(message.to_bytes())
 
     async def idle(self):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience()):
             while self.tasks:
                 await asyncio.gather(*(tasks := set(self.tasks)))
                 self.tasks -= tasks
@@ -110,17 +110,14 @@ def test_next_device_may_be_asked_for_while_the_process_of_the_last_ends(tmp_pat
     play(story)
 
 
-def test_process_is_gone_at_once_when_a_job_comes_or_the_owner_returns(tmp_path):
+def test_process_is_ended_when_a_job_comes_or_the_owner_returns(tmp_path):
     async def story():
         line = Line(tmp_path, HANGING)
         line.desk.handle(BenchmarkRequest(challenge_id="bench_1", device="cpu"))
-        await asyncio.sleep(0.3)
-        assert children()
-        began = time.monotonic()
+        await async_eventually(children, "the process starts")
         line.wanted_for = "the node has work"
         declined = await line.hear(BenchmarkDeclined)
         await line.idle()
-        assert time.monotonic() - began < 1.0
         assert (declined.reason, declined.retry) == ("the node has work", True)
 
     play(story)
@@ -214,7 +211,7 @@ def test_supervisor_passes_the_hubs_questions_on(tmp_path):
         request = BenchmarkRequest(challenge_id="bench_1", device="cpu")
         bench.supervisor.handle(request)
         bench.supervisor.say(BenchmarkDeclined(challenge_id="bench_1", reason="no"))
-        await asyncio.sleep(0.05)
+        await async_eventually(lambda: bench.of(BenchmarkDeclined), "the answer goes out")
         assert heard == [request]
         assert bench.of(BenchmarkDeclined)[0].reason == "no"
         await bench.close()

@@ -1,6 +1,7 @@
 """The process that measures: answers, leaves nothing behind, and ends with whoever started it."""
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from support.waiting import patience
 
 from computepool.agent.benchmark.desk import COMMAND, WorkerGone, WorkerProcess
 from computepool.agent.benchmark.devices import PythonDevice
@@ -19,14 +21,20 @@ MIB = 1024**2
 TASK = {"do": "fill", "seed": "c2VlZHNlZWRzZWVkc2VlZA==", "size": 16, "rounds": 2, "segments": 2}
 
 
-def ask(question):
+@contextlib.asynccontextmanager
+async def started(command=COMMAND):
+    worker = WorkerProcess(command)
+    await worker.start(os.environ)
+    try:
+        yield worker
+    finally:
+        await worker.close()
+
+
+def ask(questions):
     async def story():
-        worker = WorkerProcess()
-        await worker.start(os.environ)
-        try:
-            return [await worker.ask(one) for one in question]
-        finally:
-            await worker.close()
+        async with started() as worker:
+            return [await worker.ask(question) for question in questions]
 
     return asyncio.run(story())
 
@@ -64,31 +72,31 @@ def test_nobody_can_make_the_machine_swap(tmp_path):
 
 def test_it_is_modest_and_loads_nothing_large():
     async def story():
-        worker = WorkerProcess()
-        await worker.start(os.environ)
-        await worker.ask({"do": "nothing"})
-        assert worker._process is not None
-        found = psutil.Process(worker._process.pid)
-        nice, libraries = found.nice(), {Path(one.path).name for one in found.memory_maps()}
-        await worker.close()
-        return nice, libraries
+        async with started() as worker:
+            await worker.ask({"do": "nothing"})
+            assert worker._process is not None
+            found = psutil.Process(worker._process.pid)
+            return found.nice(), {Path(file.path).name for file in found.memory_maps()}
 
     nice, libraries = asyncio.run(story())
     assert nice == 19
-    assert not any("torch" in one or "numpy" in one for one in libraries)
+    assert not any("torch" in name or "numpy" in name for name in libraries)
 
 
 def test_it_ends_in_the_middle_of_its_work_when_its_input_ends():
-    process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(json.dumps({"do": "begin", "device": "cpu", "folder": "/", "figures": False}).encode() + b"\n")
-    process.stdin.flush()
-    assert b"ready" in process.stdout.readline()
-    process.stdin.write(json.dumps(TASK | {"size": 512, "rounds": 16, "segments": 16}).encode() + b"\n")
-    process.stdin.close()
-    assert process.wait(timeout=20) == 0
-    process.stdout.close()
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            begin = {"do": "begin", "device": "cpu", "folder": "/", "figures": False}
+            process.stdin.write(json.dumps(begin).encode() + b"\n")
+            process.stdin.flush()
+            assert b"ready" in process.stdout.readline()
+            process.stdin.write(json.dumps(TASK | {"size": 512, "rounds": 16, "segments": 16}).encode() + b"\n")
+            process.stdin.close()
+            assert process.wait(patience()) == 0
+        finally:
+            process.kill()
 
 
 NOISY = """
@@ -104,22 +112,17 @@ import computepool.agent.benchmark.__main__
 
 def test_what_a_library_prints_is_no_answer(tmp_path):
     async def story():
-        worker = WorkerProcess([sys.executable, "-c", NOISY])
-        await worker.start(os.environ)
-        answer = await worker.ask({"do": "begin", "device": "cpu", "folder": str(tmp_path), "figures": False})
-        await worker.close()
-        return answer
+        async with started([sys.executable, "-c", NOISY]) as worker:
+            return await worker.ask({"do": "begin", "device": "cpu", "folder": str(tmp_path), "figures": False})
 
     assert asyncio.run(story())["is"] == "ready"
 
 
 def test_process_that_dies_is_noticed():
     async def story():
-        worker = WorkerProcess([sys.executable, "-c", "raise SystemExit(3)"])
-        await worker.start(os.environ)
-        with pytest.raises(WorkerGone):
-            await worker.ask({"do": "begin"})
-        await worker.close()
+        async with started([sys.executable, "-c", "raise SystemExit(3)"]) as worker:
+            with pytest.raises(WorkerGone):
+                await worker.ask({"do": "begin"})
 
     asyncio.run(story())
 
