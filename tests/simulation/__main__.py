@@ -1,4 +1,5 @@
-"""`python -m simulation --seeds 0:300`: run worlds, one a seed. Prints one JSON line; a failure prints its seed."""
+"""`python -m simulation --seeds 0:300`: run worlds, one a seed. Prints one JSON line, one for each planted bug if any
+is named; the first seed that failed is in it."""
 
 import argparse
 import asyncio
@@ -44,9 +45,8 @@ def main() -> int:
     logging.disable(logging.WARNING)
     logging.getLogger("computepool").addHandler(_Errors())
     first, _, last = arguments.seeds.partition(":")
-    seeds = iter(range(int(first), int(last or int(first) + 1)))
-    plan = Plan(hub_restarts_only=arguments.restarts_only)
-    fired: Counter[str] = Counter()
+    seeds = range(int(first), int(last or int(first) + 1))
+    plan, found = Plan(hub_restarts_only=arguments.restarts_only), True
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=base) as folder:
         template = _template(Path(folder)) if not arguments.fleet else Path()
@@ -54,22 +54,37 @@ def main() -> int:
             run_seed(seed, Plan(), Path(folder, f"warm-up-{seed}"), template, fleet=arguments.fleet)
         ERRORS.clear()
         gc.freeze()
-        if arguments.mutant:
-            MUTANTS[arguments.mutant]()
-        failed, failure = None, None
-        for seed, result in _in_children(seeds, arguments, plan, Path(folder), template):
-            fired.update(result["fired"])
-            if result["failure"] is not None:
-                if arguments.keep_going:
-                    print(f"seed {seed}: {result['failure'].splitlines()[-1]}", flush=True)
-                if failed is None or seed < failed:
-                    failed, failure = seed, result["failure"]
-    print(json.dumps({"failed_seed": failed, "failure": failure, "fired": fired}), flush=True)
-    return 0 if failed is None else 1
+        for mutant in arguments.mutant or [None]:
+            report = _run_seeds(seeds, arguments, plan, Path(folder, mutant or "worlds"), template, mutant)
+            found = found and report["failed_seed"] is not None
+            print(json.dumps(report), flush=True)
+    return 1 if found else 0
+
+
+def _run_seeds(
+    seeds: range, arguments: argparse.Namespace, plan: Plan, folder: Path, template: Path, mutant: str | None
+) -> dict[str, Any]:
+    """The first seed that failed, why, and how often each fault fired."""
+    folder.mkdir()
+    fired: Counter[str] = Counter()
+    failed, failure = None, None
+    for seed, result in _in_children(iter(seeds), arguments, plan, folder, template, mutant):
+        fired.update(result["fired"])
+        if result["failure"] is not None:
+            if arguments.keep_going:
+                print(f"seed {seed}: {result['failure'].splitlines()[-1]}", flush=True)
+            if failed is None or seed < failed:
+                failed, failure = seed, result["failure"]
+    return {"failed_seed": failed, "failure": failure, "fired": fired}
 
 
 def _in_children(
-    seeds: Iterator[int], arguments: argparse.Namespace, plan: Plan, folder: Path, template: Path
+    seeds: Iterator[int],
+    arguments: argparse.Namespace,
+    plan: Plan,
+    folder: Path,
+    template: Path,
+    mutant: str | None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """A child for each seed: no world can see what an earlier one left behind. Ends early at the first failure."""
     running: dict[int, tuple[int, int]] = {}
@@ -78,6 +93,8 @@ def _in_children(
             reader, writer = os.pipe()
             child = os.fork()
             if child == 0:
+                if mutant is not None:
+                    MUTANTS[mutant]()
                 result = run_seed(seed, plan, folder / f"seed-{seed}", template, fleet=arguments.fleet)
                 os.write(writer, json.dumps(result).encode())
                 os._exit(0)
@@ -182,7 +199,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="simulation", description=__doc__)
     parser.add_argument("--seeds", default="0:20")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--mutant", choices=sorted(MUTANTS))
+    parser.add_argument("--mutant", nargs="+", choices=sorted(MUTANTS), help="planted bugs, one after the other")
     parser.add_argument("--warm-ups", type=int, default=WARM_UPS)
     parser.add_argument("--restarts-only", action="store_true")
     parser.add_argument("--fleet", action="store_true", help="the light worlds: no agents, no SQL, a fleet that churns")
