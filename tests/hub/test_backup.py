@@ -4,6 +4,7 @@ import time
 import tracemalloc
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, text
@@ -18,6 +19,7 @@ from support.backups import (
     start_and_stop,
     without_the_restore,
 )
+from support.waiting import eventually
 
 from computepool.hub import backup as hub_backup
 from computepool.hub.backup import restore
@@ -117,7 +119,7 @@ def raised(place: Place, now: datetime) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_backup_is_one_moment_of_a_hub_that_goes_on_writing(place, tmp_path, kind):
+def test_backup_is_one_moment_of_a_hub_that_goes_on_writing(place, tmp_path, kind, monkeypatch):
     old, new = lively(place(kind), rows=200), place(kind)
     before, stop, written = old.all_rows(), threading.Event(), 0
     now = datetime.now(UTC)
@@ -133,14 +135,21 @@ def test_backup_is_one_moment_of_a_hub_that_goes_on_writing(place, tmp_path, kin
             time.sleep(0.001)  # leave the backup a share of this machine
         engine.dispose()
 
+    write_everything = hub_backup._write_everything
+
+    def write_when_others_wrote(*args: Any) -> dict[str, int]:
+        """The backup has its moment. Go on when others have written after it."""
+        then = written
+        eventually(lambda: written > then + 5, "others write meanwhile")
+        return write_everything(*args)
+
+    monkeypatch.setattr(hub_backup, "_write_everything", write_when_others_wrote)
     writer = threading.Thread(target=write_pairs)
     writer.start()
     try:
-        while not written:
-            time.sleep(0.001)
+        eventually(lambda: written, "the first pair is written")
         at_start = written
         backup(old.settings, tmp_path / "pool.backup", PASSPHRASE)
-        assert written > at_start + 5, "nobody wrote meanwhile, so this proves nothing"
     finally:
         stop.set()
         writer.join()

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from starlette.types import ASGIApp
+from support.waiting import patience
 
 
 class Closed(Exception):
@@ -38,7 +39,7 @@ class Socket:
 
     async def receive(self) -> Any:
         """The next message, as JSON."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(patience()):
             message = await self.from_app.get()
         if message["type"] == "websocket.close":
             raise Closed(message.get("code", 1000))
@@ -75,12 +76,12 @@ async def connected(app: ASGIApp, path: str, headers: Mapping[str, str] | None =
         yield socket
         await socket.to_app.put({"type": "websocket.disconnect", "code": 1000})
     finally:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(patience()):
             await task
 
 
 async def _accepted(socket: Socket) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience()):
         first = await socket.from_app.get()
         if first["type"] == "websocket.accept":
             return

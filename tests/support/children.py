@@ -30,6 +30,8 @@ PRELOADED = [
 # A test that is killed cannot clean up: the kernel ends its children with it. The setting outlives exec.
 _DIES_WITH_PARENT = f"""
 import ctypes, os, signal, sys
+# A shell that runs the tests in the background makes them, and so their children, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl({PR_SET_PDEATHSIG}, signal.SIGKILL)
 os.execv(sys.argv[1], sys.argv[1:])
@@ -185,6 +187,7 @@ def _forks() -> multiprocessing.context.ForkServerContext:
 def _become(arguments: list[str], environment: dict[str, str], output: str, log: str, cwd: str) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)

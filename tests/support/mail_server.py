@@ -17,6 +17,7 @@ from typing import Any
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 from support.secure_site import make_certificate
 from support.services import free_ports
+from support.waiting import patience
 
 USER, PASSWORD = "pool@example.org", "p%ss/wörd: hunter2"
 OK = "250 taken"
@@ -113,7 +114,7 @@ class MailServer:
         ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
         self._thread.start()
-        assert ready.wait(10)
+        assert ready.wait(patience())
 
     def _serve(self, ready: threading.Event) -> None:
         async def serve() -> None:
@@ -146,7 +147,7 @@ class MailServer:
     def stop(self) -> None:
         if self._thread is not None and self._loop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(10)
+            self._thread.join(patience())
             assert not self._thread.is_alive()
             self._thread = None
 

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy.orm import Session
 from support.engine import ALICE, Pool
+from support.waiting import patience
 
 from computepool.hub.gateway.pipe import PipeClosed
 from computepool.hub.nodes import service as nodes
@@ -50,7 +51,6 @@ from computepool.protocol.signing import Signed, key_id_of, load_public_key, sig
 from computepool.protocol.states import AttemptState, IsolationLevel
 
 GIB = 1024**3
-PATIENCE_SECONDS = 60.0
 M = TypeVar("M")
 
 
@@ -234,7 +234,7 @@ class ScriptedAgent:
 
     async def expect(self, kind: type[M], matching: Callable[[M], bool] = lambda message: True) -> M:
         """The first message of that kind that was not taken yet."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(patience()):
             while True:
                 for message in self._unread:
                     if isinstance(message, kind) and matching(message):
@@ -432,7 +432,7 @@ def digest(data: bytes) -> str:
 
 
 async def _next(pipe: MemoryPipe) -> FromHub:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(patience()):
         raw = await pipe.from_hub.get()
     assert raw is not None, "the hub closed the link without a word"
     message = parse_from_hub(raw)

@@ -16,7 +16,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,15 +26,15 @@ import psycopg
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 from support.guardian import account
+from support.waiting import eventually
 
-START_SECONDS = 30
 START_TRIES = 3  # a free port may be taken between choosing and binding it
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 3 << 30  # free there, or data goes to the disk
 
 
 class ServiceDidNotStart(Exception):
-    """A service ended or stayed silent; the text has the end of its log."""
+    """A service ended before it was ready; the text has the end of its log."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -65,14 +64,16 @@ def guarded(
         start_new_session=True,  # Ctrl-C is for the tests; the guardian hears of it when they end
     )
     assert guardian.stdin
+
+    def is_ready() -> bool:
+        if guardian.poll() is not None:
+            log = folder / "log"
+            said = log.read_text(errors="replace")[-3000:] if log.exists() else "nothing"
+            raise ServiceDidNotStart(f"{command[0]} said:\n{said}")
+        return ready()
+
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not ready():
-            if guardian.poll() is not None or time.monotonic() > deadline:
-                log = folder / "log"
-                said = log.read_text(errors="replace")[-3000:] if log.exists() else "nothing"
-                raise ServiceDidNotStart(f"{command[0]} said:\n{said}")
-            time.sleep(0.02)
+        eventually(is_ready, f"{command[0]} is ready")
         yield
     finally:
         guardian.stdin.close()

@@ -1,18 +1,20 @@
 """Two transactions at the same moment, on a PostgreSQL that really lets them run side by side."""
 
-import threading
-import time
+from collections.abc import Callable
 
 from sqlalchemy import Engine, text
+from support.waiting import eventually
 
 _BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
-def wait_until_blocked_or_done(engine: Engine, thread: threading.Thread) -> None:
-    """Until the thread's transaction waits for another one's lock, or has ended."""
-    deadline = time.monotonic() + 10
-    while thread.is_alive() and time.monotonic() < deadline:
+def wait_until_blocked_or_done(engine: Engine, done: Callable[[], bool]) -> None:
+    """Until the other transaction waits for a lock, or is done."""
+
+    def is_blocked_or_done() -> bool:
+        if done():
+            return True
         with engine.connect() as connection:
-            if connection.execute(text(_BLOCKED)).scalar():
-                return
-        time.sleep(0.001)
+            return bool(connection.scalar(text(_BLOCKED)))
+
+    eventually(is_blocked_or_done, "the other transaction waits for a lock or ends", every=0.001)

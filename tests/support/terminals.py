@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from support.waiting import patience
 
 COMPUTEPOOL = [sys.executable, "-P", "-m", "computepool"]
 
@@ -18,12 +19,9 @@ COMPUTEPOOL = [sys.executable, "-P", "-m", "computepool"]
 class Terminal:
     """`stdout` can be kept apart in a file, as in `computepool run … > file`."""
 
-    def __init__(
-        self, words: Sequence[str], env: Mapping[str, str], cwd: Path, stdout: Path | None = None, seconds: float = 30
-    ) -> None:
+    def __init__(self, words: Sequence[str], env: Mapping[str, str], cwd: Path, stdout: Path | None = None) -> None:
         self._master, slave = pty.openpty()
         self.seen = b""
-        self._until = time.monotonic() + seconds
         out = stdout.open("wb") if stdout is not None else None
         self.process = subprocess.Popen(
             [*COMPUTEPOOL, *words],
@@ -61,12 +59,10 @@ class Terminal:
     def end(self) -> int:
         while self._read():
             pass
-        return self.process.wait(max(0.1, self._until - time.monotonic()))
+        return self.process.wait(patience())
 
     def _read(self) -> bool:
-        left = self._until - time.monotonic()
-        assert left > 0, f"it takes too long; so far: {self.seen!r}"
-        ready, _, _ = select.select([self._master], [], [], left)
+        ready, _, _ = select.select([self._master], [], [], patience())
         if not ready:
             return False
         try:

@@ -14,6 +14,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 180.0
+A_MOMENT_SECONDS = 0.2
+"""Long enough to see something that must not happen. A slow machine can only fail to see it."""
 
 
 def patience(takes: float = 0.0) -> float:

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy.orm import Session
 from support.side_by_side import wait_until_blocked_or_done
 from support.small_hub import small_hub
+from support.waiting import patience
 
 from computepool.hub.accounts import repository, service
 from computepool.hub.accounts.errors import MoreThanYouHave
@@ -44,7 +45,7 @@ def one_after_the_other(engine, user_id, now, first, second):
             with Session(engine) as session, session.begin():
                 seen = repository.find_user(session, user_id)
                 looked.set()
-                assert written.wait(10)
+                assert written.wait(patience())
                 results.append(second(session, user_id, now))
                 write_records(session)
                 assert seen is not None
@@ -53,13 +54,13 @@ def one_after_the_other(engine, user_id, now, first, second):
 
     thread = threading.Thread(target=follow)
     thread.start()
-    assert looked.wait(10)
+    assert looked.wait(patience())
     with Session(engine) as session, session.begin():
         done = first(session, user_id, now)
         write_records(session)
         session.flush()
         written.set()
-        wait_until_blocked_or_done(engine, thread)
+        wait_until_blocked_or_done(engine, lambda: not thread.is_alive())
     thread.join()
     return done, results[0]
 

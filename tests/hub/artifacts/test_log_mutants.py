@@ -1,39 +1,41 @@
 """Bugs put in on purpose in the hub's logs: the checks of promise 28 must find them, or they prove nothing."""
 
 import asyncio
-import threading
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from support.engine import ALICE, play, principal
+from simulation.virtual_time import VirtualLoop
+from support.engine import ALICE, in_place, play, principal
 from support.memory_store import MemoryStore
 from support.scripted_agent import add_agent
 
 from computepool.hub.artifacts import log_state, logs
 from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.jobs.stream import JobStream
-from computepool.hub.opening import offload_to_threads
 
 MEGABYTE = 1024**2
 CHUNK = b"x" * 256 * 1024
 MAY_HOLD_BYTES = 5 * MEGABYTE
 """Of one attempt, whatever it sends and whoever reads it."""
+A_VIRTUAL_SECOND = 1
 
 
-class SlowStore(MemoryStore):
-    """One attempt's objects cannot be put for a while."""
+class SlowStore:
+    """A log store of which one attempt's objects cannot be put until the gate is open."""
 
     def __init__(self, slow: str) -> None:
-        super().__init__()
         self._slow = slow
-        self.gate = threading.Event()
+        self.gate = asyncio.Event()
+        offload: Any = self._offload
+        self.logs = LogStore(MemoryStore(), offload, 10**9)
 
-    def put(self, key: str, data: Any) -> None:
-        if self._slow in key:
-            self.gate.wait(10)
-        super().put(key, data)
+    async def _offload(self, fn: Callable[..., Any], *args: Any) -> Any:
+        await asyncio.sleep(0)
+        if fn is logs._put and self._slow in args[1]:
+            await self.gate.wait()
+        return fn(*args)
 
 
 # ── checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -42,7 +44,7 @@ class SlowStore(MemoryStore):
 async def flood_waits_outside_of_the_hub():
     """A store that is slower than the agent: what does not fit is not taken yet, and so not acknowledged."""
     store = SlowStore("attempt_flood")
-    kept = LogStore(store, offload_to_threads, 10**9)
+    kept = store.logs
     tasks = [asyncio.create_task(kept.append("attempt_flood", n * len(CHUNK), CHUNK)) for n in range(64)]
     await asyncio.sleep(0.05)
     held = kept._logs["attempt_flood"].pending_bytes
@@ -53,11 +55,11 @@ async def flood_waits_outside_of_the_hub():
 
 async def flood_does_not_hold_a_neighbour():
     store = SlowStore("attempt_flood")
-    kept = LogStore(store, offload_to_threads, 10**9)
+    kept = store.logs
     flood = asyncio.create_task(kept.append("attempt_flood", 0, CHUNK))
     await asyncio.sleep(0.05)  # it is on its way to the store
     try:
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(A_VIRTUAL_SECOND):
             assert await kept.append("attempt_neighbour", 0, b"line\n") == 5
         assert not flood.done()
     finally:
@@ -66,7 +68,7 @@ async def flood_does_not_hold_a_neighbour():
 
 
 async def watched_log_is_not_kept_in_memory():
-    kept = LogStore(MemoryStore(), offload_to_threads, 10**9)
+    kept = LogStore(MemoryStore(), in_place, 10**9)
     with kept.subscribe("attempt_flood"):
         for number in range(32):
             await kept.append("attempt_flood", number * len(CHUNK), CHUNK)
@@ -151,12 +153,13 @@ def pairs(table: dict[Any, list[Any]]) -> Iterator[Any]:
 
 @pytest.mark.parametrize(("check", "mutant"), list(pairs(ALONE)))
 def test_check_holds_and_finds_its_mutants(monkeypatch, check, mutant):
-    if mutant is None:
-        asyncio.run(check())
-        return
-    mutant(monkeypatch)
-    with pytest.raises((AssertionError, TimeoutError)):
-        asyncio.run(check())
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        if mutant is None:
+            runner.run(check())
+            return
+        mutant(monkeypatch)
+        with pytest.raises((AssertionError, TimeoutError)):
+            runner.run(check())
 
 
 @pytest.mark.parametrize(("check", "mutant"), list(pairs(IN_A_HUB)))

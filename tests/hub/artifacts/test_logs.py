@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.waiting import patience
 
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.local import LocalStore
@@ -51,7 +52,7 @@ class Counting:
         self.puts.append(key)
         if self.gate is not None:
             self.putting.set()
-            self.gate.wait(10)
+            self.gate.wait(patience())
         if self.breaks:
             self.breaks -= 1
             raise StoreError("the store is away")
@@ -164,7 +165,7 @@ def test_a_slow_attempt_does_not_hold_another(local_store: LocalStore):
         await logs.append(B, 0, b"b")
         slow.gate = threading.Event()
         held = asyncio.create_task(logs.append(A, 0, b"a"))
-        await asyncio.to_thread(slow.putting.wait, 10)
+        await asyncio.to_thread(slow.putting.wait, patience())
         gate, slow.gate = slow.gate, None
         assert await logs.append(B, 1, b"b") == 2
         assert not held.done()
@@ -181,7 +182,7 @@ def test_no_more_than_a_little_waits_in_memory(local_store: LocalStore):
         logs = new_logs(store, limit_bytes=10**9)
         chunk = b"x" * 256 * 1024
         tasks = [asyncio.create_task(logs.append(A, number * len(chunk), chunk)) for number in range(64)]
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(store.putting.wait, patience())
         assert logs._logs[A].pending_bytes <= 4 * 1024**2 + len(chunk)
         store.gate.set()
         await asyncio.gather(*tasks)
@@ -231,7 +232,7 @@ def test_a_caller_that_goes_away_breaks_nothing(local_store: LocalStore):
         store.gate = threading.Event()
         logs = new_logs(store)
         gone = asyncio.create_task(logs.append(A, 0, b"0123"))
-        await asyncio.sleep(0.02)
+        await asyncio.to_thread(store.putting.wait, patience())
         gone.cancel()
         with pytest.raises(asyncio.CancelledError):
             await gone
@@ -253,7 +254,7 @@ def test_a_seal_whose_caller_goes_away_is_still_done_alone(local_store: LocalSto
             await logs.append(A, number, b"x")
         store.gate = threading.Event()
         gone = asyncio.create_task(logs.seal(A))
-        await asyncio.to_thread(store.putting.wait, 10)
+        await asyncio.to_thread(store.putting.wait, patience())
         gone.cancel()
         with pytest.raises(asyncio.CancelledError):
             await gone

@@ -4,11 +4,12 @@ import asyncio
 import hashlib
 import io
 import threading
-import time
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import select
+from support.side_by_side import wait_until_blocked_or_done
+from support.waiting import patience
 
 from computepool.hub.artifacts import repository, service
 from computepool.hub.artifacts.background import sweep_abandoned
@@ -281,17 +282,20 @@ def test_an_upload_completed_while_the_sweep_looks_keeps_its_bytes(postgres_hub,
     async def story():
         artifact, uploads = await begin(hub, DATA)
         put_parts(hub, artifact, uploads, DATA)
-        seen = threading.Event()
+        changed, swept = threading.Event(), threading.Event()
 
         def complete_slowly(session):
             repository.mark_stored(session, [artifact.id], hub.context.now())
             session.flush()
-            seen.set()
-            time.sleep(0.2)
+            changed.set()
+            wait_until_blocked_or_done(hub.context.db.engine, swept.is_set)
+            assert not swept.is_set(), "the sweep did not wait"
 
         completing = asyncio.create_task(hub.context.db.run(complete_slowly))
-        await asyncio.to_thread(seen.wait, 10)
-        assert await hub.context.db.run(repository.abandon_unfinished, before, 10) == []
+        await asyncio.to_thread(changed.wait, patience())
+        found = await hub.context.db.run(repository.abandon_unfinished, before, 10)
+        swept.set()
+        assert found == []
         await completing
         assert (await hub.uploads.get(artifact.id, [ALICE])).state == ArtifactState.STORED
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import create_engine, event, func, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
+from support.waiting import patience
 
 from computepool.hub.core.db import (
     BUSY_TIMEOUT_MS,
@@ -73,10 +74,10 @@ class Held:
 
     def _hold(self, session) -> None:
         self.entered.set()
-        assert self.release.wait(30)
+        assert self.release.wait(patience())
 
     async def until_entered(self) -> None:
-        await asyncio.to_thread(self.entered.wait, 30)
+        await asyncio.to_thread(self.entered.wait, patience())
 
 
 def test_answer_comes_when_everybody_can_see_it(database_url):
@@ -292,7 +293,7 @@ def test_reader_sees_only_what_is_committed(database_url):
             def add_slowly(session) -> None:
                 add(session, "a")
                 added.set()
-                assert release.wait(30)
+                assert release.wait(patience())
 
             writing = asyncio.ensure_future(db.run(add_slowly))
             await asyncio.to_thread(added.wait, 30)

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError, PendingRollbackError
+from support.waiting import patience
 
 from computepool.hub.core.db import POSTGRES_THREADS, OutcomeUnknown, open_database
 from computepool.hub.core.driver import driver_of
@@ -78,7 +79,7 @@ def test_postgresql_deadlock_is_tried_again(postgres_url):
                 tries.append(first)
                 raise_value(session, first)
                 if len(tries) <= 2:
-                    both_have_their_first.wait(30)
+                    both_have_their_first.wait(patience())
                 raise_value(session, second)
 
             await asyncio.gather(db.run(cross, "a", "b"), db.run(cross, "b", "a"))
@@ -105,7 +106,7 @@ def test_postgresql_serialization_failure_is_tried_again(postgres_url):
                 value = session.scalar(text("SELECT value FROM hub_facts WHERE name = 'counter'"))
                 tries.append(value)
                 if len(tries) <= 2:
-                    both_have_looked.wait(30)
+                    both_have_looked.wait(patience())
                 session.execute(text("UPDATE hub_facts SET value = :value"), {"value": str(int(value) + 1)})
 
             await asyncio.gather(db.run(count_up), db.run(count_up))
@@ -188,7 +189,7 @@ def test_server_that_was_started_anew_costs_nobody_an_error(postgres_url, way):
 
             def meet(session) -> None:
                 touch(session)
-                meeting.wait(30)
+                meeting.wait(patience())
 
             for ask in (db.run, db.read):
                 await asyncio.gather(*(db.run(meet) for _ in range(POSTGRES_THREADS)))

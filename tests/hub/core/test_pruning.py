@@ -1,5 +1,6 @@
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import func, insert, select
 from support.small_hub import small_hub
@@ -49,14 +50,17 @@ def test_old_news_goes_in_batches_and_others_write_in_between(database_url):
         async with small_hub(database_url) as hub:
             db, now = hub.context.db, hub.context.now()
             await db.run(add, now)
-            pruning = asyncio.create_task(prune_in_batches(db, prune_outbox, now, at_once=at_once))
-            written = 0
-            while not pruning.done():
-                await db.run(add_one, now)
-                written += 1
-                await asyncio.sleep(0.01)
-            assert await pruning == rows
-            assert written >= rows // at_once
-            assert await db.read(count, OutboxRow) == written
+            batches = []
+
+            class WritesInBetween:
+                async def run(self, fn, *args):
+                    batches.append(await db.run(fn, *args))
+                    await db.run(add_one, now)
+                    return batches[-1]
+
+            busy: Any = WritesInBetween()
+            assert await prune_in_batches(busy, prune_outbox, now, at_once=at_once) == rows
+            assert batches == [at_once] * (rows // at_once) + [0]
+            assert await db.read(count, OutboxRow) == len(batches)
 
     asyncio.run(story())

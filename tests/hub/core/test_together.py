@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from support.waiting import patience
 
 from computepool.hub.core import together
 from computepool.hub.core.together import Together
@@ -48,7 +49,7 @@ class Desk:
 
 def tell(story, **how):
     async def told():
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience()):
             await story(Desk(**how))
 
     asyncio.run(told())

@@ -433,6 +433,10 @@ def test_agent_that_claims_more_than_a_node_may_hold_is_sent_away(sqlite_hub):
 # ── links that follow each other ─────────────────────────────────────────────────────────────────────────────────────
 
 
+A_FEW_VIRTUAL_SECONDS = 5
+"""Virtual time: a slow machine does not run out of it."""
+
+
 class BlockedPipe(MemoryPipe):
     """Its peer is gone without a word: whoever closes it waits minutes for an answer that never comes."""
 
@@ -453,7 +457,7 @@ def test_nobody_waits_for_the_farewell_to_a_peer_that_is_gone(sqlite_hub, how):
         work = await agent.take_offer()
         await agent.update(work, "running")
         block(agent)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(A_FEW_VIRTUAL_SECONDS):
             match how:
                 case "comes back":
                     await agent.connect()

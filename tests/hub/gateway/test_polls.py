@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.engine import play
 from support.proofs import figure
 from support.scripted_agent import add_agent
+from support.waiting import patience
 
 from computepool.hub.core.errors import Forbidden, Invalid, Unavailable
 from computepool.hub.gateway.pipe import PipeClosed
@@ -170,7 +171,7 @@ def test_link_that_ends_in_the_middle_of_a_large_batch_answers_all_the_same():
         sending = asyncio.create_task(pipe.exchange(request))
         await asyncio.sleep(0)
         await pipe.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience()):
             assert (await sending).closed
             assert (await pipe.exchange(poller.request())).closed  # and the next one finds no lock in its way
             for _ in range(INBOX_LIMIT):

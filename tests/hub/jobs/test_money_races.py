@@ -4,12 +4,12 @@ Whoever sets something aside holds its renter's balances, and only then looks at
 """
 
 import threading
-import time
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
+from support.side_by_side import wait_until_blocked_or_done
 from support.truth import TERMS, Truth
 
 from computepool.hub.core.records import write_records
@@ -62,18 +62,10 @@ def side_by_side(truth, first, second):
         session.flush()
         other = threading.Thread(target=come_second)
         other.start()
-        until = time.monotonic() + 20
-        while not someone_waits(truth) and other.is_alive() and time.monotonic() < until:
-            time.sleep(0.01)
+        wait_until_blocked_or_done(truth.engine, lambda: not other.is_alive())
         assert other.is_alive(), "it did not wait"
-    other.join(20)
+    other.join()
     return answers["first"], answers["second"]
-
-
-def someone_waits(truth):
-    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-    with Session(truth.engine) as session:
-        return bool(session.scalar(waiting))
 
 
 def used(truth):

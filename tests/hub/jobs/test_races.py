@@ -116,7 +116,7 @@ def test_second_transaction_that_waits_for_the_first_decides_on_what_is_true_the
 
         def start_second(thread=thread):
             thread.start()
-            wait_until_blocked_or_done(race.engine, thread)
+            wait_until_blocked_or_done(race.engine, lambda: not thread.is_alive())
 
         results["first"] = transact(race, ACTS[first], held, before_commit=start_second)
         if thread.ident is None:

@@ -12,6 +12,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 from support.engine import play_with_threads
 from support.mailing import ADA, BEN, ROOT, Office
+from support.waiting import patience
 
 from computepool.hub.accounts.service import create_user
 from computepool.hub.core.http import Role
@@ -306,7 +307,7 @@ def test_hub_that_stops_while_the_server_answers_marks_what_was_taken(hub_url, s
 
     def slowly(arrived):
         taken.set()
-        go.wait(5)
+        go.wait(patience())
         return "250 taken"
 
     server.to_content = slowly
@@ -320,7 +321,7 @@ def test_hub_that_stops_while_the_server_answers_marks_what_was_taken(hub_url, s
         await pool.start()
         topics = (f"mail/{ADA}",)
         await pool.db.run(lambda session: record(session, "node.banned", "node_1", pool.clock.now(), topics=topics))
-        assert await asyncio.to_thread(taken.wait, 10)
+        assert await asyncio.to_thread(taken.wait, patience())
         asyncio.get_running_loop().call_later(0.2, go.set)
         await pool.stop()
         await pool.start()

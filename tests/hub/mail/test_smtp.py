@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from support.mail_server import PASSWORD, USER, mail_server, make_tls
+from support.waiting import patience
 
 from computepool.hub.core.smtp_url import parse_sender, parse_smtp_url
 from computepool.hub.mail.letter import Letter
@@ -23,7 +24,7 @@ def letter(address="ada@example.org", subject="Hello", body="Text\n"):
 
 
 def post(url):
-    return SmtpPost(parse_smtp_url(url), SENDER, timeout_seconds=5)
+    return SmtpPost(parse_smtp_url(url), SENDER, timeout_seconds=patience())
 
 
 @pytest.fixture

@@ -2,16 +2,16 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 from support.engine import ADMIN
 from support.planted import each_check, each_mutant
+from support.side_by_side import wait_until_blocked_or_done
 from support.till import CREDIT, DAVE, Till, play_with_stripe
 
 from computepool.hub.core.errors import PoolError
@@ -126,9 +126,7 @@ def at_once(till: Till, first: Step, second: Step) -> tuple[Any, Any]:
             one = first(session)
             write_records(session)
             other = threads.submit(alone, till, second)
-            deadline = time.monotonic() + 20
-            while not other.done() and not waits_for_a_lock(till) and time.monotonic() < deadline:
-                time.sleep(0.005)
+            wait_until_blocked_or_done(till.pool.db.engine, other.done)
         return one, other.result()
 
 
@@ -140,14 +138,6 @@ def alone(till: Till, step: Step) -> Any:
             return result
     except PoolError as refused:
         return refused
-
-
-def waits_for_a_lock(till: Till) -> bool:
-    query = text(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    )
-    with till.pool.db.engine.connect() as connection:
-        return bool(connection.scalar(query))
 
 
 async def carry_on(till: Till, results: tuple[Any, Any]) -> None:

@@ -51,7 +51,7 @@ def test_of_two_equal_grants_at_once_one_is_refused(truth, is_newcomer, first_as
         grant(session, truth, 1, asks=first_asks, promotional=promotional)
         session.flush()
         thread.start()
-        wait_until_blocked_or_done(truth.engine, thread)
+        wait_until_blocked_or_done(truth.engine, lambda: not thread.is_alive())
     thread.join()
     assert ended == ["refused"]
     assert sum(truth.balances(HOST).values()) == before + MICROS

@@ -4,6 +4,7 @@ import asyncio
 
 from support.engine import play
 from support.scripted_agent import add_agent
+from support.waiting import patience
 
 from computepool.hub.jobs import ending
 from computepool.protocol.messages import ReportAck
@@ -28,7 +29,7 @@ async def finish_at_once(pool, works):
         for agent, work in works:
             messages.append((agent, agent.finished(work)))
             await agent.send(messages[-1][1])
-            await asyncio.wait_for(waits.wait(), 10)
+            await asyncio.wait_for(waits.wait(), patience())
         await pool.settle()
     return [await agent.expect(ReportAck) for agent, _ in messages]
 
