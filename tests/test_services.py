@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import obstore
@@ -14,6 +13,7 @@ import pytest
 import sqlalchemy
 from obstore.exceptions import PermissionDeniedError
 from support.services import MEMORY, S3, Postgres
+from support.waiting import eventually, patience
 
 
 def plain(url: str) -> str:
@@ -96,9 +96,6 @@ def test_services_end_when_the_tests_are_killed():
         folders |= {MEMORY / f"{folder.name}-data" for folder in folders}
         assert len(family) > 4
         tests.send_signal(signal.SIGKILL)
-    _, alive = psutil.wait_procs(family, timeout=15)
+    _, alive = psutil.wait_procs(family, timeout=patience())
     assert not alive
-    deadline = time.monotonic() + 5
-    while any(folder.exists() for folder in folders) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(folder.exists() for folder in folders)
+    eventually(lambda: not any(folder.exists() for folder in folders), "the folders of the services are removed")

@@ -2,10 +2,11 @@
 
 import logging
 import signal
-import subprocess
-import sys
+from functools import partial
 
 import pytest
+from support.children import COMPUTEPOOL, Child, environment_with
+from support.waiting import eventually
 
 from computepool.agent.logsetup import RotatingLog
 
@@ -44,17 +45,28 @@ def test_without_a_log_it_says_who_makes_one(cli):
     assert "computepool agent start" in done.err
 
 
-def test_following_goes_on_over_a_change_of_files(cli, log):
+def test_following_goes_on_over_a_change_of_files(cli, log, tmp_path):
     log("event 0")
-    words = [sys.executable, "-u", "-m", "computepool", "agent", "logs", "-f", "--tail", "1", "--home", str(cli.home)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
-        assert reader.stdout is not None
-        seen = [reader.stdout.readline()]
+    output = tmp_path / "out"
+    words = [*COMPUTEPOOL, "agent", "logs", "-f", "--tail", "1", "--home", str(cli.home)]
+    reader = Child("logs", words, log=tmp_path / "err", output=output, environment=environment_with(), cwd=tmp_path)
+
+    def numbers() -> list[int]:
+        """Of the whole lines that were shown."""
+        return [int(line.split()[-1]) for line in output.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+    def is_shown(last: int) -> bool:
+        return numbers() == list(range(last + 1))
+
+    try:
+        eventually(partial(is_shown, 0), "event 0 is shown")
         # A few lines at a time: files that are gone before a slow reader comes to them are gone for it.
         for first in range(1, 31, 6):
             for number in range(first, first + 6):
                 log(f"event {number}")
-            seen += [reader.stdout.readline() for _ in range(6)]
-        reader.send_signal(signal.SIGINT)
-        assert reader.wait(10) == 130
-    assert [int(line.split()[-1]) for line in seen] == list(range(31))
+            eventually(partial(is_shown, first + 5), f"event {first + 5} is shown")
+        reader.signal(signal.SIGINT)
+        assert reader.wait() == 130
+    finally:
+        reader.kill()
+    assert numbers() == list(range(31))

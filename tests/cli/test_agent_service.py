@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.agents import enrolled_home
 from support.fake_hub import FakeHub
+from support.waiting import patience
 
 from computepool.agent.home import AgentHome
 from computepool.agent.sandbox import ProcessSandbox
@@ -253,11 +254,11 @@ class RunningAgent:
 
     def __enter__(self):
         self.thread.start()
-        assert self._ready.wait(20)
+        assert self._ready.wait(patience())
         return self
 
     def __exit__(self, *_):
-        self.thread.join(20)
+        self.thread.join(patience())
 
 
 @pytest.fixture
@@ -286,7 +287,7 @@ def test_the_services_agent_is_stopped_by_uninstall(machine):
         done = machine.uninstall("systemd")
         assert done.code == 0, done.err
         assert "given back to the pool" in done.err
-        agent.thread.join(20)
+        agent.thread.join(patience())
         assert not agent.thread.is_alive()
     assert tree(machine.person) == before
 

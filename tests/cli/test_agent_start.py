@@ -11,6 +11,7 @@ import threading
 import pytest
 from support.agents import enrolled_home
 from support.fake_hub import FakeHub
+from support.waiting import eventually, patience
 
 COMPUTEPOOL = [sys.executable, "-P", "-m", "computepool"]
 
@@ -32,13 +33,13 @@ class Hub:
 
     def __enter__(self):
         self._thread.start()
-        assert self._ready.wait(20)
+        assert self._ready.wait(patience())
         return self
 
     def __exit__(self, *_):
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._done.set)
-        self._thread.join(20)
+        self._thread.join(patience())
 
     def forget_node(self):
         self._loop.call_soon_threadsafe(self.hub.nodes.clear)
@@ -69,31 +70,22 @@ def log_of(hub):
     return path.read_text() if path.exists() else ""
 
 
-def until(condition, what):
-    import time
-
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
 def test_the_log_is_on_the_terminal_and_in_the_file(hub):
     with agent(hub) as process:
-        until(lambda: "link.up" in log_of(hub), "the line is up")
+        eventually(lambda: "link.up" in log_of(hub), "the line is up")
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=patience())
         assert process.returncode == 0
     assert "link.up" in said
 
 
 def test_a_service_logs_to_the_file_alone_and_stops_on_sigterm_without_waiting_for_jobs(hub):
     with agent(hub, "--as-service") as process:
-        until(lambda: "link.up" in log_of(hub), "the line is up")
+        eventually(lambda: "link.up" in log_of(hub), "the line is up")
         attempt = hub.hub.offer(hub.node, "/bin/sleep", "300")
-        until(lambda: hub.hub.updates[attempt], "the job runs")
+        eventually(lambda: hub.hub.updates[attempt], "the job runs")
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=patience())
         assert process.returncode == 0
     assert said == ""
     assert attempt in hub.hub.gone
@@ -103,7 +95,7 @@ def test_a_service_logs_to_the_file_alone_and_stops_on_sigterm_without_waiting_f
 def test_a_node_that_the_hub_sent_away_ends_so_that_nobody_starts_it_again(hub, words, code):
     hub.forget_node()
     with agent(hub, "--as-service", *words) as process:
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=patience())
     assert process.returncode == code
     assert "The hub does not want this node" in said
     assert "agent.dismissed" in log_of(hub)

@@ -7,7 +7,6 @@ import os
 import re
 import termios
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ from rich.console import Console
 from support.agents import running_agent
 from support.fake_hub import FakeHub
 from support.terminals import Terminal
+from support.waiting import eventually, patience
 
 from computepool.agent.control import serve_control
 from computepool.cli.agent_picture import status_svg
@@ -256,19 +256,16 @@ class LiveAgent:
 
     def __enter__(self):
         self._thread.start()
-        assert self._ready.wait(20)
+        assert self._ready.wait(patience())
         return self
 
     def __exit__(self, *_):
         with contextlib.suppress(RuntimeError):  # the agent may have ended by itself, and the loop with it
             self._loop.call_soon_threadsafe(self._done.set)
-        self._thread.join(20)
+        self._thread.join(patience())
 
     def until(self, state):
-        until = time.monotonic() + 10
-        while self.agent.state != state:
-            assert time.monotonic() < until, self.agent.state
-            time.sleep(0.01)
+        eventually(lambda: self.agent.state == state, f"the agent is {state}")
 
 
 @pytest.fixture

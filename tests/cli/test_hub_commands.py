@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from support.children import Child, ForkedChild, environment_with
 from support.mail_server import mail_server
+from support.waiting import patience
 
 pytestmark = pytest.mark.slow
 
@@ -36,11 +37,11 @@ def served(home: Path, *words: str, **environment: str) -> Iterator[tuple[Child,
 
 
 def sign_in(url: str, path: str) -> httpx.Response:
-    return httpx.post(f"{url}/api/v1/auth/one-time", json={"token": path.partition("#sign-in=")[2]})
+    return httpx.post(f"{url}/api/v1/auth/one-time", json={"token": path.partition("#sign-in=")[2]}, timeout=patience())
 
 
 def me(url: str, token: str) -> httpx.Response:
-    return httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {token}"})
+    return httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {token}"}, timeout=patience())
 
 
 def test_migrate_says_what_comes_next(cli):
@@ -92,7 +93,7 @@ def test_first_admin_gets_an_address_beside_a_running_hub(cli):
     assert json.loads(cli("hub", "admin", "--json").out)["email"] == "admin@localhost"
     with served(cli.home) as (_, url):
         bob = {"email": "bob@example.org", "password": "a long password of bob", "name": "Bob", "country": "DE"}
-        assert httpx.post(f"{url}/api/v1/auth/register", json=bob).status_code == 201
+        assert httpx.post(f"{url}/api/v1/auth/register", json=bob, timeout=patience()).status_code == 201
         result = cli("hub", "admin", "--email", " Ops@Example.org ")
         assert result.code == 0
         assert "ops@example.org" in result.err
@@ -211,7 +212,7 @@ def test_hub_comes_back_from_its_backup_elsewhere(cli, monkeypatch):
 def test_keys_are_announced_and_then_rotated(cli):
     cli("hub", "migrate")
     with served(cli.home) as (_, url):
-        first = httpx.get(f"{url}/api/v1/keys").json()["items"]
+        first = httpx.get(f"{url}/api/v1/keys", timeout=patience()).json()["items"]
         announced = cli("hub", "keys", "announce")
     assert "Restart the hub now" in announced.err
     assert cli("hub", "keys", "announce").text == announced.text, "there is at most one next key"
@@ -219,7 +220,7 @@ def test_keys_are_announced_and_then_rotated(cli):
     assert rotated.text == announced.text
     assert "Restart the hub now" in rotated.err
     with served(cli.home) as (_, url):
-        keys = [item["key_id"] for item in httpx.get(f"{url}/api/v1/keys").json()["items"]]
+        keys = [item["key_id"] for item in httpx.get(f"{url}/api/v1/keys", timeout=patience()).json()["items"]]
     assert keys == [announced.text.strip(), first[0]["key_id"]]
     nothing = cli("hub", "keys", "rotate")
     assert nothing.code == 1

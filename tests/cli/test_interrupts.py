@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.children import Child, environment_with
 from support.fake_api import TOKEN, FakeHub, FakeJob, node, prints
 from support.terminals import COMPUTEPOOL, Terminal
+from support.waiting import eventually, patience
 
 CTRL_C = b"\x03"
 QUESTION = b"[c]ancel it, [d]etach"
@@ -87,7 +88,7 @@ def test_second_ctrl_c_while_canceling_leaves_at_once(hub, env, tmp_path):
         terminal.type(CTRL_C)
         terminal.wait_for(QUESTION)
         terminal.type(b"c\n")
-        assert asked.wait(10)
+        assert asked.wait(patience())
         terminal.wait_for(b"canceling")
         terminal.type(CTRL_C)
         assert terminal.end() == 130
@@ -104,21 +105,17 @@ def test_queued_job_shows_what_it_waits_for_and_can_be_canceled(hub, env, tmp_pa
 
 
 def test_without_a_terminal_interrupt_cancels(hub, env, tmp_path):
-    process = subprocess.Popen(
-        [*COMPUTEPOOL, "run", "--", "x"],
-        env={**os.environ, **env},
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"working\n"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert out == b""
-    assert b"Traceback" not in err
+    log, output = tmp_path / "log", tmp_path / "out"
+    words = [*COMPUTEPOOL, "run", "--", "x"]
+    process = Child("run", words, log=log, output=output, environment=environment_with(**env), cwd=tmp_path)
+    try:
+        _wait_for_file(output, b"working\n")
+        process.signal(signal.SIGINT)
+        assert process.wait() == 130
+    finally:
+        process.kill()
+    assert output.read_bytes() == b"working\n"
+    assert "Traceback" not in process.shown
     assert the_job(hub).document["state"] == "canceled"
 
 
@@ -154,7 +151,12 @@ def test_reader_that_has_had_enough_is_no_error(hub, env, tmp_path):
     hub.play = prints(b"line\n" * 100_000)
     command = f"{' '.join(COMPUTEPOOL)} run -- x | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
-        ["bash", "-c", command], env={**os.environ, **env}, cwd=tmp_path, capture_output=True, timeout=30, check=True
+        ["bash", "-c", command],
+        env={**os.environ, **env},
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=patience(),
+        check=True,
     )
     assert done.stdout == b"line\n141\n"
     assert b"Traceback" not in done.stderr
@@ -162,7 +164,4 @@ def test_reader_that_has_had_enough_is_no_error(hub, env, tmp_path):
 
 
 def _wait_for_file(path: Path, content: bytes) -> None:
-    until = time.monotonic() + 20
-    while path.read_bytes() != content:
-        assert time.monotonic() < until, path.read_bytes()
-        time.sleep(0.02)
+    eventually(lambda: path.read_bytes() == content, f"{path} has {content!r}")

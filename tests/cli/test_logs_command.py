@@ -3,10 +3,10 @@
 import base64
 import json
 import threading
-import time
 
 import pytest
 from support.fake_api import FakeHub, FakeJob
+from support.waiting import eventually
 
 
 def job(hub: FakeHub, *logs: bytes) -> FakeJob:
@@ -27,7 +27,7 @@ def test_following_ends_with_the_job_and_survives_a_restart(hub, cli):
     made = job(hub, b"one\n")
 
     def go_on() -> None:
-        time.sleep(0.2)
+        eventually(lambda: made.streamed, "the log is followed")
         hub.restart(0.2)
         made.write(b"two\n")
         made.finish(3)

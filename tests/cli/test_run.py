@@ -4,14 +4,15 @@ import json
 import random
 import tarfile
 import threading
-import time
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fake_api import FakeHub, FakeJob, node, prints
+from support.waiting import eventually
 
+from computepool.cli import attach
 from computepool.cli.attach import StatusLine
 
 NOISE = random.Random(5).randbytes(100_000)
@@ -102,10 +103,10 @@ def test_log_is_whole_over_a_restart_of_the_hub(hub, cli):
         threading.Thread(target=rest, args=(job,), daemon=True).start()
 
     def rest(job: FakeJob) -> None:
-        time.sleep(0.1)
+        eventually(lambda: job.streamed, "the log is followed")
         hub.restart(0.3)
         job.write(NOISE[40_000:])
-        time.sleep(0.1)
+        eventually(lambda: job.streamed[0, 1] > 40_000, "the rest is followed")
         hub.restart()
         job.finish(4)
 
@@ -118,7 +119,7 @@ def test_new_attempt_is_announced_beside_the_log(hub, cli):
     def play(job: FakeJob) -> None:
         job.begin()
         job.write(b"half a li")
-        time.sleep(0.2)
+        eventually(lambda: job.streamed.get((0, 1)) == len(b"half a li"), "the log is followed")
         job.lose()
         job.begin(node="beta")
         job.write(b"whole line\n")
@@ -130,9 +131,13 @@ def test_new_attempt_is_announced_beside_the_log(hub, cli):
     assert "attempt 2" in result.err
 
 
+def asked_why(hub: FakeHub, job: FakeJob) -> bool:
+    return ("GET", f"/api/v1/jobs/{job.id}/why") in hub.requests
+
+
 def test_wait_says_what_for(hub, cli):
     def play(job: FakeJob) -> None:
-        time.sleep(1.0)
+        eventually(lambda: asked_why(hub, job), "the command asks what the job waits for")
         prints(b"done\n")(job)
 
     hub.play, hub.why = play, {"summary": "1 node could run it and is busy."}
@@ -143,7 +148,7 @@ def test_wait_says_what_for(hub, cli):
 
 def test_wait_for_what_no_node_can_run_says_what_is_in_the_way(hub, cli):
     def play(job: FakeJob) -> None:
-        time.sleep(1.0)
+        eventually(lambda: asked_why(hub, job), "the command asks what the job waits for")
         prints(b"done\n")(job)
 
     gates = [
@@ -167,12 +172,12 @@ def test_wait_between_attempts_says_what_for(hub, cli):
         threading.Thread(target=rest, args=(job,), daemon=True).start()
 
     def rest(job: FakeJob) -> None:
-        time.sleep(0.3)
+        eventually(lambda: job.streamed, "the first attempt is followed")
         job.lose()
-        time.sleep(1.0)
+        eventually(lambda: asked_why(hub, job), "the command asks what the job waits for")
         job.begin(node="beta")
         job.write(b"whole\n")
-        time.sleep(0.3)
+        eventually(lambda: (0, 2) in job.streamed, "the second attempt is followed")
         job.finish()
 
     hub.play, hub.why = play, {"summary": "It failed before, and is tried again at 03:04:05 UTC."}
@@ -184,7 +189,8 @@ def test_wait_between_attempts_says_what_for(hub, cli):
     assert "succeeded on beta" not in result.err.replace("✓ succeeded", "")  # the last line tells it, and no other
 
 
-def test_news_of_a_wait_are_not_told_all_the_time_where_there_is_no_terminal(capfd):
+def test_news_of_a_wait_are_not_told_all_the_time_where_there_is_no_terminal(capfd, monkeypatch):
+    monkeypatch.setattr(attach, "NEWS_EVERY_SECONDS", 3600)
     status = StatusLine(quiet=False)
     for number in range(50):
         status.say(f"queued: {number} before it")

@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.waiting import patience
 
 from computepool.agent.archive import ArchiveLimits, extract
 from computepool.client import bundle, listing
@@ -370,7 +371,7 @@ def test_file_that_becomes_a_pipe_does_not_hang_the_packer(tmp_path: Path) -> No
     found: list[int] = []
     packing = threading.Thread(target=lambda: found.append(pack(work, Meddling()).file_count), daemon=True)
     packing.start()
-    packing.join(30)
+    packing.join(patience())
     assert found == [1]
 
 

@@ -3,10 +3,11 @@
 import random
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from support.fake_api import FakeHub, FakeJob
+from support.waiting import eventually
 
 from computepool.client import ClientError, HubUnreachable, NotFound, NotSignedIn, Pool
 from computepool.client.follow import Ended, Event, Follower, HubAway, JobChanged
@@ -31,15 +32,16 @@ def running(hub: FakeHub, data: bytes = b"", **spec: object) -> FakeJob:
     return job
 
 
-def in_background(*actions: object, every: float = 0.03) -> threading.Thread:
-    def act() -> None:
-        for action in actions:
-            time.sleep(every)
-            action()  # type: ignore[operator]
+def in_background(*actions: Callable[[], object], after: Callable[[], object] = lambda: True) -> None:
+    """A little time passes before each; before the first, the condition `after` holds."""
 
-    thread = threading.Thread(target=act, daemon=True)
-    thread.start()
-    return thread
+    def act() -> None:
+        eventually(after, "the first action may begin")
+        for action in actions:
+            time.sleep(0.03)
+            action()
+
+    threading.Thread(target=act, daemon=True).start()
 
 
 def test_log_of_a_finished_job_is_read_whole_page_by_page(hub, pool):
@@ -83,6 +85,7 @@ def test_following_over_hub_restarts_loses_and_repeats_nothing(hub, pool):
         lambda: job.write(NOISE[120_000:]),
         hub.restart,
         lambda: job.finish(0),
+        after=lambda: job.streamed,
     )
     assert followed(pool, job) == NOISE
 
@@ -98,9 +101,20 @@ def test_following_over_broken_streams_loses_and_repeats_nothing(hub, pool, fram
 
 def test_restart_is_told_while_the_hub_is_away(hub, pool):
     job = running(hub, b"before ")
-    in_background(lambda: hub.restart(0.5), lambda: job.write(b"after"), lambda: job.finish(0))
-    events = list(pool.follow(job.id))
-    assert any(isinstance(event, HubAway) for event in events)
+    events: list[Event] = []
+
+    def is_told() -> bool:
+        return any(isinstance(event, HubAway) for event in events)
+
+    def go_on() -> None:
+        eventually(is_told, "the follower tells that the hub is away")
+        hub.start()
+        job.write(b"after")
+        job.finish(0)
+
+    in_background(hub.stop, go_on, after=lambda: job.streamed)
+    events.extend(pool.follow(job.id))
+    assert is_told()
     assert joined(events) == b"before after"
 
 
@@ -113,7 +127,8 @@ def test_follow_falls_back_to_polling_where_websockets_are_blocked(hub, pool):
 
 def test_polling_alone_survives_a_restart(hub, pool):
     job = running(hub, b"one ")
-    in_background(lambda: hub.restart(0.2), lambda: job.write(b"two"), lambda: job.finish(0))
+    is_reading = lambda: ("GET", f"/api/v1/jobs/{job.id}/logs") in hub.requests  # noqa: E731
+    in_background(lambda: hub.restart(0.2), lambda: job.write(b"two"), lambda: job.finish(0), after=is_reading)
     follower = Follower(pool._http, job.id, use_socket=False)
     assert joined(follower.events()) == b"one two"
 
@@ -138,7 +153,13 @@ def test_end_is_not_believed_before_the_log_is_whole(hub, pool):
 
 def test_new_attempt_begins_its_log_anew_and_the_old_one_is_heard_no_more(hub, pool):
     job = running(hub, b"first try, lost half-w")
-    in_background(job.lose, job.begin, lambda: job.write(b"second try, whole"), lambda: job.finish(0), every=0.1)
+    in_background(
+        job.lose,
+        job.begin,
+        lambda: job.write(b"second try, whole"),
+        lambda: job.finish(0),
+        after=lambda: job.streamed.get((0, 1)) == len(b"first try, lost half-w"),
+    )
     chunks = list(pool.logs(job.id, follow=True))
     assert b"".join(c.data for c in chunks if c.attempt == 1) == b"first try, lost half-w"
     assert b"".join(c.data for c in chunks if c.attempt == 2) == b"second try, whole"
@@ -154,7 +175,7 @@ def test_resume_names_slice_attempt_and_offset(hub, pool):
     hub.close_sockets_after = 3
     hub.frame_bytes = 5
     job = running(hub, b"0123456789")
-    in_background(lambda: job.finish(0), every=0.3)
+    in_background(lambda: job.finish(0), after=lambda: job.streamed.get((0, 1)) == 10)
     followed(pool, job)
     assert hub.queries[0] == ""
     assert hub.queries[1] == "from=0.1:10"
@@ -219,7 +240,7 @@ def test_following_gives_up_when_the_hub_stays_away(hub, pool):
 
 def test_states_come_with_the_log(hub, pool):
     job = running(hub, b"x")
-    in_background(lambda: job.finish(3))
+    in_background(lambda: job.finish(3), after=lambda: job.streamed)
     events = list(pool.follow(job.id))
     changes = [event.job.state for event in events if isinstance(event, JobChanged)]
     assert changes[0] == "running"
@@ -281,7 +302,7 @@ def test_slice_that_is_not_there_is_an_error_and_not_an_empty_log(hub, pool, wid
 
 @pytest.mark.parametrize("use_socket", [True, False])
 def test_late_slices_are_followed_by_socket_and_by_polling(hub, pool, wide, use_socket):
-    in_background(wide.finish, every=0.1)
+    in_background(wide.finish)
     events = Follower(pool._http, wide.id, use_socket=use_socket).events()
     assert by_slice(events) == EVERYTHING
 

@@ -27,6 +27,7 @@ from support.fake_market import FakeMarket
 from support.fake_users import FakeUsers
 from support.fake_wallet import FakeWallet
 from support.prompt_server import PromptServer
+from support.waiting import eventually, patience
 
 TOKEN = "cp_fake_token"
 ME = "user_00000000000000000000000001"
@@ -47,6 +48,8 @@ class FakeJob:
     logs: dict[tuple[int, int], bytearray] = field(default_factory=dict)
     outputs: list[tuple[int, int, str, bytes]] = field(default_factory=list)
     receipts: list[dict[str, Any]] = field(default_factory=list)
+    streamed: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By slice and attempt: how much of the log some stream has sent."""
     version: int = 0
 
     @property
@@ -212,11 +215,10 @@ class FakeHub:
         config = uvicorn.Config(
             self._app(), log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=0, lifespan="off"
         )
-        self._server = PromptServer(config)
-        self._thread = threading.Thread(target=self._serve, args=(self._server, listener), daemon=True)
+        self._server = server = PromptServer(config)
+        self._thread = threading.Thread(target=self._serve, args=(server, listener), daemon=True)
         self._thread.start()
-        while not self._server.started:
-            time.sleep(0.005)
+        eventually(lambda: server.started, "the fake hub listens", every=0.005)
 
     @staticmethod
     def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
@@ -226,7 +228,7 @@ class FakeHub:
     def stop(self) -> None:
         if self._server is not None and self._thread is not None:
             self._server.should_exit = self._server.force_exit = True
-            self._thread.join(10)
+            self._thread.join(patience())
             self._server = None
 
     def restart(self, away_seconds: float = 0.0) -> None:
@@ -620,6 +622,9 @@ class FakeHub:
                     return
                 await ws.send_text(json.dumps(message))
                 frames += 1
+                if message["type"] == "log":
+                    end = message["offset"] + len(base64.b64decode(message["data"]))
+                    job.streamed[message["slice"], message["attempt"]] = end
             if final:
                 await ws.close()
                 return

@@ -25,7 +25,7 @@ from support.children import (
 )
 from support.engine import check_books, prepare_database
 from support.services import free_ports
-from support.waiting import eventually
+from support.waiting import eventually, patience
 
 from computepool.agent.control import AgentNotRunning, ask_agent
 from computepool.agent.home import AgentHome
@@ -219,7 +219,9 @@ class Pool(Person):
     def register(self, name: str) -> Person:
         """Somebody else with an account, signed in by a personal token as on a second machine."""
         person = {"email": f"{name}@example.org", "password": "correct horse battery", "name": name}
-        session = httpx.post(f"{self.url}/api/v1/auth/register", json=person).raise_for_status().json()
+        session = (
+            httpx.post(f"{self.url}/api/v1/auth/register", json=person, timeout=patience()).raise_for_status().json()
+        )
         with Client(self.url, session["access_token"], self.folder) as client:
             token = client.create_token("cli")["token"]
         other = Person(self, self.folder / name)
