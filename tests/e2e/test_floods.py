@@ -11,20 +11,24 @@ from support.proofs import figure, proving
 pytestmark = pytest.mark.slow
 
 FLOOD_BYTES = figure(64_000_000, 990_000_000)
+MOST_BYTES = 990_000_000
+"""The flood ends between these two, when its neighbours are through."""
 LIMIT_BYTES = 1_000_000_000
 """Most that is kept of one attempt's log."""
 HUB_MAY_GROW_BYTES = 64 * 1024**2
 NEIGHBOURS = figure(20, 100)
 SLOWER = 5
-"""So much slower a neighbour may be on a test machine, where chance and other tests have their say."""
+"""So much slower a neighbour may be. Only measured by `./dev prove`, where nothing else uses the machine."""
 # Every line is different, so that a byte that is lost, repeated or moved changes the digest.
 FLOOD = """
-import sys
-size, number = int(sys.argv[1]), 0
-while size:
-    data = b"".join(b"%099d\\n" % n for n in range(number, number + 10_000))[:size]
+import os, sys
+least, most, over, size = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], 0
+while size < least or size < most and not os.path.exists(over):
+    data = b"".join(b"%099d\\n" % n for n in range(size // 100, size // 100 + 10_000))[: most - size]
     sys.stdout.buffer.write(data)
-    size, number = size - len(data), number + 10_000
+    size += len(data)
+with open(over + ".size", "w") as file:
+    file.write(str(size))
 """
 
 
@@ -38,29 +42,32 @@ def flood_digest(size: int) -> str:
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(figure(240, 3600))
 def test_flood_arrives_whole_and_neither_stalls_neighbours_nor_fills_the_hub(pool):
     pool.join_without_bubblewrap("alpha")
     quiet = [_seconds_of_a_small_job(pool) for _ in range(NEIGHBOURS)]
     before = resident_bytes(pool.hub.pid)
-    flood = pool.submit("python3", "-c", FLOOD, str(FLOOD_BYTES))
+    over = pool.folder / "over"
+    flood = pool.submit("python3", "-c", FLOOD, str(FLOOD_BYTES), str(MOST_BYTES), str(over))
     pool.until_running(flood.id)
     peak, beside = before, []
     while not pool.client.job(flood.id).is_final:
         beside.append(_seconds_of_a_small_job(pool))
         peak = max(peak, resident_bytes(pool.hub.pid))
+        if len(beside) == NEIGHBOURS:
+            over.touch()
     assert peak - before <= HUB_MAY_GROW_BYTES, f"the hub grew by {(peak - before) / 1024**2:.0f} MB"
     # Neighbours come one after the other: had one waited for the flood to end, it would be the only one.
     assert len(beside) >= NEIGHBOURS, f"only {len(beside)} neighbours came through"
-    assert median(beside) <= SLOWER * median(quiet), f"{median(beside):.3f} s beside it, {median(quiet):.3f} s without"
     if proving():
+        assert median(beside) <= SLOWER * median(quiet), f"{median(beside):.3f} s beside, {median(quiet):.3f} s without"
         assert _p99(beside) <= 2 * _p99(quiet), f"{_p99(beside):.3f} s beside the flood, {_p99(quiet):.3f} s without"
 
     hasher, size = hashlib.sha256(), 0
     for chunk in pool.client.logs(flood.id):
         hasher.update(chunk.data)
         size += len(chunk.data)
-    assert (size, hasher.hexdigest()) == (FLOOD_BYTES, flood_digest(FLOOD_BYTES))
+    assert size == int(over.with_suffix(".size").read_text()) >= FLOOD_BYTES
+    assert hasher.hexdigest() == flood_digest(size)
     assert resident_bytes(pool.hub.pid) - before <= HUB_MAY_GROW_BYTES
 
 
@@ -92,7 +99,7 @@ def test_one_line_of_ten_megabytes_and_binary_bytes_arrive_as_they_were(pool):
 def test_log_beyond_the_limit_keeps_its_head_and_its_tail(pool):
     pool.join_without_bubblewrap("alpha")
     lines = 13_000_000
-    job = pool.submit("python3", "-c", FLOOD, str(lines * 100))
+    job = pool.submit("python3", "-c", FLOOD, str(lines * 100), str(lines * 100), str(pool.folder / "over"))
     pool.until_state(job.id, "succeeded", takes=3000)
     head, tail, size = b"", b"", 0
     for chunk in pool.client.logs(job.id):

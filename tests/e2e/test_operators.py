@@ -186,7 +186,6 @@ def test_restored_hub_goes_on_with_what_ran_at_the_backup_and_ends_what_came_aft
 
 
 @pytest.mark.proof(long=True)
-@pytest.mark.timeout(LOST_SECONDS + 150)
 def test_job_of_an_agent_that_never_returns_runs_on_another_node(pool):
     """In real time, so only in `./dev prove`: the constants are what is promised, and cannot be set.
 

@@ -9,6 +9,7 @@ from support.fake_stripe import paying
 from support.fake_stripe.server import KEY, FakeStripe, fake_stripe
 from support.fake_stripe.webhooks import SECRET, signed
 from support.pool import Pool, running_pool
+from support.waiting import patience
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,8 @@ def paid_pool(tmp_path, stripe: FakeStripe) -> Iterator[Pool]:
 def tell(pool: Pool, stripe: FakeStripe) -> None:
     for event in stripe.world.events:
         body, headers = signed(event, datetime.now(UTC))
-        httpx.post(f"{pool.url}/api/v1/payments/stripe/webhook", content=body, headers=headers).raise_for_status()
+        url = f"{pool.url}/api/v1/payments/stripe/webhook"
+        httpx.post(url, content=body, headers=headers, timeout=patience()).raise_for_status()
 
 
 def test_renter_tops_up_and_the_bank_is_asked(paid_pool, stripe):

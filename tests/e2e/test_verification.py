@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.pool import TINY, Agent
+from support.waiting import patience
 
 from computepool.client.pool import Pool as Client
 
@@ -31,7 +32,8 @@ SAME = {**TINY, "run": ["sh", "-c", COMPUTE], "deterministic": True}
 def join_as(pool, owner, **environment):
     """Somebody else's machine, with an account of its own."""
     person = {"email": f"{owner}@example.org", "password": "correct horse battery", "name": owner}
-    session = httpx.post(f"{pool.url}/api/v1/auth/register", json=person).raise_for_status().json()
+    answer = httpx.post(f"{pool.url}/api/v1/auth/register", json=person, timeout=patience())
+    session = answer.raise_for_status().json()
     with Client(pool.url, session["access_token"], pool.folder) as client:
         token = client.join_token().token
     agent = Agent(pool, owner, environment)

@@ -219,9 +219,8 @@ class Pool(Person):
     def register(self, name: str) -> Person:
         """Somebody else with an account, signed in by a personal token as on a second machine."""
         person = {"email": f"{name}@example.org", "password": "correct horse battery", "name": name}
-        session = (
-            httpx.post(f"{self.url}/api/v1/auth/register", json=person, timeout=patience()).raise_for_status().json()
-        )
+        answer = httpx.post(f"{self.url}/api/v1/auth/register", json=person, timeout=patience())
+        session = answer.raise_for_status().json()
         with Client(self.url, session["access_token"], self.folder) as client:
             token = client.create_token("cli")["token"]
         other = Person(self, self.folder / name)
@@ -234,7 +233,7 @@ class Pool(Person):
     def client(self) -> Client:
         """The SDK in this process, signed in as the operator: quicker to ask than a command line."""
         if self._client is None:
-            self._client = Client(home=self.home)
+            self._client = patient(Client(home=self.home))
         return self._client
 
     def submit(self, *command: str, **spec: Any) -> Job:
@@ -316,6 +315,12 @@ class Pool(Person):
         """Whatever was killed in the middle of what."""
         if (file := self.home / "pool.db").exists():
             check_books(durable_engine(f"sqlite:///{file}"))
+
+
+def patient(client: Client) -> Client:
+    """It waits for a hub that is away as long as a test waits."""
+    client._http.patience_seconds = patience()
+    return client
 
 
 @functools.cache
