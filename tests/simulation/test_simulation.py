@@ -4,6 +4,7 @@ Two kinds of worlds: whole ones have real agents and a real database, and a hand
 dozens of nodes and hundreds of slices, so that room is scarce and turns matter.
 """
 
+import asyncio
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulation import virtual_time
 from support.proofs import figure, proving
 
 TESTS = Path(__file__).parent.parent
@@ -207,6 +209,21 @@ def check_found(found_by: Mapping[str, str], mutants: Sequence[str], reports: Se
     for mutant, report in zip(mutants, reports, strict=True):
         assert report["failed_seed"] is not None, f"{mutant} was not found"
         assert re.search(found_by[mutant], report["failure"]), f"{mutant}: {report['failure']}"
+
+
+def test_world_that_spins_is_stuck(monkeypatch: pytest.MonkeyPatch):
+    async def spin() -> None:
+        await asyncio.sleep(7)
+        while True:  # noqa: ASYNC110 - it waits for nothing
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(virtual_time, "MAX_ROUNDS_AT_ONCE", 1_000)
+    loop = virtual_time.VirtualLoop()
+    with pytest.raises(virtual_time.Stuck, match="1000 rounds at virtual second 7"):
+        loop.run_until_complete(spin())
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.close()
 
 
 # ── fleets ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,8 @@ from heapq import heappop, heappush
 from typing import Any
 
 LONGEST_SECONDS = 50_000.0
+MAX_ROUNDS_AT_ONCE = 5_000_000
+"""Rounds of the loop in which the virtual clock may stand still. No world needs a hundredth of them."""
 ROUNDING_SECONDS = 1e-9
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -54,6 +56,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._virtual_now = 0.0
+        self._rounds_at_once = 0
         super().__init__()
         self.errors: list[dict[str, Any]] = []
         self.set_exception_handler(lambda _loop, context: self.errors.append(context))
@@ -92,10 +95,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         ready, scheduled = self._ready, self._scheduled
         while scheduled and scheduled[0]._cancelled:
             heappop(scheduled)
+        self._rounds_at_once += 1
+        if self._rounds_at_once > MAX_ROUNDS_AT_ONCE:
+            raise Stuck(f"{MAX_ROUNDS_AT_ONCE} rounds at virtual second {self._virtual_now:g}: something spins")
         if not ready:
             if not scheduled:
                 raise Stuck("nobody has anything left to do")
-            self._virtual_now = max(self._virtual_now, scheduled[0]._when)
+            if scheduled[0]._when > self._virtual_now:
+                self._virtual_now = scheduled[0]._when
+                self._rounds_at_once = 0
             if self._virtual_now > LONGEST_SECONDS:
                 raise Stuck(f"nothing came to an end in {LONGEST_SECONDS:.0f} virtual seconds")
         while scheduled and scheduled[0]._when <= self._virtual_now + ROUNDING_SECONDS:

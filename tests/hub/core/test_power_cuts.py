@@ -145,7 +145,6 @@ def folders(tmp_path) -> tuple[Path, Path]:
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(600)
 def test_acknowledged_work_survives_power_cuts(folders):
     made, found = folders
     recording = record_a_busy_hub(made)

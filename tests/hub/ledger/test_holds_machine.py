@@ -124,7 +124,6 @@ def truth(request, migrated_file):
 
 @pytest.mark.slow
 @pytest.mark.proof
-@pytest.mark.timeout(figure(120, 3600))
 def test_hold_resolves_once_whatever_happens_in_whichever_order(truth):
     examples = figure(8, 300)
     chosen = settings(
@@ -139,7 +138,6 @@ def test_hold_resolves_once_whatever_happens_in_whichever_order(truth):
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(figure(120, 1800))
 def test_64_clients_at_once_never_overspend(postgres_hub):
     """Each wants a hold of ten credits; there are a hundred and five."""
     engine = durable_engine(postgres_hub)
