@@ -38,6 +38,12 @@ class Client:
     def get(self, path: str, **query: Any) -> Any:
         return _good(self.http.get(path, params=query)).json()
 
+    def cancel(self, job_id: str) -> None:
+        """Until nothing runs any more."""
+        _good(self.http.post(f"jobs/{job_id}/cancel"))
+        while self.busy():
+            time.sleep(SETTLE_SECONDS)
+
     def busy(self) -> int:
         return _open(self.get("stats"))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.client import Client
 from benchmarks.floor import Floor
-from benchmarks.measure import Data, Options, Table, judged, ms, summary_ms
+from benchmarks.measure import Data, Options, Table, judged, measured, ms, summary_ms
 from benchmarks.pool import Hub, running_pool
 from benchmarks.processes import scratch
 
@@ -20,15 +20,19 @@ NO_OP = ("/bin/true",)
 
 
 def run(options: Options) -> Data:
+    return measured(lambda: _run(options))
+
+
+def _run(options: Options) -> Data:
     rounds = 2 if options.quick or options.count else 6
-    per_round = max(1, options.samples(10, 120) // rounds)
-    sequential = max(1, options.samples(20, 360) // rounds)
-    crowded = max(1, options.samples(60, 900) // rounds)
+    per_round = max(1, options.samples(2, 120) // rounds)
+    sequential = max(1, options.samples(2, 360) // rounds)
+    crowded = max(1, options.samples(8, 900) // rounds)
     with scratch() as folder, running_pool(folder / "pool") as (hub, agent):
         floor = Floor(folder, agent.cpus)
         try:
             targets = {"floor": floor.client, "pool": hub.client}
-            starts = _starts(targets, rounds, per_round)
+            starts = _starts(targets, options.figure(1, WARM_UP), rounds, per_round)
             jobs = _jobs(targets, rounds, sequential, crowded)
             _check_jobs(hub)
         finally:
@@ -52,13 +56,13 @@ def programs() -> dict[str, Sequence[str]]:
     return found
 
 
-def _starts(targets: dict[str, Client], rounds: int, per_round: int) -> Data:
+def _starts(targets: dict[str, Client], warm_up: int, rounds: int, per_round: int) -> Data:
     found: Data = {}
     for name, program in programs().items():
         started: dict[str, list[float]] = {target: [] for target in targets}
         submitted: dict[str, list[float]] = {target: [] for target in targets}
         for client in targets.values():
-            for _ in range(WARM_UP):
+            for _ in range(warm_up):
                 client.start_seconds(program)
         for number in range(rounds):
             for target, client in _turn(targets, number):

@@ -258,7 +258,7 @@ def jain_over_a_day(
 
 
 def run(options: Options) -> Data:
-    large, small = options.figure(1_000, LARGE), options.figure(50, SMALL)
+    large, small = options.figure(200, LARGE), options.figure(20, SMALL)
     found = jain_over_a_day(large, small)
     return {
         "large": large,

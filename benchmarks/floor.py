@@ -137,13 +137,13 @@ class Floor:
         key = Ed25519PrivateKey.generate()
         port = free_port()
         self._children: list[Child] = []
+        self.client = Client(f"http://127.0.0.1:{port}")
         try:
             words = ("--port", str(port), "--database", folder / "floor.db", "--slots", str(slots))
             self.hub = self._start("hub", folder, *words, "--key", key.private_bytes_raw().hex())
             wait_until(lambda: answers(port), "the floor's hub", self.hub)
             public = key.public_key().public_bytes_raw().hex()
             self.agent = self._start("agent", folder, "--port", str(port), "--key", public)
-            self.client = Client(f"http://127.0.0.1:{port}")
             first = self.client.submit(["/bin/true"], "process")
             wait_until(lambda: self.client.log(first) is not None, "the floor's agent", self.hub, self.agent)
         except BaseException:
@@ -151,6 +151,7 @@ class Floor:
             raise
 
     def stop(self) -> None:
+        self.client.close()
         for child in reversed(self._children):
             child.stop()
 

@@ -7,10 +7,10 @@ import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 
@@ -19,16 +19,17 @@ RESULTS = Path(__file__).resolve().parent / "results"
 PEERS = Path(__file__).resolve().parent / "peers.json"
 Data = dict[str, Any]
 """What a benchmark measured: JSON as it is."""
+Figure = TypeVar("Figure", int, float)
 
 
 @dataclass(frozen=True)
 class Options:
     quick: bool
-    """A smoke test: small counts, on a machine that may be busy. Not kept in git."""
+    """A smoke test: every step at the smallest size, on a machine that may be busy. Not kept in git."""
     count: int | None = None
     """How many samples of each kind, instead of the benchmark's own number."""
 
-    def figure(self, quick: int, full: int) -> int:
+    def figure(self, quick: Figure, full: Figure) -> Figure:
         return quick if self.quick else full
 
     def samples(self, quick: int, full: int) -> int:
@@ -41,6 +42,22 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+
+
+class Unavailable(Exception):
+    """This machine lacks what a measurement needs. The text says what; the table says "untested"."""
+
+
+def measured(measure: Callable[[], Data]) -> Data:
+    """What `measure` returns, or why it cannot be measured here: `{"untested": reason}`."""
+    try:
+        return measure()
+    except Unavailable as error:
+        return {"untested": str(error)}
+
+
+def untested_table(title: str, data: Data) -> Table:
+    return Table(title, ("",), [[f"untested: {data['untested']}"]])
 
 
 def percentile(samples: Sequence[float], share: float) -> float:

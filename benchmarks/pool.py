@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from benchmarks.client import Client
+from benchmarks.measure import Unavailable
 from benchmarks.processes import Child, Failed, free_port, python, wait_until
 from computepool.agent.home import AgentHome
 from computepool.agent.sandbox.identity import SYSTEM_FOLDER, instance_of
@@ -52,6 +53,11 @@ class Hub:
             self._child.stop()
             self._child = None
 
+    def close(self) -> None:
+        """For good."""
+        self.stop()
+        self.client.close()
+
     def kill(self) -> None:
         self.child.kill()
         self._child = None
@@ -78,10 +84,10 @@ class Hub:
 
 
 class Agent:
-    """A real one, which must have proven bubblewrap."""
+    """A real one."""
 
-    def __init__(self, hub: Hub, folder: Path, *program: str, url: str | None = None) -> None:
-        """`url` is where it reaches the hub, if not directly."""
+    def __init__(self, hub: Hub, folder: Path, *program: str, url: str | None = None, takes_jobs: bool = True) -> None:
+        """`url` is where it reaches the hub, if not directly. Jobs run in bubblewrap, which must work for them."""
         self.home = AgentHome(folder / "agent")
         log, home = folder / "agent.log", ("--home", folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,8 +112,8 @@ class Agent:
         try:
             wait_until(lambda: hub.nodes_online() > 0, "the agent", hub.child, self.child, every=0.05)
             self.node: Any = hub.client.get("nodes")["items"][0]
-            if "bubblewrap" not in self.node["capacity"]["isolation"]:
-                raise Failed("this machine has no working bubblewrap: `computepool agent doctor` says what to do")
+            if takes_jobs and "bubblewrap" not in self.node["capacity"]["isolation"]:
+                raise Unavailable("bubblewrap does not work here: `computepool agent doctor` says what to do")
         except BaseException:
             self.stop()
             raise
@@ -127,11 +133,11 @@ class Agent:
 @contextlib.contextmanager
 def running_hub(folder: Path, *program: str) -> Iterator[Hub]:
     hub = Hub(folder, *program)
-    hub.start()
     try:
+        hub.start()
         yield hub
     finally:
-        hub.stop()
+        hub.close()
 
 
 @contextlib.contextmanager

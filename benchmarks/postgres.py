@@ -2,6 +2,7 @@
 keeps its data in memory and syncs nothing, which makes its commits cheaper than anybody's."""
 
 import contextlib
+import functools
 import importlib.util
 import os
 import pwd
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 
+from benchmarks.measure import Unavailable
 from benchmarks.processes import Child, Failed, free_port, wait_until
 
 USER = "bench"
@@ -29,13 +31,9 @@ SETTINGS = {
 }
 
 
-class Unavailable(Exception):
-    """There is no PostgreSQL to measure. The text says why."""
-
-
 @contextlib.contextmanager
-def running_postgres(folder: Path) -> Iterator[Callable[[str], str]]:
-    """Gives a function that makes a database and returns its URL."""
+def running_postgres(folder: Path) -> Iterator[Callable[..., str]]:
+    """Yields a function that makes a database, empty or as a copy of another one, and returns its URL."""
     folder.mkdir()
     uid = _unprivileged_uid()
     programs = _programs(folder, uid)
@@ -54,16 +52,16 @@ def running_postgres(folder: Path) -> Iterator[Callable[[str], str]]:
     server = Child([programs / "postgres", "-D", data, *options], folder / "log", user=uid)
     try:
         wait_until(lambda: _answers(port), "PostgreSQL", server, seconds=60)
-        yield lambda name: _make_database(port, name)
+        yield functools.partial(_make_database, port)
     except Failed as error:
         raise Unavailable(str(error)) from error
     finally:
         server.stop(signal.SIGINT)  # at once, whoever is connected
 
 
-def _make_database(port: int, name: str) -> str:
+def _make_database(port: int, name: str, template: str = "template1") -> str:
     with _connect(port) as link:
-        link.execute(f'CREATE DATABASE "{name}"'.encode())
+        link.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
     return f"postgresql+psycopg://{USER}@127.0.0.1:{port}/{name}"
 
 

@@ -4,46 +4,56 @@ import json
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.client import Client
 from benchmarks.floor import Floor
-from benchmarks.measure import Data, Options, Table
+from benchmarks.measure import Data, Options, Table, measured
 from benchmarks.pool import running_pool
 from benchmarks.processes import Child, cpu_seconds, scratch
 
 IN_FLIGHT = 64
-WARM_UP = 20
-SETTLE_SECONDS = 1.0
 NO_OP = ("/bin/true",)
 PROCESSES = ("hub", "agent", "jobs", "client")
 
 
+@dataclass(frozen=True)
+class Load:
+    jobs: int
+    warm_up: int
+    settle_seconds: float
+
+
 def run(options: Options) -> Data:
-    jobs = options.samples(40, 500)
+    return measured(lambda: _run(options))
+
+
+def _run(options: Options) -> Data:
+    load = Load(options.samples(4, 500), options.figure(2, 20), options.figure(0.1, 1.0))
     with scratch() as folder:
         with running_pool(folder / "plain") as (hub, agent):
             floor = Floor(folder, agent.cpus)
             try:
                 cpu = {
-                    "floor": _cpu_per_job(floor.client, floor.hub, floor.agent, jobs),
-                    "pool": _cpu_per_job(hub.client, hub.child, agent.child, jobs),
+                    "floor": _cpu_per_job(floor.client, floor.hub, floor.agent, load),
+                    "pool": _cpu_per_job(hub.client, hub.child, agent.child, load),
                 }
             finally:
                 floor.stop()
-        return {"jobs": jobs, "cpus": agent.cpus, "cpu_ms_per_job": cpu, "shares": _shares(folder, jobs)}
+        return {"jobs": load.jobs, "cpus": agent.cpus, "cpu_ms_per_job": cpu, "shares": _shares(folder, load)}
 
 
-def _cpu_per_job(client: Client, hub: Child, agent: Child, jobs: int) -> dict[str, float]:
-    client.many_at_once(NO_OP, WARM_UP, IN_FLIGHT)
-    time.sleep(SETTLE_SECONDS)
+def _cpu_per_job(client: Client, hub: Child, agent: Child, load: Load) -> dict[str, float]:
+    client.many_at_once(NO_OP, load.warm_up, IN_FLIGHT)
+    time.sleep(load.settle_seconds)
     before, began = _cpu(hub, agent), time.monotonic()
-    client.many_at_once(NO_OP, jobs, IN_FLIGHT)
+    client.many_at_once(NO_OP, load.jobs, IN_FLIGHT)
     seconds = time.monotonic() - began
-    time.sleep(SETTLE_SECONDS)  # what is tidied up after a job belongs to it
+    time.sleep(load.settle_seconds)  # what is tidied up after a job belongs to it
     after = _cpu(hub, agent)
-    found = {name: round((after[name] - before[name]) / jobs * 1000, 3) for name in PROCESSES}
-    return found | {"wall": round(seconds / jobs * 1000, 3)}
+    found = {name: round((after[name] - before[name]) / load.jobs * 1000, 3) for name in PROCESSES}
+    return found | {"wall": round(seconds / load.jobs * 1000, 3)}
 
 
 def _cpu(hub: Child, agent: Child) -> dict[str, float]:
@@ -57,19 +67,19 @@ def _cpu(hub: Child, agent: Child) -> dict[str, float]:
     }
 
 
-def _shares(folder: Path, jobs: int) -> dict[str, dict[str, float]]:
+def _shares(folder: Path, load: Load) -> dict[str, dict[str, float]]:
     """By a watcher in each process, which costs something itself: so this is a run of its own."""
     seen = folder / "seen"
     seen.mkdir()
     with running_pool(folder / "watched", "-m", "benchmarks.sampling", str(seen)) as (hub, agent):
         pids = {"hub": hub.child.pid, "agent": agent.child.pid}
-        hub.client.many_at_once(NO_OP, WARM_UP, IN_FLIGHT)
+        hub.client.many_at_once(NO_OP, load.warm_up, IN_FLIGHT)
         for pid in pids.values():
             os.kill(pid, signal.SIGUSR1)
-        hub.client.many_at_once(NO_OP, jobs, IN_FLIGHT)
+        hub.client.many_at_once(NO_OP, load.jobs, IN_FLIGHT)
         for pid in pids.values():
             os.kill(pid, signal.SIGUSR2)
-        time.sleep(SETTLE_SECONDS)
+        time.sleep(load.settle_seconds)
     return {name: _shares_of(seen / f"{pid}.json") for name, pid in pids.items()}
 
 

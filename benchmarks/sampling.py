@@ -80,27 +80,32 @@ class Watcher:
         """Of processor time, by drawer."""
         self._used: dict[int, float] = {}
         """Processor time of each thread when it was last looked at: who waits uses none."""
-        self._watching = False
+        self._watching = threading.Event()
         self._drawers: dict[tuple[str, str], str | None] = {}
 
     def begin(self, *_: object) -> None:
-        self.seconds.clear()
-        self._watching = True
+        self._watching.set()
 
     def end(self, *_: object) -> None:
-        self._watching = False
+        self._watching.clear()
 
     def watch(self) -> None:
-        me = threading.get_ident()
         while True:
-            time.sleep(INTERVAL_SECONDS)
-            used: dict[int, float] = {}
-            for thread, frame in sys._current_frames().items():
-                if thread != me:
-                    used[thread] = time.clock_gettime(time.pthread_getcpuclockid(thread))
-                    if self._watching and not _waits(frame):
-                        self.seconds[self._drawer(frame)] += used[thread] - self._used.get(thread, 0.0)
-            self._used = used
+            self._watching.wait()
+            self._look()
+            self.seconds.clear()  # of what was used before
+            while self._watching.is_set():
+                time.sleep(INTERVAL_SECONDS)
+                self._look()
+
+    def _look(self) -> None:
+        used: dict[int, float] = {}
+        for thread, frame in sys._current_frames().items():
+            if thread != threading.get_ident():
+                used[thread] = time.clock_gettime(time.pthread_getcpuclockid(thread))
+                if not _waits(frame):
+                    self.seconds[self._drawer(frame)] += used[thread] - self._used.get(thread, 0.0)
+        self._used = used
 
     def _drawer(self, innermost: FrameType) -> str:
         found: str | None = None

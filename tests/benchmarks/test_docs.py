@@ -4,10 +4,18 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-from benchmarks import picture, scheduling
+from benchmarks import picture, report, scheduling
+from benchmarks.__main__ import BENCHMARKS, kept_figures, tables_of
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = json.loads((ROOT / "benchmarks" / "results" / "scheduling.json").read_text())["data"]
+
+
+def test_page_is_the_one_of_the_kept_figures() -> None:
+    kept = kept_figures()
+    assert [run["benchmark"] for run in kept] == list(BENCHMARKS)
+    written = report.document(list(BENCHMARKS), [(run, tables_of(run)) for run in kept])
+    assert (ROOT / report.DOCS).read_text() == written, "write it anew: ./dev bench docs"
 
 
 def test_picture_of_allocations_is_the_one_of_the_kept_figures() -> None:
