@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 from support import engines
+from support.waiting import patience
 
 CONFIG = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -38,7 +39,7 @@ def bus(path: Path | None = None):
             yield place
         finally:
             daemon.terminate()
-            daemon.communicate(timeout=20)
+            daemon.communicate(timeout=patience())
 
 
 def _text(text):
@@ -76,7 +77,7 @@ class Service:
 
     def close(self):
         self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(10)
+        self._thread.join(patience())
         self._socket.close()
 
     def _call(self, name, path, interface, member, signature="", *values):

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from support import engines
+from support.waiting import patience
 
 STUB = Path(__file__).with_name("nvml_stub.c")
 LIBRARY = "libnvidia-ml.so.1"
 ORDINARY_PATH = "/usr/bin:/bin"
-CHILD_SECONDS = 60
 
 
 def build_nvml(folder: Path) -> Path:
@@ -22,7 +22,7 @@ def build_nvml(folder: Path) -> Path:
     engines.require("gcc")
     folder.mkdir(parents=True, exist_ok=True)
     command = ["gcc", "-shared", "-fPIC", "-Wall", "-Werror", f"-Wl,-soname,{LIBRARY}", "-o"]
-    subprocess.run([*command, str(folder / LIBRARY), str(STUB)], check=True, timeout=60)
+    subprocess.run([*command, str(folder / LIBRARY), str(STUB)], check=True, timeout=patience())
     return folder
 
 
@@ -33,7 +33,7 @@ def in_child(story: str, environment: Mapping[str, str], *arguments: object) -> 
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=CHILD_SECONDS,
+        timeout=patience(),
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 
 from support import engines
-
-START_SECONDS = 20
+from support.waiting import patience
 
 
 class Screen:
@@ -18,7 +17,7 @@ class Screen:
 
     def run(self, *command):
         environ = {**os.environ, **self.environ}
-        return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=20).stdout
+        subprocess.run(command, env=environ, capture_output=True, check=True, timeout=patience())
 
     def press_key(self):
         self.run("xdotool", "key", "a")
@@ -51,4 +50,4 @@ def screen(cookie: bytes | None = None):
             yield Screen(number, authority if cookie is not None else None)
         finally:
             server.terminate()
-            server.wait(START_SECONDS)
+            server.wait(patience())

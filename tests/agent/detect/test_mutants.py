@@ -1,8 +1,11 @@
 """Bugs put in on purpose in detection: the checks must find them, or they prove nothing."""
 
+import itertools
+
 import pytest
 from support.fake_gpus import ORDINARY_PATH, put_display, put_tool
 
+from computepool.agent.clock import SystemClock
 from computepool.agent.detect import GpuMonitor, loads, monitor, nvidia, power
 from computepool.agent.detect.found import make_gpu
 from computepool.agent.detect.loads import GpuNow, GpuProcess, GpuUse
@@ -17,6 +20,16 @@ ADDRESS = "0000:03:00.0"
 GPU = make_gpu(id=f"amd-{ADDRESS}", name="AMD Radeon RX 6800", memory_bytes=2**34, vendor="amd")
 
 
+class TickingClock(SystemClock):
+    """A hundredth of a second passes between two looks at it."""
+
+    def __init__(self):
+        self._ticks = itertools.count()
+
+    def monotonic(self):
+        return next(self._ticks) / 100
+
+
 def cards_keep_apart(folder):
     for requested, actual in (("RTX 4070", "RTX 4070 Ti"), ("A10", "NVIDIA A100"), ("RTX 4090", "RTX 4090 Laptop GPU")):
         assert not gpu_names.gpu_name_matches(requested, actual)
@@ -29,8 +42,8 @@ def a_gpu_is_offered_once(folder):
 
 
 def a_dear_tool_is_asked_seldom(folder):
-    put_tool(folder / "bin", "rocm-smi", f"echo x >> {folder / 'asked'}; sleep 0.02; echo '{{}}'")
-    watching = GpuMonitor([GPU], {GPU.id: ADDRESS}, root=folder)
+    put_tool(folder / "bin", "rocm-smi", f"echo x >> {folder / 'asked'}; echo '{{}}'")
+    watching = GpuMonitor([GPU], {GPU.id: ADDRESS}, clock=TickingClock(), root=folder)
     for _ in range(4):
         watching.read()
     assert (folder / "asked").read_text() == "x\n"

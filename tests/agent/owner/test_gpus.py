@@ -60,7 +60,7 @@ def test_driver_that_fails_is_unknown():
 
 
 def test_grandchildren_of_ours_are_ours():
-    script = "import subprocess, sys; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True); p.wait()"
+    script = "import subprocess, sys; p = subprocess.Popen(['sleep', '3600']); print(p.pid, flush=True); p.wait()"
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         assert child.stdout is not None
