@@ -8,7 +8,7 @@ import pytest
 from support.agents import SkippingClock, running_agent
 from support.fake_hub import FakeHub
 from support.lone_supervisor import LoneSupervisor, LoopClock, run_in_virtual_time
-from support.waiting import patience
+from support.sandboxes import come_to_rest
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.resting import Rest, RestReason
@@ -58,11 +58,7 @@ def let_finish(running):
 
 
 async def stands_still(running):
-    """Wait until the job has not counted for a while."""
-    before = -1
-    async with asyncio.timeout(patience()):
-        while before != (before := count(running)):  # noqa: ASYNC110 - no event says that it does not count
-            await asyncio.sleep(0.3)
+    await come_to_rest(lambda: count(running))
 
 
 async def goes_on(hub, running):

@@ -3,12 +3,23 @@
 import asyncio
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+
+from support.waiting import patience
 
 from computepool.agent.sandbox import Command, Exit, Limits, Process, Sandbox
 from computepool.agent.sandbox.running import readable
 
 ROOMY = Limits(cpus=2.0, memory_bytes=512 << 20, pids=200, disk_bytes=256 << 20)
+
+
+async def come_to_rest(read: Callable[[], object], seconds: float = 0.3) -> None:
+    """Wait until what is read has not changed for this long."""
+    before: object = None
+    async with asyncio.timeout(patience()):
+        while before != (before := read()):  # noqa: ASYNC110 - no event says that something does not happen
+            await asyncio.sleep(seconds)
 
 
 async def read_all(process: Process) -> bytes:

@@ -108,7 +108,7 @@ def test_big_file_is_stopped_at_the_disk_limit(every):
 
 
 def test_many_files_are_stopped_at_the_disk_limit(every):
-    disk_limits.many_files_are_stopped(every, within_seconds=10)
+    disk_limits.many_files_are_stopped(every)
 
 
 def test_deleted_files_that_are_still_open_count(every):

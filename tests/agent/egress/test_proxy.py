@@ -2,11 +2,16 @@
 
 import asyncio
 import socket
+from typing import Any
 
 import pytest
 from support.egress import WEB, Client, Names, Site, echo, internet, names, proxy, server
+from support.lone_supervisor import run_in_virtual_time
+from support.waiting import async_eventually, patience
 
 from computepool.agent.egress import EgressLimits, Mode, Policy
+from computepool.agent.egress.meter import Meter
+from computepool.agent.egress.relay import Line, Relay, Silence
 
 
 def test_web_page_is_fetched():
@@ -220,23 +225,47 @@ def test_client_that_says_nothing_or_half_is_no_trouble():
     asyncio.run(story())
 
 
-def test_silent_connections_are_ended_and_busy_ones_are_not():
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for _ in range(8):
-            writer.write(b"x")
-            await asyncio.sleep(0.05)
-        await reader.read()
-        writer.close()
-
+def test_silent_connections_are_ended():
     async def story():
         limits = EgressLimits(idle_seconds=0.2)
-        async with server(slow) as port, proxy(internet(port), names(site_example=WEB), limits=limits) as (_, client):
+        async with server(echo) as port, proxy(internet(port), names(site_example=WEB), limits=limits) as (_, client):
             _, reader, writer = await client.connect(f"site.example:{port}")
-            assert await reader.readexactly(8) == b"x" * 8  # one direction was silent for longer than is allowed
-            assert await asyncio.wait_for(reader.read(), 5) == b""
+            assert await asyncio.wait_for(reader.read(), patience()) == b""
             writer.close()
 
     asyncio.run(story())
+
+
+class Collected:
+    """A writer that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+    async def drain(self) -> None:
+        pass
+
+
+def test_connection_that_is_busy_in_one_direction_is_not_silent():
+    async def story():
+        unlimited = Meter(cap_bytes=None, bucket=None, allowance=None)
+        relay = Relay(unlimited, 20, asyncio.get_running_loop().time)
+        client: Any = (asyncio.StreamReader(), Collected())
+        target: Any = (asyncio.StreamReader(), Collected())
+        tunnel = asyncio.ensure_future(relay.tunnel(Line(client, target)))
+        for _ in range(8):
+            target[0].feed_data(b"x")
+            await asyncio.sleep(5)
+        assert client[1].data == b"x" * 8
+        assert not tunnel.done()
+        await asyncio.sleep(21)
+        with pytest.raises(Silence):
+            tunnel.result()
+
+    run_in_virtual_time(story())
 
 
 def test_more_connections_than_allowed_wait_for_their_turn():
@@ -250,7 +279,7 @@ def test_more_connections_than_allowed_wait_for_their_turn():
             done, _ = await asyncio.wait({third}, timeout=0.2)
             assert not done
             first.close()
-            answer, _, last = await asyncio.wait_for(third, 5)
+            answer, _, last = await asyncio.wait_for(third, patience())
             assert b" 200 " in answer
             for writer in (second, last):
                 writer.close()
@@ -281,6 +310,7 @@ def test_reader_that_is_slow_holds_the_sender_up():
             reading = writer.transport
             assert isinstance(reading, asyncio.Transport)
             reading.pause_reading()
+            await async_eventually(lambda: egress.bytes_in, "the flood begins")
             before = -1
             while before != sent:  # until it stands still
                 before = sent
@@ -297,7 +327,7 @@ def test_closing_ends_everything_at_once():
             _, reader, writer = await client.connect(f"site.example:{port}")
             waiting = await client.open()
             await egress.close()
-            assert await asyncio.wait_for(reader.read(), 2) == b""
+            assert await asyncio.wait_for(reader.read(), patience()) == b""
             for one in (writer, waiting[1]):
                 one.close()
             with pytest.raises(ConnectionRefusedError):

@@ -26,7 +26,7 @@ async def story(state: Path, level: str, soft: bool, mark: str, delay_millisecon
         await asyncio.sleep(delay_milliseconds / 1000)
         sys.stdout.write("0\n")
     sys.stdout.flush()
-    await asyncio.sleep(60)
+    await asyncio.sleep(3600)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,19 @@ from pathlib import Path
 import pytest
 from support import engines
 from support.sandboxes import Bench
+from support.waiting import patience
 
-from computepool.agent.sandbox import Sandbox, available_sandboxes
+from computepool.agent.sandbox import Sandbox, available_sandboxes, selftest
 from computepool.agent.sandbox.cgroup_tree import find_cgroups, sweep
 from computepool.agent.sandbox.identity import instance_of
 
 KINDS = ["bubblewrap", "bubblewrap-soft", "process", "process-soft"]
+
+
+@pytest.fixture(autouse=True)
+def patient_self_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A self-test gives its probes ten seconds, in which they may not end on a busy machine."""
+    monkeypatch.setattr(selftest, "PROBE_SECONDS", patience())
 
 
 @pytest.fixture(scope="session")

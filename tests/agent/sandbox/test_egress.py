@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from support import engines
 from support.ordinary_user import run_as_ordinary_user
+from support.waiting import eventually, patience
 
 from computepool.agent.sandbox import SandboxError
 from computepool.agent.sandbox.interface import EGRESS_PORT
 from computepool.agent.sandbox.netns import _listen_by_process, listen_in
 
 PYTHON = "/usr/bin/python3"
-ASK = f"import socket; s = socket.create_connection(('127.0.0.1', {EGRESS_PORT}), 5); print(s.recv(99).decode())"
+ASK = f"import socket; s = socket.create_connection(('127.0.0.1', {EGRESS_PORT}), 300); print(s.recv(99).decode())"
 
 
 class Answering:
@@ -135,7 +136,7 @@ async def story():
     seen = []
     command = Command([%r, "-c", %r], {}, folder, Limits(1, 1 << 28, 50, 1 << 24), egress=seen.append)
     process = await sandbox.start(command)
-    seen[0].settimeout(10)
+    seen[0].settimeout(300)
     connection, _ = await asyncio.to_thread(seen[0].accept)
     connection.sendall(b"hello")
     connection.close()
@@ -162,18 +163,17 @@ def test_loopback_that_is_down_is_raised_where_that_is_wanted():
     there = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)
     try:
         own = Path("/proc/self/ns/net").readlink()
-        while Path(f"/proc/{there.pid}/ns/net").readlink() == own:
-            pass
+        eventually(lambda: Path(f"/proc/{there.pid}/ns/net").readlink() != own, "the process is in its own network")
         connect = ["nsenter", f"--net=/proc/{there.pid}/ns/net", PYTHON, "-c", ASK]
         with listen_in(there.pid, EGRESS_PORT):
             assert b"unreachable" in subprocess.run(connect, capture_output=True, check=False).stderr  # the control
         with listen_in(there.pid, EGRESS_PORT, raise_loopback=True) as listener:
-            listener.settimeout(10)
-            asking = subprocess.Popen(connect, stdout=subprocess.PIPE)
-            connection, _ = listener.accept()
-            connection.sendall(b"here")
-            connection.close()
-            assert asking.communicate(timeout=10)[0] == b"here\n"
+            listener.settimeout(patience())
+            with subprocess.Popen(connect, stdout=subprocess.PIPE) as asking:
+                connection, _ = listener.accept()
+                connection.sendall(b"here")
+                connection.close()
+                assert asking.communicate(timeout=patience())[0] == b"here\n"
     finally:
         there.kill()
         there.communicate()

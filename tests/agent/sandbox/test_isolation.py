@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.sandboxes import Bench
+from support.waiting import patience
 
 from computepool.agent.sandbox import Command, FolderUnreachable, Limits, available_sandboxes
 from computepool.agent.sandbox.bubblewrap import BubblewrapSandbox
@@ -157,7 +158,7 @@ def host_things(state: Path, neighbour: Path) -> Iterator[dict[str, object]]:
         socket_file.unlink(missing_ok=True)
         visible.bind(str(socket_file))
         visible.listen()
-        agent = subprocess.Popen(["/bin/sleep", "60"], env={"AGENT_SECRET": "x"})
+        agent = subprocess.Popen(["/bin/sleep", "3600"], env={"AGENT_SECRET": "x"})
         try:
             yield {
                 "agent_file": str(state / "secret"),
@@ -327,7 +328,7 @@ def test_only_the_spawning_thread_changes_its_user():
     inside, done = threading.Event(), threading.Event()
 
     def other() -> None:
-        inside.wait(5)
+        inside.wait(patience())
         seen.append(Path("/proc/thread-self/status").read_text())
         done.set()
 
@@ -336,7 +337,7 @@ def test_only_the_spawning_thread_changes_its_user():
     before = os.getresuid(), os.getresgid(), os.getgroups()
     with worn_by_this_thread(JOB_UIDS[0]):
         inside.set()
-        assert done.wait(5)
+        assert done.wait(patience())
         mine = subprocess.run(["/usr/bin/id", "-u"], capture_output=True, text=True, check=True).stdout
     thread.join()
     assert mine == f"{JOB_UIDS[0]}\n"

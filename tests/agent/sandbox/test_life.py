@@ -9,20 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from support.sandboxes import processes_with, read_all
+from support.sandboxes import come_to_rest, processes_with, read_all
+from support.waiting import async_eventually, patience
 
 from computepool.agent.sandbox import SandboxError
 from computepool.agent.sandbox.cgroup_tree import read_mounts
 from computepool.agent.sandbox.identity import instance_of
-
-
-async def until(condition, seconds: float = 5.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        await asyncio.sleep(0.01)
-    return True
 
 
 def test_exit_codes_are_the_commands(every):
@@ -158,9 +150,7 @@ def test_stop_lets_the_job_end_by_itself(every):
         os.set_blocking(process.output_fd, True)
         assert os.read(process.output_fd, 100) == b"up\n"
         os.set_blocking(process.output_fd, False)
-        began = time.monotonic()
-        await process.stop(10)
-        assert time.monotonic() - began < 5
+        await process.stop(600)
         assert b"saved\n" in await read_all(process)  # a shell may also say that its child was terminated
         ended = await process.wait()
         assert (ended.code, ended.reason) == (3, "killed")
@@ -175,10 +165,10 @@ def test_job_that_ignores_sigterm_is_killed_after_the_grace(every):
         os.set_blocking(process.output_fd, True)
         assert os.read(process.output_fd, 100) == b"up\n"
         os.set_blocking(process.output_fd, False)
-        assert await until(lambda: processes_with(mark))
+        await async_eventually(lambda: processes_with(mark), "the job sleeps")
         began = time.monotonic()
         await process.stop(0.3)
-        assert 0.3 <= time.monotonic() - began < 2
+        assert time.monotonic() - began >= 0.3
         ended = await process.wait()
         assert (ended.code, ended.signal, ended.reason) == (137, 9, "killed")
         assert not processes_with(mark)
@@ -193,8 +183,11 @@ DAEMON = "(setsid sh -c 'trap \"\" TERM HUP; sleep {mark} & sleep {mark}' > /dev
 def test_daemons_die_with_their_job(every):
     async def story():
         mark = f"32{time.time_ns() % 10**7}"
-        process = await every.start("/bin/sh", "-c", DAEMON.format(mark=mark) + "sleep 0.3; exit 5")
-        assert await until(lambda: len(processes_with(mark)) >= 3)
+        folder = every.folder()
+        script = DAEMON.format(mark=mark) + "while [ ! -e go ]; do sleep 0.02; done; exit 5"
+        process = await every.start("/bin/sh", "-c", script, folder=folder)
+        await async_eventually(lambda: len(processes_with(mark)) >= 3, "the daemons run")
+        (folder / "work" / "go").touch()
         assert await read_all(process) == b""
         assert (await process.wait()).code == 5
         assert processes_with(mark) == []
@@ -205,8 +198,8 @@ def test_daemons_die_with_their_job(every):
 def test_daemons_die_when_their_job_is_stopped(every):
     async def story():
         mark = f"33{time.time_ns() % 10**7}"
-        process = await every.start("/bin/sh", "-c", DAEMON.format(mark=mark) + "sleep 60")
-        assert await until(lambda: len(processes_with(mark)) >= 3)
+        process = await every.start("/bin/sh", "-c", DAEMON.format(mark=mark) + "sleep 3600")
+        await async_eventually(lambda: len(processes_with(mark)) >= 3, "the daemons run")
         await process.stop(0.1)
         assert processes_with(mark) == []
         await read_all(process)
@@ -222,16 +215,14 @@ def test_frozen_job_stands_still_until_it_is_thawed(every):
         folder = every.folder()
         process = await every.start("/bin/sh", "-c", COUNT, folder=folder)
         count = folder / "work" / "count"
-        assert await until(count.exists)
+        await async_eventually(count.exists, "the job counts")
         before = count.read_text()
-        assert await until(lambda: count.read_text() != before)  # the control: it does count
+        await async_eventually(lambda: count.read_text() != before, "the job goes on counting")  # the control
         await process.freeze()
-        await asyncio.sleep(0.05)
+        await come_to_rest(count.read_text)
         before = count.read_text()
-        await asyncio.sleep(0.2)
-        assert count.read_text() == before
         await process.thaw()
-        assert await until(lambda: count.read_text() != before)
+        await async_eventually(lambda: count.read_text() != before, "the job counts again")
         await process.stop(0)
         await read_all(process)
 
@@ -243,9 +234,9 @@ def test_frozen_job_is_killed_without_running_another_step(every):
         folder = every.folder()
         process = await every.start("/bin/sh", "-c", COUNT, folder=folder)
         count = folder / "work" / "count"
-        assert await until(count.exists)
+        await async_eventually(count.exists, "the job counts")
         await process.freeze()
-        await asyncio.sleep(0.05)
+        await come_to_rest(count.read_text)
         before = count.read_text()
         await process.stop(0)
         assert count.read_text() == before
@@ -257,9 +248,21 @@ def test_frozen_job_is_killed_without_running_another_step(every):
 
 def test_use_of_processor_and_memory_is_measured(every):
     script = (
-        "x=$(head -c 30000000 /dev/zero | tr '\\0' a); i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; sleep 0.3"
+        "x=$(head -c 30000000 /dev/zero | tr '\\0' a); i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; "
+        "touch held; while [ ! -e go ]; do sleep 0.05; done"
     )
-    ended, output = every.shell(script)
+
+    async def story():
+        work = (folder := every.folder()) / "work"
+        process = await every.start("/bin/sh", "-c", script, folder=folder)
+        await async_eventually((work / "held").exists, "the job holds its memory")
+        # A watchdog looks every quarter of a second, in this event loop: it does so before this sleep ends.
+        await asyncio.sleep(0.6)
+        (work / "go").touch()
+        output = await read_all(process)
+        return await process.wait(), output
+
+    ended, output = asyncio.run(story())
     assert ended.code == 0, output
     assert 0.05 < ended.cpu_seconds < 20
     assert 25_000_000 < ended.peak_memory_bytes < 512 << 20
@@ -297,10 +300,13 @@ def zombies() -> list[int]:
 
 def test_many_commands_run_side_by_side(every):
     async def story():
-        began = time.monotonic()
-        ended = await asyncio.gather(*(every.finish("/bin/sh", "-c", f"sleep 0.3; exit {n}") for n in range(8)))
+        folder = every.folder()
+        meet = "touch {n}; while [ $(ls | wc -l) -lt 8 ]; do sleep 0.05; done; exit {n}"
+        async with asyncio.timeout(patience()):
+            ended = await asyncio.gather(
+                *(every.finish("/bin/sh", "-c", meet.format(n=n), folder=folder) for n in range(8))
+            )
         assert [done.code for done, _ in ended] == list(range(8))
-        assert time.monotonic() - began < 2.4
 
     asyncio.run(story())
 
@@ -367,7 +373,7 @@ def test_everything_the_command_says_is_its_own(every):
 STUCK = """#!/bin/bash
 info=$(tr '\\0' '\\n' < /proc/self/fd/$2 | grep -A1 -x -e --info-fd | tail -n 1)
 echo no end of mounting >&2
-sleep 60 &
+sleep 3600 &
 echo "{\\"child-pid\\": $!}" >&"$info"
 wait
 """
@@ -413,7 +419,7 @@ def test_command_keeps_its_secrets_from_the_hosts_process_list(bench):
     async def story():
         folder = isolated.folder()
         secret = f"hunter{time.time_ns()}"
-        process = await isolated.start("/bin/sleep", "5", env={"TOKEN": secret}, folder=folder)
+        process = await isolated.start("/bin/sleep", "3600", env={"TOKEN": secret}, folder=folder)
         assert processes_with(str(folder.name)) == []
         assert processes_with(secret) == []
         await process.stop(0)

@@ -10,6 +10,9 @@ import pytest
 from support import disk_limits, engines
 from support.ordinary_user import run_as_ordinary_user
 from support.sandboxes import ROOMY, processes_with, read_all
+from support.waiting import async_eventually
+
+from computepool.agent.sandbox.cgroup import CgroupV2
 
 MEGABYTE = 1 << 20
 
@@ -21,16 +24,16 @@ def test_memory_is_bounded(every):
     limits = replace(ROOMY, memory_bytes=96 * MEGABYTE)
     ended, output = every.shell(HOLD % (20, 0), limits=limits)
     assert (ended.code, ended.reason) == (0, "exited"), output
-    ended, output = every.shell(HOLD % (200, 3), limits=limits)
+    ended, output = every.shell(HOLD % (200, 3600), limits=limits)
     assert ended.reason == "memory", (ended, output)
     assert ended.code == 137
 
 
 def test_memory_of_many_processes_is_counted_together(every):
     limits = replace(ROOMY, memory_bytes=96 * MEGABYTE)
-    script = "; ".join([f"({HOLD % (30, 8)}) &"] * 5).replace("&;", "&") + " wait; exit 9"
-    ended, _ = every.shell(script, limits=limits)
     # Some kernels kill one process of the group, some all; a job that goes on and fails is as good.
+    script = f"(({HOLD % (30, 3600)}) || touch killed) & " * 5 + "while [ ! -e killed ]; do sleep 0.1; done; exit 9"
+    ended, _ = every.shell(script, limits=limits)
     assert ended.reason == "memory", ended
 
 
@@ -39,7 +42,7 @@ def test_memory_files_count_as_memory(isolated):
     ended, output = isolated.shell("head -c 10000000 /dev/zero > /tmp/a && echo fine", limits=limits)
     assert (ended.code, output) == (0, "fine\n")
     fill = "head -c 31000000 /dev/zero > /tmp/a; head -c 31000000 /dev/zero > /dev/shm/b"
-    script = f"{fill}; {HOLD % (20, 3)}; echo here"
+    script = f"{fill}; {HOLD % (20, 3600)}; echo here"
     ended, output = isolated.shell(script, limits=limits)
     assert "here" not in output
     assert ended.reason == "memory", (ended, output)
@@ -53,7 +56,7 @@ def test_places_in_memory_are_bounded_themselves(isolated):
         assert "No space left" in output or ended.reason == "memory", (place, output)
 
 
-FORKS = "i=0; while [ $i -lt %d ]; do sleep 2 & i=$((i+1)); done; echo all of them"
+FORKS = "i=0; while [ $i -lt %d ]; do sleep 3600 & i=$((i+1)); done; echo all of them"
 
 
 def test_fork_bomb_is_bounded(isolated):
@@ -79,7 +82,7 @@ def test_big_file_is_stopped_at_the_disk_limit(every):
 
 
 def test_many_files_are_stopped_at_the_disk_limit(every):
-    disk_limits.many_files_are_stopped(every, within_seconds=6)
+    disk_limits.many_files_are_stopped(every)
 
 
 def test_deleted_files_that_are_still_open_count(every):
@@ -98,7 +101,7 @@ for number in range(6):
         file.flush()
         assert libc.mmap(None, %d, 1, 1, file.fileno(), 0) != ctypes.c_void_p(-1).value
     os.unlink(f"f{number}")
-time.sleep(10)
+time.sleep(3600)
 """
 
 
@@ -114,7 +117,7 @@ def test_empty_files_count(every):
     limits = replace(ROOMY, disk_bytes=4 * MEGABYTE)
     ended, _ = every.shell("touch $(seq 1 800); sleep 1.5", limits=limits)
     assert (ended.code, ended.reason) == (0, "exited")  # the control
-    ended, _ = every.shell("touch $(seq 1 3000); sleep 20", limits=limits)
+    ended, _ = every.shell("touch $(seq 1 3000); sleep 3600", limits=limits)
     assert ended.reason == "disk"
 
 
@@ -152,9 +155,9 @@ def ends_of_an_ordinary_users_job(*argv: str) -> dict[str, list[object]]:
 @pytest.mark.parametrize(
     "script",
     [
-        f"chmod 000 ..; {WRITE_SIX}; sleep 20",
-        f"mkdir d; cd d; {WRITE_SIX}; chmod 400 .; chmod 000 ../..; sleep 20",
-        f"(while :; do chmod 000 ..; done) & {WRITE_SIX}; sleep 20",
+        f"chmod 000 ..; {WRITE_SIX}; sleep 3600",
+        f"mkdir d; cd d; {WRITE_SIX}; chmod 400 .; chmod 000 ../..; sleep 3600",
+        f"(while :; do chmod 000 ..; done) & {WRITE_SIX}; sleep 3600",
     ],
     ids=["folder", "folders in it", "again and again"],
 )
@@ -173,23 +176,34 @@ def test_mapped_bytes_of_deleted_files_count_where_their_size_cannot_be_seen():
     assert [reason for _, reason in found.values()] == ["disk"] * 2
 
 
+def throttled(process) -> int:
+    """How often the kernel let the processes of a job wait for the next period."""
+    group = process.cgroup
+    folder = group._folder if isinstance(group, CgroupV2) else group._folders["cpu"]
+    return int(dict(line.split() for line in (folder / "cpu.stat").read_text().splitlines())["nr_throttled"])
+
+
 @pytest.mark.parametrize("kind", ["bubblewrap", "process"])
 def test_processor_time_is_bounded(bench, kind):
     burner = bench(kind)
 
-    async def used(cpus: float) -> float:
-        limits = replace(ROOMY, cpus=cpus)
-        process = await burner.start("/bin/sh", "-c", "while :; do :; done", limits=limits)
+    async def story() -> None:
         began = time.monotonic()
+        process = await burner.start("/bin/sh", "-c", "while :; do :; done", limits=replace(ROOMY, cpus=0.05))
+        await async_eventually(lambda: throttled(process), "the kernel holds the job back")
         await asyncio.sleep(0.6)
-        elapsed = time.monotonic() - began
         await process.stop(0)
         await read_all(process)
-        return (await process.wait()).cpu_seconds / elapsed
+        used = (await process.wait()).cpu_seconds
+        assert used <= 0.05 * (time.monotonic() - began) + 0.1  # and what its start takes
+        # The control: more than the machine has.
+        process = await burner.start("/bin/sh", "-c", "while :; do :; done", limits=replace(ROOMY, cpus=4096))
+        await asyncio.sleep(0.3)
+        assert throttled(process) == 0
+        await process.stop(0)
+        await read_all(process)
 
-    little = asyncio.run(used(0.05))
-    assert little < 0.15
-    assert asyncio.run(used(1.0)) > 1.5 * little  # the control, on a machine that may be busy with other things
+    asyncio.run(story())
 
 
 def test_cores_are_given_where_time_cannot_be(bench):

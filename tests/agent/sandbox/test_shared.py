@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support import engines
 from support.sandboxes import Bench
+from support.waiting import patience
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.doctor import examine
@@ -104,7 +105,7 @@ def test_doctor_clears_nothing_away_that_it_did_not_make(home):
                 await sandbox.sweep()
             assert await works(agents[0])
 
-    subprocess.run([sys.executable, "-c", killed, str(home.root)], check=False, timeout=30)
+    subprocess.run([sys.executable, "-c", killed, str(home.root)], check=False, timeout=patience())
     left = sorted(path.name for path in folder_of(home).iterdir())
     assert len(left) == 3  # the control: attempts, an etc, the lock
     asyncio.run(look_in())
