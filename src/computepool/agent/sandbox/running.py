@@ -168,8 +168,11 @@ class RunningProcess:
         if self.popen.returncode is None:
             # Not by Popen, which would reap the process on the way.
             signal_all([self.popen.pid], signal.SIGKILL)
+        if self._frozen:
+            # Frozen processes die once they may run again. The first process of a pid namespace takes the others with
+            # it only when it runs itself: each has to be killed before the thaw, or it may run another step.
+            signal_all(self.members.pids(), signal.SIGKILL)
         self.members.kill()
-        # Frozen processes die only once they may run again; killed first, they never run a step of their own.
         self._thaw()
 
     async def _supervise(self) -> Exit:
