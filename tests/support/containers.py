@@ -6,6 +6,7 @@ from typing import Any
 
 from support.private_engines import PrivateEngine
 from support.sandboxes import Bench
+from support.waiting import patience
 
 from computepool.agent.sandbox.containers import ContainerSandbox, Engine, EngineFacts
 
@@ -36,6 +37,13 @@ class ContainerBench(Bench):
     def engine(self) -> Engine:
         """Another client of the same engine."""
         return Engine(self.private.socket)
+
+
+async def until_no_container(engine: Engine, labels: dict[str, str]) -> None:
+    """Wait until the engine has removed every container with these labels."""
+    async with asyncio.timeout(patience()):
+        while await engine.list_containers(labels):  # noqa: ASYNC110 - the engine tells nobody
+            await asyncio.sleep(0.05)
 
 
 async def facts_of(private: PrivateEngine) -> EngineFacts:

@@ -12,12 +12,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.waiting import async_eventually, patience
+
 from computepool.agent.sandbox.containers.door import find_door
 from computepool.agent.sandbox.containers.output import STDERR
 from computepool.agent.sandbox.containers.tunnel import Tunnel
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-WAIT = [sys.executable, "-c", "import time; time.sleep(60)"]
+WAIT = [sys.executable, "-c", "import time; time.sleep(3600)"]
 
 
 @dataclass
@@ -27,11 +29,11 @@ class Joined:
     tunnel: Tunnel
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        for _ in range(200):
-            with contextlib.suppress(ConnectionRefusedError):
-                return await asyncio.open_connection("127.0.0.1", self.port)
-            await asyncio.sleep(0.01)
-        raise AssertionError("nobody listens")
+        async with asyncio.timeout(patience()):
+            while True:
+                with contextlib.suppress(ConnectionRefusedError):
+                    return await asyncio.open_connection("127.0.0.1", self.port)
+                await asyncio.sleep(0.01)
 
 
 @contextlib.asynccontextmanager
@@ -61,9 +63,7 @@ async def served(answer: Answer) -> AsyncIterator[Callable[[socket.socket], None
         for server in servers:
             server.cancel()
         await asyncio.gather(*servers, return_exceptions=True)
-        async with asyncio.timeout(10):
-            while answering:  # noqa: ASYNC110 - each ends with its connection
-                await asyncio.sleep(0.01)
+        await async_eventually(lambda: not answering, "every connection ends")
         await asyncio.sleep(0.01)
 
 
@@ -113,7 +113,7 @@ async def through_door(
             process.stdin.close()  # which ends the copy that listens
             await process.wait()
             assert process.stderr is not None
-            await asyncio.wait_for(process.stderr.read(), 30)  # until that has closed its end too
+            await asyncio.wait_for(process.stderr.read(), patience())  # until that has closed its end too
 
 
 async def close(tunnel: Tunnel) -> None:

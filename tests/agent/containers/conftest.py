@@ -12,6 +12,10 @@ from support.containers import ContainerBench
 from support.fake_registry import FakeRegistry, fake_registry
 from support.private_engines import PrivateEngine
 from support.proofs import proving
+from support.waiting import patience
+
+from computepool.agent.sandbox import selftest
+from computepool.agent.sandbox.containers import find, process
 
 # Those of one engine to one worker, so that each is brought up once: see support/sharing.py.
 KINDS = ["docker@docker-engine"]
@@ -20,6 +24,14 @@ RUNC_KINDS = ["docker@docker-engine"]
 if proving():
     KINDS += ["gvisor@docker-engine", "podman@podman-engine"]
     RUNC_KINDS += ["podman@podman-engine"]
+
+
+@pytest.fixture(autouse=True)
+def patient_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent gives an engine some seconds to be found and to prove itself, in which it may not on a busy machine."""
+    monkeypatch.setattr(find, "FIND_SECONDS", patience())
+    monkeypatch.setattr(process, "SETTLE_SECONDS", patience())
+    monkeypatch.setattr(selftest, "ENGINE_SECONDS", patience())
 
 
 @pytest.fixture(scope="session")

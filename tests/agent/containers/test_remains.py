@@ -16,6 +16,7 @@ from support import engines, private_engines
 from support.containers import ContainerBench, facts_of
 from support.private_engines import PrivateEngine
 from support.sandboxes import ROOMY, processes_with, read_all
+from support.waiting import eventually, patience
 
 from computepool.agent.engines import EngineWatch
 from computepool.agent.sandbox import Command, SandboxError, available_sandboxes, find_engines
@@ -45,7 +46,7 @@ async def main(state, path, script, lifeline, level):
     limits = Limits(cpus=1.0, memory_bytes=1 << 28, pids=50, disk_bytes=1 << 28)
     job = await sandbox.start(Command(argv=["/bin/sh", "-c", script], env={}, folder=folder, limits=limits))
     print(job.container, flush=True)
-    await asyncio.sleep(600)
+    await asyncio.sleep(3600)
 
 asyncio.run(main(*sys.argv[1:]))
 """
@@ -65,13 +66,8 @@ def killed_agent(state: Path, engine: Path, mark: str, *, lifeline: str, level: 
         agent.stdout.close()
 
 
-def until(condition, seconds: float = 15.0) -> bool:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
+def until_gone(*texts: str) -> None:
+    eventually(lambda: not any(processes_with(text) for text in texts), f"no process with {texts} runs")
 
 
 async def all_containers(engine: Engine) -> list[dict]:
@@ -88,8 +84,9 @@ def home(tmp_path_factory):
 def test_containers_of_a_killed_agent_are_ended_by_its_lifeline(every, home):
     mark = f"37{time.time_ns() % 10**7}"
     container = killed_agent(home, every.private.socket, mark, lifeline="held", level=every.sandbox.level)
+    assert container
     # gVisor's processes are not the host's: there it is what carries them.
-    assert until(lambda: container and not processes_with(container) and not processes_with(f"sleep {mark}"))
+    until_gone(container, f"sleep {mark}")
 
 
 def test_sweep_ends_what_a_killed_agent_left_and_nothing_else(every, home):
@@ -118,7 +115,7 @@ def test_sweep_ends_what_a_killed_agent_left_and_nothing_else(every, home):
         await sandbox.close()
 
     asyncio.run(story())
-    assert until(lambda: not processes_with(container) and not processes_with(f"sleep {mark}"))
+    until_gone(container, f"sleep {mark}")
 
 
 def test_sweep_spares_what_runs_now_in_any_sandbox_of_this_agent(bench, home, docker: PrivateEngine):
@@ -130,7 +127,7 @@ def test_sweep_spares_what_runs_now_in_any_sandbox_of_this_agent(bench, home, do
         assert (strong.level, plain.level) == ("gvisor", "container")
         folder = plain.attempts_folder / "now"
         (folder / "work").mkdir(parents=True)
-        command = Command(argv=["/bin/sh", "-c", "echo here; sleep 600"], env={}, folder=folder, limits=ROOMY)
+        command = Command(argv=["/bin/sh", "-c", "echo here; sleep 3600"], env={}, folder=folder, limits=ROOMY)
         process = await plain.start(command)
         await readable(process.output_fd)
         assert await strong.sweep() == []
@@ -157,7 +154,7 @@ def test_closing_leaves_no_container(shared_kernel, home):
         await read_all(process)
 
     asyncio.run(story())
-    assert until(lambda: not processes_with(f"sleep {mark}"))
+    until_gone(f"sleep {mark}")
 
 
 @pytest.fixture
@@ -186,8 +183,8 @@ def test_engine_that_dies_is_the_hosts_doing_and_the_job_does_not_go_on(kind, mo
         process = await bench.start("/bin/sh", "-c", f"echo ready; sleep {mark}")
         await readable(process.output_fd)
         private.kill()
-        output = await asyncio.wait_for(read_all(process), 20)
-        ended = await asyncio.wait_for(process.wait(), 20)
+        output = await asyncio.wait_for(read_all(process), patience())
+        ended = await asyncio.wait_for(process.wait(), patience())
         assert output == b"ready\n"
         assert (ended.code, ended.reason) == (137, "start_failed")
         assert "engine stopped answering" in ended.detail
@@ -197,7 +194,7 @@ def test_engine_that_dies_is_the_hosts_doing_and_the_job_does_not_go_on(kind, mo
         await bench.sandbox.close()
 
     asyncio.run(story())
-    assert until(lambda: not processes_with(f"sleep {mark}"))
+    until_gone(f"sleep {mark}")
 
 
 def test_stop_ends_a_job_whose_engine_died_before(mortal, home):
@@ -205,10 +202,10 @@ def test_stop_ends_a_job_whose_engine_died_before(mortal, home):
     bench = ContainerBench.make(home, private)
 
     async def story() -> None:
-        process = await bench.start("/bin/sh", "-c", "echo ready; sleep 600")
+        process = await bench.start("/bin/sh", "-c", "echo ready; sleep 3600")
         await readable(process.output_fd)
         private.kill()
-        await asyncio.wait_for(process.stop(1), 20)
+        await asyncio.wait_for(process.stop(1), patience())
         await read_all(process)
         assert (await process.wait()).reason in {"killed", "start_failed"}
         await bench.sandbox.close()
@@ -281,7 +278,7 @@ def test_engine_found_by_a_running_agent_proves_itself_and_disturbs_no_job_of_be
         folder = old.attempts_folder / "attempt_of_before"
         (folder / "work").mkdir(parents=True)
         old.adopt(folder)
-        job = await old.start(Command(argv=["/bin/sh", "-c", "sleep 60"], env={}, folder=folder, limits=ROOMY))
+        job = await old.start(Command(argv=["/bin/sh", "-c", "sleep 3600"], env={}, folder=folder, limits=ROOMY))
         try:
             watch = EngineWatch(found=(), sandboxes=(), look=look, make=make)
             await watch.look()

@@ -10,9 +10,10 @@ from support.ordinary_user import run_as_ordinary_user
 SELF_TEST = """
 import asyncio, json, sys
 from pathlib import Path
-from computepool.agent.sandbox import available_sandboxes, find_engines, self_test
+from computepool.agent.sandbox import available_sandboxes, find_engines, self_test, selftest
 
 async def main():
+    selftest.ENGINE_SECONDS = 600
     found = await find_engines({}, sockets=[Path(sys.argv[2])])
     sandbox = available_sandboxes(Path(sys.argv[1]), engines=found)[0]
     result = await self_test(sandbox)

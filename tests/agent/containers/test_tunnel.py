@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from support.doors import close, framed, served, through_door
+from support.sandboxes import come_to_rest
+from support.waiting import async_eventually, patience
 
 from computepool.agent.sandbox.containers.door import find_door
 from computepool.agent.sandbox.containers.tunnel import CONNECTIONS, WINDOW, Tunnel
@@ -36,7 +38,7 @@ async def asked(joined, question: bytes) -> bytes:
     """What comes back until the end, after everything was said."""
     reader, writer = await joined.connect()
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(patience()):
             writer.write(question)
             writer.write_eof()
             return await reader.read()
@@ -103,11 +105,9 @@ def test_one_who_does_not_read_holds_up_nobody_else(tmp_path):
         async with through_door(tmp_path, flood) as joined:
             _, writer = await joined.connect()
             writer.write(b"flood")
-            before = -1
-            while written != before:
-                before = written
-                await asyncio.sleep(0.1)
-            assert 0 < written < 32 << 20
+            await async_eventually(lambda: written, "the flood begins")
+            await come_to_rest(lambda: written, 0.1)
+            assert written < 32 << 20
             assert await asked(joined, b"other") == b"me too"
             writer.close()
 
@@ -155,8 +155,8 @@ def test_job_has_no_input_its_errors_are_output_and_its_code_is_its_own(tmp_path
         async with through_door(tmp_path, echo, command=[sys.executable, "-c", script]) as joined:
             assert joined.process.stdout is not None
             assert await joined.process.stdout.read() == b"''\nwrong"
-            while joined.process.returncode is None:  # noqa: ASYNC110 - wait() would wait for the door too
-                await asyncio.sleep(0.01)
+            # Its wait() would wait for the door too.
+            await async_eventually(lambda: joined.process.returncode is not None, "the job ends")
             assert joined.process.returncode == 7
 
     asyncio.run(story())
@@ -210,7 +210,7 @@ def test_whoever_breaks_the_rules_has_lost_the_way_out(said):
         reader, writer = await asyncio.open_connection(sock=theirs)
         async with served(echo) as serve:
             tunnel = Tunnel(ours, framed(said), serve)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(patience()):
                 with contextlib.suppress(ConnectionError):
                     await reader.read()
             await close(tunnel)
@@ -242,7 +242,7 @@ async def is_cut_off(*, unread_bytes: int) -> bool:
 
 def test_job_that_never_reads_costs_the_agent_a_bounded_amount():
     async def story() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(patience()):
             assert await is_cut_off(unread_bytes=4096)
             assert not await is_cut_off(unread_bytes=1 << 30)  # the planted bug: no bound
 
@@ -267,7 +267,7 @@ async def most_at_once(kind: type[Tunnel]) -> int:
     async with served(count) as serve:
         tunnel = kind(ours, b"", serve)
         writer.write(framed((frame(OPEN, 0) + frame(RESET, 0)) * 800))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(patience()):
             assert await reader.readexactly(800 * 8) == frame(RESET, 0) * 800
         most = max(most, len(tunnel._attending))
         await close(tunnel)
@@ -293,7 +293,7 @@ def test_what_others_say_on_the_same_stream_is_not_for_the_door():
         async with served(echo) as serve:
             tunnel = Tunnel(ours, framed(b"the job's output", 1), serve)
             writer.write(framed(frame(OPEN, 5) + frame(DATA, 5, 2, b"hi") + frame(END, 5)))
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(patience()):
                 assert frame(DATA, 5, 2, b"hi") in await reader.readuntil(frame(END, 5))
             await close(tunnel)
         writer.close()

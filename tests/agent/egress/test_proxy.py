@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.egress import WEB, Client, Names, Site, echo, internet, names, proxy, server
 from support.lone_supervisor import run_in_virtual_time
+from support.sandboxes import come_to_rest
 from support.waiting import async_eventually, patience
 
 from computepool.agent.egress import EgressLimits, Mode, Policy
@@ -311,10 +312,7 @@ def test_reader_that_is_slow_holds_the_sender_up():
             assert isinstance(reading, asyncio.Transport)
             reading.pause_reading()
             await async_eventually(lambda: egress.bytes_in, "the flood begins")
-            before = -1
-            while before != sent:  # until it stands still
-                before = sent
-                await asyncio.sleep(0.1)
+            await come_to_rest(lambda: sent, 0.1)
             assert 0 < egress.bytes_in < 32 << 20
             writer.transport.abort()
 

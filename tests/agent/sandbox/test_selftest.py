@@ -209,9 +209,10 @@ def test_broken_bubblewrap_is_a_problem_not_a_crash(state, tmp_path):
 UNPRIVILEGED = """
 import asyncio, json, os, sys
 from pathlib import Path
-from computepool.agent.sandbox import available_sandboxes, self_test
+from computepool.agent.sandbox import available_sandboxes, self_test, selftest
 
 async def story():
+    selftest.PROBE_SECONDS = 600
     found = {}
     for sandbox in available_sandboxes(Path(sys.argv[1])):
         result = await self_test(sandbox)
