@@ -5,6 +5,7 @@ import os
 import time
 from dataclasses import replace
 
+import pytest
 from support import disk_limits
 from support.sandboxes import ROOMY, read_all
 from support.waiting import async_eventually
