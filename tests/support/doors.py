@@ -5,6 +5,7 @@
 
 import asyncio
 import contextlib
+import platform
 import shutil
 import socket
 import sys
@@ -19,6 +20,8 @@ from computepool.agent.sandbox.containers.output import STDERR
 from computepool.agent.sandbox.containers.tunnel import Tunnel
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+EMULATED = "x86_64" if platform.machine() == "aarch64" else "aarch64"
+EMULATOR = f"qemu-{EMULATED}" + ("-static" if shutil.which(f"qemu-{EMULATED}-static") else "")
 WAIT = [sys.executable, "-c", "import time; time.sleep(3600)"]
 
 

@@ -93,6 +93,19 @@ def try_git(folder: Path) -> None:
     assert said("git", "-C", str(folder), "rev-parse", "--git-dir")
 
 
+def try_qemu(folder: Path) -> None:
+    from support.doors import EMULATED, EMULATOR
+
+    from computepool.agent.sandbox.containers.door import find_door
+
+    program = find_door(EMULATED)
+    assert program
+    shutil.copy(program, folder / "door")
+    (folder / "door").chmod(0o755)
+    # Without arguments it ends with its own code for a wrong use.
+    assert subprocess.run([EMULATOR, str(folder / "door")], check=False, capture_output=True).returncode == 125
+
+
 def try_small_disk(folder: Path) -> None:
     from support.small_disks import small_disk
 
@@ -142,6 +155,7 @@ TRIALS: dict[str, Callable[[Path], None]] = {
     "network-namespace": try_network_namespace,
     "podman": try_podman,
     "podman-rootless": try_podman_rootless,
+    "qemu": try_qemu,
     "small-disk": try_small_disk,
     "system-python": try_system_python,
     "systemd-analyze": try_systemd_analyze,

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.doors import close, framed, served, through_door
+from support.doors import EMULATED, EMULATOR, close, framed, served, through_door
 from support.sandboxes import come_to_rest
 from support.waiting import async_eventually, patience
 
@@ -312,15 +312,11 @@ def test_program_is_what_its_source_says(architecture, tmp_path):
     assert (tmp_path / "door").read_bytes() == kept.read_bytes()
 
 
+@pytest.mark.engine("qemu")
 def test_program_for_the_other_architecture_does_the_same(tmp_path):
-    other = next(one for one in building.COMPILERS if one != platform.machine())
-    emulator = shutil.which(f"qemu-{other}-static") or shutil.which(f"qemu-{other}")
-    if emulator is None:
-        pytest.skip(f"qemu-{other}: not installed")
-
     async def story() -> None:
         # What it starts has to be of its own kind too: itself, which wants a port, and then ends.
-        async with through_door(tmp_path, echo, machine=other, under=[emulator], command=["/nothing"]) as joined:
+        async with through_door(tmp_path, echo, machine=EMULATED, under=[EMULATOR], command=["/nothing"]) as joined:
             assert await asked(joined, MUCH) == MUCH
 
     asyncio.run(story())
