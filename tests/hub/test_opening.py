@@ -75,7 +75,7 @@ def test_lock_of_a_killed_hub_is_free_for_the_next(settings):
         with pytest.raises(AlreadyRunning):
             lock_database(settings, patience_seconds=0)
         holder.send_signal(signal.SIGKILL)
-    lock_database(settings).close()
+    lock_database(settings, patience_seconds=patience()).close()
 
 
 def test_schema_is_not_changed_under_a_running_hub(on_postgres):

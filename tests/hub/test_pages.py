@@ -11,6 +11,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 from support.browsers import page_in_browser
+from support.waiting import patience
 
 from computepool.hub import commands
 from computepool.hub.app import create_app
@@ -248,7 +249,10 @@ async def served_hub(home: Path) -> AsyncIterator[tuple[str, commands.Prepared]]
 @pytest.mark.engine("chromium")
 def test_docs_page_shows_every_route_with_its_scope(tmp_path):
     async def story():
-        async with served_hub(tmp_path / "home") as (url, _), httpx.AsyncClient(base_url=url) as client:
+        async with (
+            served_hub(tmp_path / "home") as (url, _),
+            httpx.AsyncClient(base_url=url, timeout=patience()) as client,
+        ):
             api = (await client.get("/openapi.json")).json()
             place = f"{url}/docs#post-/api/v1/nodes/join-tokens"
             return api, await asyncio.to_thread(page_in_browser, place, tmp_path / "profile")
@@ -275,7 +279,7 @@ def test_sign_in_link_signs_a_browser_in(tmp_path):
     async def story():
         async with served_hub(tmp_path / "home") as (url, prepared):
             token = {"Authorization": f"Bearer {prepared.cli_token}"}
-            async with httpx.AsyncClient(base_url=url, headers=token) as client:
+            async with httpx.AsyncClient(base_url=url, headers=token, timeout=patience()) as client:
                 job = {"run": "true", "name": "<b>bold</b>", "resources": {"gpu": "H100"}}
                 assert (await client.post("/api/v1/jobs", json=job)).status_code == 201
             return await asyncio.to_thread(page_in_browser, url + prepared.sign_in_path, tmp_path / "profile")
@@ -294,7 +298,7 @@ def test_sign_in_link_may_lead_to_a_job(tmp_path):
     async def story(job: str):
         async with served_hub(tmp_path / job) as (url, prepared):
             token = {"Authorization": f"Bearer {prepared.cli_token}"}
-            async with httpx.AsyncClient(base_url=url, headers=token) as client:
+            async with httpx.AsyncClient(base_url=url, headers=token, timeout=patience()) as client:
                 made = await client.post("/api/v1/jobs", json={"run": ["sh", "-c", "echo it's"]})
             place = f"{url}{prepared.sign_in_path}&job={made.json()['id'] if job == 'there' else 'job_nothing'}"
             return await asyncio.to_thread(page_in_browser, place, tmp_path / "profile")

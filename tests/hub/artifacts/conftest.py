@@ -16,6 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 from sqlalchemy.orm import Session
 from support.services import S3, free_ports
+from support.waiting import eventually, patience
 
 from computepool.hub.artifacts.api import router
 from computepool.hub.artifacts.blob_api import blob_router
@@ -174,11 +175,15 @@ class Server:
         self, method: str, url: str, data: bytes | Iterator[bytes] | None = None, headers: dict[str, str] | None = None
     ) -> httpx.Response:
         # There is no TLS here, and to read all authorities takes longer than a request.
-        return httpx.request(method, self.absolute(url), content=data, headers=headers, verify=False)
+        return httpx.request(
+            method, self.absolute(url), content=data, headers=headers, verify=False, timeout=patience()
+        )
 
     def api(self, method: str, path: str, body: object = None, token: str = "user_alice") -> httpx.Response:
         headers = {"Authorization": f"Bearer {token}"}
-        return httpx.request(method, f"{self.base_url}/api/v1/{path}", json=body, headers=headers, verify=False)
+        return httpx.request(
+            method, f"{self.base_url}/api/v1/{path}", json=body, headers=headers, verify=False, timeout=patience()
+        )
 
 
 @pytest.fixture
@@ -193,8 +198,7 @@ def server(stored_hub: Hub, signer: BlobSigner) -> Iterator[Server]:
     running = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off"))
     thread = threading.Thread(target=running.run)
     thread.start()
-    while not running.started and thread.is_alive():
-        threading.Event().wait(0.005)
+    eventually(lambda: running.started or not thread.is_alive(), "the server listens", every=0.005)
     yield Server(f"http://127.0.0.1:{port}", stored_hub)
     running.should_exit = True
     thread.join()

@@ -301,8 +301,9 @@ def test_notice_without_what_belongs_to_it_is_told_and_stops_nobody(office, serv
     assert len(server.inbox) == 2
 
 
-def test_hub_that_stops_while_the_server_answers_marks_what_was_taken(hub_url, server):
+def test_hub_that_stops_while_the_server_answers_marks_what_was_taken(hub_url, server, monkeypatch):
     """In threads and real time, as in production."""
+    monkeypatch.setattr(background, "PATIENCE_SECONDS", patience())
     taken, go = threading.Event(), threading.Event()
 
     def slowly(arrived):

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.agents import CAPACITY
 from support.engine import ALICE, BOB, play, play_with_threads
 from support.scripted_agent import ScriptedAgent, add_agent, enrol_request
+from support.waiting import patience
 
 from computepool.agent.enrol import JoinFailed, join
 from computepool.agent.home import AgentHome
@@ -151,7 +152,7 @@ class LostReply(httpx.BaseTransport):
 
     def handle_request(self, request):
         sent = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
-        self.answers.append(asyncio.run_coroutine_threadsafe(self._ask(sent), self._loop).result(30))
+        self.answers.append(asyncio.run_coroutine_threadsafe(self._ask(sent), self._loop).result(patience()))
         if len(self.answers) == 1:
             raise httpx.ReadError("the connection broke")
         return httpx.Response(self.answers[-1].status_code, content=self.answers[-1].content)
