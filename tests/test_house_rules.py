@@ -158,3 +158,108 @@ def test_an_amount_of_credits_is_worded_in_one_place():
         if worded.search(line) and "MAX_CREDITS" not in line and not line.lstrip().startswith("#")
     }
     assert not guilty, "use spell_credits or in_credits"
+
+
+WAITING_SECONDS = 60
+"""A limit below this is likely to be one for an idle machine."""
+CLOCKS = {"time.monotonic", "time.perf_counter", "time.time", "monotonic", "perf_counter"}
+
+
+def impatient(tree: ast.AST) -> list[tuple[int, str]]:
+    """The line and the code of every wait with a short limit, and of every upper bound on measured time."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and any(map(_is_short, _limits(node))):
+            found.append((node.lineno, ast.unparse(node)))
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            pairs = zip(sides, node.ops, sides[1:], strict=False)
+            if any(_is_bound(left, op, right) for left, op, right in pairs):
+                found.append((node.lineno, ast.unparse(node)))
+    return found
+
+
+def _limits(call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call that say how long it waits at most."""
+    limits = [keyword.value for keyword in call.keywords if keyword.arg == "timeout"]
+    name = ast.unparse(call.func)
+    if name == "asyncio.wait_for":
+        limits += call.args[1:2]
+    elif name == "asyncio.timeout" or (isinstance(call.func, ast.Attribute) and call.func.attr in ("wait", "join")):
+        limits += call.args[:1]
+    return limits
+
+
+def _is_short(limit: ast.expr) -> bool:
+    return isinstance(limit, ast.Constant) and isinstance(limit.value, (int, float)) and limit.value < WAITING_SECONDS
+
+
+def _is_bound(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
+    """`clock() - began < limit` or any comparison of a clock with a deadline. At least so long is no upper bound."""
+    if isinstance(op, (ast.Gt, ast.GtE)):
+        left, right = right, left
+    elif not isinstance(op, (ast.Lt, ast.LtE)):
+        return False
+    if "patience" in ast.unparse(left) + ast.unparse(right):
+        return False
+    return _has_clock(left) or (_has_clock(right) and not isinstance(right, ast.BinOp))
+
+
+def _has_clock(side: ast.expr) -> bool:
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) in CLOCKS for node in ast.walk(side))
+
+
+def test_no_test_fails_because_a_machine_is_slow():
+    """Limits are `patience()`, bounds on speed belong to `./dev bench`, and A_MOMENT_SECONDS is for what must not
+    happen: see support/waiting.py."""
+    tests = ROOT / "tests"
+    guilty = [
+        f"{path.relative_to(ROOT)}:{line}: {code}"
+        for path in sorted(tests.rglob("*.py"))
+        for line, code in impatient(ast.parse(path.read_text()))
+    ]
+    assert not guilty, "\n".join(guilty)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "subprocess.run(command, timeout=20)",
+        "process.communicate(timeout=59.5)",
+        "psutil.wait_procs(children, timeout=30)",
+        "await asyncio.wait_for(task, 10)",
+        "await asyncio.wait_for(task, timeout=0.2)",
+        "async with asyncio.timeout(5): await task",
+        "assert event.wait(10)",
+        "process.wait(5)",
+        "thread.join(20)",
+        "assert time.monotonic() - began < 5",
+        "assert 0.3 <= time.monotonic() - began < SOON_SECONDS",
+        "assert 5 > perf_counter() - began",
+        "assert time.time() <= began + 3",
+        "while time.monotonic() < deadline: look()",
+        "if time.monotonic() > deadline: give_up()",
+    ],
+)
+def test_impatience_is_found(code):
+    assert [line for line, _ in impatient(ast.parse(f"async def story():\n    {code}"))] == [2]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "subprocess.run(command, timeout=patience())",
+        "httpx.get(url, timeout=patience(takes=600))",
+        "process.wait()",
+        "assert event.wait(patience())",
+        "assert not event.wait(A_MOMENT_SECONDS)",
+        "await asyncio.wait_for(task, patience())",
+        "assert time.monotonic() - began > 5",
+        "assert 5 <= time.monotonic() - began",
+        "assert time.monotonic() - began < patience()",
+        "assert pool.loop.time() - began < 5",
+        "'\\n'.join(lines)",
+    ],
+)
+def test_patience_is_no_impatience(code):
+    assert impatient(ast.parse(f"async def story():\n    {code}")) == []

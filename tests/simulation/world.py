@@ -59,6 +59,8 @@ OWNERS = (OWNER, LAB, FARM)
 """Whose the nodes are; the first of them rents too, and the stranger only rents."""
 SECRET = b"a secret key for the simulation, 32+"
 GIB = 1024**3
+ANSWER_SECONDS = 5.0
+"""For so much virtual time a renter waits for the answer to a submit."""
 LOOK_SECONDS = 5.0
 """What must not run is found as it starts, goes on, wakes up or is overtaken; this is for what lasts too long."""
 
@@ -281,7 +283,7 @@ class World:
             engine = self.hub
             if engine is not None:
                 work = asyncio.ensure_future(self._submit_once(engine, key, owner, spec))
-                done, _ = await asyncio.wait([work], timeout=5.0)
+                done, _ = await asyncio.wait([work], timeout=ANSWER_SECONDS)
                 if done and not self.faults.fires("submit_reply_lost", 0.2):
                     self.acknowledged[key] = work.result()
                     return

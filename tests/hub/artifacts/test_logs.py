@@ -359,8 +359,8 @@ def test_a_watcher_is_woken_by_bytes_and_needs_no_disk_for_them(local_store: Loc
         logs = new_logs(store)
         await logs.append(A, 0, b"before\n")
         with logs.subscribe(A) as reader:
-            assert await reader.wait(0) == 7
-            waiting = asyncio.create_task(reader.wait(7))
+            assert await reader.wait(after=0) == 7
+            waiting = asyncio.create_task(reader.wait(after=7))
             await asyncio.sleep(0.01)
             assert not waiting.done()
             await logs.append(A, 7, b"live\n")
@@ -381,12 +381,12 @@ def test_a_watcher_may_come_before_the_first_byte_and_stay_over_a_forget(local_s
     async def story():
         logs = new_logs(local_store)
         with logs.subscribe(A) as reader:
-            waiting = asyncio.create_task(reader.wait(0))
+            waiting = asyncio.create_task(reader.wait(after=0))
             await asyncio.sleep(0.01)
             await logs.append(A, 0, b"x")
             assert await waiting == 1
             logs.forget(A)
-            waiting = asyncio.create_task(reader.wait(1))
+            waiting = asyncio.create_task(reader.wait(after=1))
             await logs.append(A, 1, b"y")
             assert await waiting == 2
 
