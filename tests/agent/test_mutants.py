@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.fake_hub import raw_public
 from support.lone_supervisor import LoneSupervisor, run_in_virtual_time
 from support.planted import each_check, each_mutant
+from support.waiting import A_MOMENT_SECONDS
 
 from computepool.agent import logs, supervisor
 from computepool.agent.clock import SystemClock
@@ -84,7 +85,7 @@ async def flood_stays_on_disk_and_lets_others_pass(folder):
     under_way = 0
     try:
         while True:
-            async with asyncio.timeout(0.05):
+            async with asyncio.timeout(A_MOMENT_SECONDS):
                 chunk = parse_from_agent(await outgoing.next())
             under_way += len(chunk.data) if isinstance(chunk, LogChunk) else 0
     except TimeoutError:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.lone_supervisor import LoneSupervisor, LoopClock, run_in_virtual_time
 from support.planted import each_check, each_mutant
+from support.waiting import A_MOMENT_SECONDS
 
 from computepool.agent.agent import Agent
 from computepool.agent.leases import Leases
@@ -133,7 +134,7 @@ def test_fault_in_a_look_at_leases_does_not_end_the_looking(tmp_path, monkeypatc
         for loop in (agent._keep_leases(), agent._tick()):
             looks.clear()
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(loop, 0.2)
+                await asyncio.wait_for(loop, A_MOMENT_SECONDS)
             assert len(looks) > 1
         await bench.close()
 

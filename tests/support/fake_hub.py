@@ -66,6 +66,10 @@ from computepool.protocol.signing import Signed, key_id_of, load_public_key, sig
 from computepool.protocol.states import IsolationLevel
 
 MEGABYTE = 1024 * 1024
+LOOK_SECONDS = 0.05
+"""How often `until` looks at its condition when nothing was heard."""
+LAST_WORDS_SECONDS = 1.0
+"""How long a line that is over may go on to write."""
 
 
 def raw_public(key: Ed25519PrivateKey) -> bytes:
@@ -318,7 +322,7 @@ class FakeHub:
         finally:
             line.close()
             with contextlib.suppress(Exception):
-                await asyncio.wait_for(writer, 1)
+                await asyncio.wait_for(writer, LAST_WORDS_SECONDS)
 
     async def _poll(self, request: Request) -> Response:
         reply = await self.poll(await request.body(), request.headers[POLL_SIGNATURE_HEADER])
@@ -495,7 +499,7 @@ class FakeHub:
         async with asyncio.timeout(patience()):
             while not condition():
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(0.05), self._changed:
+                    async with asyncio.timeout(LOOK_SECONDS), self._changed:
                         await self._changed.wait()
 
     # ── what a test does ──
