@@ -191,7 +191,7 @@ def test_limits_that_are_not_kept_are_found(state):
 
         async def story() -> set[str]:
             names = ["fork without end", "leave the dead unburied", "take memory that no process has"]
-            outcomes = {name: await run_abuse(sandbox, BY_NAME[name]) for name in names}
+            outcomes = {name: await run_abuse(sandbox, BY_NAME[name], rest_seconds=4) for name in names}
             return {name for name, outcome in outcomes.items() if not BY_NAME[name].held(outcome)}
 
         assert asyncio.run(story()) == {
@@ -202,13 +202,13 @@ def test_limits_that_are_not_kept_are_found(state):
 
 
 def test_watchdog_that_sleeps_is_found(state, monkeypatch):
-    monkeypatch.setattr("computepool.agent.sandbox.watchdog.DISK_SECONDS", 100.0)
-    monkeypatch.setattr("computepool.agent.sandbox.watchdog.MEMORY_SECONDS_WHEN_LOW", 100.0)
+    monkeypatch.setattr("computepool.agent.sandbox.watchdog.DISK_SECONDS", 3600.0)
+    monkeypatch.setattr("computepool.agent.sandbox.watchdog.MEMORY_SECONDS_WHEN_LOW", 3600.0)
     with bubblewrap(state, soft=True) as sandbox:
 
         async def story() -> set[str]:
             names = ["write many files", "make files without end", "take memory"]
-            outcomes = await asyncio.gather(*(run_abuse(sandbox, BY_NAME[name]) for name in names))
+            outcomes = await asyncio.gather(*(run_abuse(sandbox, BY_NAME[name], rest_seconds=4) for name in names))
             return {name for name, outcome in zip(names, outcomes, strict=True) if not BY_NAME[name].held(outcome)}
 
         assert asyncio.run(story()) == {"write many files", "make files without end", "take memory"}

@@ -17,7 +17,6 @@ LEAST_PROBES = 70
 ALL: dict[str, Probe | Abuse] = {**PROBES, **BY_NAME}
 IN_CONTAINERS = {"docker", "gvisor", "podman"}
 
-pytestmark = pytest.mark.timeout(400)
 every_runtime = pytest.mark.parametrize(
     "runtime",
     [

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from support.sandboxes import read_all
+from support.waiting import patience
 
 from computepool.agent.sandbox import Command, Exit, Limits, Sandbox
 
@@ -24,7 +25,8 @@ MEGABYTE = 1 << 20
 LIMITS = Limits(cpus=1.0, memory_bytes=96 * MEGABYTE, pids=40, disk_bytes=4 * MEGABYTE)
 # Else files in memory would be stopped by the limit of their size.
 MUCH_DISK = replace(LIMITS, disk_bytes=1 << 32)
-SECONDS = 60.0
+REST_SECONDS = 60.0
+"""A watchdog looks every ten seconds, at the worst."""
 AT_ONCE = 3
 
 
@@ -80,10 +82,10 @@ FORK = "child = os.fork()\n    if not child: time.sleep(2); os._exit(0)\n    ret
 ZOMBIE = "child = os.fork()\n    if not child: os._exit(0)\n    return child"
 THREAD = "thread = threading.Thread(target=time.sleep, args=(20,), daemon=True)\n    thread.start()\n    return thread"
 
-# Long enough for a watchdog to see it; a control need not wait.
+# Stays long enough for a watchdog to see it; a control need not wait.
 FILL = """
 import os, time
-rest = float(os.environ.get('REST', '4'))
+rest = float(os.environ['REST'])
 print('begun', flush=True)
 piece = bytes(1 << 20)
 {fill}
@@ -157,7 +159,7 @@ ABUSES = [
     Abuse("take memory in a file without a name", FILL.format(fill="fd = os.memfd_create('x')\nfor n in range(300): os.write(fd, piece)"), not_done, MUCH_DISK),
     Abuse("take memory that no process has", FILL.format(fill=SHARED), not_done),
     Abuse("write a big file", FILL.format(fill="with open('f', 'wb') as f:\n    for n in range(24): f.write(piece); f.flush()"), not_done),
-    Abuse("claim a huge file", FILL.format(fill="os.truncate(os.open('f', os.O_RDWR | os.O_CREAT), 1 << 40)"), not_done, means_nothing_in=GVISOR_HAS_NO_SIZE),
+    Abuse("claim a huge file", FILL.format(fill="os.truncate(os.open('f', os.O_RDWR | os.O_CREAT), 1 << 40); rest = 0"), not_done, means_nothing_in=GVISOR_HAS_NO_SIZE),
     Abuse("write many files", FILL.format(fill=FILES), ended_for("disk")),
     Abuse("write files and delete them, still open", FILL.format(fill=DELETED), ended_for("disk")),
     Abuse("write files and delete them, still mapped", FILL.format(fill=MAPPED), ended_for("disk")),
@@ -170,16 +172,18 @@ ABUSES = [
 BY_NAME = {abuse.name: abuse for abuse in ABUSES}
 
 
-async def run_abuse(sandbox: Sandbox, abuse: Abuse) -> Outcome:
+async def run_abuse(sandbox: Sandbox, abuse: Abuse, *, rest_seconds: float = REST_SECONDS) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="abuse-", dir=sandbox.attempts_folder))
     try:
         (folder / "work").mkdir()
         (folder / "work" / "abuse.py").write_text(abuse.script)
         await asyncio.to_thread(sandbox.adopt, folder)
         started = time.monotonic()
-        command = Command([PYTHON, "-I", "abuse.py"], env={}, folder=folder, limits=abuse.limits)
+        command = Command(
+            [PYTHON, "-I", "abuse.py"], env={"REST": str(rest_seconds)}, folder=folder, limits=abuse.limits
+        )
         process = await sandbox.start(command)
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(patience()):
             try:
                 output = await read_all(process)
                 ended = await process.wait()
@@ -212,7 +216,7 @@ def run_outside(abuse: Abuse, folder: Path) -> Outcome:
         capture_output=True,
         text=True,
         check=False,
-        timeout=SECONDS,
+        timeout=patience(),
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

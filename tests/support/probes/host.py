@@ -95,7 +95,7 @@ def _hand_down(stack: contextlib.ExitStack, file: Path) -> None:
 
 
 def _agent(stack: contextlib.ExitStack, folder: Path) -> int:
-    process = subprocess.Popen(["/bin/sleep", "600"], env={"AGENT_SECRET": SECRET}, cwd=folder)
+    process = subprocess.Popen(["/bin/sleep", "3600"], env={"AGENT_SECRET": SECRET}, cwd=folder)
     stack.callback(process.wait)
     stack.callback(process.kill)
     return process.pid

@@ -19,6 +19,7 @@ from typing import Any
 
 from support.egress import WEB, Names, SmallInternet
 from support.sandboxes import read_all
+from support.waiting import patience
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.egress import Egress, Mode, Policy, Resolver
@@ -32,7 +33,6 @@ from .host import RENTERS_ENVIRONMENT, Facts
 
 PYTHON = "/usr/bin/python3"
 ROOMY = Limits(cpus=2.0, memory_bytes=512 << 20, pids=200, disk_bytes=256 << 20)
-RUN_SECONDS = 100.0
 
 Answers = dict[str, tuple[bool, str]]
 """By probe: whether it reached what it wanted, and what it saw or what it was told."""
@@ -88,7 +88,7 @@ async def _in_sandbox(sandbox: Sandbox, facts: Facts, probes: list[Probe], **mor
         argv = [PYTHON, "-I", "driver.py", "facts.json"]
         command = Command(argv, env=RENTERS_ENVIRONMENT, folder=folder, limits=ROOMY, **more)
         process = await sandbox.start(command)
-        async with asyncio.timeout(RUN_SECONDS):
+        async with asyncio.timeout(patience()):
             try:
                 output = await read_all(process)
                 await process.wait()
@@ -130,7 +130,7 @@ def _outside(facts: Facts, probes: list[Probe], scratch: Path, user: int | None)
                 env={**RENTERS_ENVIRONMENT, "AGENT_SECRET": facts["secret"], "LD_AUDIT": "nothing.so"},
                 cwd=folder,
                 close_fds=False,
-                timeout=RUN_SECONDS,
+                timeout=patience(),
                 check=False,
                 **options,
                 **more,

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from support import engines, ordinary_user, private_engines
 from support.containers import facts_of
+from support.waiting import patience
 
 import computepool
 from computepool.agent.sandbox import Sandbox, available_sandboxes
@@ -27,7 +28,6 @@ from .report import Report, report_of
 from .run import terminal_of_its_own
 
 Open = Callable[[Path], AbstractContextManager[Sandbox]]
-REPORT_SECONDS = 150
 HERE = Path(__file__).resolve().parent
 
 
@@ -112,7 +112,7 @@ def _as_ordinary_user() -> Report:
             text=True,
             cwd="/",
             env={"PYTHONPATH": str(home.parent), "PATH": os.defpath, "HOME": str(home)},
-            timeout=REPORT_SECONDS,
+            timeout=4 * patience(),
             check=False,
             **terminal,
             **more,
