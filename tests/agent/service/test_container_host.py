@@ -12,6 +12,7 @@ import pytest
 import yaml
 from support import engines
 from support.private_engines import docker_engine
+from support.waiting import patience
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "deploy" / "host"
@@ -84,8 +85,10 @@ def test_compose_keeps_the_two_ways_apart():
 INSIDE = """
 import asyncio, json, sys
 from pathlib import Path
-from computepool.agent.sandbox import available_sandboxes, self_test
+from computepool.agent.sandbox import available_sandboxes, self_test, selftest
 from computepool.agent.sandbox.containers import find_engines
+
+selftest.PROBE_SECONDS = 120
 
 async def story(levels, state, sockets):
     found = {}
@@ -124,7 +127,7 @@ def problems_in(
     words += [*options, *more, "--user", service.get("user", "10001:10001"), f"--env=PYTHONPATH={ROOT / 'src'}"]
     words += ["--env=PYTHONDONTWRITEBYTECODE=1", "--env=PATH=/usr/bin:/bin"]
     words += ["test/host:1", sys.executable, "-c", INSIDE, levels, state, *sockets]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=patience())
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert isinstance(found, dict)
