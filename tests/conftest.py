@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from support import engines, proofs, services
+from support import durations, engines, proofs, services
 from support.remains import clear_system_folder
 from support.services import S3, Postgres
 from support.sharing import SharingScheduler, is_slow, mixed
@@ -37,10 +37,24 @@ settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="only the files with the quickest tests: ./dev check")
+    parser.addoption("--write-durations", action="store_true", help="measure anew which files these are")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if not config.getoption("fast") or collection_path.suffix != ".py":
+        return None
+    file = collection_path.relative_to(config.rootpath).as_posix()
+    return True if file in durations.left_out_of_check() else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         engines.shared = Path(config.workerinput["engines"])
         return
+    if config.getoption("write_durations"):
+        config.pluginmanager.register(durations.Durations())
     engines.shared = Path(tempfile.mkdtemp(prefix="computepool-engines-"))
     config.add_cleanup(functools.partial(shutil.rmtree, engines.shared))
     absent = [f"{name}: {reason}" for name in sorted(engines.required()) if (reason := engines.missing(name))]
