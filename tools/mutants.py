@@ -268,7 +268,7 @@ class Runner:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = [item for item in session.items if _is_quick(item)]
         # One test in this process: what is made once for a session, such as the schema, then exists for all of them.
-        first = next(item for item in items if "hub_url" in getattr(item, "fixturenames", ()))
+        first = next((item for item in items if "hub_url" in getattr(item, "fixturenames", ())), items[0])
         first.config.hook.pytest_runtest_protocol(item=first, nextitem=session)
         self.reach = self._measure(session, items)
         self.say(f"{len(self.reach.seconds)} tests in {sum(self.reach.seconds.values()):.1f} s\n")
@@ -338,12 +338,28 @@ def work_at_import(mutant: Mutant, reach: Reach) -> Work:
 # ── the command ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def measure(modules: Sequence[str], at_once: int, most_seconds: float, tell: Callable[[str], None]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Plan:
+    modules: Sequence[str]
+    tests: Sequence[str]
+    at_once: int
+    most_seconds: float
+    most_of_a_kind: int | None
+    """Of each module, in functions and of what runs at import."""
+
+    def mutants(self) -> list[Mutant]:
+        found = list[Mutant]()
+        for name in self.modules:
+            made = list(mutants_of(name, path_of(name).read_text("utf-8"), str(path_of(name))))
+            for in_function in (True, False):
+                found += [mutant for mutant in made if mutant.in_function == in_function][: self.most_of_a_kind]
+        return found
+
+
+def measure(plan: Plan, tell: Callable[[str], None]) -> dict[str, Any]:
     began, outcomes = time.monotonic(), dict[int, str]()
-    deadline = began + most_seconds
-    mutants = [
-        one for name in modules for one in mutants_of(name, path_of(name).read_text("utf-8"), str(path_of(name)))
-    ]
+    deadline, at_once = began + plan.most_seconds, plan.at_once
+    mutants = plan.mutants()
     numbers = {id(mutant): number for number, mutant in enumerate(mutants)}
 
     def note(mutant: Mutant, outcome: str) -> None:
@@ -360,7 +376,7 @@ def measure(modules: Sequence[str], at_once: int, most_seconds: float, tell: Cal
         if not pid:
             runner = Runner([one for one in mutants if one.in_function], at_once, place, note, tell, deadline)
             try:
-                pytest.main([*OPTIONS, *TESTS], plugins=[runner])
+                pytest.main([*OPTIONS, *plan.tests], plugins=[runner])
                 not_so = [numbers[id(one)] for one in runner.not_so]
                 file.write_text(json.dumps([list(outcomes.items()), not_so]), "utf-8")
             finally:
@@ -377,7 +393,7 @@ def measure(modules: Sequence[str], at_once: int, most_seconds: float, tell: Cal
         "python": platform.python_version(),
         "seconds": round(time.monotonic() - began),
         "tests": {"run": len(reach.seconds), "left_out": sorted(reach.left_out)},
-        "modules": {name: _of_module(name, mutants, outcomes) for name in modules},
+        "modules": {name: _of_module(name, mutants, outcomes) for name in plan.modules},
     }
 
 
@@ -405,6 +421,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=7200, help="no mutant is begun later; the rest is not run")
     parser.add_argument("--write", action="store_true", help=f"keep the result in {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--at-least", type=float, default=0.0, metavar="PERCENT", help="fail where fewer are found")
+    parser.add_argument("--most", type=int, help="mutants of each module and kind; without it, all of them")
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="files or folders of tests that have to find them")
     arguments = parser.parse_args()
     modules = arguments.module or MODULES
     if unknown := [one for one in modules if one not in MODULES]:
@@ -415,7 +433,8 @@ def main() -> int:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    result = measure(modules, arguments.at_once, arguments.seconds, tell)
+    plan = Plan(modules, arguments.tests, arguments.at_once, arguments.seconds, arguments.most)
+    result = measure(plan, tell)
     for name, one in result["modules"].items():
         tell("{}: {} of {}\n".format(name, *score_of([one])))
     found, run = score_of(result["modules"].values())

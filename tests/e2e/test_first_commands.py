@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.pool import Pool, running_pool
+from support.proofs import proving
 from support.services import make_bucket
 
 from computepool.protocol.messages import UPLOAD_PART_BYTES
@@ -39,7 +40,10 @@ def service_settings(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]
         }
 
 
-@pytest.fixture(scope="module", params=["@services", pytest.param("@embedded", marks=pytest.mark.proof(long=True))])
+STORES = ["@services", *([pytest.param("@embedded", marks=pytest.mark.proof)] if proving() else [])]
+
+
+@pytest.fixture(scope="module", params=STORES)
 def anywhere(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     """A hub and one agent, for several tests: on SQLite and local disk, and on PostgreSQL and S3."""
     found: AbstractContextManager[dict[str, str]] = nullcontext({})

@@ -130,7 +130,6 @@ def test_copy_of_a_machine_is_refused_and_recorded_and_the_first_one_works_on(sh
         copy.stop()
 
 
-@pytest.mark.proof(long=True)
 def test_keys_are_rotated_under_an_agent_that_pinned_them(pool):
     agent = pool.join_without_bubblewrap("alpha")
     before = set(agent.files.node().trusted_keys)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from support.children import Child
+from support.children import Child, ForkedChild, environment_with
 from support.pool import Person, Pool, running_pool
+from support.proofs import figure, proving
 from support.waiting import patience
 
 from computepool.agent.simulated import Crowd, Roster, make_machines
@@ -27,7 +28,11 @@ LABEL = "[simulated] "
 def simulate(pool: Pool, nodes: int, *words: str, profile: str = "servers", up: int | None = None) -> Child:
     """Until all of them are up, or so many. Servers stay where they are."""
     output = pool.folder / f"simulate-{time.monotonic_ns()}.jsonl"
-    child = pool.begin("simulate", "--nodes", str(nodes), "--profile", profile, "--json", *words, output=output)
+    arguments = ["simulate", "--nodes", str(nodes), "--profile", profile, "--json", *words]
+    variables = environment_with(COMPUTEPOOL_HOME=pool.home)
+    log = pool.new_log("simulate")
+    child = ForkedChild("simulate", arguments, log=log, environment=variables, cwd=pool.folder, output=output)
+    pool.keep(child)
     pool.until(lambda: seen(output, "up") >= (up or nodes), f"{nodes} simulated nodes are up")
     return child
 
@@ -98,13 +103,11 @@ def test_real_job_never_runs_on_a_simulated_node_nor_a_simulated_one_on_a_real_m
     assert pool.client.job(named.id).state == "queued"
 
 
-@pytest.mark.proof(long=True)
+@pytest.mark.proof
 def test_nodes_come_back_after_a_restart_of_the_hub_and_their_jobs_end_once(pool):
-    simulate(pool, 50)
-    jobs = [
-        pool.submit("train", str(n), env={"SIMULATED_SECONDS": "4", "SIMULATED_EXIT_CODE": "0"}, **SIMULATED)
-        for n in range(60)
-    ]
+    child = simulate(pool, figure(3, 200))
+    env = {"SIMULATED_SECONDS": str(figure(1, 4)), "SIMULATED_EXIT_CODE": "0"}
+    jobs = [pool.submit("train", str(n), env=env, **SIMULATED) for n in range(figure(4, 60))]
     pool.until_running(jobs[-1].id)
     pool.kill_hub()
     pool.start_hub()
@@ -112,9 +115,11 @@ def test_nodes_come_back_after_a_restart_of_the_hub_and_their_jobs_end_once(pool
         done = pool.until_state(job.id, "succeeded")
         assert [attempt.state for attempt in done.slices[0].attempts] == ["succeeded"]
     pool.until(lambda: all(node.state == "online" for node in simulated(pool)), "all are back")
+    wide = pool.submit("sweep", env=QUICK, slices=figure(6, 400), **SIMULATED)
+    pool.until_state(wide.id, "succeeded")
+    assert child.stop() == 0
 
 
-@pytest.mark.proof(long=True)
 def test_end_gives_jobs_back_and_the_next_start_is_the_same_nodes(pool):
     first = simulate(pool, 6)
     long = pool.submit("train", env={"SIMULATED_SECONDS": "600"}, **SIMULATED)
@@ -139,18 +144,7 @@ def test_end_gives_jobs_back_and_the_next_start_is_the_same_nodes(pool):
     assert second.stop() == 0
 
 
-@pytest.mark.proof(long=True)
-def test_removed_nodes_are_out_of_the_pool(pool):
-    simulate(pool, 4).stop()
-    removed = pool.cli("simulate", "--remove", "--json").expect(0).json["removed"]
-    assert len(removed) == 4
-    assert {node.state for node in simulated(pool)} == {"banned"}
-    simulate(pool, 4).stop()
-    assert sorted(node.id for node in simulated(pool) if node.state == "banned") == removed
-
-
-@pytest.mark.proof(long=True)
-def test_node_that_is_banned_while_it_runs_is_dropped_and_replaced_the_next_time(pool):
+def test_nodes_that_are_banned_while_they_run_or_removed_are_dropped_and_replaced_the_next_time(pool):
     child = simulate(pool, 3)
     banned = simulated(pool)[0]
     pool.client.call("POST", f"/nodes/{banned.id}/ban")
@@ -158,9 +152,14 @@ def test_node_that_is_banned_while_it_runs_is_dropped_and_replaced_the_next_time
     assert child.stop() == 0
     simulate(pool, 3).stop()
     assert len(simulated(pool)) == 4
+    removed = pool.cli("simulate", "--remove", "--json").expect(0).json["removed"]
+    assert len(removed) == 3
+    assert {node.state for node in simulated(pool)} == {"banned"}
+    simulate(pool, 3).stop()
+    assert {node.id for node in simulated(pool) if node.state == "banned"} == {banned.id, *removed}
 
 
-@pytest.mark.proof(long=True)
+@pytest.mark.proof
 def test_owners_pause_lose_their_line_and_switch_off_and_no_job_is_lost(pool):
     """In this process, with owners who are in more of a hurry than any real one. Not with their lines: an agent whose
     line breaks again and again waits longer each time."""
@@ -172,10 +171,11 @@ def test_owners_pause_lose_their_line_and_switch_off_and_no_job_is_lost(pool):
         roster.enrol(machines, pool.url, token, agent_version="0.1.0", client=client)
     crowd = Crowd(roster.members(machines), agent_version="0.1.0", seed=1, average_seconds=1)
     paused: set[int] = set()
+    count = figure(8, 40)
 
     def renter() -> list[Job]:
         env = {**QUICK, "SIMULATED_SECONDS": "2"}
-        jobs = [pool.submit("train", str(n), env=env, **SIMULATED) for n in range(40)]
+        jobs = [pool.submit("train", str(n), env=env, **SIMULATED) for n in range(count)]
         done = []
         for job in jobs:
             paused.add(crowd.counts().paused)
@@ -193,18 +193,11 @@ def test_owners_pause_lose_their_line_and_switch_off_and_no_job_is_lost(pool):
 
     attempts = [attempt for job in asyncio.run(story()) for attempt in job.slices[0].attempts]
     ends = Counter(attempt.reason for attempt in attempts if attempt.state == "lost")
-    assert ends["taken_back_by_owner"], ends
-    assert max(paused) > 0
-    assert len([one for one in attempts if one.state == "succeeded"]) == 40
+    if proving():  # a few jobs may be over before any owner comes
+        assert ends["taken_back_by_owner"], ends
+        assert max(paused) > 0
+    assert len([one for one in attempts if one.state == "succeeded"]) == count
     assert crowd.counts().up == crowd.counts().running == 0
-
-
-@pytest.mark.proof(long=True)
-def test_two_hundred_nodes_come_up_and_do_their_work(pool):
-    child = simulate(pool, 200)
-    job = pool.submit("sweep", env=QUICK, slices=400, **SIMULATED)
-    pool.until_state(job.id, "succeeded")
-    assert child.stop() == 0
 
 
 def test_nobody_signed_in_no_permission_and_a_hub_that_is_away_are_told_plainly(pool):
@@ -223,7 +216,6 @@ def test_nobody_signed_in_no_permission_and_a_hub_that_is_away_are_told_plainly(
         assert "Traceback" not in done.err
 
 
-@pytest.mark.proof(long=True)
 def test_demo_shows_a_pool_that_is_alive_and_labels_all_of_it(tmp_path):
     with running_pool(tmp_path / "pool", hub=False) as pool:
         up = pool.up("--demo")

@@ -55,7 +55,6 @@ def test_checkpoint_that_cannot_be_put_back_does_not_count(sqlite_hub, paths):
     play(sqlite_hub, story)
 
 
-@pytest.mark.proof(long=True)
 def test_largest_checkpoint_that_counts_can_be_offered(sqlite_hub):
     """Names of nothing but quotation marks, which each layer of JSON escapes once more."""
 

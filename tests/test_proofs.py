@@ -1,0 +1,43 @@
+"""The code of every proof runs in the suite too: a proof that only `./dev prove` runs would break unseen."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+
+TWINS = {
+    # The constants are what is promised, and cannot be set: it waits for minutes in real time.
+    "e2e/test_operators.py::test_job_of_an_agent_that_never_returns_runs_on_another_node": (
+        "e2e/test_operators.py::test_banned_node_is_dismissed_for_good_and_its_job_goes_elsewhere"
+    ),
+    "e2e/test_blocked_websocket.py::test_agent_finds_out_by_itself_that_the_wall_is_gone": (
+        "e2e/test_blocked_websocket.py::test_polling_job_survives_a_restart_and_the_agent_returns_to_the_websocket"
+    ),
+}
+"""Tests marked `proof(long=True)`, and the test of every run that takes the same steps."""
+ALONE = {"e2e/test_fresh.py": "it downloads everything that the locks name"}
+"""Files whose long proofs have no twin, and why."""
+
+
+def all_proofs() -> Iterator[tuple[str, bool]]:
+    """Each test's name, and whether only `./dev prove` runs it."""
+    for path in TESTS.rglob("test_*.py"):
+        text = path.read_text()
+        place = path.relative_to(TESTS).as_posix()
+        tree = ast.parse(text) if "long=True" in text or any(place in twin for twin in TWINS.values()) else None
+        if tree is None or path.name == Path(__file__).name:
+            continue
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                marks = " ".join(ast.unparse(mark) for mark in node.decorator_list)
+                yield f"{place}::{node.name}", "proof(long=True)" in marks
+            elif "proof(long=True)" in ast.unparse(node):  # for a whole file, or for one of a fixture's parameters
+                yield place, True
+
+
+def test_every_long_proof_has_a_twin_that_every_run_takes() -> None:
+    found = dict(all_proofs())
+    long = {name for name, is_long in found.items() if is_long}
+    assert long == set(TWINS) | set(ALONE), "give the proof a figure(small, full), or name its twin"
+    assert {twin: found.get(twin) for twin in TWINS.values()} == dict.fromkeys(TWINS.values(), False)
