@@ -181,6 +181,7 @@ def test_what_has_passed_already_is_counted_beyond_the_end_and_outlives_a_crash(
         assert not await allowance.take(1)
         for _ in range(5):
             allowance.note(BLOCK_BYTES)
+            assert allowance._booking is not None
             await allowance._booking
         assert allowance_in(tmp_path, clock).used_bytes >= allowance.used_bytes
         await allowance.close()

@@ -51,6 +51,10 @@ def running_agent(state: Path, kind: str, mark: str, *delay: str) -> Iterator[No
         yield
 
 
+def until_gone(mark: str) -> None:
+    eventually(lambda: not processes_with(mark), "the orphans are ended")
+
+
 KINDS = ["bubblewrap", "bubblewrap-soft", "process", "process-soft"]
 
 
@@ -59,7 +63,7 @@ def test_killed_agent_leaves_no_orphan(state, kind):
     mark = f"36{time.time_ns() % 10**7}"
     with running_agent(state, kind, mark):
         eventually(lambda: len(processes_with(f"sleep\0{mark}")) >= 3, "the job runs")  # the control
-    eventually(lambda: not processes_with(mark), "the orphans are ended")
+    until_gone(mark)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -70,7 +74,7 @@ def test_agent_killed_in_the_middle_of_a_start_leaves_no_orphan(state, kind):
         with running_agent(state, kind, mark, str(delay)):
             pass
         time.sleep(0.1)
-        eventually(lambda mark=mark: not processes_with(mark), f"the orphans of {delay} ms are ended")
+        until_gone(mark)
 
 
 def test_guard_ends_what_gets_its_mark_only_after_the_agent_is_gone():
