@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.doors import EMULATED, EMULATOR, close, framed, served, through_door
 from support.sandboxes import come_to_rest
-from support.waiting import async_eventually, patience
+from support.waiting import A_MOMENT_SECONDS, async_eventually, patience
 
 from computepool.agent.sandbox.containers.door import find_door
 from computepool.agent.sandbox.containers.tunnel import CONNECTIONS, WINDOW, Tunnel
@@ -74,7 +74,7 @@ def test_those_who_come_when_all_connections_are_taken_wait_their_turn(tmp_path)
             for reader, _ in waiting:
                 assert await reader.readexactly(4) == b"here"
             late = asyncio.create_task(asked(joined, b"late"))
-            assert not (await asyncio.wait([late], timeout=0.1))[0]
+            assert not (await asyncio.wait([late], timeout=A_MOMENT_SECONDS))[0]
             waiting.pop()[1].close()
             assert await late == b"late"
             for _, writer in waiting:
@@ -129,7 +129,7 @@ def test_one_who_is_not_read_stands_still_alone(tmp_path):
             _, writer = await joined.connect()
             writer.write(MUCH * 16)
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(writer.drain(), 0.2)
+                await asyncio.wait_for(writer.drain(), A_MOMENT_SECONDS)
             assert await asked(joined, b"other") == b"me too"
             let_go.set()
             writer.transport.abort()

@@ -8,7 +8,7 @@ import pytest
 from support.egress import WEB, Client, Names, Site, echo, internet, names, proxy, server
 from support.lone_supervisor import run_in_virtual_time
 from support.sandboxes import come_to_rest
-from support.waiting import async_eventually, patience
+from support.waiting import A_MOMENT_SECONDS, async_eventually, patience
 
 from computepool.agent.egress import EgressLimits, Mode, Policy
 from computepool.agent.egress.meter import Meter
@@ -67,7 +67,7 @@ def test_body_is_passed_on_and_what_follows_it_is_not(chunked):
         received.extend(await reader.readexactly(len(body)))
         writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\ndone")
         await asyncio.sleep(0.05)
-        received.extend(await asyncio.wait_for(reader.read(100), 0.05) if not reader.at_eof() else b"")
+        received.extend(await asyncio.wait_for(reader.read(100), A_MOMENT_SECONDS) if not reader.at_eof() else b"")
 
     async def quiet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -277,7 +277,7 @@ def test_more_connections_than_allowed_wait_for_their_turn():
             _, _, first = await client.connect(place)
             _, _, second = await client.connect(place)
             third = asyncio.create_task(client.connect(place))
-            done, _ = await asyncio.wait({third}, timeout=0.2)
+            done, _ = await asyncio.wait({third}, timeout=A_MOMENT_SECONDS)
             assert not done
             first.close()
             answer, _, last = await asyncio.wait_for(third, patience())
