@@ -5,6 +5,7 @@ import os
 
 from support.agents import offload_inline
 from support.fake_sandbox import FakeSandbox
+from support.ordinary_user import ordinary_folder, ordinary_user
 from support.waiting import async_eventually
 
 from computepool.agent.folders import JobFolders, remove_folders
@@ -55,3 +56,15 @@ def test_whatever_a_job_left_is_removed_and_nothing_else(tmp_path):
     assert remove_folders([str(job), str(tmp_path / "never_was")]) == []
     assert not job.exists()
     assert (outside / "precious").read_text() == "mine"
+
+
+def test_closed_folders_inside_closed_folders_are_removed_by_an_ordinary_user():
+    with ordinary_folder() as home, ordinary_user():
+        places = [home / "job", home / "job/work", home / "job/work/a", home / "job/work/a/b"]
+        for place in places:
+            place.mkdir()
+            (place / "file").write_text("x")
+        for place in reversed(places):
+            place.chmod(0)
+        assert remove_folders([str(places[0])]) == []
+        assert not places[0].exists()

@@ -9,6 +9,7 @@ import itertools
 import logging
 import os
 import shutil
+import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -139,12 +140,21 @@ def _remove(folder: str) -> bool:
 
 
 def _open_up(function: Callable[..., object], path: str, _: object) -> None:
-    """A job may have closed its own folders; they are opened and tried once more."""
+    """A job may have closed its own folders, one inside the other; each is opened and tried once more."""
     with contextlib.suppress(OSError):
-        for place in (Path(path).parent, Path(path)):
-            if not place.is_symlink():
-                place.chmod(0o700)
+        # What is open already failed for another reason, and would fail again.
+        if not any([_opened(Path(path).parent), _opened(Path(path))]):
+            return
         if function in {os.rmdir, os.unlink}:
             function(path)
         else:
-            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(path, onerror=_open_up)
+
+
+def _opened(place: Path) -> bool:
+    """Whether it is a folder that was closed to its owner until now."""
+    mode = place.lstat().st_mode
+    if not stat.S_ISDIR(mode) or mode & 0o700 == 0o700:
+        return False
+    place.chmod(0o700)
+    return True
