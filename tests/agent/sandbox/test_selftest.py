@@ -68,6 +68,8 @@ def broken_test(state: Path, *, more: tuple[str, ...] = (), read_only: Sequence[
     sandbox = available_sandboxes(state, use_cgroups=False, read_only=read_only)[0]
     assert isinstance(sandbox, BubblewrapSandbox)
     sandbox._system = (*sandbox._system, *more)
+    if os.geteuid() != 0 and "--share-net" in more:
+        sandbox.has_egress = False  # only root could enter the host's network to listen there
 
     async def story() -> SelfTest:
         try:
@@ -170,7 +172,8 @@ def test_network_that_comes_along_with_egress_is_found(state):
             before = self._system
             if command.egress:
                 self._system = (*before, "--share-net")
-                command = replace(command, egress=lambda listener: listener.close())
+                # Only root could enter the host's network to listen there.
+                command = replace(command, egress=None)
             try:
                 return await super().start(command)
             finally:
