@@ -118,10 +118,11 @@ def background(
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + LIMIT_SECONDS
-    while not condition() and time.monotonic() < until:
+    for _ in range(5 * LIMIT_SECONDS):
+        if held := condition():
+            break
         time.sleep(0.2)
-    check(time.monotonic() < until, what)
+    check(held, what)
 
 
 def check(is_true: bool, what: str) -> None:
