@@ -79,8 +79,8 @@ def _idle(folder: Path, options: Options) -> Data:
     with running_hub(folder / "hub") as hub, counting_line(hub.port) as line:
         agent = Agent(hub, folder / "agent", url=f"http://127.0.0.1:{line.port}", takes_jobs=False)
         try:
-            if not options.quick:  # the hub examines a newcomer, which is work
-                wait_until(lambda: _is_examined(hub), "the examination", hub.child, agent.child, every=1.0)
+            # The hub examines a newcomer, which is work. A quick run asks, and does not wait.
+            wait_until(lambda: _is_examined(hub) or options.quick, "the examination", hub.child, agent.child, every=1.0)
             time.sleep(options.figure(0.1, SETTLE_SECONDS))
             before, carried = _cpu_seconds(agent.child.pid), line.bytes
             time.sleep(seconds)
