@@ -7,7 +7,7 @@ machine that is twice as fast the same files are the quick ones.
 import functools
 import itertools
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,7 +23,7 @@ class Durations:
 
     def __init__(self) -> None:
         self.tests: Counter[str] = Counter()
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         file = report.nodeid.partition("::")[0]

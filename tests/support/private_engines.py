@@ -235,10 +235,9 @@ def rootless_podman_engine() -> Iterator[PrivateEngine]:
 
 
 def _end_what_runs_in(folder: Path) -> None:
-    """Shims and monitors that a killed daemon left, known by the folder that they were told to use."""
-    needle = f"{folder}/".encode()
+    """Shims, monitors and podman's pause process, which outlive a daemon: they name the folder, or work in it."""
     for _ in range(20):
-        left = [pid for pid in every_pid() if needle in _words_of(pid)]
+        left = [pid for pid in every_pid() if pid != os.getpid() and _belongs_to(folder, pid)]
         if not left:
             return
         for pid in left:
@@ -247,11 +246,12 @@ def _end_what_runs_in(folder: Path) -> None:
         time.sleep(0.05)
 
 
-def _words_of(pid: int) -> bytes:
+def _belongs_to(folder: Path, pid: int) -> bool:
+    process = Path(f"/proc/{pid}")
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() if pid != os.getpid() else b""
+        return f"{folder}/".encode() in (process / "cmdline").read_bytes() or (process / "cwd").readlink() == folder
     except OSError:
-        return b""
+        return False
 
 
 def _unmount_below(folder: Path) -> None:
