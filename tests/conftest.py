@@ -18,7 +18,7 @@ from hypothesis import settings
 from support import durations, engines, proofs, services
 from support.remains import clear_system_folder
 from support.services import S3, Postgres
-from support.sharing import SharingScheduler, is_slow, mixed
+from support.sharing import SharingScheduler, is_slow, mixed, rest_on_postgresql
 
 # The settings of the person who runs the tests are not the tests'.
 for name in [name for name in os.environ if name.startswith(("COMPUTEPOOL_", "AWS_")) or name == "DATABASE_URL"]:
@@ -39,6 +39,7 @@ settings.load_profile("house")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="only the files with the quickest tests: ./dev check")
+    parser.addoption("--both-databases", action="store_true", help="every story of the hub on PostgreSQL too")
     parser.addoption("--write-durations", action="store_true", help="measure anew which files these are")
 
 
@@ -87,15 +88,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharingSched
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the proofs that only make sense in full size, unless this is `./dev prove`."""
+    """Leave out what only `./dev prove` runs: proofs that need their full size, most stories on a second database."""
+    left_out: set[pytest.Item] = set()
+    if not proofs.proving():
+        left_out |= {item for item in items if any(mark.kwargs.get("long") for mark in item.iter_markers("proof"))}
+    if not config.getoption("both_databases"):
+        left_out |= set(rest_on_postgresql(items))
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     # Every worker of a run has to come to the same order; alone, tests that share a fixture had better stay together.
     items[:] = mixed(items) if hasattr(config, "workerinput") else sorted(items, key=lambda item: not is_slow(item))
-    if proofs.proving():
-        return
-    long = [item for item in items if any(mark.kwargs.get("long") for mark in item.iter_markers("proof"))]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
 
 
 def pytest_collection_finish() -> None:
