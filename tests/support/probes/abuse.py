@@ -4,9 +4,9 @@
 
 import asyncio
 import os
-import signal
 import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
