@@ -16,8 +16,9 @@ class Screen:
         self.environ = {"DISPLAY": f":{number}", **({"XAUTHORITY": str(authority)} if authority else {})}
 
     def run(self, *command):
+        """What it prints."""
         environ = {**os.environ, **self.environ}
-        subprocess.run(command, env=environ, capture_output=True, check=True, timeout=patience())
+        return subprocess.run(command, env=environ, capture_output=True, check=True, timeout=patience()).stdout
 
     def press_key(self):
         self.run("xdotool", "key", "a")

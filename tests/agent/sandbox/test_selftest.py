@@ -20,6 +20,7 @@ from support.waiting import patience
 
 from computepool.agent.sandbox import (
     Command,
+    Exit,
     Process,
     SelfTest,
     available_sandboxes,
@@ -146,6 +147,20 @@ def test_limits_that_are_not_kept_are_found(state):
         return kinds
 
     assert asyncio.run(story()) == {"memory", "pids", "cpu"}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "is_held"),
+    [(137, "memory", True), (137, "exited", True), (137, "killed", False), (0, "exited", False)],
+)
+def test_kill_by_the_kernel_counts_as_a_limit_that_was_kept(monkeypatch, code, reason, is_held):
+    """Also where the engine removed the control group before it could be asked why."""
+
+    async def run(*_, **__):
+        return selftest.Outcome(Exit(code, None, reason, 0.0, 0, True), "16777216\n", 0.1, {})
+
+    monkeypatch.setattr(selftest, "_run", run)
+    assert (asyncio.run(selftest._memory(None)) == []) is is_held
 
 
 def test_egress_that_is_forgotten_is_found(state):
