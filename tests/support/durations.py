@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 KEPT = Path(__file__).parents[1] / "durations.json"
-FAST_SECONDS = 60.0
+FAST_SECONDS = 45.0
 """Of all fast tests together, summed over the processes that run them side by side."""
 
 
