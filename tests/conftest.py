@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from support import durations, engines, proofs, services
+from support.memory import keep_temporary_files_in_memory
 from support.remains import clear_system_folder
 from support.services import S3, Postgres
 from support.sharing import SharingScheduler, is_slow, mixed, rest_on_postgresql
@@ -54,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         engines.shared = Path(config.workerinput["engines"])
         return
+    keep_temporary_files_in_memory()
     if config.getoption("write_durations"):
         config.pluginmanager.register(durations.Durations())
     engines.shared = Path(tempfile.mkdtemp(prefix="computepool-engines-"))
@@ -80,6 +82,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         whys = Counter(reason.partition(": ")[2] for reason in reasons if reason.partition(": ")[0] == name)
         told = "; ".join(" ".join(why.split()) for why, _ in whys.most_common())
         terminalreporter.line(f"{count:6} {textwrap.shorten(f'{name}: {told}', 300)}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Remove the files of a run that passed: they may take up memory."""
+    if exitstatus == 0 and not hasattr(session.config, "workerinput"):
+        shutil.rmtree(session.config._tmp_path_factory.getbasetemp(), ignore_errors=True)  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -26,11 +26,10 @@ import psycopg
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 from support.guardian import account
+from support.memory import MEMORY, memory
 from support.waiting import eventually
 
 START_TRIES = 3  # a free port may be taken between choosing and binding it
-MEMORY = Path("/dev/shm")
-MEMORY_BYTES = 3 << 30  # free there, or data goes to the disk
 
 
 class ServiceDidNotStart(Exception):
@@ -299,8 +298,8 @@ def data_folder(folder: Path) -> Path:
 
     A database is some hundred files. To make and remove them on a disk takes ten times as long as a test's work there.
     """
-    in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES
-    data = MEMORY / f"{folder.name}-data" if in_memory else folder / "data"
+    place = memory()
+    data = place / f"{folder.name}-data" if place else folder / "data"
     data.mkdir(mode=0o700)
     return data
 

@@ -25,8 +25,6 @@ from computepool.protocol.states import IsolationLevel
 POST_LOSS = 0.02
 MESSAGE_LOSS = 0.08
 REFUSALS = 0.1
-MEMORY = Path("/dev/shm")
-"""Where it can be had: thousands of small folders come and go."""
 
 
 class VirtualClock:
@@ -107,7 +105,7 @@ class FragileWebSocket:
 def play_switching(seed, switches):
     """The faults that fired, and how many commands were given. Raises AssertionError if one was lost or repeated."""
     loop = VirtualLoop()
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         try:
             return loop.run_until_complete(switch_often(Path(folder), seed, switches))
         except BaseException as error:
