@@ -12,7 +12,8 @@ import psycopg
 import pytest
 import sqlalchemy
 from obstore.exceptions import PermissionDeniedError
-from support.services import MEMORY, S3, Postgres
+from support.memory import MEMORY
+from support.services import S3, Postgres
 from support.waiting import eventually, patience
 
 
