@@ -15,7 +15,7 @@ from computepool.protocol.manifest import Manifest
 from computepool.protocol.messages import AttemptRef, CheckpointSaved, Holding, UploadGrant, UploadRequest
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.signing import Signed
-from computepool.protocol.states import AttemptState, IsolationLevel
+from computepool.protocol.states import BEFORE_RUNNING, AttemptState, IsolationLevel
 from computepool.protocol.timing import FREEZE_AFTER_SECONDS
 
 
@@ -99,6 +99,11 @@ class Attempt:
 
     def is_named_by(self, message: AttemptRef) -> bool:
         return message.attempt_id == self.manifest.attempt_id and message.fence == self.manifest.fence
+
+    @property
+    def is_preparing(self) -> bool:
+        """It was taken, and its command does not run yet. Each step until then has a time limit of its own."""
+        return self.state in BEFORE_RUNNING and not self.gone
 
     @property
     def takes_room(self) -> bool:

@@ -109,6 +109,7 @@ class Supervisor:
             holding=tuple(attempt.ref for attempt in self._attempts.values() if not attempt.gone),
             state=proof_state(self.state),
             availability=self.availability,
+            preparing=tuple(attempt.ref for attempt in self._attempts.values() if attempt.is_preparing),
         )
 
     # ── a line comes up ──

@@ -118,6 +118,9 @@ class Heartbeat(Wire):
     holding: tuple[AttemptRef, ...] = Field(default=(), max_length=HOLDING_LIMIT)
     state: Literal["online", "paused", "draining"] = "online"
     availability: Availability = Availability()
+    preparing: tuple[AttemptRef, ...] | None = Field(default=None, max_length=HOLDING_LIMIT)
+    """Of `holding`, those that the agent works on and whose command does not run yet: it fetches, unpacks, or waits for
+    another attempt that fetches the same. None from an agent that does not tell."""
 
 
 class GpuLoad(Wire):

@@ -116,6 +116,8 @@ JOB_FINAL = frozenset({J.SUCCEEDED, J.FAILED, J.CANCELED})
 ATTEMPT_ENDED = _ENDED
 """States in which an attempt holds no lease: the final ones, and lost, which may still be taken back."""
 ATTEMPT_LIVE = frozenset(A) - ATTEMPT_ENDED
+BEFORE_RUNNING = frozenset({A.LEASED, A.PREPARING})
+"""States in which no command of the job runs yet."""
 
 
 def sources_of(table: Table[State], target: State) -> frozenset[State]:

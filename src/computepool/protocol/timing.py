@@ -16,6 +16,10 @@ MANIFEST_VALID_SECONDS = 300.0
 STOP_GRACE_SECONDS = 10.0
 EVICT_GRACE_SECONDS = 30.0
 """For a job that has to make room for another: to save its checkpoint and leave by itself."""
+BEGIN_SECONDS = 30.0
+"""In which a node that can be heard begins a stranger's slice, or at least says that it prepares it."""
+PROGRESS_SECONDS = 120.0
+"""How long such a node may then say nothing of it, until its command runs."""
 OVERDUE_SECONDS = 60.0
 """An agent ends attempts by itself, in time and when told. One that has not by so much later is given up by the hub."""
 SPOOL_KEPT_SECONDS = 24 * 3600.0

@@ -124,6 +124,8 @@ def test_waiting_after_a_failure_says_until_when():
     [
         ("renter", "exited", "It failed before, and is tried again"),
         ("host", "lease_expired", "It failed before, and is tried again"),
+        ("host", "not_begun", "Its node did not begin it: it is tried again"),
+        ("host", "stalled", "Its node got no further with it: it is tried again"),
         ("owner", "agent_paused", "The owner of its node took the machine back: it is tried again"),
         ("owner", "declined", "A node did not want it now: it is tried again"),
         ("preempted", "preempted", "It made room for others: it is tried again"),

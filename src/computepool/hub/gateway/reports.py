@@ -67,11 +67,13 @@ class Reports:
         self._background: set[asyncio.Task[None]] = set()
 
     async def handle(self, node: FleetNode, sign_key: bytes, message: Report) -> Sequence[Wire]:
+        held = node.attempts.get(message.attempt_id)
+        if held is not None and held.fence == message.fence:
+            held.told_of(self._context.clock.monotonic())  # when it was said: our database may be slow
         if isinstance(message, Finished):
             return [await self._finished(node, sign_key, message)]
         if isinstance(message, Gone):
             return [await self._gone(node, message)]
-        held = node.attempts.get(message.attempt_id)
         if held is None or held.fence != message.fence:
             return [_refused(message, "stale_lease", "This attempt is not this node's any more.")]
         if isinstance(message, LogChunk):

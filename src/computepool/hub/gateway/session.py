@@ -102,6 +102,7 @@ class AgentSession:
 
     async def _heartbeat(self, message: Heartbeat) -> None:
         node = self._node
+        self._leases.heard(node, message.preparing)
         renewed = self._leases.renew(node, message.holding)
         if node.line is not None:
             node.line.seen(message.cursor)

@@ -6,7 +6,7 @@ from typing import Any
 
 from computepool.protocol.receipt import CONTINUE_LATER, EndReason
 from computepool.protocol.states import AttemptState, JobState, Verdict
-from computepool.protocol.timing import LOST_LIMIT
+from computepool.protocol.timing import BEGIN_SECONDS, LOST_LIMIT, PROGRESS_SECONDS
 
 BACKOFF_FIRST_SECONDS = 1.0
 BACKOFF_LONGEST_SECONDS = 60.0
@@ -61,6 +61,11 @@ WORST_FIRST = (
 )
 
 
+def readable(text: str) -> str:
+    """What a host wrote, as it may be stored and shown: no control characters, no more than a few lines of it."""
+    return "".join(c if c.isprintable() else " " for c in text[:DETAIL_CHARACTERS])
+
+
 @dataclass(frozen=True)
 class Ending:
     """How an attempt ended, whoever tells it: the node's receipt, or the hub that lost sight of it."""
@@ -84,6 +89,22 @@ class Ending:
         if self.verdict is Verdict.OK:
             return AttemptState.SUCCEEDED
         return AttemptState.CANCELED if self.reason == EndReason.CANCELED else AttemptState.FAILED
+
+
+UNTOLD_SECONDS = 30 * 60.0
+"""For which an agent that does not tell what it prepares may say nothing of an attempt before it runs."""
+NOT_BEGUN = Ending(
+    Verdict.HOST, "not_begun", detail=f"the node did not begin it within {BEGIN_SECONDS:.0f} s", lost=True
+)
+STALLED = Ending(Verdict.HOST, "stalled", detail=f"the node said nothing of it for {PROGRESS_SECONDS:.0f} s", lost=True)
+UNTOLD = Ending(
+    Verdict.HUB, "stalled", detail=f"nothing was heard of it for {UNTOLD_SECONDS / 60:.0f} minutes", lost=True
+)
+"""On a node whose agent says nothing while it fetches: that is not held against it."""
+IDLE_REASONS = frozenset({NOT_BEGUN.reason, STALLED.reason})
+"""Of attempts that a node had and did nothing with. It cannot have them back by saying that it has them."""
+NOT_TAKEN = frozenset({EndReason.DECLINED, NOT_BEGUN.reason})
+"""Of attempts of which nothing was done."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +183,9 @@ def may_be_the_jobs_doing(ending: Ending, tries: Tries) -> bool:
 def _after_others_doing(ending: Ending, tries: Tries) -> Next:
     if ending.verdict is Verdict.BUDGET:
         return Next(JobState.FAILED, tries.failures, tries.losses, message=_in_words(ending))
-    if ending.reason == EndReason.DECLINED:
-        # A node that does not want it now harms nobody: others are tried, and this one again later.
+    if ending.reason in NOT_TAKEN:
+        # Nothing of it was done, so that nothing is lost: others are tried, and this one again later. However many
+        # nodes take it and do nothing, that does not fail it.
         return Next(JobState.QUEUED, tries.failures, tries.losses, delay_seconds=DECLINED_SECONDS, avoid_node=True)
     losses = tries.losses if tries.progressed else tries.losses + 1
     if losses >= LOST_LIMIT:
@@ -185,11 +207,6 @@ def wants_to_go_on(ending: Ending) -> bool:
 def backoff_seconds(times: int) -> float:
     doublings = min(times - 1, 30)
     return float(min(BACKOFF_FIRST_SECONDS * 2**doublings, BACKOFF_LONGEST_SECONDS))
-
-
-def readable(text: str) -> str:
-    """What a host wrote, as it may be stored and shown: no control characters, no more than a few lines of it."""
-    return "".join(c if c.isprintable() else " " for c in text[:DETAIL_CHARACTERS])
 
 
 def why_failed(verdict: Verdict, reason: str, exit_code: int | None) -> str:

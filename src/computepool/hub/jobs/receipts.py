@@ -27,6 +27,8 @@ class Order:
     """The node belongs to whom the job belongs to."""
     network: bool = False
     """It can reach the world: it must stand still before another has its slice."""
+    setup: bool = False
+    """It may wait for another attempt that builds the same environment, before it runs."""
 
 
 def order_of(manifest: Manifest, body: str) -> Order:
@@ -40,6 +42,7 @@ def order_of(manifest: Manifest, body: str) -> Order:
         manifest.slice_index,
         manifest.own,
         network=manifest.network,
+        setup=bool(manifest.setup),
     )
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import Row, Table, Update, bindparam, func, select, text
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs.errors import StaleLease
+from computepool.hub.jobs.policy import IDLE_REASONS
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.protocol.states import (
     ATTEMPT_ENDED,
@@ -319,10 +320,11 @@ def count_strangers_attempts_on(session: Session, node_id: str) -> int:
 
 
 def list_lost_attempts_on(session: Session, node_id: str, attempt_ids: Sequence[str]) -> set[str]:
-    """Which of these the hub gave up on that node."""
+    """Which of these the hub gave up on that node because it was silent, or had to be."""
     if not attempt_ids:
         return set()
     lost = select(Attempt.id).where(Attempt.node_id == node_id, Attempt.state == AttemptState.LOST)
+    lost = lost.where(Attempt.reason.not_in(IDLE_REASONS))
     return set(session.scalars(lost.where(Attempt.id.in_(attempt_ids))))
 
 

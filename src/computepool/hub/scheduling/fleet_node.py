@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from computepool.hub.jobs.policy import NOT_BEGUN, STALLED, UNTOLD, UNTOLD_SECONDS, Ending
 from computepool.hub.jobs.receipts import Order, order_of
 from computepool.hub.market.feasibility import Free, Traits, alike_gpus, fits
 from computepool.hub.market.requirements import MILLI, Requirements
@@ -11,8 +12,14 @@ from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Grant, Manifest
 from computepool.protocol.messages import HOLDING_LIMIT, Availability, GpuLoad
 from computepool.protocol.signing import Signed
-from computepool.protocol.states import AttemptState, IsolationLevel, NodeState
-from computepool.protocol.timing import OVERDUE_SECONDS, STOP_GRACE_SECONDS
+from computepool.protocol.states import BEFORE_RUNNING, AttemptState, IsolationLevel, NodeState
+from computepool.protocol.timing import (
+    BEGIN_SECONDS,
+    HEARTBEAT_SECONDS,
+    OVERDUE_SECONDS,
+    PROGRESS_SECONDS,
+    STOP_GRACE_SECONDS,
+)
 from computepool.protocol.versions import unsafe_software
 
 ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
@@ -20,9 +27,10 @@ ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
 
 START_SECONDS = 6 * 3600.0
 """Until an attempt runs: images and inputs may be large, and lines slow."""
+HEARD_SECONDS = 2 * HEARTBEAT_SECONDS
+"""The most that counts between two heartbeats: for the rest of the time the node could not be heard."""
 REST_SECONDS = 24 * 3600.0
 """For which an attempt may stand still, all in all, and for which its outputs may be on their way."""
-BEFORE_RUNNING = frozenset({AttemptState.LEASED, AttemptState.PREPARING})
 
 AVAILABLE = Availability()
 MATTERS = frozenset({"traits", "state", "free", "drain_requested", "reported", "line", "availability", "cached"})
@@ -64,9 +72,16 @@ class Held:
     """When its node was told to end it."""
     unheard_seconds: float = 0.0
     """How long the hub could not have heard its node, before it began to listen again. Counts until a renewal."""
+    begun: bool = field(init=False)
+    """Its node said something of it, besides that it has it."""
+    quiet_seconds: float = 0.0
+    """Since its node last did so: only the time in which the node could be heard."""
+    heard_at: float = field(init=False)
+    """When the node was last heard, as far as that is counted."""
 
     def __post_init__(self) -> None:
-        self.since = self.renewed_at
+        self.since = self.heard_at = self.renewed_at
+        self.begun = self.state is not AttemptState.LEASED
 
     def is_overdue(self, now: float) -> bool:
         """Its node, which can be heard, should have ended it long ago, or got further."""
@@ -85,6 +100,29 @@ class Held:
         if state is not self.state:
             self.spent[self.state] = self.spent.get(self.state, 0.0) + now - self.since
             self.state, self.since = state, now
+
+    def told_of(self, now: float) -> None:
+        """Its node said something of it: a state, some of its log, that it prepares it."""
+        self.begun, self.quiet_seconds, self.heard_at = True, 0.0, now
+
+    def beat(self, now: float) -> None:
+        """Its node was heard, and said nothing of it. A long silence before that is the line's, and counts little."""
+        self.quiet_seconds += min(max(0.0, now - self.heard_at), HEARD_SECONDS)
+        self.heard_at = now
+
+    def why_idle(self, *, tells: bool) -> Ending | None:
+        """How it ends if its node, which can be heard, does nothing with it. The owner's own may wait.
+
+        `tells`: its agent says which attempts it prepares. One that does not tell may wait in silence for another
+        attempt that runs the same `setup`.
+        """
+        if self.state not in BEFORE_RUNNING or self.order.own:
+            return None
+        if not self.begun and (tells or not self.order.setup):
+            return NOT_BEGUN if self.quiet_seconds > BEGIN_SECONDS else None
+        if tells:
+            return STALLED if self.quiet_seconds > PROGRESS_SECONDS else None
+        return UNTOLD if self.quiet_seconds > UNTOLD_SECONDS else None
 
     def begin_anew(self, now: float, absent_seconds: float) -> None:
         """The hub could not listen for a while. That time counts for nothing."""
@@ -131,6 +169,8 @@ class FleetNode:
     cached: frozenset[str] = frozenset()
     """What it would not have to fetch: digests, and `image:` with a name."""
     attempts: dict[str, Held] = field(default_factory=dict)
+    tells_preparing: bool = False
+    """Its agent says in heartbeats which attempts it prepares. Older ones do not."""
     changed: "dict[str, FleetNode] | None" = field(default=None, init=False, repr=False, compare=False)
     """Where its fleet looks for nodes that are not what they were; None while it is in no fleet."""
 

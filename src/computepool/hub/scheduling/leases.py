@@ -1,10 +1,11 @@
 """The leases' clock: who has been silent for how long, and what follows.
 
 Renewals come with heartbeats and touch only memory. A node silent for 45 s is offline; an attempt that was not renewed
-for 135 s is lost and its slice queued again; so is one whose node renews it but does not end it when it should. If that
-one can reach the world, it is only not renewed any more: so it stands still before its slice is another's. After a
-start of the hub all clocks begin anew: its downtime is nobody's fault, and what was running still runs somewhere. The
-same when it could not listen: its machine slept, or something kept it from its work.
+for 135 s is lost and its slice queued again. So is one whose node renews it but does not end it when it should, and a
+stranger's that a node which can be heard does not begin. If that one can reach the world, it is only not renewed any
+more: so it stands still before its slice is another's. After a start of the hub all clocks begin anew: its downtime is
+nobody's fault, and what was running still runs somewhere. The same when it could not listen: its machine slept, or
+something kept it from its work.
 
 Who is not blamed is not paid for it either. The platform pays only where the hub knows by itself that it was away for
 so long that leases ended: it writes down that it lives, and compares. A node's word is not enough, nor is a restart.
@@ -24,7 +25,7 @@ from computepool.hub.scheduling.fleet import REACHABLE, FleetNode, Held
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.protocol.messages import AttemptRef
-from computepool.protocol.states import Verdict
+from computepool.protocol.states import BEFORE_RUNNING, Verdict
 from computepool.protocol.timing import (
     HEARTBEAT_SECONDS,
     LEASE_SECONDS,
@@ -96,6 +97,18 @@ class LeaseKeeper:
             self._signed_at = now
             await self._context.db.run(say_alive, self._context.now())
 
+    def heard(self, node: FleetNode, preparing: Iterable[AttemptRef] | None) -> None:
+        """A heartbeat came: what the node does not tell of any more, and does not run, it may not keep for long."""
+        now = self._context.clock.monotonic()
+        node.tells_preparing = preparing is not None
+        told = {ref.attempt_id: ref.fence for ref in preparing or ()}
+        for held in node.attempts.values():
+            if held.state in BEFORE_RUNNING:
+                if told.get(held.attempt_id) == held.fence:
+                    held.told_of(now)
+                else:
+                    held.beat(now)
+
     def renew(self, node: FleetNode, holding: Iterable[AttemptRef]) -> list[AttemptRef]:
         """Which of them the node still has the lease of. In memory only."""
         now = self._context.clock.monotonic()
@@ -105,7 +118,7 @@ class LeaseKeeper:
             held = node.attempts.get(ref.attempt_id)
             if (ref.attempt_id, ref.fence) in self._losing:
                 continue
-            if held is not None and held.fence == ref.fence and not (held.order.network and held.is_overdue(now)):
+            if held is not None and held.fence == ref.fence and not (held.order.network and _too_late(node, held, now)):
                 held.renewed_at = now
                 held.renewed = True
                 renewed.append(AttemptRef(attempt_id=ref.attempt_id, fence=ref.fence))
@@ -121,8 +134,8 @@ class LeaseKeeper:
             for held in node.attempts.values():
                 if now - held.renewed_at > REQUEUE_AFTER_SECONDS:
                     over.append(self._give_up(node, held.attempt_id, held.fence, _why_over(node, held, now)))
-                elif node.state in REACHABLE and held.is_overdue(now) and not held.order.network:
-                    over.append(self._give_up(node, held.attempt_id, held.fence, _OVERDUE))
+                elif node.state in REACHABLE and not held.order.network and (late := _too_late(node, held, now)):
+                    over.append(self._give_up(node, held.attempt_id, held.fence, late))
             await asyncio.gather(*over)  # at once: those that can share a transaction do
         orphans, self._scheduler.orphans = self._scheduler.orphans, []
         await asyncio.gather(*(self._give_up_orphan(*one) for one in orphans))
@@ -181,11 +194,18 @@ class LeaseKeeper:
 
 
 def _why_over(node: FleetNode, held: Held, now: float) -> Ending:
-    if node.state in REACHABLE and held.is_overdue(now):
-        return _OVERDUE
+    if node.state in REACHABLE and (late := _too_late(node, held, now)):
+        return late
     if held.renewed:
         return Ending(Verdict.HOST, "lease_expired", lost=True)
     return Ending(Verdict.HUB, "hub_downtime", lost=True, is_hubs_fault=was_our_fault(held))
+
+
+def _too_late(node: FleetNode, held: Held, now: float) -> Ending | None:
+    """How it ends if its node, which can be heard, should have ended it long ago, or got further."""
+    if held.is_overdue(now):
+        return _OVERDUE
+    return None if node.traits.simulated else held.why_idle(tells=node.tells_preparing)
 
 
 def was_our_fault(held: Held) -> bool:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
+from computepool.hub.jobs.policy import NOT_BEGUN, STALLED
 from computepool.hub.market.feasibility import Gate, closed_gates, is_hidden, missing_isolation
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.fleet import Fleet, FleetNode
@@ -30,6 +31,8 @@ OF_THE_MOMENT = frozenset({None, Gate.STATE, Gate.OWNER, Gate.BUSY})
 
 AFTER: dict[str | None, str] = {
     EndReason.DECLINED: "A node did not want it now",
+    NOT_BEGUN.reason: "Its node did not begin it",
+    STALLED.reason: "Its node got no further with it",
     EndReason.UNREACHABLE: "Its image or an input could not be fetched",
     Verdict.OWNER: "The owner of its node took the machine back",
     Verdict.PREEMPTED: "It made room for others",
