@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from support import durations, engines, proofs, services
-from support.memory import keep_temporary_files_in_memory
+from support.memory import temporary_folder
 from support.remains import clear_system_folder
 from support.services import S3, Postgres
 from support.sharing import SharingScheduler, is_slow, mixed, rest_on_postgresql
@@ -51,11 +51,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if file in durations.left_out_of_check() else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest reads where temporary files go
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         engines.shared = Path(config.workerinput["engines"])
         return
-    keep_temporary_files_in_memory()
+    config.option.basetemp = config.option.basetemp or temporary_folder()
     if config.getoption("write_durations"):
         config.pluginmanager.register(durations.Durations())
     engines.shared = Path(tempfile.mkdtemp(prefix="computepool-engines-"))

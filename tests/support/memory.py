@@ -25,17 +25,22 @@ def memory() -> Path | None:
     return MEMORY if usable and free >= FREE_BYTES else None
 
 
-def keep_temporary_files_in_memory() -> None:
-    """For this process and its children, unless the caller chose a folder with TMPDIR."""
+def temporary_folder() -> Path | None:
+    """A folder in memory for the temporary files of this process and its children; None if there is no such place, or
+    if the caller chose one with TMPDIR. What earlier runs left is removed."""
     place = memory()
     if place is None or "TMPDIR" in os.environ:
-        return
-    # One for each user, and short: paths of sockets have at most 107 characters.
-    folder = place / f"tests-{os.getuid()}"
+        return None
+    # Short, because the path of a socket has at most 107 characters; one for each user.
+    folder = place / f"t{os.getuid()}"
     folder.mkdir(mode=0o711, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        return
+        return None
     # Users that tests run programs as pass through it, whatever the umask is.
     folder.chmod(0o711)
+    for left in folder.iterdir():
+        if left.name.isdecimal() and not Path("/proc", left.name).exists():
+            shutil.rmtree(left, ignore_errors=True)
     os.environ["TMPDIR"] = str(folder)
     tempfile.tempdir = None
+    return folder / str(os.getpid())

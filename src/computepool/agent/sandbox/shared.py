@@ -7,6 +7,7 @@ change what the others rely on; nobody else may.
 import contextlib
 import fcntl
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,10 +76,11 @@ class SharedFolder:
     def remove_if_empty(self) -> None:
         """Only within `clear`."""
         if os.listdir(self._folder) == [LOCK]:  # noqa: PTH208 - names are all we need
-            # Who comes between these two lines makes a lock of its own, and keeps the folder.
-            self._lock.unlink()
-            with contextlib.suppress(OSError):
-                self._folder.rmdir()
+            # Renamed first: a program that comes now makes a folder of its own, and knows that it has to clear it away.
+            removed = self._folder.with_name(f".{self._folder.name}-{secrets.token_hex(4)}")
+            self._folder.rename(removed)
+            (removed / LOCK).unlink()
+            removed.rmdir()
 
 
 def _try_alone(fd: int) -> bool:

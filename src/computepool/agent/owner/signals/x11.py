@@ -223,7 +223,7 @@ def _connect(number: int, sockets: Path) -> socket.socket:
             line.connect(f"\0{path}")
         except OSError as error:
             line.close()
-            raise XTrouble(f"no X server answers on display :{number} ({error.strerror})") from None
+            raise XTrouble(f"no X server answers on display :{number} ({error.strerror or 'timed out'})") from None
     return line
 
 
