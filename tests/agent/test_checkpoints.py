@@ -8,7 +8,8 @@ import pytest
 from support.agents import running_agent
 from support.fake_hub import FakeHub
 
-from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT, Saved, SavedFile
+from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT
+from computepool.protocol.manifest import Saved, SavedFile
 from computepool.protocol.receipt import EndReason
 
 pytestmark = pytest.mark.filterwarnings("error")

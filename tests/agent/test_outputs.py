@@ -130,7 +130,7 @@ def test_link_put_in_place_of_a_folder_after_the_search_is_not_followed(job, tmp
 
 
 def test_too_many_too_deep_and_unspeakable_names_are_the_renters_to_mend(job, monkeypatch):
-    monkeypatch.setattr(outputs, "MAX_FILES", 3)
+    monkeypatch.setattr(outputs, "OUTPUT_FILES_LIMIT", 3)
     for number in range(4):
         write(job / "output" / str(number))
     with pytest.raises(OutputsRefused, match="pack them"):

@@ -19,16 +19,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from computepool.agent.placement import OUTPUT, WORK
+from computepool.protocol.limits import DEPTH_LIMIT, OUTPUT_FILES_LIMIT, OUTPUT_LIST_LIMIT_BYTES
 from computepool.protocol.messages import UPLOAD_PART_BYTES
 from computepool.protocol.output_paths import find_path_problem, show_path
 from computepool.protocol.receipt import OutputRef
 
-MAX_FILES = 5_000
 MAX_ENTRIES = 1_000_000
 """Names that are looked at, kept or not."""
-MAX_DEPTH = 64
-MAX_REFERENCE_BYTES = 3 * 1024 * 1024
-"""Of all names and digests together, as they travel: all in one receipt, which is one message."""
 _SHOWN_IN_NOTE = 3
 _PIECE_BYTES = 1024 * 1024
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -275,15 +272,15 @@ class Walk:
         return sorted(found)
 
     def _check_depth(self, relative: str) -> None:
-        if relative.count("/") >= MAX_DEPTH:
-            raise OutputsRefused(f"outputs lie more than {MAX_DEPTH} folders deep")
+        if relative.count("/") >= DEPTH_LIMIT:
+            raise OutputsRefused(f"outputs lie more than {DEPTH_LIMIT} folders deep")
 
     def _count(self, relative: str) -> None:
         self._files += 1
         self._reference_bytes += _travelling_bytes(relative) + _REFERENCE_OVERHEAD_BYTES
-        if self._files > MAX_FILES:
-            raise OutputsRefused(f"more than {MAX_FILES} outputs: pack them into one archive")
-        if self._reference_bytes > MAX_REFERENCE_BYTES:
+        if self._files > OUTPUT_FILES_LIMIT:
+            raise OutputsRefused(f"more than {OUTPUT_FILES_LIMIT} outputs: pack them into one archive")
+        if self._reference_bytes > OUTPUT_LIST_LIMIT_BYTES:
             raise OutputsRefused("the names of the outputs are too long for one message: pack them into one archive")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from computepool.agent.outputs import Allowance, Collected, OutputsRefused, Walk, hashed, open_file, opened
-from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT
+from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT
 
 _PIECE_BYTES = 1 << 20
 FILES = "files"

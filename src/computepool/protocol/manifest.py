@@ -13,8 +13,6 @@ from computepool.protocol.states import IsolationLevel
 MANIFEST = "manifest"
 CHECKPOINT_SECONDS = 300.0
 """How often a checkpoint folder is saved while the job runs."""
-CHECKPOINT_FILES_LIMIT = 1_000
-"""Each is named in the next attempt's manifest."""
 
 
 class BundleRef(Wire):

@@ -25,7 +25,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from computepool.protocol.benchmark import BenchmarkFromAgent, BenchmarkFromHub
 from computepool.protocol.capacity import MOST_GPUS, Bytes, Capacity, HouseRules
-from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT, SavedFile
+from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT
+from computepool.protocol.manifest import SavedFile
 from computepool.protocol.model import Wire
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import AttemptState, IsolationLevel

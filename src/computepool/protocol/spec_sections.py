@@ -48,8 +48,6 @@ from computepool.protocol.units import (
 MAX_ENV_ENTRIES = 1000
 MAX_INPUTS = 1000
 MAX_ARGV_ITEMS = 10_000
-NAME_LIMIT_BYTES = 255
-"""Of one name in a path, on every file system that nodes have."""
 MIN_SIZE_BYTES = MIB
 
 _INPUT_HINT = "write a stored artifact (artifact_…) or {url: https://…, sha256: …}"
@@ -225,7 +223,7 @@ def read_inputs(section: Section) -> dict[str, Input]:
         return {}
     inputs: dict[str, Input] = {}
     for where, path, source in entries:
-        target = section.attempt(where, path, _input_path, None)
+        target = section.attempt(where, path, _file_path, None)
         read = section.attempt(where, source, _source, None)
         if target is None or read is None:
             continue
@@ -245,13 +243,12 @@ def _check_overlaps(section: Section, field: str, inputs: Mapping[str, Input]) -
             section.problems.add(join_path(field, path), path, message, "give one of the two another path")
 
 
-def _input_path(value: object) -> str:
+def _file_path(value: object) -> str:
+    """Of something that a node puts into the job's folder."""
     path = named_path(value)
     problem = find_path_problem(path)
     if problem is not None:
         raise BadValueError(f"{short_repr(path)} {problem}", "choose another name")
-    if any(len(name.encode()) > NAME_LIMIT_BYTES for name in path.split("/")):
-        raise BadValueError(f"a name in {short_repr(path)} is longer than {NAME_LIMIT_BYTES} bytes", "shorten it")
     return path
 
 
@@ -311,11 +308,11 @@ def read_checkpoint(section: Section) -> tuple[str | None, int | None]:
     """A folder, or a folder and how often it is saved: `{path: ckpt, every: 10m}`."""
     value = section.get("checkpoint")
     if not isinstance(value, Mapping):
-        return section.read("checkpoint", named_path, None), None
+        return section.read("checkpoint", _file_path, None), None
     part = open_section(section.problems, "checkpoint", value, ("path", "every"))
     if part.get("path") is None:
         section.problems.add("checkpoint.path", None, "it is missing", "name the folder, such as ckpt")
-    return part.read("path", named_path, None), part.read("every", _period, None)
+    return part.read("path", _file_path, None), part.read("every", _period, None)
 
 
 def _period(value: object) -> int:

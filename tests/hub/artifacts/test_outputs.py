@@ -8,7 +8,6 @@ from sqlalchemy import select
 
 from computepool.hub.artifacts.errors import BadUpload
 from computepool.hub.artifacts.outputs import (
-    OUTPUTS_LIMIT,
     OutputsRefused,
     check_path,
     complete_outputs,
@@ -17,6 +16,7 @@ from computepool.hub.artifacts.outputs import (
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.artifacts.transfers import downloads_for
+from computepool.protocol.limits import OUTPUT_FILES_LIMIT
 from computepool.protocol.messages import UploadFile
 from computepool.protocol.receipt import OutputRef
 
@@ -217,12 +217,12 @@ def test_a_grant_that_cannot_be_is_refused_whole_and_says_why(hub, files, reason
 
 def test_too_many_files_are_refused(hub):
     async def story():
-        files = [file(f"{number}", b"") for number in range(OUTPUTS_LIMIT)]
-        assert len(await hub.outputs.grant(A, ALICE, files)) == OUTPUTS_LIMIT
+        files = [file(f"{number}", b"") for number in range(OUTPUT_FILES_LIMIT)]
+        assert len(await hub.outputs.grant(A, ALICE, files)) == OUTPUT_FILES_LIMIT
         with pytest.raises(OutputsRefused, match="pack them into one archive"):
             await hub.outputs.grant(A, ALICE, [file("one more", b"")])
         assert await hub.outputs.complete(A, [ref(each.path, b"") for each in files]) is None
-        assert len(await listed(hub, A)) == OUTPUTS_LIMIT
+        assert len(await listed(hub, A)) == OUTPUT_FILES_LIMIT
 
     asyncio.run(story())
 

@@ -1,9 +1,7 @@
 """The files of checkpoints. Each is kept once for its job, however many checkpoints and paths have it."""
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import PurePosixPath
 
 from sqlalchemy.orm import Session
 
@@ -23,14 +21,10 @@ from computepool.hub.artifacts.transfers import (
 )
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import PoolError
-from computepool.protocol.manifest import CHECKPOINT_FILES_LIMIT, Saved, SavedFile
+from computepool.protocol.checkpoint_list import find_list_problem
+from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT
+from computepool.protocol.manifest import Saved, SavedFile
 from computepool.protocol.messages import UploadFile, UploadTarget
-from computepool.protocol.output_paths import find_path_problem, show_path
-
-LIST_LIMIT_BYTES = 1024 * 1024
-"""Of a checkpoint's files as they travel: in a manifest, that in an offer, and that in the reply to a poll."""
-ID_BYTES = 80
-"""At most, of the place where a file is kept: it is written into the list, too."""
 
 
 class CheckpointIncomplete(Exception):
@@ -68,7 +62,9 @@ class CheckpointFiles:
 
     async def complete(self, job_id: str, files: Sequence[SavedFile]) -> list[SavedFile]:
         """The same files with the places where they are kept. Raises CheckpointIncomplete."""
-        check_list(files)
+        problem = find_list_problem(files)
+        if problem is not None:
+            raise CheckpointIncomplete(problem)
         limit_bytes = self._context.settings.upload_limit_bytes
         if sum(file.size_bytes for file in files) > limit_bytes:
             raise CheckpointIncomplete(f"larger than the {limit_bytes} bytes that this hub takes")
@@ -97,29 +93,6 @@ class CheckpointFiles:
             file.digest: tuple(sign_downloads(self._store, file.artifact_id, file.size_bytes, job_id=job_id))
             for file in saved.files
         }
-
-
-def check_list(files: Sequence[SavedFile]) -> None:
-    """Raises CheckpointIncomplete for files that no node could be told of, or put back."""
-    paths = {file.path for file in files}
-    if len(paths) != len(files):
-        raise CheckpointIncomplete("the same path twice")
-    for path in paths:
-        problem = find_path_problem(path)
-        if problem is not None:
-            raise CheckpointIncomplete(f'"{show_path(path)}" {problem}')
-        folder = next((str(one) for one in PurePosixPath(path).parents if str(one) in paths), None)
-        if folder is not None:
-            raise CheckpointIncomplete(f'"{show_path(folder)}" is a file, and the folder of "{show_path(path)}"')
-    if sum(_travelling_bytes(file) for file in files) > LIST_LIMIT_BYTES:
-        raise CheckpointIncomplete("the names of the files are too long for one message: pack them into one archive")
-
-
-def _travelling_bytes(file: SavedFile) -> int:
-    text = file.model_copy(update={"artifact_id": "x" * ID_BYTES}).model_dump_json()
-    for _ in range(2):
-        text = json.dumps(text, ensure_ascii=False)[1:-1]
-    return len(text.encode())
 
 
 def grant_files(

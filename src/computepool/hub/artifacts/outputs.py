@@ -19,12 +19,11 @@ from computepool.hub.artifacts.transfers import PartUpload, has_digest, missing_
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import PoolError
 from computepool.hub.core.records import record
+from computepool.protocol.limits import OUTPUT_FILES_LIMIT
 from computepool.protocol.messages import UploadFile, UploadTarget
 from computepool.protocol.output_paths import find_path_problem, show_path
 from computepool.protocol.receipt import OutputRef
 
-OUTPUTS_LIMIT = 10_000
-"""Of one attempt."""
 GRANTED_AT_ONCE = 500
 """In one transaction: others wait to write meanwhile. If a later one is refused, the sweep clears the earlier ones."""
 SHOWN_PATHS = 5
@@ -138,8 +137,8 @@ def grant_outputs(
     repository.renew(session, [row.id for row in known.values()], now + WRITABLE)
     session.expire_all()
     count, total_bytes = repository.measure_outputs(session, attempt_id)
-    if count > OUTPUTS_LIMIT:
-        raise UploadTooLarge(f"An attempt may keep {OUTPUTS_LIMIT} files; pack them into one archive.")
+    if count > OUTPUT_FILES_LIMIT:
+        raise UploadTooLarge(f"An attempt may keep {OUTPUT_FILES_LIMIT} files; pack them into one archive.")
     if total_bytes > limit_bytes:
         raise UploadTooLarge(f"The outputs have {total_bytes} bytes together; this hub takes at most {limit_bytes}.")
     if new:

@@ -21,7 +21,6 @@ from computepool.hub.jobs.checkpoints import Newest, find_newest
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.metering import rest_of
 from computepool.hub.jobs.policy import (
-    DETAIL_CHARACTERS,
     OUT_OF_BUDGET,
     Ending,
     Next,
@@ -45,6 +44,7 @@ from computepool.hub.jobs.verification import (
 )
 from computepool.hub.market.standing import Standing
 from computepool.hub.reputation.reliability import HALF_LIFE
+from computepool.protocol.limits import DETAIL_LIMIT_CHARACTERS
 from computepool.protocol.manifest import Saved
 from computepool.protocol.spec_support import EMAIL
 from computepool.protocol.states import (
@@ -325,7 +325,7 @@ def _carry_out(
         "verdict": ending.verdict,
         "reason": ending.reason,
         "exit_code": ending.exit_code,
-        "detail": detail[:DETAIL_CHARACTERS] or None,
+        "detail": detail[:DETAIL_LIMIT_CHARACTERS] or None,
         **end.facts,
         **settled.values,
     }

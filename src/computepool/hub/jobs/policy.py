@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from computepool.protocol.limits import DETAIL_LIMIT_CHARACTERS
 from computepool.protocol.receipt import CONTINUE_LATER, EndReason
 from computepool.protocol.states import AttemptState, JobState, Verdict
 from computepool.protocol.timing import BEGIN_SECONDS, LOST_LIMIT, PROGRESS_SECONDS
@@ -22,7 +23,6 @@ SAME_WAY_LIMIT = 3
 """Nodes on which a slice may fail in the same way: then it is not the nodes."""
 GO_ON_SECONDS = 5.0
 """Until one that asked to be continued is: a job that does so at once, again and again, must not keep the hub busy."""
-DETAIL_CHARACTERS = 500
 
 SAID_ALREADY = ("the job ran longer than", "the job used more memory than", "the job wrote more to disk than")
 """How a node begins to say which limit ended it, which the reason says already."""
@@ -63,7 +63,7 @@ WORST_FIRST = (
 
 def readable(text: str) -> str:
     """What a host wrote, as it may be stored and shown: no control characters, no more than a few lines of it."""
-    return "".join(c if c.isprintable() else " " for c in text[:DETAIL_CHARACTERS])
+    return "".join(c if c.isprintable() else " " for c in text[:DETAIL_LIMIT_CHARACTERS])
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,8 @@ def why_failed(verdict: Verdict, reason: str, exit_code: int | None) -> str:
 def _same_way(ending: Ending, nodes: int) -> str:
     words = f"It failed in the same way on {nodes} nodes, and was not tried again."
     if ending.verdict is Verdict.RENTER:
-        return f"{words} {_in_words(ending)}"[:DETAIL_CHARACTERS]
-    return f"{words} ({ending.reason}) {_what_it_adds(ending.detail)}".strip()[:DETAIL_CHARACTERS]
+        return f"{words} {_in_words(ending)}"[:DETAIL_LIMIT_CHARACTERS]
+    return f"{words} ({ending.reason}) {_what_it_adds(ending.detail)}".strip()[:DETAIL_LIMIT_CHARACTERS]
 
 
 def _after_renters_doing(ending: Ending, tries: Tries) -> Next:
@@ -237,7 +237,7 @@ def _in_words(ending: Ending) -> str:
         return "The money for it ran out: its budget, or your credits."
     if ending.reason == EndReason.UNREACHABLE:
         told = f"Its image or an input could not be fetched, {LOST_LIMIT} times."
-        return f"{told} {_what_it_adds(ending.detail)}"[:DETAIL_CHARACTERS]
+        return f"{told} {_what_it_adds(ending.detail)}"[:DETAIL_LIMIT_CHARACTERS]
     if ending.verdict is not Verdict.RENTER:
         return f"Lost {LOST_LIMIT} times ({ending.reason} the last time): the pool gave up."
     words: dict[str, str] = {
@@ -251,7 +251,7 @@ def _in_words(ending: Ending) -> str:
         EndReason.OUTPUTS: "The outputs could not be kept.",
     }
     text = words.get(ending.reason, f"Ended: {ending.reason}.")
-    return f"{text} {_what_it_adds(ending.detail)}".strip()[:DETAIL_CHARACTERS]
+    return f"{text} {_what_it_adds(ending.detail)}".strip()[:DETAIL_LIMIT_CHARACTERS]
 
 
 def _what_it_adds(detail: str) -> str:
