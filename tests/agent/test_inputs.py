@@ -135,10 +135,14 @@ def test_bundle_larger_than_the_jobs_disk_is_the_renters_doing(tmp_path):
 def test_missing_address_and_strange_digest_are_told(tmp_path):
     async def tell(hub, running):
         bundle, _ = hub.bundle(packed(x=b"x"))
-        for changed in (bundle, BundleRef(digest="md5:1", size_bytes=1), BundleRef(digest="sha256:../x", size_bytes=1)):
+        strange = [BundleRef(digest=digest, size_bytes=1) for digest in ("md5:1", "sha256:../x")]
+        told = []
+        for changed in (bundle, *strange):
             attempt_id = hub.offer(running.node, "/bin/true", bundle=changed)
             await hub.until(lambda: attempt_id in hub.receipts)  # noqa: B023
-            assert hub.receipts[attempt_id].reason is EndReason.INPUT
+            told.append(hub.receipts[attempt_id].reason)
+        # What the renter has removed meanwhile has no address: that is not the node's doing.
+        assert told == [EndReason.UNREACHABLE, EndReason.INPUT, EndReason.INPUT]
 
     story(tmp_path, tell)
 

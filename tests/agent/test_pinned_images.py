@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from computepool.agent.faults import AttemptOver
 from computepool.agent.images import ImageMissing, ImageUnavailable, RegistryUnreachable
-from computepool.agent.preparing import Unstarted, _pull, _pull_pinned
+from computepool.agent.preparing import _pull, _pull_pinned
 from computepool.protocol.receipt import EndReason
 
 NAME, OLD, NEW = "python:3.12-slim", "sha256:" + "1" * 64, "sha256:" + "2" * 64
@@ -59,7 +60,7 @@ def test_name_that_is_not_there_is_still_the_renters_to_mend():
     ("trouble", "reason"),
     [
         (ImageMissing("no such name"), EndReason.START_FAILED),
-        (ImageUnavailable("no room for it"), EndReason.INPUT),
+        (ImageUnavailable("no room for it"), EndReason.UNREACHABLE),
         (RegistryUnreachable("it answers 503"), EndReason.UNREACHABLE),
     ],
 )
@@ -73,7 +74,7 @@ def test_only_what_is_the_nodes_doing_is_told_as_the_nodes(trouble, reason):
 
     shop: Any = SimpleNamespace(images=Troubled(), outside=None, tidy_caches=tidy)
     attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image=NAME, image_digest=None, own=True), say=print)
-    with pytest.raises(Unstarted, match=str(trouble)) as told:
+    with pytest.raises(AttemptOver, match=str(trouble)) as told:
         asyncio.run(_pull(shop, attempt, SimpleNamespace(line=print, done=print)))  # type: ignore[arg-type]
     assert told.value.reason is reason
 
@@ -85,6 +86,6 @@ def test_registry_whose_name_is_not_known_is_nobodys_doing_here():
 
     shop: Any = SimpleNamespace(images=Registry(NEW), outside=Lost())
     attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image="gone.example/x", image_digest=None, own=False))
-    with pytest.raises(Unstarted, match="cannot be found") as told:
+    with pytest.raises(AttemptOver, match="cannot be found") as told:
         asyncio.run(_pull(shop, attempt, SimpleNamespace()))  # type: ignore[arg-type]
     assert told.value.reason is EndReason.UNREACHABLE

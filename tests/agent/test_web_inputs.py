@@ -11,9 +11,9 @@ from support.secure_site import HOSTS, PUBLIC, Page, secure_site
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.egress import Allowance
-from computepool.agent.inputs import BadInput, InputCache, InputFailed
+from computepool.agent.inputs import BadInput, InputCache, InputFailed, Unreachable
 from computepool.agent.ports import offload_to_threads
-from computepool.agent.web import FromWeb, NotFetchedHere, Unreachable
+from computepool.agent.web import FromWeb, NotFetchedHere
 from computepool.protocol.manifest import Grant, InputRef
 from computepool.protocol.receipt import EndReason
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -309,7 +310,8 @@ class Pool(Person):
                 os.kill(pid, signal.SIGKILL)
         for agent in self._all_agents():
             # Where an agent that is root, and was killed, kept the folders of its jobs.
-            shutil.rmtree(SYSTEM_FOLDER / instance_of(agent.files.root), ignore_errors=True)
+            # Jobs may have dug deeper than Python's own removal goes.
+            subprocess.run(["rm", "-rf", str(SYSTEM_FOLDER / instance_of(agent.files.root))], check=False)
 
     def check_books(self) -> None:
         """Whatever was killed in the middle of what."""

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from computepool.agent.attempt import Attempt
+from computepool.agent.faults import Place, reason_of
 from computepool.agent.outputs import Collected, OutputsRefused
 from computepool.agent.placement import checkpoint_place
 from computepool.agent.ports import TransferFailed
@@ -21,8 +22,10 @@ from computepool.agent.sandbox.interface import SandboxError
 from computepool.agent.snapshots import Known, Look, Snapshot, copy_changed, hash_copies, look_at
 from computepool.agent.uploads import UploadFailed, Uploads
 from computepool.agent.workshop import Workshop, ask_for_places
+from computepool.protocol.checkpoint_list import find_list_problem
 from computepool.protocol.manifest import SavedFile
 from computepool.protocol.messages import CheckpointSaved, UploadFile, UploadGrant
+from computepool.protocol.receipt import EndReason
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +33,10 @@ QUIET_SECONDS = 1.0
 """Nothing in the folder changed for so long: the job is not in the middle of writing."""
 QUIET_PATIENCE_SECONDS = 60.0
 """A job that never stops writing is caught in the middle all the same."""
+LAST_TRIES = 2
+"""Of a last checkpoint that the hub does not take: it may have let some of its files go meanwhile."""
+DIGEST = "sha256:" + 64 * "0"
+"""Stands for those that are not known yet."""
 LAST_SECONDS = 900.0
 """How long a job that has left may keep its node busy with the upload of its last checkpoint."""
 
@@ -55,6 +62,7 @@ class Checkpoints:
         self._known: dict[str, Known] = {}
         self._refused: str | None = None
         self._is_refused = False
+        self._uploads: Uploads | None = None
         self._copied = False
         self._turn = asyncio.Lock()
 
@@ -72,18 +80,23 @@ class Checkpoints:
 
     async def save_last(self) -> LastSave:
         """The command is gone, and left in an orderly way."""
-        before, looks = self._number, dict[str, Look]()
         try:
             async with asyncio.timeout(LAST_SECONDS):
                 looks = await self._look()
-                if looks and self._is_new(looks):
-                    self._shop.tell(self._attempt, "finishing")
-                    await self._save()
+                if not looks or not self._is_new(looks):
+                    return LastSave.REFUSED if self._is_refused else LastSave.SAVED
+                self._shop.tell(self._attempt, "finishing")
+                for _ in range(LAST_TRIES):
+                    if await self._save():
+                        return LastSave.SAVED
+                    if not self._is_refused:
+                        return LastSave.UNSENT
+                return LastSave.REFUSED
         except TimeoutError:
             log.warning("checkpoint.given_up", extra={"attempt_id": self._attempt.id})
-        if self._number > before or not looks or not self._is_new(looks):
-            return LastSave.REFUSED if self._is_refused else LastSave.SAVED
-        return LastSave.REFUSED if self._is_refused else LastSave.UNSENT
+            # What went forward was only too much of it; a line on which nothing does is the node's.
+            goes_forward = self._uploads is not None and self._uploads.parts_put > 0
+            return LastSave.REFUSED if goes_forward else LastSave.UNSENT
 
     async def close(self) -> None:
         if self._copied:
@@ -95,9 +108,8 @@ class Checkpoints:
     async def _look(self) -> dict[str, Look]:
         try:
             return await self._shop.offload(look_at, self._folder, self._place, self._attempt.manifest.grant.disk_bytes)
-        except (OutputsRefused, OSError) as error:
-            self._is_refused = isinstance(error, OutputsRefused)
-            self._tell_refused(str(error))
+        except Exception as error:
+            self._failed(error)
             return {}
 
     async def _until_quiet(self) -> dict[str, Look]:
@@ -112,18 +124,26 @@ class Checkpoints:
             looks = again
         return looks
 
-    async def _save(self) -> None:
+    async def _save(self) -> bool:
         async with self._turn:
             try:
                 snapshot = await self._copy()
                 copies = await self._shop.offload(hash_copies, snapshot, self._staging)
                 seconds = self._attempt.ran_seconds(self._shop.clock.monotonic())
-                await Uploads(self._staging, self._shop.transfer, self._ask).put_all(list(copies.values()))
+                self._uploads = Uploads(self._staging, self._shop.transfer, self._ask)
+                await self._uploads.put_all(list(copies.values()))
                 await self._report(snapshot, copies, seconds)
-            except (OutputsRefused, UploadFailed, TransferFailed, SandboxError, OSError) as error:
+                return True
+            except Exception as error:
                 self._known.clear()
-                self._is_refused = isinstance(error, OutputsRefused)
-                self._tell_refused(str(error))
+                self._failed(error)
+                return False
+
+    def _failed(self, error: Exception) -> None:
+        """The job decides what is in the folder: only the node's own disk, sandbox and uplink are not its doing."""
+        is_nodes = reason_of(Place.SAVE, error, within_grant=True) is EndReason.NODE_DISK
+        self._is_refused = not is_nodes and not isinstance(error, UploadFailed | TransferFailed | SandboxError)
+        self._tell_refused(str(error) or type(error).__name__)
 
     async def _copy(self) -> Snapshot:
         """While it is copied the job stands still."""
@@ -135,6 +155,9 @@ class Checkpoints:
             looks = await self._shop.offload(
                 look_at, self._folder, self._place, self._attempt.manifest.grant.disk_bytes
             )
+            problem = find_list_problem([SavedFile(path=path, digest=DIGEST, size_bytes=0) for path in looks])
+            if problem is not None:
+                raise OutputsRefused(problem)
             return await self._shop.offload(
                 copy_changed, self._folder, self._place, looks, dict(self._known), self._staging
             )
@@ -161,9 +184,7 @@ class Checkpoints:
         shop.outgoing.put(report)
         problem = await answer
         if problem is not None:
-            self._known.clear()
-            self._tell_refused(problem)
-            return
+            raise OutputsRefused(problem)
         self._number = number
         self._known = {path: Known(look, files[path]) for path, look in snapshot.looks.items()}
         self._refused, self._is_refused = None, False

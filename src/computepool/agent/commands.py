@@ -16,17 +16,21 @@ from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.disk import has_no_room_left
 from computepool.agent.egress import Egress
 from computepool.agent.environment_keys import key_of
+from computepool.agent.faults import AttemptOver, Place, at, is_within_grant, plain
 from computepool.agent.journal import Ended
 from computepool.agent.logs import LogIntake
 from computepool.agent.placement import ENVIRONMENT, WORK, job_environment, limits_of
-from computepool.agent.preparing import Prepared, Unstarted, interruptible, raise_if_ending
-from computepool.agent.sandbox.interface import Command, Exit, Process, Sandbox, SandboxError
+from computepool.agent.preparing import Prepared, interruptible, raise_if_ending
+from computepool.agent.sandbox import find_fault
+from computepool.agent.sandbox.interface import Command, Exit, Process, Sandbox, SandboxBroken
 from computepool.agent.workshop import Workshop
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.states import IsolationLevel
 
 log = logging.getLogger(__name__)
 
+STARTS = 2
+"""Times that a command is tried to be started, if the sandbox works for a command of the agent's own."""
 PIPE_PATIENCE_SECONDS = 1.0
 """After the command and all it started are gone, how long to wait for the end of its output."""
 TIME_MARGIN_SECONDS = 0.05
@@ -37,7 +41,7 @@ _REASONS = {
     "disk": (EndReason.DISK, "the job wrote more to disk than it asked for"),
     "pids": (EndReason.EXITED, "the job started more processes than it may"),
     "killed": (EndReason.EXITED, "the job was ended from outside"),
-    "start_failed": (EndReason.SANDBOX, "the sandbox broke before the command ran"),
+    "engine_lost": (EndReason.SANDBOX, ""),
     "not_runnable": (EndReason.START_FAILED, ""),
 }
 
@@ -60,21 +64,24 @@ class Commands:
         self._last: Exit | None = None
         self._complaint = ""
         self._in_setup = False
+        self._has_run = False
 
     async def set_up(self) -> bool:
         """Build the environment, or take the one that was built from the same before. Whether the job may go on."""
         shop, attempt = self._shop, self._attempt
-        (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
-        await shop.offload(self._sandbox.adopt, self._folder)
-        key = await shop.offload(key_of, attempt.manifest, self._folder, self._image_digest)
-        place = shop.environments.place(self._sandbox, key)
+        async with at(Place.SETUP, attempt):
+            (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
+            await shop.offload(self._sandbox.adopt, self._folder)
+            key = await shop.offload(key_of, attempt.manifest, self._folder, self._image_digest)
+            place = shop.environments.place(self._sandbox, key)
         async with contextlib.AsyncExitStack() as turn:
             # A twin's setup may take long: a stop is not kept waiting for it.
             await interruptible(attempt, turn.enter_async_context(shop.environments.turn(key)))
             if place is not None and await self._is_at_hand(place):
                 attempt.say("setup: the environment is at hand, nothing to do")
                 return True
-            before = await shop.offload(environments.look, self._folder)
+            async with at(Place.SETUP, attempt):
+                before = await shop.offload(environments.look, self._folder)
             self._in_setup = True
             argv = environments.set_up_argv(attempt.manifest.setup)
             await self._execute(argv, internet=attempt.manifest.network, wants_out=True)
@@ -83,7 +90,8 @@ class Commands:
                 return False
             self._in_setup = False
             if place is not None:
-                await self._keep(place, before)
+                async with at(Place.SETUP, attempt):
+                    await self._keep(place, before)
         return True
 
     async def _keep(self, place: Path, before: object) -> None:
@@ -94,14 +102,11 @@ class Commands:
         self._show(place)
         try:
             await self._shop.offload(environments.keep, self._folder, place)
-        except OSError as error:
+        except Exception as error:
+            # The job has it all the same, as its setup left it.
             self._hide()
-            log.warning("environment.not_kept", extra={"attempt_id": self._attempt.id, "reason": str(error)})
-            if not (self._folder / ENVIRONMENT).is_dir():
-                raise
-            return
-        # Where it was, the job sees it again, from where it is kept.
-        (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
+            log.warning("environment.not_kept", extra={"attempt_id": self._attempt.id, "reason": repr(error)})
+            self._attempt.say("the environment cannot be kept, so setup will run again the next time")
 
     async def _is_at_hand(self, place: Path) -> bool:
         """If so, it is shown, and stays for as long as the job runs."""
@@ -133,30 +138,63 @@ class Commands:
     # ── one command ──
 
     async def _execute(self, argv: tuple[str, ...], *, internet: bool, wants_out: bool) -> None:
+        """Run it to its end. One that cannot be started is tried once more, so that a moment's trouble is nobody's."""
+        attempt, trouble, command = self._attempt, "", None
+        for _ in range(STARTS):
+            if attempt.rest.reasons:
+                await interruptible(attempt, attempt.rest.until_awake())
+            raise_if_ending(attempt)
+            if command is None:
+                async with at(Place.START, attempt):
+                    command = self._command(argv, self._open_way(internet) if wants_out else None)
+            trouble = await self._try(command)
+            if not trouble:
+                return
+            raise_if_ending(attempt)
+            fault = await find_fault(self._sandbox, command)
+            if fault is not None:
+                log.warning("sandbox.broken", extra={"attempt_id": attempt.id, "reason": fault})
+                raise AttemptOver(EndReason.SANDBOX, trouble)
+        where = "in setup: " if self._in_setup else ""
+        raise AttemptOver(EndReason.START_FAILED, f"{where}{trouble}")
+
+    async def _try(self, command: Command) -> str:
+        """Why it did not run, or nothing if it did."""
         attempt = self._attempt
-        if attempt.rest.reasons:
-            await interruptible(attempt, attempt.rest.until_awake())
-        raise_if_ending(attempt)
-        command = self._command(argv, self._open_way(internet) if wants_out else None)
         try:
             process = await self._sandbox.start(command)
-        except SandboxError as error:
-            raise Unstarted(EndReason.SANDBOX, str(error)) from None
+        except SandboxBroken as error:
+            raise AttemptOver(EndReason.SANDBOX, str(error)) from error
+        except Exception as error:
+            return str(error) or type(error).__name__
         try:
-            await self._supervise(process)
-        except Exception:
+            async with at(Place.RUN, attempt):
+                await self._supervise(process)
+        except AttemptOver:
             # Whatever went wrong on this side, no command goes on that nobody looks after.
-            await process.stop(0)
+            await self._end(process)
             raise
         finally:
             attempt.rest.end()
+        if self._last is not None and self._last.reason == "start_failed" and attempt.ending is None:
+            return self._complaint or "the sandbox ended before the command ran"
+        return ""
+
+    async def _end(self, process: Process) -> None:
+        """As far as the sandbox can."""
+        try:
+            await process.stop(0)
+        except Exception as error:
+            log.warning("command.lost", extra={"attempt_id": self._attempt.id, "reason": repr(error)})
+        self._has_run = True
+        self._note_time()
 
     def _open_way(self, internet: bool) -> Egress | None:
         """A plain process has the host's own network: there is nothing to open."""
         if self._sandbox.level is IsolationLevel.PROCESS:
             return None
         if self._shop.outside is None:
-            raise Unstarted(EndReason.DECLINED, "this node gives jobs no way out")
+            raise AttemptOver(EndReason.DECLINED, "this node gives jobs no way out")
         egress = self._shop.outside.open(
             internet=internet, own=self._attempt.manifest.own, tell=self._attempt.say, may_pass=self._has_lease
         )
@@ -212,13 +250,21 @@ class Commands:
         finally:
             timer.cancel()
             attempt.on_end_request = None
-        self._running_seconds, self._finished_at = attempt.ran_seconds(shop.clock.monotonic()), shop.hub_time.now()
+        self._note_time()
         if stops:
             await asyncio.gather(*stops)
         await intake.finish(PIPE_PATIENCE_SECONDS)
         self._last, self._complaint = exited, process.complaint
+        self._has_run |= exited.ran
         self._cpu_seconds += exited.cpu_seconds
         self._peak_memory_bytes = max(self._peak_memory_bytes, exited.peak_memory_bytes)
+
+    def _note_time(self) -> None:
+        shop = self._shop
+        self._running_seconds, self._finished_at = (
+            self._attempt.ran_seconds(shop.clock.monotonic()),
+            shop.hub_time.now(),
+        )
 
     # ── how it all ended ──
 
@@ -228,23 +274,38 @@ class Commands:
         return self._last is not None and self._last.ran and self._last.code != 128 + signal.SIGKILL
 
     async def ended(self) -> Ended:
-        shop, attempt, exited = self._shop, self._attempt, self._last
+        """By its last command."""
+        attempt, exited = self._attempt, self._last
         if exited is None:
             raise AssertionError("no command has run")
-        attempt.rest.is_over()
         reason, detail = self._why(exited)
         if not exited.ran:
-            raise Unstarted(reason, ": ".join(filter(None, (detail, self._complaint))))
-        sealed = await shop.offload(attempt.spool.seal) if attempt.spool.has_tail else attempt.spool.seal()
-        attempt.log.flush()
+            return await self.ended_by(AttemptOver(reason, detail))
         if reason is EndReason.EXITED and exited.code != 0 and has_no_room_left(str(self._folder)):
             reason, detail = EndReason.NODE_DISK, "the node's disk is full"
+        if reason is EndReason.NODE_DISK and not await is_within_grant(attempt, attempt.spool.stored_bytes):
+            reason, detail = EndReason.DISK, "the job wrote more to disk than it asked for, its log included"
+        return await self._ended(exited.code, reason, detail)
+
+    async def ended_by(self, over: AttemptOver) -> Ended:
+        """By something else than a command's own end. What ran before is counted all the same."""
+        if over.reason is not EndReason.EXITED:
+            return await self._ended(None, over.reason, over.detail)
+        if not self._has_run:
+            return await self._ended(None, EndReason.START_FAILED, over.detail)
+        return await self._ended(128 + signal.SIGKILL, over.reason, over.detail)
+
+    async def _ended(self, exit_code: int | None, reason: EndReason, detail: str) -> Ended:
+        shop, attempt = self._shop, self._attempt
+        attempt.rest.is_over()
+        sealed = await shop.offload(attempt.spool.seal) if attempt.spool.has_tail else attempt.spool.seal()
+        attempt.log.flush()
         return Ended(
-            exit_code=exited.code,
+            exit_code=exit_code,
             reason=reason,
-            detail=detail,
-            isolation=self._sandbox.level,
-            running_seconds=self._running_seconds,
+            detail=plain(detail),
+            isolation=self._sandbox.level if self._has_run else None,
+            running_seconds=self._running_seconds if self._has_run else 0.0,
             cpu_seconds=self._cpu_seconds,
             peak_memory_bytes=self._peak_memory_bytes,
             setup_seconds=self._setup_seconds,
@@ -253,7 +314,7 @@ class Commands:
             # Between the command's end and this moment nothing ran.
             power_capped_seconds=min(attempt.power_capped_seconds(shop.clock.monotonic()), self._running_seconds),
             image_digest=self._image_digest,
-            started_at=self._started_at,
+            started_at=self._started_at if self._has_run else None,
             finished_at=self._finished_at or shop.hub_time.now(),
             log=sealed,
         )

@@ -4,13 +4,11 @@ import errno
 import shutil
 
 NO_ROOM_BYTES = 16 * 1024 * 1024
-DISK_TROUBLE = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENFILE, errno.EMFILE, errno.ENOMEM}
-)
+DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENFILE, errno.EMFILE, errno.ENOMEM})
 
 
 def is_disk_trouble(error: OSError) -> bool:
-    """The machine ran out of something that is its own: nothing that the renter did, or could mend."""
+    """The machine ran out of something that is its own. A job within its grant cannot have done that."""
     return error.errno in DISK_TROUBLE
 
 

@@ -172,7 +172,10 @@ def look(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def keep(folder: Path, place: Path) -> None:
-    """Take the environment out of a job's folder, and close it for every later job. Blocking. May raise OSError."""
+    """Take the environment out of a job's folder, and close it for every later job. Blocking.
+
+    The job may have made anything of it: whatever that raises, the job has its environment back.
+    """
     place.parent.mkdir(exist_ok=True)
     # Whatever the umask is: jobs' users pass it.
     place.parent.chmod(0o711)
@@ -182,8 +185,14 @@ def keep(folder: Path, place: Path) -> None:
     fresh = place.with_name(f"{place.name}{NEW}")
     shutil.rmtree(fresh, ignore_errors=True)
     built.rename(fresh)
-    _size_note(place).write_text(str(_close(fresh)))
-    fresh.rename(place)
+    try:
+        _size_note(place).write_text(str(_close(fresh)))
+        fresh.rename(place)
+    except BaseException:
+        fresh.rename(built)
+        raise
+    # Where it was, the job sees it again, from where it is kept.
+    built.mkdir()
 
 
 def _close(folder: Path) -> int:

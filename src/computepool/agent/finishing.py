@@ -7,11 +7,11 @@ import threading
 from pathlib import Path
 
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
-from computepool.agent.disk import is_disk_trouble
 from computepool.agent.egress.allowance import for_strangers
+from computepool.agent.faults import AttemptOver, Place, at, plain
 from computepool.agent.journal import Ended
 from computepool.agent.link.base import carried_bytes
-from computepool.agent.outputs import Collected, Collection, OutputsRefused, collect, has_nothing_to_keep
+from computepool.agent.outputs import Collected, Collection, collect, has_nothing_to_keep
 from computepool.agent.uploads import UploadFailed, Uploads
 from computepool.agent.workshop import Workshop, ask_for_places
 from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, Finished, UploadFile, UploadGrant
@@ -20,7 +20,6 @@ from computepool.protocol.states import AttemptState
 
 log = logging.getLogger(__name__)
 
-DETAIL_LIMIT_CHARS = 500
 FINISHED_LIMIT_BYTES = MESSAGE_LIMIT_BYTES - 4096
 """The rest is for what a polled line's request says beside its message."""
 _KEPT_AFTER = frozenset({EndReason.EXITED, EndReason.MEMORY, EndReason.RUNTIME})
@@ -67,7 +66,12 @@ async def _keep_outputs(
     globs = attempt.manifest.outputs
     if has_nothing_to_keep(folder, globs):
         return ended, ()
-    work = asyncio.ensure_future(_collect_and_upload(shop, attempt, folder))
+
+    async def keep() -> Collection:
+        async with at(Place.COLLECT, attempt):
+            return await _collect_and_upload(shop, attempt, folder)
+
+    work = asyncio.ensure_future(keep())
 
     def interrupt(_: EndRequest) -> None:
         work.cancel()
@@ -79,16 +83,8 @@ async def _keep_outputs(
         if attempt.ending is None or not attempt.was_interrupted:
             raise
         return _changed(ended, attempt.ending.reason, attempt.ending.detail), ()
-    except OutputsRefused as error:
-        return _outputs_lost(ended, EndReason.OUTPUTS, str(error)), ()
-    except UploadFailed as error:
-        return _outputs_lost(ended, EndReason.SANDBOX, str(error)), ()
-    except OSError as error:
-        reason = EndReason.NODE_DISK if is_disk_trouble(error) else EndReason.SANDBOX
-        return _outputs_lost(ended, reason, f"the outputs could not be read on the node: {error}"), ()
-    except Exception as error:
-        log.exception("outputs.fault", extra={"attempt_id": attempt.id})
-        return _outputs_lost(ended, EndReason.SANDBOX, f"fault of the agent: {type(error).__name__}: {error}"), ()
+    except AttemptOver as over:
+        return _outputs_lost(ended, over.reason, over.detail), ()
     finally:
         attempt.on_end_request = None
     if collection.notes:
@@ -117,7 +113,10 @@ async def _collect_and_upload(shop: Workshop, attempt: Attempt, folder: Path) ->
         async def ask(files: tuple[UploadFile, ...]) -> UploadGrant:
             return await ask_for_places(shop, attempt, files, "output")
 
-        await Uploads(folder, shop.transfer, ask).put_all(collection.files)
+        try:
+            await Uploads(folder, shop.transfer, ask).put_all(collection.files)
+        except UploadFailed as error:
+            raise AttemptOver(EndReason.SANDBOX, str(error)) from error
     return collection
 
 
@@ -129,7 +128,7 @@ def _outputs_lost(ended: Ended, reason: EndReason, detail: str) -> Ended:
 
 
 def _changed(ended: Ended, reason: EndReason, detail: str) -> Ended:
-    return ended.model_copy(update={"reason": reason, "detail": detail})
+    return ended.model_copy(update={"reason": reason, "detail": plain(detail)})
 
 
 def _receipt(shop: Workshop, attempt: Attempt, ended: Ended, files: tuple[Collected, ...]) -> Receipt:
@@ -145,7 +144,7 @@ def _receipt(shop: Workshop, attempt: Attempt, ended: Ended, files: tuple[Collec
         image_digest=ended.image_digest,
         exit_code=ended.exit_code,
         reason=ended.reason,
-        detail=ended.detail[:DETAIL_LIMIT_CHARS],
+        detail=ended.detail,
         log_bytes=ended.log.size_bytes,
         log_digest=ended.log.digest,
         outputs=tuple(file.ref for file in files),

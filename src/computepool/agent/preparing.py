@@ -6,17 +6,18 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
-from computepool.agent.archive import ArchiveLimits, ArchiveRefused, extract
+from computepool.agent.archive import ArchiveLimits, extract
 from computepool.agent.attempt import Attempt, EndRequest
 from computepool.agent.egress import Refused
-from computepool.agent.images import ImageMissing, Images, ImageUnavailable, RegistryUnreachable
+from computepool.agent.faults import AttemptOver, Place, at
+from computepool.agent.images import ImageMissing, Images, ImageUnavailable
 from computepool.agent.inputs import InputFailed, Source
 from computepool.agent.placement import WORK, checkpoint_place
-from computepool.agent.placing import InTheWay, place_input
+from computepool.agent.placing import place_input
 from computepool.agent.progress import Progress
-from computepool.agent.restoring import BadCheckpoint, empty_checkpoint_folder, make_checkpoint_folder, put_back
+from computepool.agent.restoring import empty_checkpoint_folder, make_checkpoint_folder, put_back
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.web import FromWeb
 from computepool.agent.workshop import Workshop
@@ -25,17 +26,7 @@ from computepool.protocol.receipt import EndReason
 
 log = logging.getLogger(__name__)
 
-P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Unstarted(Exception):
-    """The command was never run, for this reason."""
-
-    def __init__(self, reason: EndReason, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
 
 
 @dataclass(frozen=True)
@@ -45,11 +36,11 @@ class Prepared:
 
 def raise_if_ending(attempt: Attempt) -> None:
     if attempt.ending is not None:
-        raise Unstarted(attempt.ending.reason, attempt.ending.detail)
+        raise AttemptOver(attempt.ending.reason, attempt.ending.detail)
 
 
 async def prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Path) -> Prepared:
-    """A stop interrupts it. Raises Unstarted."""
+    """A stop interrupts it. Raises AttemptOver."""
     manifest = attempt.manifest
     nothing = (manifest.bundle, manifest.image, manifest.saved, manifest.checkpoint) == (None, None, None, None)
     if nothing and not manifest.inputs:
@@ -59,7 +50,7 @@ async def prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Pa
 
 
 async def interruptible(attempt: Attempt, work: Awaitable[T]) -> T:
-    """The result, unless the attempt is asked to end before: then Unstarted says why."""
+    """The result, unless the attempt is asked to end before: then AttemptOver says why."""
     raise_if_ending(attempt)
     task = asyncio.ensure_future(work)
 
@@ -79,17 +70,20 @@ async def interruptible(attempt: Attempt, work: Awaitable[T]) -> T:
 
 async def _prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Path) -> Prepared:
     progress = Progress(shop.clock, attempt.say)
-    image_digest = await _pull(shop, attempt, progress)
+    async with at(Place.IMAGE, attempt):
+        image_digest = await _pull(shop, attempt, progress)
     unpacked_bytes = 0
     if attempt.manifest.bundle is not None:
         unpacked_bytes = await _unpack_bundle(shop, attempt, folder, attempt.manifest.bundle, progress)
     if attempt.manifest.inputs:
         await _place_inputs(shop, attempt, folder, unpacked_bytes, progress)
-    if attempt.manifest.saved is not None:
-        await _restore(shop, attempt, folder, progress)
-    elif attempt.manifest.checkpoint is not None:
-        await _offload(shop, make_checkpoint_folder, folder, checkpoint_place(attempt.manifest))
-    await shop.offload(sandbox.adopt, folder)
+    async with at(Place.RESTORE, attempt):
+        if attempt.manifest.saved is not None:
+            await _restore(shop, attempt, folder, progress)
+        elif attempt.manifest.checkpoint is not None:
+            await shop.offload(make_checkpoint_folder, folder, checkpoint_place(attempt.manifest))
+    async with at(Place.PUT, attempt):
+        await shop.offload(sandbox.adopt, folder)
     return Prepared(image_digest)
 
 
@@ -98,7 +92,7 @@ async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | N
     if name is None:
         return None
     if shop.images is None:
-        raise Unstarted(EndReason.DECLINED, "this node has no engine for images")
+        raise AttemptOver(EndReason.DECLINED, "this node has no engine for images")
     if not attempt.manifest.own:
         await _check_registry(shop, name)
 
@@ -110,11 +104,10 @@ async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | N
         await shop.tidy_caches()
         digest = await _pull_pinned(shop.images, attempt, name, told)
     except ImageMissing as error:
-        raise Unstarted(EndReason.START_FAILED, str(error)) from None
-    except RegistryUnreachable as error:
-        raise Unstarted(EndReason.UNREACHABLE, str(error)) from None
+        raise AttemptOver(EndReason.START_FAILED, str(error)) from None
     except ImageUnavailable as error:
-        raise Unstarted(EndReason.INPUT, str(error)) from None
+        # Of what size and make it is, the job decides: that it cannot be kept here speaks against nobody.
+        raise AttemptOver(EndReason.UNREACHABLE, str(error)) from None
     finally:
         attempt.progress = None
     progress.done(f"image {name} is here")
@@ -136,23 +129,21 @@ async def _pull_pinned(images: Images, attempt: Attempt, name: str, told: Callab
 
 async def _check_registry(shop: Workshop, image: str) -> None:
     if shop.outside is None:
-        raise Unstarted(EndReason.DECLINED, "this node gives jobs no way out")
+        raise AttemptOver(EndReason.DECLINED, "this node gives jobs no way out")
     try:
         await shop.outside.check_registry(image)
     except Refused as error:
-        raise Unstarted(EndReason.START_FAILED, f"the image {image}: {error}") from None
+        raise AttemptOver(EndReason.START_FAILED, f"the image {image}: {error}") from None
     except (OSError, TimeoutError) as error:
-        raise Unstarted(EndReason.UNREACHABLE, f"the registry of {image} cannot be found: {error}") from None
+        raise AttemptOver(EndReason.UNREACHABLE, f"the registry of {image} cannot be found: {error}") from None
 
 
 async def _unpack_bundle(shop: Workshop, attempt: Attempt, folder: Path, bundle: BundleRef, progress: Progress) -> int:
     """Returns how many bytes that made."""
-    async with _lent(shop, attempt, _stored(shop, attempt, bundle), "fetching the bundle", progress) as archive:
-        try:
-            limits = ArchiveLimits(disk_bytes=attempt.manifest.grant.disk_bytes)
-            return (await shop.offload(extract, archive, folder / WORK, limits=limits)).bytes
-        except ArchiveRefused as error:
-            raise Unstarted(EndReason.BUNDLE, str(error)) from None
+    wanted = _stored(shop, attempt, bundle)
+    async with _lent(shop, attempt, wanted, "fetching the bundle", progress) as archive, at(Place.UNPACK, attempt):
+        limits = ArchiveLimits(disk_bytes=attempt.manifest.grant.disk_bytes)
+        return (await shop.offload(extract, archive, folder / WORK, limits=limits)).bytes
 
 
 async def _place_inputs(shop: Workshop, attempt: Attempt, folder: Path, used_bytes: int, progress: Progress) -> None:
@@ -164,23 +155,27 @@ async def _place_inputs(shop: Workshop, attempt: Attempt, folder: Path, used_byt
     for same in by_digest.values():
         paths = [one.path for one in same]
         one = next((one for one in same if one.url is None), same[0])
+        _check_room(attempt, used_bytes + (one.size_bytes or 0) * len(paths))
         wanted = _input(shop, attempt, one, max(0, disk_bytes - used_bytes))
         async with _lent(shop, attempt, wanted, f"fetching input {paths[0]}", progress) as content:
             used_bytes += content.stat().st_size * len(paths)
-            if used_bytes > disk_bytes:
-                detail = f"bundle and inputs need {used_bytes} bytes, and the job's disk has {disk_bytes}"
-                raise Unstarted(EndReason.BAD_INPUT, f"{detail}: ask for more with resources.disk")
-            try:
+            _check_room(attempt, used_bytes)
+            async with at(Place.PUT, attempt):
                 await shop.offload(place_input, folder / WORK, paths, content)
-            except InTheWay as error:
-                raise Unstarted(EndReason.BAD_INPUT, str(error)) from None
+
+
+def _check_room(attempt: Attempt, needed_bytes: int) -> None:
+    disk_bytes = attempt.manifest.grant.disk_bytes
+    if needed_bytes > disk_bytes:
+        detail = f"bundle and inputs need {needed_bytes} bytes, and the job's disk has {disk_bytes}"
+        raise AttemptOver(EndReason.BAD_INPUT, f"{detail}: ask for more with resources.disk")
 
 
 def _input(shop: Workshop, attempt: Attempt, one: InputRef, room_bytes: int) -> "Wanted":
     if one.url is None:
         return _stored(shop, attempt, BundleRef(digest=one.digest, size_bytes=one.size_bytes or 0))
     if shop.outside is None:
-        raise Unstarted(EndReason.DECLINED, "this node gives jobs no way out")
+        raise AttemptOver(EndReason.DECLINED, "this node gives jobs no way out")
     source = FromWeb(shop.outside, one.url, own=attempt.manifest.own, limit_bytes=room_bytes)
     return Wanted(one.digest, None, source, room_bytes)
 
@@ -189,7 +184,7 @@ async def _restore(shop: Workshop, attempt: Attempt, folder: Path, progress: Pro
     """File by file: a checkpoint may be larger than all that the node keeps."""
     saved, place = attempt.manifest.saved, checkpoint_place(attempt.manifest)
     assert saved is not None
-    await _offload(shop, empty_checkpoint_folder, folder, place)
+    await shop.offload(empty_checkpoint_folder, folder, place)
     paths: dict[str, list[str]] = {}
     sizes = {file.digest: file.size_bytes for file in saved.files}
     for file in saved.files:
@@ -198,7 +193,7 @@ async def _restore(shop: Workshop, attempt: Attempt, folder: Path, progress: Pro
         ref = BundleRef(digest=digest, size_bytes=sizes[digest])
         what = f"fetching checkpoint {saved.number}, {targets[0]}"
         async with _lent(shop, attempt, _stored(shop, attempt, ref), what, progress) as content:
-            await _offload(shop, put_back, folder, place, targets, content)
+            await shop.offload(put_back, folder, place, targets, content)
     log.info("checkpoint.restored", extra={"attempt_id": attempt.id, "number": saved.number})
 
 
@@ -228,17 +223,11 @@ async def _lent(shop: Workshop, attempt: Attempt, wanted: Wanted, what: str, pro
         wanted.digest, wanted.size_bytes, wanted.source, limit_bytes=wanted.limit_bytes, progress=told
     )
     async with contextlib.AsyncExitStack() as lending:
-        try:
-            path = await lending.enter_async_context(lent)
-        except InputFailed as error:
-            raise Unstarted(error.reason, str(error)) from None
-        finally:
-            attempt.progress = None
+        async with at(Place.FETCH, attempt):
+            try:
+                path = await lending.enter_async_context(lent)
+            except InputFailed as error:
+                raise AttemptOver(error.reason, str(error)) from None
+            finally:
+                attempt.progress = None
         yield path
-
-
-async def _offload(shop: Workshop, work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-    try:
-        await shop.offload(work, *args, **kwargs)
-    except BadCheckpoint as error:
-        raise Unstarted(EndReason.BUNDLE, str(error)) from None

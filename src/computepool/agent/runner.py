@@ -12,12 +12,12 @@ from pathlib import Path
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.checkpoints import Checkpoints, LastSave
 from computepool.agent.commands import Commands
-from computepool.agent.disk import is_disk_trouble
 from computepool.agent.egress.allowance import for_strangers
+from computepool.agent.faults import AttemptOver, Place, at
 from computepool.agent.finishing import finish
 from computepool.agent.journal import Ended, Lease
 from computepool.agent.placement import choose_sandbox, why_no_sandbox
-from computepool.agent.preparing import Unstarted, prepare
+from computepool.agent.preparing import prepare
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.workshop import Workshop
 from computepool.protocol.receipt import CONTINUE_LATER, EndReason
@@ -30,17 +30,12 @@ async def run_attempt(shop: Workshop, attempt: Attempt) -> None:
     """From the offer to the signed receipt. Returns early where nobody wants one any more."""
     for_strangers.set(not attempt.manifest.own)
     try:
-        ended = await _until_ended(shop, attempt)
-    except Unstarted as unstarted:
-        ended = _unstarted(shop, attempt, unstarted.reason, unstarted.detail)
-    except OSError as error:
-        reason = EndReason.NODE_DISK if is_disk_trouble(error) else EndReason.SANDBOX
-        log.warning("attempt.node_trouble", extra={"attempt_id": attempt.id, "reason": str(error)})
-        ended = _unstarted(shop, attempt, reason, f"trouble on the node: {error}")
-    except Exception as error:
-        # One attempt's bug is not the other attempts' end.
-        log.exception("attempt.fault", extra={"attempt_id": attempt.id})
-        ended = _unstarted(shop, attempt, EndReason.SANDBOX, f"fault of the agent: {type(error).__name__}: {error}")
+        async with at(Place.ACCEPT, attempt):
+            sandbox, folder = _accept(shop, attempt)
+        async with at(Place.START, attempt):
+            ended = await _until_ended(shop, attempt, sandbox, folder)
+    except AttemptOver as over:
+        ended = _unstarted(shop, attempt, over)
     await _hand_over(shop, attempt, ended)
 
 
@@ -49,7 +44,7 @@ async def decline(shop: Workshop, attempt: Attempt, detail: str) -> None:
     log.info("attempt.declined", extra={"attempt_id": attempt.id, "reason": detail})
     with contextlib.suppress(OSError):
         shop.journal.write_refusal(attempt.id)
-    await _hand_over(shop, attempt, _unstarted(shop, attempt, EndReason.DECLINED, detail))
+    await _hand_over(shop, attempt, _unstarted(shop, attempt, AttemptOver(EndReason.DECLINED, detail)))
 
 
 async def _hand_over(shop: Workshop, attempt: Attempt, ended: Ended) -> None:
@@ -59,13 +54,14 @@ async def _hand_over(shop: Workshop, attempt: Attempt, ended: Ended) -> None:
     try:
         if attempt.folder is not None:
             shop.journal.write_ended(attempt.id, ended)
-    except OSError as error:
+    except Exception as error:
         # The result is still in memory; only a crash right now would lose it.
-        log.warning("journal.failed", extra={"attempt_id": attempt.id, "reason": str(error)})
+        log.warning("journal.failed", extra={"attempt_id": attempt.id, "reason": repr(error)})
     await finish(shop, attempt, ended)
 
 
-async def _until_ended(shop: Workshop, attempt: Attempt) -> Ended:
+def _accept(shop: Workshop, attempt: Attempt) -> tuple[Sandbox, Path]:
+    """Where it runs. Nothing that the job chose is touched."""
     sandbox = _sandbox_for(shop, attempt)
     folder = Path(sandbox.attempts_folder, attempt.id)
     lease = Lease(
@@ -77,29 +73,44 @@ async def _until_ended(shop: Workshop, attempt: Attempt) -> Ended:
     shop.journal.write_lease(attempt.id, lease)
     attempt.folder, attempt.isolation = str(folder), sandbox.level
     shop.folders.take(sandbox, attempt.id)
+    return sandbox, folder
+
+
+async def _until_ended(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Path) -> Ended:
     prepared = await prepare(shop, attempt, sandbox, folder)
     commands = Commands(shop, attempt, sandbox, folder, prepared)
     checkpoints = Checkpoints(shop, attempt, folder)
     try:
-        if attempt.manifest.setup and not await commands.set_up():
-            return await commands.ended()
-        saving = asyncio.ensure_future(checkpoints.keep())
-        try:
-            await commands.run()
-        finally:
-            saving.cancel()
-            await asyncio.gather(saving, return_exceptions=True)
-        ended = await commands.ended()
-        # From here on the machine is free again: nobody waits for what is still to be uploaded.
-        attempt.ended = ended
-        goes_on = commands.left_by_itself and _is_to_be_continued(attempt, ended)
-        if goes_on and await checkpoints.save_last() is LastSave.UNSENT:
-            # Not the renter's doing: another attempt goes on from what the hub has.
-            attempt.request_end(EndRequest(EndMode.GONE, detail="its last checkpoint could not be sent"))
-        return ended
+        async with at(Place.RUN, attempt):
+            return await _run_commands(attempt, commands, checkpoints)
+    except AttemptOver as over:
+        return await commands.ended_by(over)
     finally:
-        await commands.close()
-        await checkpoints.close()
+        for part in (commands, checkpoints):
+            # How it ended is decided: what cannot be put away changes nothing about it.
+            try:
+                await part.close()
+            except Exception as error:
+                log.warning("attempt.untidy", extra={"attempt_id": attempt.id}, exc_info=error)
+
+
+async def _run_commands(attempt: Attempt, commands: Commands, checkpoints: Checkpoints) -> Ended:
+    if attempt.manifest.setup and not await commands.set_up():
+        return await commands.ended()
+    saving = asyncio.ensure_future(checkpoints.keep())
+    try:
+        await commands.run()
+    finally:
+        saving.cancel()
+        await asyncio.gather(saving, return_exceptions=True)
+    ended = await commands.ended()
+    # From here on the machine is free again: nobody waits for what is still to be uploaded.
+    attempt.ended = ended
+    goes_on = commands.left_by_itself and _is_to_be_continued(attempt, ended)
+    if goes_on and await checkpoints.save_last() is LastSave.UNSENT:
+        # Not the renter's doing: another attempt goes on from what the hub has.
+        attempt.request_end(EndRequest(EndMode.GONE, detail="its last checkpoint could not be sent"))
+    return ended
 
 
 def _is_to_be_continued(attempt: Attempt, ended: Ended) -> bool:
@@ -114,17 +125,17 @@ def _sandbox_for(shop: Workshop, attempt: Attempt) -> Sandbox:
     sandbox = choose_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation, unsafe)
     if sandbox is None:
         why = why_no_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation)
-        raise Unstarted(EndReason.DECLINED, why)
+        raise AttemptOver(EndReason.DECLINED, why)
     return sandbox
 
 
-def _unstarted(shop: Workshop, attempt: Attempt, reason: EndReason, detail: str) -> Ended:
+def _unstarted(shop: Workshop, attempt: Attempt, over: AttemptOver) -> Ended:
     sealed = attempt.spool.seal()
     attempt.log.flush()
     return Ended(
         exit_code=None,
-        reason=reason,
-        detail=detail[:500],
+        reason=over.reason,
+        detail=over.detail,
         finished_at=shop.hub_time.now(),
         log=sealed,
     )

@@ -73,6 +73,11 @@ class LogSpool:
         """How many bytes of the hub's log exist by now."""
         return self._head if self._sealed is None else self._sealed.size_bytes
 
+    @property
+    def stored_bytes(self) -> int:
+        """What it takes of the node's disk."""
+        return self._head + min(self._overflow, self._ring_bytes)
+
     def append(self, data: bytes) -> None:
         """Raises OSError when the disk is full; what fitted before is kept, and counted."""
         room = self._head_limit - self._head

@@ -18,7 +18,8 @@ REQUEST_LIMIT_BYTES = 1024 * 1024
 _DIGEST_BYTES = 80
 TRIES_PER_URL = 3
 ROUNDS = 30
-"""URLs expire and uplinks are slow: so often new ones are asked for before the node gives up."""
+"""URLs expire: so often in a row without a single part new ones are asked for before the node gives up. However large
+the files are and however slow the uplink is, what goes forward is not given up."""
 RETRY_SECONDS = 1.0
 RETRY_LIMIT_SECONDS = 60.0
 
@@ -38,6 +39,7 @@ class Uploads:
         self._ask = ask
         self._done_parts: dict[str, tuple[int, int]] = {}
         """By path: how many parts are there already, of which size."""
+        self.parts_put = 0
 
     async def put_all(self, files: Sequence[Collected]) -> None:
         batch: list[Collected] = []
@@ -53,7 +55,8 @@ class Uploads:
             await self._put_batch(batch)
 
     async def _put_batch(self, files: list[Collected]) -> None:
-        for round_number in range(ROUNDS):
+        rounds, put = 0, self.parts_put
+        while rounds < ROUNDS:
             grant = await self._ask(tuple(_announced(file) for file in files))
             if grant.refused is not None:
                 raise OutputsRefused(grant.refused)
@@ -65,7 +68,8 @@ class Uploads:
                 return
             except TransferFailed as error:
                 log.info("output.retry", extra={"path": files[0].path, "reason": str(error)})
-            await asyncio.sleep(min(RETRY_SECONDS * 2**round_number, RETRY_LIMIT_SECONDS))
+            rounds, put = (rounds + 1, put) if self.parts_put == put else (1, self.parts_put)
+            await asyncio.sleep(min(RETRY_SECONDS * 2 ** (rounds - 1), RETRY_LIMIT_SECONDS))
         raise UploadFailed(f"{files[0].path!r} could not be uploaded, {ROUNDS} times over")
 
     async def _put(self, file: Collected, target: UploadTarget | None) -> None:
@@ -80,6 +84,7 @@ class Uploads:
             for number in range(done, len(target.urls)):
                 if target.urls[number]:
                     await self._put_part(opened, file.size_bytes, target, number)
+                    self.parts_put += 1
                 self._done_parts[file.path] = (number + 1, target.part_bytes)
 
     async def _put_part(self, file: BinaryIO, size_bytes: int, target: UploadTarget, number: int) -> None:

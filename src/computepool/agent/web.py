@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from computepool.agent.egress import Egress, Refused
-from computepool.agent.inputs import BadInput, InputFailed, MakeRoom, persist
+from computepool.agent.inputs import BadInput, InputFailed, MakeRoom, Unreachable, persist
 from computepool.agent.outside import Outside
 from computepool.agent.partial import Partial
 from computepool.agent.ports import TransferFailed
@@ -37,12 +37,6 @@ MOVED = frozenset({301, 302, 303, 307, 308})
 TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 NODES_OWN = frozenset({"allowance", "lease"})
 """Refusals that say nothing about the URL: another node may well fetch it."""
-
-
-class Unreachable(InputFailed):
-    """The URL does not answer, or not well: that says nothing about this node."""
-
-    reason = EndReason.UNREACHABLE
 
 
 class NotFetchedHere(InputFailed):

@@ -19,7 +19,7 @@ from .interface import (
     SelfTest,
 )
 from .process import ProcessSandbox
-from .selftest import self_test
+from .selftest import find_fault, self_test
 
 __all__ = [
     "BubblewrapSandbox",
@@ -39,6 +39,7 @@ __all__ = [
     "SelfTest",
     "available_sandboxes",
     "find_engines",
+    "find_fault",
     "how_to_get_bubblewrap",
     "how_to_get_containers",
     "look_again",

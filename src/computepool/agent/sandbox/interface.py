@@ -1,7 +1,8 @@
 """What the agent asks of a sandbox, whichever it is: plain process, bubblewrap, a container.
 
 SandboxError
-└── FolderUnreachable   the job's user cannot reach the attempt's folder
+├── FolderUnreachable   the job's user cannot reach the attempt's folder
+└── SandboxBroken       whatever the command is, this node cannot run it
 """
 
 import socket
@@ -12,18 +13,22 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from computepool.protocol.states import IsolationLevel
 
-Reason = Literal["exited", "memory", "disk", "pids", "killed", "start_failed", "not_runnable"]
+Reason = Literal["exited", "memory", "disk", "pids", "killed", "start_failed", "engine_lost", "not_runnable"]
 
 # Runs a blocking function away from the event loop, like asyncio.to_thread.
 Offload = Callable[..., Awaitable[Any]]
 
 
 class SandboxError(Exception):
-    """The sandbox itself does not work here: the host's doing, never the renter's."""
+    """The sandbox did not run the command. Whether that is its own doing or the command's, `find_fault` tells."""
 
 
 class FolderUnreachable(SandboxError):
     pass
+
+
+class SandboxBroken(SandboxError):
+    """The host's doing: something of the node's own is missing, whatever the command is."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ class Exit:
 
     `code` is what a shell would say: 128 + signal for one killed by a signal.
     `reason` tells who ended it: itself (`exited`), a limit (`memory`, `disk`, `pids`), `stop` (`killed`);
-    `start_failed` means that the sandbox broke before the command ran, which is the host's doing;
+    `start_failed` means that the sandbox broke before the command ran;
+    `engine_lost` that the container engine went away while it ran, which is the host's doing;
     `not_runnable` that there is no such command, or that it is no program, which `detail` says.
     `ran` is False if the command never ran, for this reason or because it was ended before.
     """
@@ -166,6 +172,13 @@ class MayLoseEgress(Protocol):
 
     def give_up_egress(self, why: str) -> None:
         """From now on it has none: what it isolates, it isolates all the same."""
+        ...
+
+
+@runtime_checkable
+class HasEmptyImage(Protocol):
+    async def empty_image(self) -> str | None:
+        """An image without any file, from which a command can be started, but not found. None if not even that."""
         ...
 
 

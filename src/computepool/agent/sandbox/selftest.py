@@ -11,12 +11,23 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from computepool.protocol.states import IsolationLevel
 
-from .interface import EGRESS_PORT, Command, Exit, Limits, MayLoseEgress, Sandbox, SandboxError, SelfTest, ServeEgress
+from .interface import (
+    EGRESS_PORT,
+    Command,
+    Exit,
+    HasEmptyImage,
+    Limits,
+    MayLoseEgress,
+    Sandbox,
+    SandboxError,
+    SelfTest,
+    ServeEgress,
+)
 from .running import readable
 
 MEGABYTE = 1 << 20
@@ -135,6 +146,29 @@ async def self_test(sandbox: Sandbox) -> SelfTest:
     return SelfTest(not problems, problems, facts)
 
 
+async def find_fault(sandbox: Sandbox, failed: Command) -> str | None:
+    """After a command that was not started: why the sandbox does not start one with nothing of the job's in it either.
+
+    None if it does: then what the job brought (image, files, names, limits) is why the other failed. What the node
+    gives a job, its devices and its way out, is the same for both.
+    """
+    patience = ENGINE_SECONDS if sandbox.takes_images else PROBE_SECONDS
+    try:
+        async with asyncio.timeout(patience):
+            image = None
+            if failed.image is not None and failed.gpus and isinstance(sandbox, HasEmptyImage):
+                # GPUs come into an image in another way.
+                image = await sandbox.empty_image()
+            egress = None if failed.egress is None else socket.socket.close
+            outcome = await _run(sandbox, ":", limits=PROBE_LIMITS, egress=egress, like=replace(failed, image=image))
+    except TimeoutError:
+        return f"a command of the agent's own did not end within {patience:.0f} seconds"
+    except Exception as error:
+        return str(error) or type(error).__name__
+    is_fine = outcome.exit.reason not in {"start_failed", "engine_lost"} and (image or outcome.exit.code == 0)
+    return None if is_fine else outcome.output.strip()[-300:] or f"a command of the agent's own {outcome.exit.reason}"
+
+
 async def _nothing() -> list[str]:
     return []
 
@@ -156,13 +190,17 @@ async def _run(
     limits: Limits,
     seconds: float | None = None,
     egress: ServeEgress | None = None,
+    like: Command | None = None,
 ) -> Outcome:
+    """`like`: a command with the same devices, GPUs and image."""
     with _probe_folder(sandbox) as folder:
         sandbox.adopt(folder)
         started = time.monotonic()
-        process = await sandbox.start(
-            Command(["/bin/sh", "-c", script, "sh", *arguments], env={}, folder=folder, limits=limits, egress=egress)
-        )
+        argv = ["/bin/sh", "-c", script, "sh", *arguments]
+        command = Command(argv, env={}, folder=folder, limits=limits, egress=egress)
+        if like is not None:
+            command = replace(command, devices=like.devices, gpus=like.gpus, image=like.image)
+        process = await sandbox.start(command)
         try:
             if seconds is not None:
                 await asyncio.sleep(seconds)

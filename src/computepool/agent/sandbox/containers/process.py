@@ -227,8 +227,7 @@ class ContainerProcess:
         elif self._stopping:
             reason = "killed"
         elif ended is None:
-            # After it ran, but the host's doing all the same.
-            reason, detail = "start_failed", lost
+            reason, detail = "engine_lost", lost
         elif code != 0 and (usage.oom_kills or ended.out_of_memory):
             reason = "memory"
         elif ended_by == signal.SIGXFSZ:

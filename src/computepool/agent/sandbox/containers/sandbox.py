@@ -14,7 +14,7 @@ from pathlib import Path
 
 from computepool.agent.sandbox.environment import job_environment
 from computepool.agent.sandbox.identity import NobodyElse, OwnUser, instance_of
-from computepool.agent.sandbox.interface import EGRESS_PORT, Command, Offload, Process, SandboxError
+from computepool.agent.sandbox.interface import EGRESS_PORT, Command, Offload, Process, SandboxBroken, SandboxError
 from computepool.agent.sandbox.layout import ETC_OWN, ETC_PREFIX, JOB_FOLDER, JOB_UID, build_etc, problem_with_command
 from computepool.agent.sandbox.lookup import NOT_EXECUTABLE, NOT_FOUND, Problem, in_words, names_of
 from computepool.agent.sandbox.netns import listen_in
@@ -138,7 +138,7 @@ class ContainerSandbox:
     async def start(self, command: Command) -> Process:
         if command.egress is not None and not self.has_egress:
             why = self._why_no_egress or "the engine has no init program, or this machine is of an unusual kind"
-            raise SandboxError(f"a job at level {self.level} cannot have the network here: {why}")
+            raise SandboxBroken(f"a job at level {self.level} cannot have the network here: {why}")
         self._identity.must_reach((command.folder, *command.shown.values()))
         try:
             return await self._start(command)
@@ -229,13 +229,19 @@ class ContainerSandbox:
 
     async def _image(self, command: Command) -> Image:
         if command.image is None:
-            if self._empty is None:
-                self._empty = await ensure_empty_image(self.engine)
-            return Image(self._empty)
+            return Image(await self._ensure_empty())
         found = await self._find_image(command.image)
         if found is None:
-            raise SandboxError(f"the image {command.image} is not on this node any more")
+            raise SandboxBroken(f"the image {command.image} is not on this node any more")
         return Image.read(found)
+
+    async def _ensure_empty(self) -> str:
+        if self._empty is None:
+            self._empty = await ensure_empty_image(self.engine)
+        return self._empty
+
+    async def empty_image(self) -> str | None:
+        return await self._ensure_empty() if self._host.init is not None else None
 
     async def _find_image(self, image: str) -> Json | None:
         """By id, by name, or by the digest under which it was pulled, which engines do not take alone."""
@@ -299,7 +305,7 @@ class ContainerSandbox:
         """A network in which the agent listens before the job is there: that of a container that does nothing else."""
         assert command.egress is not None
         waiting = Command(argv=(), env={}, folder=command.folder, limits=command.limits, cwd="")
-        empty = Image(self._empty or await ensure_empty_image(self.engine))
+        empty = Image(await self._ensure_empty())
         argv = ["/bin/sh", "-c", HOLD]
         spec = container_spec(waiting, argv, host=self._host, image=empty, user=user, labels=labels)
         name = f"computepool-{labels[MARK]}-network"
