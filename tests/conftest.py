@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from support import durations, engines, proofs, services
-from support.memory import temporary_folder
+from support import durations, engines, memory, proofs, services
 from support.remains import clear_system_folder
 from support.services import S3, Postgres
 from support.sharing import SharingScheduler, is_slow, mixed, rest_on_postgresql
@@ -56,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         engines.shared = Path(config.workerinput["engines"])
         return
-    config.option.basetemp = config.option.basetemp or temporary_folder()
+    config.option.basetemp = config.option.basetemp or memory.temporary_folder()
     if config.getoption("write_durations"):
         config.pluginmanager.register(durations.Durations())
     engines.shared = Path(tempfile.mkdtemp(prefix="computepool-engines-"))
@@ -89,7 +88,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Remove the files of a run that passed: they may take up memory."""
     if exitstatus == 0 and not hasattr(session.config, "workerinput"):
-        shutil.rmtree(session.config._tmp_path_factory.getbasetemp(), ignore_errors=True)  # type: ignore[attr-defined]
+        memory.remove(session.config._tmp_path_factory.getbasetemp())  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(optionalhook=True)

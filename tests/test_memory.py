@@ -1,6 +1,7 @@
 """Temporary files of tests go to memory only where it is safe and wanted."""
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -31,7 +32,10 @@ def test_files_go_to_a_folder_of_the_user_that_others_can_pass_through(place: Pa
 
 def test_what_an_earlier_run_left_is_removed_and_what_a_run_uses_is_not(place: Path) -> None:
     (place / str(os.getppid())).mkdir(parents=True)
-    (place / "999999999" / "deep").mkdir(parents=True)
+    (place / "999999999").mkdir()
+    subprocess.run(
+        ["sh", "-c", "for i in $(seq 300); do mkdir -p a/b/c/d/e; cd a/b/c/d/e; done"], cwd=place / "999999999"
+    )
     memory.temporary_folder()
     assert [left.name for left in place.iterdir()] == [str(os.getppid())]
 

@@ -6,6 +6,7 @@ ext4, for one, looks for an inode that was not freed in the last seconds.
 
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -25,6 +26,11 @@ def memory() -> Path | None:
     return MEMORY if usable and free >= FREE_BYTES else None
 
 
+def remove(folder: Path) -> None:
+    """With all that tests made there. Python's rmtree stops at folders that are nested a thousand deep."""
+    subprocess.run(["rm", "-rf", "--", folder], check=False, stderr=subprocess.DEVNULL)
+
+
 def temporary_folder() -> Path | None:
     """A folder in memory for the temporary files of this process and its children; None if there is no such place, or
     if the caller chose one with TMPDIR. What earlier runs left is removed."""
@@ -40,7 +46,7 @@ def temporary_folder() -> Path | None:
     folder.chmod(0o711)
     for left in folder.iterdir():
         if left.name.isdecimal() and not Path("/proc", left.name).exists():
-            shutil.rmtree(left, ignore_errors=True)
+            remove(left)
     os.environ["TMPDIR"] = str(folder)
     tempfile.tempdir = None
     return folder / str(os.getpid())
