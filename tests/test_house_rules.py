@@ -263,3 +263,11 @@ def test_impatience_is_found(code):
 )
 def test_patience_is_no_impatience(code):
     assert impatient(ast.parse(f"async def story():\n    {code}")) == []
+
+
+def test_the_agent_removes_folders_in_one_way():
+    """`shutil.rmtree` fails at a depth that any job can make."""
+    named = [
+        path for path in (SOURCE / "agent").rglob("*.py") if re.search(r"\brmtree\b|\bos\.walk\b", path.read_text())
+    ]
+    assert [path.name for path in named] == ["layout.py"], "use computepool.agent.removal.remove_tree, trees.walk"

@@ -11,6 +11,7 @@ from computepool.agent.environments import Environments
 from computepool.agent.inputs import InputCache, InputFailed
 from computepool.agent.ports import offload_to_threads
 from computepool.agent.transfer import HttpTransfer
+from computepool.agent.unremoved import UnremovedFolders
 
 PLENTY = 10**12
 
@@ -102,7 +103,7 @@ def test_inputs_go_when_newer_ones_need_their_room(tmp_path):
 
 def test_environment_that_a_job_sees_stays(tmp_path):
     async def run():
-        environments = Environments(offload_to_threads)
+        environments = Environments(offload_to_threads, UnremovedFolders(offload_to_threads))
         environments._folders.add(tmp_path / "environments")
         for name in ("used", "old"):
             (tmp_path / "environments" / name).mkdir(parents=True)

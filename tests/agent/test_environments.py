@@ -10,6 +10,7 @@ from support.waiting import async_eventually, patience
 
 from computepool.agent.caching import CacheKeeper, Room
 from computepool.agent.environments import Environments
+from computepool.agent.unremoved import UnremovedFolders
 from computepool.protocol.messages import Finished, Stop
 from computepool.protocol.receipt import EndReason
 
@@ -105,7 +106,7 @@ def test_environment_never_goes_between_a_jobs_look_and_its_use(tmp_path):
             seen.append(place.exists())
             return await offload_inline(work, *args, **kwargs)
 
-        environments = Environments(offload)  # type: ignore[arg-type]
+        environments = Environments(offload, UnremovedFolders(offload))  # type: ignore[arg-type]
         environments._folders.add(place.parent)
         [kept] = await environments.kept()
         assert await kept.remove()

@@ -9,6 +9,7 @@ from support.ordinary_user import ordinary_folder, ordinary_user
 from support.waiting import async_eventually
 
 from computepool.agent.folders import JobFolders, remove_folders
+from computepool.agent.unremoved import UnremovedFolders
 
 
 def test_folder_is_ready_before_it_is_needed_and_never_used_twice(tmp_path):
@@ -16,7 +17,7 @@ def test_folder_is_ready_before_it_is_needed_and_never_used_twice(tmp_path):
         sandbox = FakeSandbox(tmp_path / "attempts")
         (sandbox.attempts_folder / "attempt_stray").mkdir()
         (sandbox.attempts_folder / "attempt_kept").mkdir()
-        folders = JobFolders(offload_inline)
+        folders = JobFolders(offload_inline, UnremovedFolders(offload_inline))
         await folders.begin([sandbox], [str(sandbox.attempts_folder / "attempt_kept")])
         assert sorted(path.name for path in sandbox.attempts_folder.iterdir()) == [".ready", "attempt_kept"]
         seen = set()

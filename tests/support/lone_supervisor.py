@@ -19,6 +19,7 @@ from computepool.agent.journal import Journal
 from computepool.agent.outgoing import Outgoing
 from computepool.agent.ports import Sink
 from computepool.agent.supervisor import Supervisor
+from computepool.agent.unremoved import UnremovedFolders
 from computepool.agent.workshop import Workshop
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.messages import Offer, parse_from_agent
@@ -70,6 +71,7 @@ class LoneSupervisor:
         """What went out since `listen`."""
         self._listening: asyncio.Task[None] | None = None
         transfer = NoTransfer()
+        unremoved = UnremovedFolders(offload_inline)
         self.supervisor = Supervisor(
             Workshop(
                 node=self.home.node(),
@@ -81,9 +83,10 @@ class LoneSupervisor:
                 sandboxes=[self.sandbox],
                 staging=self.home.staging,
                 journal=Journal(self.home.journal),
-                folders=JobFolders(offload_inline),
+                folders=JobFolders(offload_inline, unremoved),
                 cache=InputCache(self.home.cache, transfer, offload_inline),
-                environments=Environments(offload_inline),
+                environments=Environments(offload_inline, unremoved),
+                unremoved=unremoved,
                 transfer=transfer,
                 outgoing=self.outgoing,
                 open_output=FakeOutput,

@@ -39,6 +39,7 @@ from computepool.agent.session import Session
 from computepool.agent.status import status_of
 from computepool.agent.supervisor import Supervisor
 from computepool.agent.telemetry import Telemetry
+from computepool.agent.unremoved import UnremovedFolders
 from computepool.agent.workbook import WorkBook
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
@@ -83,6 +84,7 @@ class Parts:
     """What the host asks for the work of strangers."""
     inputs: InputCache | None = None
     environments: Environments | None = None
+    unremoved: UnremovedFolders | None = None
     caches: CacheKeeper | None = None
     """The room that both have, with the images."""
     monitor: GpuMonitor | None = None
@@ -98,6 +100,7 @@ class Agent:
         self._parts = parts
         self._outgoing = Outgoing()
         self._hub_time = HubTime(parts.clock)
+        unremoved = parts.unremoved or UnremovedFolders(parts.offload)
         self._shop = Workshop(
             node=parts.node,
             identity=parts.identity,
@@ -108,9 +111,10 @@ class Agent:
             sandboxes=parts.sandboxes,
             staging=parts.home.staging,
             journal=Journal(parts.home.journal),
-            folders=JobFolders(parts.offload),
+            folders=JobFolders(parts.offload, unremoved),
             cache=parts.inputs or InputCache(parts.home.cache, parts.transfer, parts.offload),
-            environments=parts.environments or Environments(parts.offload),
+            environments=parts.environments or Environments(parts.offload, unremoved),
+            unremoved=unremoved,
             transfer=parts.transfer,
             outgoing=self._outgoing,
             open_output=parts.open_output,
@@ -123,7 +127,6 @@ class Agent:
             least_isolation=parts.least_isolation,
         )
         self._supervisor = Supervisor(self._shop, lambda: parts.home.save_node(self._shop.node))
-        self._housekeeping = Housekeeping(self._shop, self._supervisor)
         self._baton = Baton(parts.rng)
         self._failures = 0
         self._prepared: Link | None = None
@@ -131,6 +134,7 @@ class Agent:
         self._leave = asyncio.Event()
         self._hello_again = asyncio.Event()
         """The hub learns what a node has when a line comes up: for something new a new line is opened."""
+        self._housekeeping = Housekeeping(self._shop, self._supervisor, self._hello_again.set)
         self._connected: LinkKind | None = None
         self._last_trouble = ""
         self._pause_end: asyncio.TimerHandle | None = None
@@ -243,7 +247,6 @@ class Agent:
     async def offer(self, sandboxes: Sequence[Sandbox], capacity: Capacity) -> None:
         """From now on these, and no others. What runs in others runs on."""
         await self._housekeeping.offer(sandboxes, capacity)
-        self._hello_again.set()
 
     @property
     def trouble(self) -> str:
@@ -303,8 +306,7 @@ class Agent:
             await asyncio.sleep(TICK_SECONDS)
             with self._going_on("agent.tick_failed"):
                 self._supervisor.tick()
-                if self.owner is not None:
-                    await self._housekeeping.tick(self.owner.watch.policy)
+                await self._housekeeping.tick(self.owner.watch.policy if self.owner is not None else None)
 
     @contextlib.contextmanager
     def _going_on(self, event: str) -> Iterator[None]:

@@ -8,7 +8,6 @@ caught between two of them, not within one.
 import asyncio
 import contextlib
 import logging
-import shutil
 from enum import StrEnum
 from pathlib import Path
 
@@ -100,7 +99,7 @@ class Checkpoints:
 
     async def close(self) -> None:
         if self._copied:
-            await self._shop.offload(shutil.rmtree, self._staging, ignore_errors=True)
+            await self._shop.unremoved.remove([str(self._staging)])
 
     def _is_new(self, looks: dict[str, Look]) -> bool:
         return looks != {path: known.look for path, known in self._known.items()}

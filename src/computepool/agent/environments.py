@@ -8,16 +8,19 @@ import asyncio
 import contextlib
 import functools
 import os
-import shutil
+import secrets
 import stat
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 from computepool.agent.caching import Kept
+from computepool.agent.folders import START_SECONDS
 from computepool.agent.placement import ENVIRONMENT
 from computepool.agent.ports import Offload
 from computepool.agent.sandbox.interface import Sandbox
+from computepool.agent.trees import open_folder, walk
+from computepool.agent.unremoved import UnremovedFolders
 from computepool.protocol.states import IsolationLevel
 
 FOLDER = "environments"
@@ -73,9 +76,10 @@ def environment_variables(inside: str) -> dict[str, str]:
 class Environments:
     """Those of one agent. A plain process sees the host's own paths, so what it builds cannot be moved, nor kept."""
 
-    def __init__(self, offload: Offload, sandboxes: Iterable[Sandbox] = ()) -> None:
+    def __init__(self, offload: Offload, unremoved: UnremovedFolders, sandboxes: Iterable[Sandbox] = ()) -> None:
         """Of earlier runs too, as far as `sandboxes` tells where they are."""
         self._offload = offload
+        self._unremoved = unremoved
         self._turns: dict[str, asyncio.Lock] = {}
         self._folders = {sandbox.attempts_folder.parent / FOLDER for sandbox in sandboxes}
         self._in_use: Counter[Path] = Counter()
@@ -121,34 +125,35 @@ class Environments:
         if self._in_use[place] > 0:
             return False
         # Not in a thread: no job comes to use it between the look and this.
-        gone = place.with_name(f"{place.name}{GONE}")
+        gone = _aside(place, GONE)
         with contextlib.suppress(FileNotFoundError):
             place.rename(gone)  # noqa: ASYNC240 - one call
-        await self._offload(_throw_away, gone, _size_note(place))
-        return True
+        return await self._unremoved.remove([str(gone), str(_size_note(place))])
 
     async def sweep(self, sandboxes: Iterable[Sandbox]) -> None:
         """At the start: away with what an earlier run was about to keep, or to throw away, when it was killed."""
         self._folders |= {sandbox.attempts_folder.parent / FOLDER for sandbox in sandboxes}
-        await self._offload(_sweep, tuple(self._folders))
+        await self._unremoved.remove(await self._offload(_strays, tuple(self._folders)), seconds=START_SECONDS)
 
 
 def _size_note(place: Path) -> Path:
     return place.with_name(f"{place.name}{SIZE}")
 
 
-def _throw_away(gone: Path, size_note: Path) -> None:
-    size_note.unlink(missing_ok=True)
-    shutil.rmtree(gone, ignore_errors=True)
+def _aside(place: Path, suffix: str) -> Path:
+    """A name of its own each time: one that could not be removed is in nobody's way."""
+    return place.with_name(f"{place.name}-{secrets.token_hex(4)}{suffix}")
 
 
-def _sweep(folders: Iterable[Path]) -> None:
+def _strays(folders: Iterable[Path]) -> list[str]:
+    found = []
     for folder in folders:
-        for place in list(folder.iterdir()) if folder.is_dir() else []:
-            if place.suffix in {NEW, GONE}:
-                shutil.rmtree(place, ignore_errors=True)
-            elif place.suffix == SIZE and not place.with_suffix("").exists():
-                place.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            for place in folder.iterdir():
+                is_stray = place.suffix == SIZE and not place.with_suffix("").exists()
+                if is_stray or place.suffix in {NEW, GONE}:
+                    found.append(str(place))
+    return found
 
 
 def look(folder: Path) -> dict[str, tuple[int, int, int]]:
@@ -182,11 +187,12 @@ def keep(folder: Path, place: Path) -> None:
     built = folder / ENVIRONMENT
     if built.is_symlink() or not built.is_dir():
         raise OSError("the job has replaced its environment's folder")
-    fresh = place.with_name(f"{place.name}{NEW}")
-    shutil.rmtree(fresh, ignore_errors=True)
+    size_bytes = _size_of(built)
+    fresh = _aside(place, NEW)
     built.rename(fresh)
     try:
-        _size_note(place).write_text(str(_close(fresh)))
+        _close(fresh)
+        _size_note(place).write_text(str(size_bytes))
         fresh.rename(place)
     except BaseException:
         fresh.rename(built)
@@ -195,17 +201,27 @@ def keep(folder: Path, place: Path) -> None:
     built.mkdir()
 
 
-def _close(folder: Path) -> int:
-    """Ours, readable for any job's user, writable for none. How many bytes it has."""
-    root, size = os.geteuid() == 0, 0
-    for parent, _, files in os.walk(folder):
-        for path in (parent, *(f"{parent}/{name}" for name in files)):
-            info = os.lstat(path)
-            size += info.st_blocks * 512
-            if root:
-                os.lchown(path, 0, 0)
-            if stat.S_ISDIR(info.st_mode):
-                os.chmod(path, 0o755)  # noqa: PTH101, S103 - on the way of every file
-            elif not stat.S_ISLNK(info.st_mode):
-                os.chmod(path, 0o755 if info.st_mode & 0o111 else 0o644)  # noqa: PTH101
-    return size
+def _size_of(folder: Path) -> int:
+    root = open_folder(folder)
+    try:
+        return sum(info.st_blocks * 512 for _, _, info in walk(root))
+    finally:
+        os.close(root)
+
+
+def _close(folder: Path) -> None:
+    """Ours, readable for any job's user, writable for none. Each folder is closed before what is in it is looked at."""
+    is_root = os.geteuid() == 0
+    root = open_folder(folder)
+    try:
+        if is_root:
+            os.fchown(root, 0, 0)
+        os.fchmod(root, 0o755)
+        for parent, name, info in walk(root):
+            if is_root:
+                os.chown(name, 0, 0, dir_fd=parent, follow_symlinks=False)
+            if not stat.S_ISLNK(info.st_mode):
+                is_open = stat.S_ISDIR(info.st_mode) or info.st_mode & 0o111
+                os.chmod(name, 0o755 if is_open else 0o644, dir_fd=parent)
+    finally:
+        os.close(root)

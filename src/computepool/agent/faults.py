@@ -16,7 +16,8 @@ from pathlib import Path
 
 from computepool.agent.attempt import Attempt
 from computepool.agent.disk import is_disk_trouble
-from computepool.agent.sandbox.space import Uncountable, folder_bytes, open_folder
+from computepool.agent.sandbox.space import folder_bytes
+from computepool.agent.trees import Uncountable, open_folder
 from computepool.protocol.limits import DETAIL_LIMIT_CHARACTERS
 from computepool.protocol.receipt import EndReason
 

@@ -6,30 +6,30 @@ Each is made new and used once. What a job did to its folder, in rights and attr
 import asyncio
 import contextlib
 import itertools
-import logging
 import os
-import shutil
-import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from computepool.agent.placement import CHECKPOINT, OUTPUT, WORK
 from computepool.agent.ports import Offload
+from computepool.agent.removal import MAX_SECONDS, Remains, remove_trees
 from computepool.agent.sandbox.interface import Sandbox
-
-log = logging.getLogger(__name__)
+from computepool.agent.unremoved import UnremovedFolders
 
 READY = ".ready"
 READY_LIMIT = 32
 READY_AT_START = 2
 TRIES = 5
 RETRY_SECONDS = 0.5
+START_SECONDS = 30.0
+"""For what is to be removed at the start and at the end; what takes longer is removed while the agent works."""
 
 
 class JobFolders:
-    def __init__(self, offload: Offload) -> None:
+    def __init__(self, offload: Offload, unremoved: UnremovedFolders) -> None:
         self._offload = offload
+        self._unremoved = unremoved
         self._ready: dict[Path, list[str]] = defaultdict(list)
         self._numbers = itertools.count()
         self._dirty: list[str] = []
@@ -64,17 +64,19 @@ class JobFolders:
         while self._dirty:
             self._in_hand, self._dirty = self._dirty, []
             wanted, self._wanted = self._wanted[-READY_LIMIT:], []
-            self._in_hand = await self._offload(self._remove_and_make, self._in_hand, wanted)
+            remains = await self._offload(self._remove_and_make, self._in_hand, wanted)
             for attempt in range(TRIES):
-                if not self._in_hand:
+                self._in_hand = [one.path for one in remains]
+                if not remains:
                     break
                 # A thread that was unpacking there when its attempt was stopped may not be done yet.
                 await asyncio.sleep(RETRY_SECONDS * (attempt + 1))
-                self._in_hand = await self._offload(remove_folders, self._in_hand)
-            for folder in self._in_hand:
-                log.warning("folder.left", extra={"folder": folder})
+                remains = await self._offload(remove_folders, self._in_hand)
+            if remains:
+                await self._unremoved.note(self._in_hand, remains)
+            self._in_hand = []
 
-    def _remove_and_make(self, dirty: list[str], wanted: Sequence[Sandbox]) -> list[str]:
+    def _remove_and_make(self, dirty: list[str], wanted: Sequence[Sandbox]) -> list[Remains]:
         for sandbox in wanted:
             self._make_ready(sandbox)
         return remove_folders(dirty)
@@ -90,16 +92,22 @@ class JobFolders:
                 ready.append(folder)
 
     async def begin(self, sandboxes: Sequence[Sandbox], kept: Iterable[str]) -> None:
-        """At the start: away with the folders of attempts that nobody knows any more."""
-        await self._offload(self._begin, sandboxes, frozenset(kept))
+        """At the start: away with the folders of attempts that nobody knows any more. What stays is remembered."""
+        found, remains = await self._offload(self._begin, sandboxes, frozenset(kept))
+        await self._unremoved.note(found, remains, from_before=True)
 
-    def _begin(self, sandboxes: Sequence[Sandbox], kept: frozenset[str]) -> None:
+    def _begin(self, sandboxes: Sequence[Sandbox], kept: frozenset[str]) -> tuple[list[str], list[Remains]]:
+        found: list[str] = []
         for place in dict.fromkeys(sandbox.attempts_folder for sandbox in sandboxes):
-            remove_folders([str(path) for path in place.iterdir() if str(path) not in kept] if place.is_dir() else [])
+            with contextlib.suppress(OSError):
+                found += [str(path) for path in place.iterdir() if str(path) not in kept]
+        remains = remove_folders(found, seconds=START_SECONDS)
         for sandbox in sandboxes:
-            Path(sandbox.attempts_folder, READY).mkdir(mode=0o711, parents=True, exist_ok=True)
+            with contextlib.suppress(OSError):
+                Path(sandbox.attempts_folder, READY).mkdir(mode=0o711, parents=True, exist_ok=True)
             for _ in range(READY_AT_START):
                 self._make_ready(sandbox)
+        return found, remains
 
     async def add(self, sandbox: Sandbox, kept: Iterable[str]) -> None:
         """One that came later. Where others work already there is nothing to clear away."""
@@ -113,7 +121,7 @@ class JobFolders:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         ready = [f"{place}/{READY}" for place in self._ready]
-        await self._offload(remove_folders, [*self._in_hand, *self._dirty, *ready])
+        await self._offload(remove_folders, [*self._in_hand, *self._dirty, *ready], seconds=START_SECONDS)
 
 
 def _make(folder: str) -> None:
@@ -122,39 +130,16 @@ def _make(folder: str) -> None:
         os.mkdir(f"{folder}/{name}", 0o755)  # noqa: PTH102
 
 
-def remove_folders(folders: list[str]) -> list[str]:
-    """Those that could not be removed. Never follows a link, whatever the job put there."""
-    return [folder for folder in folders if not _remove(folder)]
+def remove_folders(folders: Iterable[str], *, seconds: float = MAX_SECONDS) -> list[Remains]:
+    """What could not be removed of them. Most jobs leave nothing: then a few calls do, and no search."""
+    return remove_trees([folder for folder in folders if not _is_removed_empty(folder)], seconds=seconds)
 
 
-def _remove(folder: str) -> bool:
+def _is_removed_empty(folder: str) -> bool:
     try:
-        # Most jobs leave nothing: then a few calls do, and no search.
         for name in (WORK, OUTPUT, CHECKPOINT):
             os.rmdir(f"{folder}/{name}")  # noqa: PTH106
         os.rmdir(folder)  # noqa: PTH106
-        return True
     except OSError:
-        shutil.rmtree(folder, onerror=_open_up)
-        return not os.path.lexists(folder)
-
-
-def _open_up(function: Callable[..., object], path: str, _: object) -> None:
-    """A job may have closed its own folders, one inside the other; each is opened and tried once more."""
-    with contextlib.suppress(OSError):
-        # What is open already failed for another reason, and would fail again.
-        if not any([_opened(Path(path).parent), _opened(Path(path))]):
-            return
-        if function in {os.rmdir, os.unlink}:
-            function(path)
-        else:
-            shutil.rmtree(path, onerror=_open_up)
-
-
-def _opened(place: Path) -> bool:
-    """Whether it is a folder that was closed to its owner until now."""
-    mode = place.lstat().st_mode
-    if not stat.S_ISDIR(mode) or mode & 0o700 == 0o700:
         return False
-    place.chmod(0o700)
     return True

@@ -24,6 +24,7 @@ from computepool.agent.ownership import OpenWatch
 from computepool.agent.ports import Transfer, offload_to_threads
 from computepool.agent.sandbox import ContainerSandbox, EngineImages, Sandbox
 from computepool.agent.sandbox.containers import Engine, EngineFacts
+from computepool.agent.unremoved import UNREMOVED_FILE, UnremovedFolders
 from computepool.protocol.messages import cached_image
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class Household:
 class Stores:
     inputs: InputCache
     environments: Environments
+    unremoved: UnremovedFolders
     keeper: CacheKeeper
 
 
@@ -168,7 +170,8 @@ def make_stores(
     sandboxes: Sequence[Sandbox],
 ) -> Stores:
     inputs = InputCache(home.cache, transfer, offload_to_threads)
-    environments = Environments(offload_to_threads, sandboxes)
+    unremoved = UnremovedFolders(offload_to_threads, home.root / UNREMOVED_FILE)
+    environments = Environments(offload_to_threads, unremoved, sandboxes)
     shelves: list[Shelf] = [inputs, environments, images]
 
     def room() -> Room:
@@ -178,4 +181,4 @@ def make_stores(
 
     keeper = CacheKeeper(home.root, shelves, room, offload_to_threads)
     inputs.make_room = keeper.tidy
-    return Stores(inputs, environments, keeper)
+    return Stores(inputs, environments, unremoved, keeper)

@@ -3,7 +3,7 @@ has gained or lost is taken up."""
 
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from computepool.agent.attempt import EndMode, EndRequest
 from computepool.agent.engines import QUIET_SECONDS
@@ -27,13 +27,30 @@ def is_beginning(supervisor: Supervisor) -> bool:
 
 
 class Housekeeping:
-    def __init__(self, shop: Workshop, supervisor: Supervisor) -> None:
+    def __init__(self, shop: Workshop, supervisor: Supervisor, tell_capacity: Callable[[], None]) -> None:
+        """`tell_capacity` makes the hub hear what the node has now."""
         self._shop = shop
         self._supervisor = supervisor
+        self._tell_capacity = tell_capacity
+        self._disk_bytes = shop.capacity.disk_bytes
+        shop.unremoved.on_change = self._count_unremoved
 
-    async def tick(self, policy: Policy) -> None:
-        self._follow(policy)
-        await self._keep_disk_free(policy.storage.keep_free)
+    async def tick(self, policy: Policy | None) -> None:
+        """`policy` is the owner's, where there is one."""
+        now = self._supervisor.monotonic()
+        if self._shop.unremoved.is_due(now):
+            # Beside the tick: it may take minutes.
+            self._supervisor.soon(self._shop.unremoved.retry(now))
+        if policy is not None:
+            self._follow(policy)
+            await self._keep_disk_free(policy.storage.keep_free)
+
+    def _count_unremoved(self) -> None:
+        """What could not be removed is not on offer."""
+        offered = max(0, self._disk_bytes - self._shop.unremoved.new_bytes)
+        if offered != self._shop.capacity.disk_bytes:
+            self._shop.capacity = self._shop.capacity.model_copy(update={"disk_bytes": offered})
+            self._tell_capacity()
 
     async def offer(self, sandboxes: Sequence[Sandbox], capacity: Capacity) -> None:
         """From now on these, and no others. What runs in others runs on."""
@@ -42,6 +59,7 @@ class Housekeeping:
             await self._shop.folders.add(sandbox, kept)
         self._shop.sandboxes = sandboxes
         self._shop.capacity = capacity
+        self._tell_capacity()
         log.info("node.isolation", extra={"levels": [level.value for level in capacity.isolation]})
 
     def _follow(self, policy: Policy) -> None:

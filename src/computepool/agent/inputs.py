@@ -16,6 +16,7 @@ from typing import Protocol
 from computepool.agent.caching import Kept, NoRoom
 from computepool.agent.partial import CONTENT, DIGEST_CHARS, Partial, TooLong, name_of_partial
 from computepool.agent.ports import Offload, Transfer, TransferFailed
+from computepool.agent.removal import remove_tree
 from computepool.protocol.manifest import BundleRef
 from computepool.protocol.receipt import EndReason
 
@@ -223,7 +224,7 @@ class InputCache:
         """Files that nobody could go on with. Those that can be resumed stay, and go like all else that is kept."""
         for path in self._folder.glob("*.part"):
             if name_of_partial(path.name) is None:
-                path.unlink(missing_ok=True)
+                remove_tree(path)
 
     async def _download(self, path: Path, digest: str, limit: int, source: Source, progress: Progress) -> None:
         """A second time from the beginning, if what an earlier try had left may have been the trouble."""

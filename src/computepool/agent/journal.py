@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from computepool.agent.removal import remove_tree
 from computepool.agent.spool import SealedLog
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.model import Wire
@@ -151,12 +152,14 @@ class Journal:
         self.close()
         self._live.clear()
         self._seen.clear()
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             for line in self._path.read_bytes().splitlines(keepends=True):
                 with contextlib.suppress(ValueError, IndexError):
                     self._replay(line)
         leftovers = [left for left in map(self._leftover, list(self._live)) if left is not None]
-        self._compact(None)
+        # On a full disk it stays as long as it is.
+        with contextlib.suppress(OSError):
+            self._compact(None)
         return leftovers
 
     def _replay(self, line: bytes) -> None:
@@ -225,7 +228,7 @@ class Journal:
         """Remove logs whose attempt is forgotten."""
         for path in self._folder.iterdir():
             if path.suffix in {".log", ".tail"} and path.stem not in self._live:
-                path.unlink(missing_ok=True)
+                remove_tree(path)
 
     def close(self) -> None:
         if self._fd >= 0:

@@ -177,6 +177,7 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
                 least_isolation=policy_file.policy.welcome.isolation,
                 inputs=stores.inputs,
                 environments=stores.environments,
+                unremoved=stores.unremoved,
                 caches=stores.keeper,
                 monitor=house.monitor,
                 book=WorkBook(home.root / "work.json"),

@@ -44,7 +44,11 @@ async def recover(supervisor: "Supervisor", shop: Workshop) -> None:
 
 
 def _is_intact(attempt: Attempt) -> bool:
-    return attempt.folder is not None and Path(attempt.folder).is_dir() and attempt.spool.is_intact()
+    try:
+        return attempt.folder is not None and Path(attempt.folder).is_dir() and attempt.spool.is_intact()
+    except OSError as error:
+        log.warning("attempt.unreadable", extra={"attempt_id": attempt.id, "reason": str(error)})
+        return False
 
 
 def _attempt_of(shop: Workshop, leftover: Leftover) -> Attempt:

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from computepool.agent.removal import remove_tree
 from computepool.protocol.output_paths import find_path_problem
 
 
@@ -27,7 +28,8 @@ def make_checkpoint_folder(job_folder: Path, place: str) -> Path:
 def empty_checkpoint_folder(job_folder: Path, place: str) -> None:
     """What the bundle brought there is replaced. Blocking."""
     folder = make_checkpoint_folder(job_folder, place)
-    shutil.rmtree(folder)
+    if (remains := remove_tree(folder)) is not None:
+        raise OSError(f"{place} could not be emptied: {remains.reason}")
     folder.mkdir()
 
 

@@ -5,13 +5,13 @@ The job may be hostile: like its outputs, its folder is read through directory d
 
 import errno
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from computepool.agent.outputs import Allowance, Collected, OutputsRefused, Walk, hashed, open_file, opened
+from computepool.agent.removal import remove_tree
 from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT
 
 _PIECE_BYTES = 1 << 20
@@ -66,7 +66,8 @@ def copy_changed(
     folder: Path, place: str, looks: Mapping[str, Look], known: Mapping[str, Known], staging: Path
 ) -> Snapshot:
     """Blocking: the job stands still meanwhile."""
-    shutil.rmtree(staging, ignore_errors=True)
+    if (remains := remove_tree(staging)) is not None:
+        raise OSError(f"{staging} could not be emptied: {remains.reason}")
     changed = [path for path, look in looks.items() if path not in known or known[path].look != look]
     with opened(str(folder)) as root:
         for path in changed:

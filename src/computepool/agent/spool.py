@@ -188,5 +188,5 @@ class LogSpool:
         self.close()
         if self._has_files:
             for path in (self._path, self._tail_path):
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(OSError):
                     path.unlink()

@@ -1,5 +1,6 @@
 """What a running agent says of itself, for `agent status` and whoever asks its socket. Plain JSON."""
 
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ def status_of(agent: "Agent") -> dict[str, Any]:
         "trouble": agent.trouble,
         "clock_skew_seconds": round(agent.clock_skew_seconds, 3),
         "capacity": agent.capacity.model_dump(mode="json"),
+        "unremoved": [asdict(remains) for remains in supervisor.unremoved.remains],
         "engines": None if parts.engines is None else parts.engines.status(),
         "usage": _usage(supervisor.attempts),
         "gpus": [load.model_dump(mode="json") for load in telemetry.loads],

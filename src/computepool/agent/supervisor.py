@@ -6,7 +6,6 @@ Knows nothing of links: what is to be said goes into `outgoing`, and is said aga
 import asyncio
 import base64
 import logging
-import shutil
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.commands import out_of_time
+from computepool.agent.folders import START_SECONDS
 from computepool.agent.leases import Leases
 from computepool.agent.link.handshake import proof_state
 from computepool.agent.logs import LogSender
@@ -24,6 +24,7 @@ from computepool.agent.reports import GONE_SEQUENCE
 from computepool.agent.resting import Rest
 from computepool.agent.runner import decline, run_attempt
 from computepool.agent.spool import LogSpool
+from computepool.agent.unremoved import UnremovedFolders
 from computepool.agent.workshop import Workshop
 from computepool.protocol.benchmark import BenchmarkFromHub
 from computepool.protocol.manifest import Grant, Manifest, open_manifest
@@ -239,6 +240,10 @@ class Supervisor:
     def offload(self) -> Offload:
         return self._shop.offload
 
+    @property
+    def unremoved(self) -> UnremovedFolders:
+        return self._shop.unremoved
+
     def monotonic(self) -> float:
         return self._shop.clock.monotonic()
 
@@ -414,7 +419,7 @@ class Supervisor:
         shop.journal.sweep_strays()
         shop.cache.clear_strays()
         await shop.environments.sweep(shop.sandboxes)
-        await shop.offload(shutil.rmtree, shop.staging, ignore_errors=True)
+        await shop.unremoved.remove([str(shop.staging)], seconds=START_SECONDS)
 
     async def close(self) -> None:
         """Stop looking after attempts. Nothing is told or written: this is also how an agent dies in a simulation."""

@@ -20,6 +20,7 @@ from computepool.agent.output import PipeOutput
 from computepool.agent.outside import Outside
 from computepool.agent.ports import Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
+from computepool.agent.unremoved import UnremovedFolders
 from computepool.protocol.capacity import Capacity, HouseRules
 from computepool.protocol.messages import LOG_LIMIT_BYTES, Update, UploadFile, UploadGrant, UploadRequest
 from computepool.protocol.states import AttemptState, IsolationLevel
@@ -46,6 +47,7 @@ class Workshop:
     environments: Environments
     transfer: Transfer
     outgoing: Outgoing
+    unremoved: UnremovedFolders
     open_output: OpenOutput = PipeOutput
     gpu_devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By GPU id: the device files that a job with this GPU needs."""

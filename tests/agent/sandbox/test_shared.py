@@ -24,6 +24,7 @@ from computepool.agent.ports import offload_to_threads
 from computepool.agent.sandbox import Sandbox
 from computepool.agent.sandbox.identity import SYSTEM_FOLDER, NobodyElse, instance_of
 from computepool.agent.sandbox.layout import build_etc
+from computepool.agent.unremoved import UnremovedFolders
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ def test_agent_that_stops_beside_a_doctor_leaves_the_clearing_to_it(home):
 def test_stopped_agent_leaves_no_folder(home):
     async def story():
         async with sandboxes_at_work(home) as agents:
-            folders = JobFolders(offload_to_threads)
+            folders = JobFolders(offload_to_threads, UnremovedFolders(offload_to_threads))
             await folders.begin(agents, [])
             assert (agents[0].attempts_folder / ".ready").is_dir()
             folders.give_back(str(folders.take(agents[0], "attempt_1")))

@@ -6,7 +6,6 @@ memory or time than they save, and the client packs tar.gz. Archives inside an a
 
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from computepool.agent.archive.model import ArchiveLimits, ArchiveRefused, Entry
 from computepool.agent.archive.tar_reader import BLOCK, gunzip, is_tar_header, read_tar
 from computepool.agent.archive.tree import FOLDER_FLAGS, FOLDER_MODE, Tree
 from computepool.agent.archive.zip_reader import read_zip
+from computepool.agent.removal import remove_tree
 
 __all__ = ["ArchiveLimits", "ArchiveRefused", "Extracted", "Reason", "extract"]
 
@@ -40,7 +40,7 @@ def extract(archive: Path, target: Path, *, limits: ArchiveLimits = DEFAULT_LIMI
         work.chmod(FOLDER_MODE)
         work.rename(target)
     except BaseException:
-        shutil.rmtree(work)
+        remove_tree(work)
         raise
     return extracted
 

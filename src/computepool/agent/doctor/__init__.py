@@ -13,7 +13,7 @@ from computepool.agent.sandbox import Sandbox, available_sandboxes
 from computepool.agent.sandbox.containers import find_engines
 
 from .engines import Place, check_engines, check_view, places
-from .folder import check_agent, check_enrolment, check_permissions, check_policy
+from .folder import check_agent, check_enrolment, check_permissions, check_policy, check_unremoved
 from .isolation import check_bubblewrap, check_limits, check_sandboxes
 from .machine import check_gpus_inside, check_machine, check_system, existing
 from .model import Check, Level, warn
@@ -48,7 +48,7 @@ async def examine(home: AgentHome, sandboxes: Sequence[Sandbox], clock: Clock) -
 
     hardware = await offload_to_threads(detect, existing(home.root))
     add("this node", [check_enrolment(home), await offload_to_threads(check_agent, home)])
-    add("this node", [*check_permissions(home), *check_policy(home)])
+    add("this node", [*check_permissions(home), *check_policy(home), *check_unremoved(home)])
     add("the machine", [*check_machine(home, hardware), *check_system()])
     proven, checks = await check_sandboxes(sandboxes)
     add("isolation", [*checks, check_bubblewrap(proven), check_limits(sandboxes)])

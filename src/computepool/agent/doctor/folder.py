@@ -1,11 +1,15 @@
 """The agent's own folder, and the agent that works in it."""
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 
 from computepool.agent.control import AgentNotRunning, ask_agent
 from computepool.agent.home import AgentHome, AlreadyRunning, HomeError
+from computepool.agent.removal import MOUNTED, Remains
+from computepool.agent.unremoved import UNREMOVED_FILE, read_unremoved
+from computepool.protocol.units import about_bytes
 
 from .model import Check, warn
 
@@ -60,6 +64,20 @@ def check_permissions(home: AgentHome) -> Iterator[Check]:
         yield Check("permissions", False, f"{home.root} belongs to user {owner}", "run the agent as that user")
     else:
         yield Check("permissions", True, "the folder and the node's keys are closed to others")
+
+
+def check_unremoved(home: AgentHome) -> Iterator[Check]:
+    """What jobs left and the agent cannot remove takes room that the node does not offer any more."""
+    for remains in read_unremoved(home.root / UNREMOVED_FILE):
+        message = f"{remains.path} could not be removed ({about_bytes(remains.size_bytes)}): {remains.reason}"
+        yield warn("clean-up", message, _how_to_remove(remains))
+
+
+def _how_to_remove(remains: Remains) -> str:
+    if MOUNTED in remains.reason:
+        # Not by hand: what is mounted there would be removed too.
+        return f"find the mount point with `findmnt -o TARGET | grep {shlex.quote(remains.path)}` and unmount it"
+    return f"rm -rf {shlex.quote(remains.path)}"
 
 
 def check_policy(home: AgentHome) -> Iterator[Check]:

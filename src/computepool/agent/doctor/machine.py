@@ -13,6 +13,7 @@ from pathlib import Path
 
 from computepool.agent.detect import DISK_FLOOR_BYTES, Hardware
 from computepool.agent.home import AgentHome
+from computepool.agent.removal import remove_tree
 from computepool.agent.sandbox import Sandbox
 from computepool.agent.sandbox.interface import Command, Limits, SandboxError
 from computepool.agent.sandbox.running import readable
@@ -107,7 +108,7 @@ async def _look_inside(sandbox: Sandbox, gpu_id: str, devices: Sequence[str]) ->
     except (SandboxError, TimeoutError, OSError) as error:
         return str(error) or "it took too long"
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
     *problems, last = said.splitlines() or [""]
     return "; ".join(problems) if last == "looked" else said[-200:] or "nothing could be run"
 

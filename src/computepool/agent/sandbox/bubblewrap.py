@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from computepool.agent.trees import open_folder
 from computepool.protocol.states import IsolationLevel
 
 from . import cgroup_tree
@@ -37,7 +38,6 @@ from .netns import can_listen_in, listen_in
 from .proctree import descendants
 from .running import RunningProcess, readable, remove_when_empty
 from .seccomp import seccomp_program
-from .space import open_folder
 from .spawn import offer_first_when_memory_ends, set_resource_limits, worn_by_this_thread
 from .watchdog import Watchdog
 

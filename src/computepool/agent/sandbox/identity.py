@@ -94,9 +94,13 @@ class NobodyElse:
     def adopt(self, folder: Path) -> None:
         taken = self._taken()
         uid = next(uid for uid in itertools.islice(self._next, len(self._uids)) if uid not in taken)
-        for parent, folders, files in os.walk(folder, topdown=False):
-            for name in (*folders, *files):
-                os.lchown(f"{parent}/{name}", uid, uid)
+        pending = [str(folder)]
+        while pending:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    os.lchown(entry.path, uid, uid)
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
         # Last: an adopted folder is known by its owner.
         os.lchown(folder, uid, uid)
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from computepool.agent.removal import remove_tree
+
 from .interface import SandboxError
 from .lookup import NOT_EXECUTABLE, NOT_FOUND, Problem, names_of
 
@@ -65,7 +67,7 @@ def build_etc(base: Path, host: Path = Path("/etc")) -> Path:
     try:
         fresh.rename(etc)
     except OSError:
-        shutil.rmtree(fresh, ignore_errors=True)
+        remove_tree(fresh)
         if not etc.is_dir():  # else somebody was quicker
             raise
     return etc
@@ -76,7 +78,7 @@ def remove_etc(base: Path, *, but_current: bool = False, host: Path = Path("/etc
     kept = _etc_name(host) if but_current else None
     for etc in base.glob(f"{ETC_PREFIX}*"):
         if etc.name != kept:
-            shutil.rmtree(etc, ignore_errors=True)
+            remove_tree(etc)
 
 
 def _etc_name(host: Path) -> str:

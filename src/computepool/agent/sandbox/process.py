@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from computepool.agent.trees import open_folder
 from computepool.protocol.states import IsolationLevel
 
 from . import cgroup_tree, marked
@@ -28,7 +29,6 @@ from .interface import Command, Offload, Process, SandboxError
 from .lookup import in_words, problem_on_host
 from .proctree import PROC, descendants, every_pid, is_in_session, signal_all
 from .running import RunningProcess, remove_when_empty
-from .space import open_folder
 from .spawn import set_resource_limits, spawn
 from .watchdog import Watchdog
 

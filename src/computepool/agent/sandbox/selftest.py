@@ -5,7 +5,6 @@ import asyncio
 import contextlib
 import os
 import secrets
-import shutil
 import signal
 import socket
 import tempfile
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from computepool.agent.removal import remove_tree
 from computepool.protocol.states import IsolationLevel
 
 from .interface import (
@@ -180,7 +180,7 @@ def _probe_folder(sandbox: Sandbox) -> Iterator[Path]:
         (folder / "work").mkdir()
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
 
 
 async def _run(

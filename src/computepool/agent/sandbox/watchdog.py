@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from computepool.agent.trees import Uncountable
+
 from .interface import Limits, Reason
 from .proctree import deleted_bytes_held_by, files_in_flight, load_of, memory_files_held_by, memory_of
-from .space import Uncountable, folder_bytes
+from .space import folder_bytes
 
 MEMORY_SECONDS = 0.1
 MEMORY_SECONDS_WHEN_LOW = 0.25

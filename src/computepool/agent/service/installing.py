@@ -6,7 +6,6 @@ What was made is noted in the agent's folder, so that `uninstall` knows it even 
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from computepool.agent.home import AgentHome, write_atomically
 from computepool.agent.logsetup import LOG_FOLDER
+from computepool.agent.removal import remove_tree
 from computepool.agent.sandbox.identity import SYSTEM_FOLDER, instance_of
 from computepool.agent.sandbox.layout import ETC_PREFIX
 from computepool.agent.sandbox.shared import LOCK
@@ -108,11 +108,10 @@ def remove_run_files(home: AgentHome, tell: Tell) -> None:
         places = [home.root, SYSTEM_FOLDER / instance_of(home.root)]
         for place in places:
             for rendered in place.glob(f"{ETC_PREFIX}*"):
-                shutil.rmtree(rendered, ignore_errors=True)
+                remove_tree(rendered)
         logs = home.root / LOG_FOLDER
         if logs.is_dir():
-            shutil.rmtree(logs)
-            tell(f"removed {logs}")
+            _remove_folder(logs, tell)
         _remove_files([home.root / name for name in RUN_FILES])
         _remove_empty([home.attempts])
         away = places[1]
@@ -134,8 +133,7 @@ def purge(home: AgentHome, tell: Tell) -> None:
         remove_pulled_images(home.root, tell)
         for place in (SYSTEM_FOLDER / instance_of(home.root), home.root):
             if place.is_dir():
-                shutil.rmtree(place)
-                tell(f"removed {place}")
+                _remove_folder(place, tell)
 
 
 # ── small things ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,6 +186,14 @@ def _remove_files(paths: Iterable[Path]) -> list[Path]:
             path.unlink()
             removed.append(path)
     return removed
+
+
+def _remove_folder(folder: Path, tell: Tell) -> None:
+    remains = remove_tree(folder)
+    if remains is None:
+        tell(f"removed {folder}")
+    else:
+        tell(f"{folder} could not be removed ({remains.reason}): remove it by hand")
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:

@@ -6,7 +6,6 @@ simulated/<hub>/simulate.lock   one process at a time
 """
 
 import base64
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from computepool.agent.home import (
     NodeRecord,
     write_atomically,
 )
+from computepool.agent.removal import remove_tree
 from computepool.agent.simulated.machines import Machine
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Roster:
 
     def clear_work(self) -> None:
         """What earlier runs left. Blocking."""
-        shutil.rmtree(self._folder / "work", ignore_errors=True)
+        remove_tree(self._folder / "work")
 
     def enrol(
         self,

@@ -12,8 +12,9 @@ from computepool.agent.sandbox.cgroup import Usage
 from computepool.agent.sandbox.interface import Exit, Reason
 from computepool.agent.sandbox.proctree import signal_all
 from computepool.agent.sandbox.running import COULD_NOT_RUN, readable
-from computepool.agent.sandbox.space import Uncountable, folder_bytes
+from computepool.agent.sandbox.space import folder_bytes
 from computepool.agent.sandbox.watchdog import Watchdog
+from computepool.agent.trees import Uncountable
 
 from .engine import Ended, Engine, EngineError, EngineGone
 from .usage import ContainerGroup

@@ -18,8 +18,8 @@ from computepool.agent.sandbox.interface import EGRESS_PORT, Command, Offload, P
 from computepool.agent.sandbox.layout import ETC_OWN, ETC_PREFIX, JOB_FOLDER, JOB_UID, build_etc, problem_with_command
 from computepool.agent.sandbox.lookup import NOT_EXECUTABLE, NOT_FOUND, Problem, in_words, names_of
 from computepool.agent.sandbox.netns import listen_in
-from computepool.agent.sandbox.space import open_folder
 from computepool.agent.sandbox.watchdog import Watchdog
+from computepool.agent.trees import open_folder
 from computepool.protocol.states import IsolationLevel
 
 from .door import find_door

@@ -17,13 +17,13 @@ whoever serves the door, as one that arrives at a listening socket.
 
 import asyncio
 import logging
-import shutil
 import socket
 import struct
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from computepool.agent.removal import remove_tree
 from computepool.agent.sandbox.interface import ServeEgress
 
 from .output import STDERR, Frames
@@ -93,7 +93,7 @@ class Tunnel:
             task.cancel()
         if self._writer is None:
             self._source.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_tree(self._folder)
 
     async def wait_closed(self) -> None:
         await asyncio.gather(self._running, *self._attending, return_exceptions=True)
