@@ -21,7 +21,7 @@ class Registry:
         self.digests = digests
         self.asked: list[str | None] = []
 
-    async def ensure(self, name, digest, progress):
+    async def ensure(self, name, digest, progress, *, own):
         self.asked.append(digest)
         if (digest or self.digests[-1]) not in self.digests:
             raise ImageMissing(f"{name}@{digest} is not there")
@@ -30,7 +30,7 @@ class Registry:
 
 def pull(registry, pinned):
     said: list[str] = []
-    attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image_digest=pinned), say=said.append)
+    attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image_digest=pinned, own=False), say=said.append)
     return asyncio.run(_pull_pinned(registry, attempt, NAME, said.append)), said
 
 
@@ -49,7 +49,7 @@ def test_digest_that_is_gone_is_replaced_and_told():
 
 def test_name_that_is_not_there_is_still_the_renters_to_mend():
     class Empty(Registry):
-        async def ensure(self, name, digest, progress):
+        async def ensure(self, name, digest, progress, *, own):
             raise ImageMissing(name)
 
     with pytest.raises(ImageMissing):
@@ -66,7 +66,7 @@ def test_name_that_is_not_there_is_still_the_renters_to_mend():
 )
 def test_only_what_is_the_nodes_doing_is_told_as_the_nodes(trouble, reason):
     class Troubled(Registry):
-        async def ensure(self, name, digest, progress):
+        async def ensure(self, name, digest, progress, *, own):
             raise trouble
 
     async def tidy():
@@ -77,15 +77,3 @@ def test_only_what_is_the_nodes_doing_is_told_as_the_nodes(trouble, reason):
     with pytest.raises(AttemptOver, match=str(trouble)) as told:
         asyncio.run(_pull(shop, attempt, SimpleNamespace(line=print, done=print)))  # type: ignore[arg-type]
     assert told.value.reason is reason
-
-
-def test_registry_whose_name_is_not_known_is_nobodys_doing_here():
-    class Lost:
-        async def check_registry(self, image):
-            raise OSError("no such host")
-
-    shop: Any = SimpleNamespace(images=Registry(NEW), outside=Lost())
-    attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image="gone.example/x", image_digest=None, own=False))
-    with pytest.raises(AttemptOver, match="cannot be found") as told:
-        asyncio.run(_pull(shop, attempt, SimpleNamespace()))  # type: ignore[arg-type]
-    assert told.value.reason is EndReason.UNREACHABLE

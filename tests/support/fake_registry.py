@@ -1,7 +1,7 @@
-"""A fake image registry: the half of the registry API that a pull needs, over plain HTTP on 127.0.0.1.
+"""A fake image registry: the half of the registry API that a pull needs, on 127.0.0.1, over plain HTTP or TLS.
 
-Not a registry: no pushes, no authentication, no lists. It serves images that tests make, and can be slow, break off in
-the middle, send something else than its name says, or be out of order.
+Not a registry: no pushes, no passwords. It serves images that tests make, asks for tokens if it is told to, and can be
+slow, break off in the middle, send something else than its name says, be out of order, or say whatever a test wants.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import io
 import json
+import ssl
 import tarfile
 import threading
 import time
@@ -16,11 +17,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 CONFIG = "application/vnd.docker.container.image.v1+json"
 LAYER = "application/vnd.docker.image.rootfs.diff.tar.gzip"
+LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 PIECE_BYTES = 1 << 16
 
 
@@ -40,6 +42,23 @@ def make_layer(files: Mapping[str, bytes]) -> tuple[bytes, str]:
     return gzip.compress(content.getvalue(), compresslevel=1, mtime=0), digest_of(content.getvalue())
 
 
+class Asked(NamedTuple):
+    host: str
+    path: str
+    authorization: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a test wants to be said."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    endless: bool = False
+    """The body again and again, until nobody listens; with no length."""
+
+
 @dataclass
 class FakeRegistry:
     address: str = ""
@@ -47,6 +66,13 @@ class FakeRegistry:
     manifests: dict[tuple[str, str], bytes] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     layers: set[str] = field(default_factory=set)
+    seen: list[Asked] = field(default_factory=list)
+    """Everything that was asked, in order."""
+    realm: str | None = None
+    """Who gives tokens, which are then asked for. `/token`, on any host, is such a place."""
+    token: str = "everybodys"
+    replies: dict[str, Reply] = field(default_factory=dict)
+    """By host and path, or by path: said instead of the truth."""
     # How it misbehaves.
     bytes_per_second: float | None = None
     break_off_after: dict[str, int] = field(default_factory=dict)
@@ -66,7 +92,20 @@ class FakeRegistry:
             "config": self._keep(settings, CONFIG),
             "layers": entries,
         }
-        content = json.dumps(manifest).encode()
+        return self.put_manifest(repository, tag, manifest)
+
+    def add_list(self, repository: str, tag: str, **platforms: str) -> str:
+        """A list of manifests that are there already, by `os_architecture`: its digest, which is returned."""
+        entries = []
+        for platform, digest in platforms.items():
+            system, _, architecture = platform.partition("_")
+            size = len(self.manifests[repository, digest])
+            described = {"os": system, "architecture": architecture}
+            entries.append({"mediaType": MANIFEST, "size": size, "digest": digest, "platform": described})
+        return self.put_manifest(repository, tag, {"schemaVersion": 2, "mediaType": LIST, "manifests": entries})
+
+    def put_manifest(self, repository: str, tag: str, manifest: Any) -> str:
+        content = manifest if isinstance(manifest, bytes) else json.dumps(manifest).encode()
         digest = digest_of(content)
         self.manifests[repository, tag] = self.manifests[repository, digest] = content
         return digest
@@ -85,13 +124,15 @@ class FakeRegistry:
 
     def behave(self) -> None:
         self.bytes_per_second, self.out_of_order = None, None
-        self.break_off_after.clear()
-        self.asked.clear()
+        self.realm = None
+        for noted in (self.break_off_after, self.asked, self.seen, self.replies):
+            noted.clear()
 
 
 def _handler(registry: FakeRegistry) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             self._answer(with_body=True)
@@ -103,21 +144,49 @@ def _handler(registry: FakeRegistry) -> type[BaseHTTPRequestHandler]:
             """Not into the tests' output."""
 
         def _answer(self, *, with_body: bool) -> None:
+            host, path = self.headers.get("Host", "").partition(":")[0], self.path.partition("?")[0]
+            registry.seen.append(Asked(host, self.path, self.headers.get("Authorization", "")))
+            if reply := registry.replies.get(f"{host}{path}") or registry.replies.get(path):
+                return self._reply(reply, with_body)
+            if path == "/token":
+                return self._say(200, json.dumps({"token": registry.token}).encode(), "application/json", with_body)
+            if registry.realm and self.headers.get("Authorization") != f"Bearer {registry.token}":
+                challenge = f'Bearer realm="{registry.realm}",service="fake"'
+                return self._reply(Reply(b"{}", 401, {"WWW-Authenticate": challenge}), with_body)
             if registry.out_of_order:
                 return self._say(registry.out_of_order, b"{}", "application/json", with_body)
             parts = self.path.strip("/").split("/")
             if parts == ["v2"]:
                 return self._say(200, b"{}", "application/json", with_body)
+            if len(parts) < 4:
+                return self._say(404, b"{}", "application/json", with_body)
             repository, kind, name = "/".join(parts[1:-2]), parts[-2], parts[-1]
             if with_body:
                 registry.asked[f"{kind} {name}"] += 1
             if kind == "manifests" and (repository, name) in registry.manifests:
-                return self._say(200, registry.manifests[repository, name], MANIFEST, with_body)
+                content = registry.manifests[repository, name]
+                return self._say(200, content, _kind_of(content), with_body)
             if kind == "blobs" and name in registry.blobs:
                 return self._send_blob(name, with_body)
             unknown = "MANIFEST_UNKNOWN" if kind == "manifests" else "BLOB_UNKNOWN"
             wrong = {"errors": [{"code": unknown, "message": f"{kind} unknown"}]}
             return self._say(404, json.dumps(wrong).encode(), "application/json", with_body)
+
+        def _reply(self, reply: Reply, with_body: bool) -> None:
+            self.send_response(reply.status)
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            if reply.endless:
+                self.send_header("Connection", "close")
+                self.close_connection = True
+            elif "Content-Length" not in reply.headers:
+                self.send_header("Content-Length", str(len(reply.body)))
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while with_body:
+                    self.wfile.write(reply.body)
+                    if not reply.endless:
+                        return
 
         def _say(self, status: int, content: bytes, kind: str, with_body: bool) -> None:
             self.send_response(status)
@@ -157,11 +226,27 @@ def _handler(registry: FakeRegistry) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+def _kind_of(manifest: bytes) -> str:
+    try:
+        return str(json.loads(manifest).get("mediaType", MANIFEST))
+    except (ValueError, AttributeError, RecursionError):
+        return MANIFEST
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that leave in the middle, or do not trust it."""
+
+
 @contextlib.contextmanager
-def fake_registry() -> Iterator[FakeRegistry]:
+def fake_registry(tls: ssl.SSLContext | None = None) -> Iterator[FakeRegistry]:
     registry = FakeRegistry()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(registry))
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), _handler(registry))
+    if tls is not None:
+        # The handshake is each connection's own: one that never comes must not hold up the others.
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     registry.address = f"127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

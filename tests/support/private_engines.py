@@ -156,7 +156,7 @@ def private_folder() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def docker_engine() -> Iterator[PrivateEngine]:
+def docker_engine(environment: dict[str, str] | None = None) -> Iterator[PrivateEngine]:
     """dockerd with runc, and runsc if it is installed."""
     engines.require("docker")
     with private_folder() as folder:
@@ -173,7 +173,8 @@ def docker_engine() -> Iterator[PrivateEngine]:
             "runtimes": {"runsc": {"path": runsc, "runtimeArgs": RUNSC_ARGUMENTS}} if runsc else {},
         }
         (folder / "daemon.json").write_text(json.dumps(settings))
-        engine = PrivateEngine("docker", ["dockerd", "--config-file", str(folder / "daemon.json")], folder)
+        argv = ["dockerd", "--config-file", str(folder / "daemon.json")]
+        engine = PrivateEngine("docker", argv, folder, environment)
         engine.start()
         try:
             yield engine

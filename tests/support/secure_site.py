@@ -142,10 +142,12 @@ async def secure_site() -> AsyncIterator[SecureSite]:
         await site.close()
 
 
-def make_certificate(folder: Path, hosts: Sequence[str] = HOSTS) -> Path:
+def make_certificate(folder: Path, hosts: Sequence[str] = HOSTS, addresses: Sequence[str] = ()) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a site of tests")])
     now = datetime.now(UTC)
+    names = [x509.DNSName(host) for host in hosts]
+    places = [x509.IPAddress(ip_address(text)) for text in addresses]
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -154,7 +156,7 @@ def make_certificate(folder: Path, hosts: Sequence[str] = HOSTS) -> Path:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([*names, *places]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )

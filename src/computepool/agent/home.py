@@ -3,6 +3,7 @@
 identity.json   the node's private keys, made here, never sent      agent.lock   one agent at a time
 node.json       the hub and its pinned keys                         agent.sock   local control
 journal/        what a restarted agent must know, see journal.py    cache/       bundles by digest
+layers/         of images, by digest
 """
 
 import base64
@@ -126,6 +127,10 @@ class AgentHome:
         return self.root / "cache"
 
     @property
+    def layers(self) -> Path:
+        return self.root / "layers"
+
+    @property
     def staging(self) -> Path:
         return self.root / "staging"
 
@@ -135,7 +140,7 @@ class AgentHome:
 
     def prepare(self) -> None:
         """Make the folders, closed to other users of the machine."""
-        for folder in (self.root, self.attempts, self.journal, self.cache):
+        for folder in (self.root, self.attempts, self.journal, self.cache, self.layers):
             folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         self.root.chmod(PRIVATE_FOLDER)
 

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from computepool.agent.caching import CacheKeeper, Kept, Room, Shelf
@@ -22,6 +22,7 @@ from computepool.agent.owner.opening import open_watch
 from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.ownership import OpenWatch
 from computepool.agent.ports import Transfer, offload_to_threads
+from computepool.agent.registry import Puller
 from computepool.agent.sandbox import ContainerSandbox, EngineImages, Sandbox
 from computepool.agent.sandbox.containers import Engine, EngineFacts
 from computepool.agent.unremoved import UNREMOVED_FILE, UnremovedFolders
@@ -55,6 +56,7 @@ async def keep_house(
     sandboxes: Sequence[Sandbox],
     clock: Clock,
     closing: contextlib.AsyncExitStack,
+    transfer: Transfer,
 ) -> Household:
     policy_file.refresh()
     policy = policy_file.policy
@@ -82,7 +84,8 @@ async def keep_house(
         data_used_bytes=lambda: allowance.used_bytes,
     )
     passed = functools.partial(count_for_strangers, allowance)
-    images = NodeImages(home, policy_file, clock, passed)
+    layers = InputCache(home.layers, transfer, offload_to_threads)
+    images = NodeImages(home, policy_file, clock, outside, layers)
     images.follow(sandboxes)
     return Household(outside, watch, images, passed, monitor)
 
@@ -101,21 +104,25 @@ async def _watch_gpus(
 
 
 def images_file(home: AgentHome, facts: EngineFacts) -> Path:
-    """What an engine was told to pull, so that nothing of it is forgotten when jobs run in another one."""
+    """What an engine was given for jobs, so that nothing of it is forgotten when jobs run in another one."""
     return home.root / f"images-{facts.kind}{'-rootless' if facts.rootless else ''}.json"
 
 
 class NodeImages:
-    """The images that jobs bring, in the engine that they run in now, if there is one. Also a shelf of the caches."""
+    """The images that jobs bring, in the engine that they run in now, if there is one, and the layers of them. Also a
+    shelf of the caches."""
 
-    def __init__(self, home: AgentHome, policy_file: PolicyFile, clock: Clock, passed: Callable[[int], None]) -> None:
-        """`passed` hears of the bytes that a pull has brought."""
+    def __init__(
+        self, home: AgentHome, policy_file: PolicyFile, clock: Clock, outside: Outside, layers: InputCache
+    ) -> None:
+        self.layers = layers
         self._home = home
         self._policy_file = policy_file
         self._clock = clock
-        self._passed = passed
+        self._outside = outside
         self._engine: tuple[Path, EngineFacts] | None = None
         self._images: EngineImages | None = None
+        self._puller: Puller | None = None
 
     def follow(self, sandboxes: Sequence[Sandbox]) -> None:
         """Those of the engine that jobs with an image run in."""
@@ -123,24 +130,31 @@ class NodeImages:
         engine = (containers[0].engine.path, containers[0].facts) if containers else None
         if engine == self._engine:
             return
-        self._engine, self._images = engine, None
+        self._engine, self._images, self._puller = engine, None, None
         if engine is not None:
             path, facts = engine
             self._images = EngineImages(
-                Engine(path),
-                facts,
-                state=images_file(self._home, facts),
-                clock=self._clock,
+                Engine(path), facts, state=images_file(self._home, facts), clock=self._clock, offload=offload_to_threads
+            )
+            self._puller = Puller(
+                self._images,
+                self.layers,
+                self._outside,
+                self._clock,
+                offload_to_threads,
                 floor_bytes=self._policy_file.policy.storage.keep_free,
-                passed=self._passed,
             )
 
-    async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None]) -> str:
-        if self._images is None:
+    async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None], *, own: bool) -> str:
+        if self._puller is None:
             raise ImageUnavailable("the container engine of this node has gone")
-        return await self._images.ensure(name, digest, progress)
+        return await self._puller.ensure(name, digest, progress, own=own)
 
     async def kept(self) -> Sequence[Kept]:
+        # Layers have no name that the hub would understand.
+        return [*await self._kept_images(), *(replace(layer, name="") for layer in await self.layers.kept())]
+
+    async def _kept_images(self) -> Sequence[Kept]:
         images = self._images
         if images is None:
             return ()
@@ -155,10 +169,9 @@ class NodeImages:
                 cached_image(one.name),
                 one.size_bytes,
                 one.last_used_at.timestamp(),
-                functools.partial(images.remove, one.digest),
+                functools.partial(images.remove, one.reference),
             )
             for one in found
-            if one.is_ours
         ]
 
 
@@ -180,5 +193,5 @@ def make_stores(
         return Room(storage.cache, storage.keep_free)
 
     keeper = CacheKeeper(home.root, shelves, room, offload_to_threads)
-    inputs.make_room = keeper.tidy
+    inputs.make_room = images.layers.make_room = keeper.tidy
     return Stores(inputs, environments, unremoved, keeper)

@@ -1,15 +1,25 @@
-"""What the agent asks of whoever keeps container images. The engines' own is in `sandbox.containers`."""
+"""What the agent asks of whoever keeps container images, and the ways in which that fails.
+
+ImageFailed
+├── ImageMissing             the renter's to mend
+└── ImageUnavailable         not on this node, not now
+    └── RegistryUnreachable  and perhaps nowhere
+"""
 
 from collections.abc import Callable
 from typing import Protocol
 
 
-class ImageMissing(Exception):
-    """There is no such image, or nobody may have it: the renter's to mend."""
+class ImageFailed(Exception):
+    """The image is not here."""
 
 
-class ImageUnavailable(Exception):
-    """It could not be had now, and that is this node's doing: no room, no engine."""
+class ImageMissing(ImageFailed):
+    """There is no such image, nobody may have it, or it is not what an image should be: the renter's to mend."""
+
+
+class ImageUnavailable(ImageFailed):
+    """Another node may well have it: here is no room for one of this size, no data allowance left, or no engine."""
 
 
 class RegistryUnreachable(ImageUnavailable):
@@ -17,9 +27,9 @@ class RegistryUnreachable(ImageUnavailable):
 
 
 class Images(Protocol):
-    async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None]) -> str:
-        """The digest of the image, which is here when this returns.
+    async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None], *, own: bool) -> str:
+        """The digest of the image, which is here when this returns. `own` is the owner's own work.
 
-        Raises ImageMissing, ImageUnavailable, RegistryUnreachable.
+        Raises ImageFailed.
         """
         ...

@@ -154,7 +154,7 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
             closing.push_async_callback(sandbox.close)
         closing.push_async_callback(transfer.close)
         closing.push_async_callback(connections.close)
-        house = await keep_house(home, policy_file, hardware, proven, clock, closing)
+        house = await keep_house(home, policy_file, hardware, proven, clock, closing, transfer)
         transfer.passed = house.passed
         stores = make_stores(home, policy_file, transfer, house.images, proven)
         agent = Agent(

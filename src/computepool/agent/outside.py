@@ -5,7 +5,6 @@ Everything passes the agent's own proxy, which refuses the network around the ma
 
 import logging
 import os
-import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,12 +24,9 @@ from computepool.agent.egress import (
     find_upstream,
     proxy_environment,
 )
-from computepool.agent.egress.proxy import Around
 from computepool.agent.egress.resolver import Lookup
 
 log = logging.getLogger(__name__)
-
-HTTPS_PORT = 443
 
 
 @dataclass(frozen=True)
@@ -61,6 +57,16 @@ class Outside:
             added=self.added,
             private_indexes=self.private_indexes,
         )
+        return self.open_with(policy, own=own, tell=tell, may_pass=may_pass)
+
+    def open_with(
+        self,
+        policy: Policy,
+        *,
+        own: bool,
+        tell: Callable[[str], None] = lambda line: None,
+        may_pass: Callable[[], bool] = lambda: True,
+    ) -> Egress:
         return Egress(
             policy,
             lookup=self.lookup,
@@ -73,31 +79,9 @@ class Outside:
             may_pass=may_pass,
         )
 
-    async def check_registry(self, image: str) -> None:
-        """A stranger's image comes from the public internet, never from the network around. Raises Refused.
-
-        The engine asks for it from the host's own network, past the proxy: so its name is looked at first.
-        """
-        host, port = registry_of(image)
-        if host is None:
-            return
-        policy = Policy(Mode.INTERNET)
-        literal = policy.check_name(host, port)
-        found = [literal] if literal is not None else await self.lookup(host, port)
-        policy.check_addresses(host, port, found, Around(self.clock)())
-
     def variables(self) -> dict[str, str]:
         """What programs inside read to find the proxy."""
         return proxy_environment(mirrors=self.mirrors)
-
-
-def registry_of(image: str) -> tuple[str | None, int]:
-    """The host and port that an image's name begins with; None if it leaves that to the engine."""
-    first, slash, _ = image.partition("/")
-    if not slash or not ("." in first or ":" in first or first.lower() == "localhost"):
-        return None, 0
-    host, _, port = first.rpartition(":") if re.fullmatch(r".*:\d+", first) else (first, "", "")
-    return host.strip("[]").lower(), int(port) if port else HTTPS_PORT
 
 
 def find_outside(

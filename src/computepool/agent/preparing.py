@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from computepool.agent.archive import ArchiveLimits, extract
 from computepool.agent.attempt import Attempt, EndRequest
-from computepool.agent.egress import Refused
 from computepool.agent.faults import AttemptOver, Place, at
 from computepool.agent.images import ImageMissing, Images, ImageUnavailable
 from computepool.agent.inputs import InputFailed, Source
@@ -93,8 +92,6 @@ async def _pull(shop: Workshop, attempt: Attempt, progress: Progress) -> str | N
         return None
     if shop.images is None:
         raise AttemptOver(EndReason.DECLINED, "this node has no engine for images")
-    if not attempt.manifest.own:
-        await _check_registry(shop, name)
 
     def told(line: str) -> None:
         attempt.progress = {"what": line}
@@ -119,23 +116,12 @@ async def _pull_pinned(images: Images, attempt: Attempt, name: str, told: Callab
     """What the name meant to the job's first attempt, wherever that is still to be had."""
     pinned = attempt.manifest.image_digest
     try:
-        return await images.ensure(name, pinned, told)
+        return await images.ensure(name, pinned, told, own=attempt.manifest.own)
     except ImageMissing:
         if pinned is None:
             raise
     attempt.say(f"{name} was {pinned} in an earlier attempt; that is gone, and what the name means now is used")
-    return await images.ensure(name, None, told)
-
-
-async def _check_registry(shop: Workshop, image: str) -> None:
-    if shop.outside is None:
-        raise AttemptOver(EndReason.DECLINED, "this node gives jobs no way out")
-    try:
-        await shop.outside.check_registry(image)
-    except Refused as error:
-        raise AttemptOver(EndReason.START_FAILED, f"the image {image}: {error}") from None
-    except (OSError, TimeoutError) as error:
-        raise AttemptOver(EndReason.UNREACHABLE, f"the registry of {image} cannot be found: {error}") from None
+    return await images.ensure(name, None, told, own=attempt.manifest.own)
 
 
 async def _unpack_bundle(shop: Workshop, attempt: Attempt, folder: Path, bundle: BundleRef, progress: Progress) -> int:

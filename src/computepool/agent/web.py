@@ -5,16 +5,18 @@ that was checked: never to this machine, the network around it, or a cloud's met
 """
 
 import contextlib
+import functools
 import hashlib
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from computepool.agent.egress import Egress, Refused
+from computepool.agent.clock import Clock
+from computepool.agent.egress import Egress, Mode, Policy, Refused
 from computepool.agent.inputs import BadInput, InputFailed, MakeRoom, Unreachable, persist
 from computepool.agent.outside import Outside
 from computepool.agent.partial import Partial
@@ -32,6 +34,10 @@ CONNECT_SECONDS = 30.0
 STALL_SECONDS = 60.0
 ROOM_BYTES = 64 * 1024 * 1024
 """Asked for at a time, where the server does not say how much will come."""
+SLOW_SECONDS = 120.0
+SLOW_BYTES_PER_SECOND = 4096
+"""A download that brings less than this for so long is given up."""
+ANSWERED = frozenset({200, 206, 416})
 GONE = frozenset({404, 410})
 MOVED = frozenset({301, 302, 303, 307, 308})
 TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -51,8 +57,7 @@ class FromWeb:
     wrong = BadInput
 
     def __init__(self, outside: Outside, url: str, *, own: bool, limit_bytes: int, tries: int = TRIES) -> None:
-        # The cap on one job's traffic is for its own; inputs are bound by its disk.
-        self._outside = replace(outside, cap_bytes=None)
+        self._outside = outside
         self._url = url
         self.tag = hashlib.sha256(url.encode()).hexdigest()[:32]
         self._own = own
@@ -60,11 +65,12 @@ class FromWeb:
         self._tries = tries
 
     async def bring(self, partial: Partial, make_room: MakeRoom) -> None:
-        async with _way_out(self._outside, own=self._own) as (egress, client):
+        async with way_out(self._outside, Policy(Mode.INTERNET), own=self._own) as (egress, client):
+            pace = Pace(self._outside.clock)
 
             async def fetch() -> None:
                 try:
-                    await self._fetch(client, partial, make_room)
+                    await self._fetch(client, partial, make_room, pace)
                 except TransferFailed:
                     if egress.refusal is not None:
                         raise self._refused(egress.refusal) from None
@@ -75,71 +81,39 @@ class FromWeb:
             except TransferFailed as error:
                 raise Unreachable(f"{self._url}: {error}") from None
 
-    async def _fetch(self, client: "httpx.AsyncClient", partial: Partial, make_room: MakeRoom) -> None:
+    async def _fetch(self, client: "httpx.AsyncClient", partial: Partial, make_room: MakeRoom, pace: "Pace") -> None:
         import httpx
 
         url = self._url
         try:
             for _ in range(REDIRECTS + 1):
-                if "[" in urlsplit(url).netloc:
-                    raise BadInput(f"{url[:200]}: name the host, not an address of IPv6")
-                request = client.build_request("GET", url, headers=_headers(partial.part_bytes))
+                check_url(url)
+                request = client.build_request("GET", url, headers=headers_from(partial.part_bytes))
                 response = await client.send(request, stream=True)
                 try:
                     if response.status_code not in MOVED:
-                        return await self._take(response, partial, make_room)
-                    url = self._next_url(url, response.headers.get("location"))
+                        return await self._take(response, partial, make_room, pace)
+                    url = next_url(url, response.headers.get("location"))
                 finally:
                     await response.aclose()
-        except httpx.InvalidURL as error:
+        except (httpx.InvalidURL, BadUrl) as error:
             raise BadInput(f"{self._url}: {error}") from None
         except httpx.HTTPError as error:
             raise TransferFailed(f"it broke off: {type(error).__name__} {error}", retry=True) from None
         raise BadInput(f"{self._url} redirects more than {REDIRECTS} times; name the place where it really is")
 
-    def _next_url(self, url: str, location: str | None) -> str:
-        target = urljoin(url, location or "")
-        if location is None or urlsplit(target).scheme != "https":
-            raise BadInput(f"{self._url} redirects to {target[:200]!r}, which is not an https URL")
-        return target
-
-    async def _take(self, response: "httpx.Response", partial: Partial, make_room: MakeRoom) -> None:
+    async def _take(self, response: "httpx.Response", partial: Partial, make_room: MakeRoom, pace: "Pace") -> None:
         status = response.status_code
         if status in GONE:
             raise BadInput(f"there is nothing at {self._url}: HTTP {status}")
-        if status == 416 and partial.part_bytes:
-            return  # nothing behind what is here: the digest tells whether that is all
-        if status not in (200, 206):
+        if status not in ANSWERED:
             raise TransferFailed(f"it was answered with HTTP {status}", retry=status in TRY_AGAIN)
-        partial.begin(self._offset(response, partial))
-        length = response.headers.get("content-length", "")
-        coming = int(length) if re.fullmatch(r"\d{1,18}", length) else None
-        if coming is not None and partial.size_bytes + coming > self._limit:
-            raise BadInput(self._too_large(partial.size_bytes + coming))
-        room = 0
-        # As it comes: what arrived before the line breaks is not asked for again.
-        async for piece in response.aiter_raw():
-            if len(piece) > room:
-                wanted = max(len(piece), coming if coming is not None and not room else ROOM_BYTES)
-                await make_room(wanted)
-                room += wanted
-            room -= len(piece)
-            if partial.size_bytes + len(piece) > self._limit:
-                raise BadInput(self._too_large(None))
-            partial.write(piece)
+        await receive(response, partial, make_room, limit_bytes=self._limit, too_large=self._too_large, pace=pace)
 
-    def _offset(self, response: "httpx.Response", partial: Partial) -> int:
-        if response.status_code == 200:
-            return 0
-        found = re.match(r"bytes (\d{1,18})-", response.headers.get("content-range", ""))
-        if found is None or int(found[1]) != partial.part_bytes:
-            partial.begin(-1)
-            raise TransferFailed("it was answered with another part than the one that is missing", retry=True)
-        return partial.part_bytes
-
-    def _too_large(self, size_bytes: int | None) -> str:
+    def _too_large(self, size_bytes: int | None) -> BadInput:
         size = about_bytes(size_bytes) if size_bytes is not None else "too much"
-        return f"{self._url} gives {size}, and the job's disk has room for {about_bytes(self._limit)}: resources.disk"
+        room = f"the job's disk has room for {about_bytes(self._limit)}: resources.disk"
+        return BadInput(f"{self._url} gives {size}, and {room}")
 
     def _refused(self, refusal: Refused) -> InputFailed:
         if refusal.code in NODES_OWN:
@@ -147,17 +121,106 @@ class FromWeb:
         return BadInput(f"{self._url} was refused: {refusal}")
 
 
-def _headers(offset: int) -> dict[str, str]:
+class BadUrl(Exception):
+    """No URL that the agent may ask, or none at all."""
+
+
+def check_url(url: str, schemes: Sequence[str] = ("https",)) -> None:
+    """Raises BadUrl. Where it leads is checked by the proxy, when it is connected to."""
+    try:
+        parts = urlsplit(url)
+        is_fine = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_fine = False
+    if not is_fine:
+        raise BadUrl(f"{url[:200]!r} is not an {' or '.join(schemes)} URL")
+    if "[" in parts.netloc:
+        raise BadUrl(f"{url[:200]}: name the host, not an address of IPv6")
+
+
+def next_url(url: str, location: str | None) -> str:
+    """Where a redirect leads. Raises BadUrl."""
+    try:
+        return urljoin(url, location or "")
+    except ValueError:
+        raise BadUrl(f"{str(location)[:200]!r}, where it redirects to, is not an https URL") from None
+
+
+def headers_from(offset: int) -> dict[str, str]:
     # The digest is of the stored bytes, so nobody may compress them on the way.
     return {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
 
 
+class Pace:
+    """Ends a download that comes so slowly that it only keeps the node busy."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = clock.monotonic()
+        self._seconds, self._came = 0.0, 0
+
+    def note(self, count: int) -> None:
+        """Raises TransferFailed."""
+        now = self._clock.monotonic()
+        # A longer gap is a machine that slept, or a line that broke: others end that.
+        self._seconds += min(now - self._last, STALL_SECONDS)
+        self._last = now
+        self._came += count
+        if self._seconds < SLOW_SECONDS:
+            return
+        if self._came < SLOW_BYTES_PER_SECOND * self._seconds:
+            raise TransferFailed(f"it brought only {self._came} bytes in {self._seconds:.0f} seconds", retry=False)
+        self._seconds, self._came = 0.0, 0
+
+
+async def receive(
+    response: "httpx.Response",
+    partial: Partial,
+    make_room: MakeRoom,
+    *,
+    limit_bytes: int,
+    too_large: Callable[[int | None], InputFailed],
+    pace: Pace,
+) -> None:
+    """What an answer to `headers_from` brings. `too_large` makes the error of a size, or of one that nobody knows."""
+    if response.status_code == 416 and partial.part_bytes:
+        return  # nothing behind what is here: the digest tells whether that is all
+    partial.begin(_offset(response, partial))
+    length = response.headers.get("content-length", "")
+    coming = int(length) if re.fullmatch(r"\d{1,18}", length) else None
+    if coming is not None and partial.size_bytes + coming > limit_bytes:
+        raise too_large(partial.size_bytes + coming)
+    room = 0
+    # As it comes: what arrived before the line breaks is not asked for again.
+    async for piece in response.aiter_raw():
+        pace.note(len(piece))
+        if len(piece) > room:
+            wanted = max(len(piece), coming if coming is not None and not room else ROOM_BYTES)
+            await make_room(wanted)
+            room += wanted
+        room -= len(piece)
+        if partial.size_bytes + len(piece) > limit_bytes:
+            raise too_large(None)
+        partial.write(piece)
+
+
+def _offset(response: "httpx.Response", partial: Partial) -> int:
+    if response.status_code == 200:
+        return 0
+    found = re.match(r"bytes (\d{1,18})-", response.headers.get("content-range", ""))
+    if found is None or int(found[1]) != partial.part_bytes:
+        partial.begin(-1)
+        raise TransferFailed("it was answered with another part than the one that is missing", retry=True)
+    return partial.part_bytes
+
+
 @contextlib.asynccontextmanager
-async def _way_out(outside: Outside, *, own: bool) -> "AsyncIterator[tuple[Egress, httpx.AsyncClient]]":
-    """A proxy for this one download, on loopback, and a client that knows no other way."""
+async def way_out(outside: Outside, policy: Policy, *, own: bool) -> "AsyncIterator[tuple[Egress, httpx.AsyncClient]]":
+    """A proxy for what is fetched now, on loopback, and a client that knows no other way."""
     import httpx
 
-    egress = outside.open(internet=True, own=own, tell=lambda line: None, may_pass=lambda: True)
+    # The cap on one job's traffic is for its own; what is fetched for it has limits of its own.
+    egress = replace(outside, cap_bytes=None).open_with(policy, own=own)
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     egress.serve(listener)
@@ -175,6 +238,7 @@ async def _way_out(outside: Outside, *, own: bool) -> "AsyncIterator[tuple[Egres
         listener.close()
 
 
+@functools.cache
 def _trusted() -> ssl.SSLContext:
     import httpx
 

@@ -3,18 +3,18 @@
 import asyncio
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.containers import ContainerBench
 from support.fake_registry import digest_of
+from support.images import puller_of
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.images import ImageMissing, ImageUnavailable, RegistryUnreachable
-from computepool.agent.sandbox.containers import Engine, EngineImages
-from computepool.agent.sandbox.containers.pull import PROGRESS_SECONDS, Pull, read_name
+from computepool.agent.sandbox.containers import EngineImages
+from computepool.agent.sandbox.containers.images import engine_name
 from computepool.agent.service.pulled import remove_pulled_images
 
 BUSYBOX = Path("/bin/busybox")
@@ -26,15 +26,13 @@ def unique() -> bytes:
     return os.urandom(16)
 
 
-def store_of(bench: ContainerBench, tmp_path: Path, **more) -> EngineImages:
-    return EngineImages(
-        bench.engine(), bench.facts, state=tmp_path / "images.json", clock=SystemClock(), pause_seconds=0.05, **more
-    )
+def store_of(bench: ContainerBench, tmp_path: Path) -> EngineImages:
+    return EngineImages(bench.engine(), bench.facts, state=tmp_path / "images.json", clock=SystemClock())
 
 
-def with_store(bench: ContainerBench, tmp_path: Path, story: Callable, **more):
+def with_store(bench: ContainerBench, tmp_path: Path, story: Callable):
     async def run():
-        return await story(store_of(bench, tmp_path, **more))
+        return await story(store_of(bench, tmp_path))
 
     return asyncio.run(run())
 
@@ -42,8 +40,13 @@ def with_store(bench: ContainerBench, tmp_path: Path, story: Callable, **more):
 def ensure(
     bench: ContainerBench, tmp_path: Path, name: str, digest: str | None = None, **more
 ) -> tuple[str, list[str]]:
+    """As for a job of the owner: the registry is on this machine."""
     lines: list[str] = []
-    return with_store(bench, tmp_path, lambda store: store.ensure(name, digest, lines.append), **more), lines
+
+    async def story(store: EngineImages) -> str:
+        return await puller_of(store, tmp_path, **more).ensure(name, digest, lines.append, own=True)
+
+    return with_store(bench, tmp_path, story), lines
 
 
 def test_tag_is_resolved_to_its_digest_and_pulled_once(shared_kernel, registry, tmp_path, unique):
@@ -89,28 +92,8 @@ def test_registry_in_trouble_is_nobodys_doing_here(bench, registry, tmp_path, un
     registry.out_of_order = 503
     with pytest.raises(RegistryUnreachable, match="503"):
         ensure(docker, tmp_path, registry.name("trouble", "1"))
-    with pytest.raises(RegistryUnreachable, match="refused"):
+    with pytest.raises(RegistryUnreachable, match="cannot be reached"):
         ensure(docker, tmp_path, "127.0.0.1:9/nobody/listens:1")
-
-
-# As podman says it.
-PODMANS_WORDS = {
-    "initializing source docker://a/b:1: reading manifest 1 in a/b: manifest unknown": ImageMissing,
-    "initializing source docker://a/b:1: pinging container registry a: Get x: connect: connection refused": (
-        RegistryUnreachable
-    ),
-    "pinging container registry a: invalid status code from registry 503 (Service Unavailable)": RegistryUnreachable,
-    "writing blob: storing blob to file: write /var/tmp/x: no space left on device": ImageUnavailable,
-    "failed to register layer: exit status 1: operation not permitted": ImageUnavailable,
-    "toomanyrequests: You have reached your pull rate limit": RegistryUnreachable,
-    "reading manifest latest in docker.io/x/y: requested access to the resource is denied": ImageMissing,
-    "something that nobody has ever said": RegistryUnreachable,
-}
-
-
-def test_engines_words_are_told_apart():
-    pull = Pull(Engine(Path("/nowhere")), read_name("a/b:1", None), print, lambda: None, 0)
-    assert {words: type(pull.trouble(words)) for words in PODMANS_WORDS} == PODMANS_WORDS
 
 
 def test_tag_that_cannot_be_asked_for_now_means_what_it_meant_last(shared_kernel, registry, tmp_path, unique):
@@ -134,56 +117,39 @@ def test_pull_that_breaks_off_goes_on_and_keeps_whole_layers(shared_kernel, regi
     assert registry.asked[f"blobs {small}"] == 1
 
 
-def test_slow_pull_tells_how_far_it_is(registry, tmp_path, bench, unique):
-    """Podman does not tell it to whom asks in Docker's words; the line at the beginning is all there is."""
-    docker = bench("docker")
-    registry.add("slow", "1", {"big": unique + os.urandom(4_000_000)})
-    registry.bytes_per_second = 1_500_000
-    began = time.monotonic()
-    _, lines = ensure(docker, tmp_path, registry.name("slow", "1"))
-    elapsed = time.monotonic() - began
-    assert lines[0].startswith(f"pulling {registry.address}/slow")
-    assert any(line.endswith(" of 4 MB") for line in lines), lines
-    assert len(lines) <= 3 + elapsed / PROGRESS_SECONDS
-
-
-def test_full_disk_is_told_before_and_in_the_middle_of_a_pull(registry, tmp_path, bench, unique):
+def test_image_that_does_not_fit_is_declined_before_it_is_begun(registry, tmp_path, bench, unique):
     docker = bench("docker")
     registry.add("large", "1", {"big": unique + os.urandom(4_000_000)})
     name = registry.name("large", "1")
-    with pytest.raises(ImageUnavailable, match=r"no room for .*: the node has 1 MB of disk left; 5 MB"):
-        ensure(docker, tmp_path, name, free_bytes=lambda: 1_000_000, floor_bytes=5_000_000)
-    assert registry.layers_asked() == 0
-    registry.bytes_per_second = 1_000_000
-    with pytest.raises(ImageUnavailable, match=r"about \d+ MB more are needed"):
+    with pytest.raises(ImageUnavailable, match=r"the node has 6 MB of disk left, about 12 MB are needed, and 5 MB are"):
         ensure(docker, tmp_path, name, free_bytes=lambda: 6_000_000, floor_bytes=5_000_000)
-    registry.behave()
+    assert registry.layers_asked() == 0
     # The control: with room it comes.
     ensure(docker, tmp_path, name, free_bytes=lambda: 10**12, floor_bytes=5_000_000)
 
 
-def test_only_what_was_pulled_for_a_job_is_listed_and_removed(shared_kernel, registry, tmp_path, unique):
-    owners = registry.add("owners", "1", {"file": unique + b"owner"})
+def test_only_what_jobs_brought_is_listed_and_removed(shared_kernel, registry, tmp_path, unique):
+    """Of an image that the owner has too, only our name is removed."""
+    both = registry.add("both", "1", {"file": unique + b"owner"})
     ours = registry.add("ours", "1", {"file": unique})
 
     async def story() -> None:
         engine = shared_kernel.engine()
-        query = {"fromImage": f"{registry.address}/owners", "tag": "1"}
-        await engine.ask("POST", "/images/create", query=query)
         store = store_of(shared_kernel, tmp_path)
-        await store.ensure(registry.name("owners", "1"), None, print)
-        await store.ensure(registry.name("ours", "1"), None, print)
-        await store.ensure(registry.name("owners", "1"), owners, print)
+        puller = puller_of(store, tmp_path)
+        for repository in ("both", "ours", "both"):
+            await puller.ensure(registry.name(repository, "1"), None, print, own=True)
+        await engine.tag_image(engine_name(both), "localhost/owners", "1")
         again = store_of(shared_kernel, tmp_path)  # after a restart
         listed = await again.list()
-        assert [image.digest for image in listed] == [ours, owners]
-        assert [image.is_ours for image in listed] == [True, False]
+        assert [image.digest for image in listed] == [ours, both]
         assert all(image.size_bytes > 0 for image in listed)
-        assert not await again.remove(owners)
-        assert await again.remove(ours)
-        assert await engine.find_image(f"{registry.address}/owners:1")
-        assert not await engine.find_image(f"{registry.address}/ours@{ours}")
-        assert [image.digest for image in await again.list()] == [owners]
+        assert not await again.remove("localhost/owners:1")
+        assert await again.remove(engine_name(ours))
+        assert await again.remove(engine_name(both))
+        assert await engine.find_image("localhost/owners:1")
+        assert not await engine.find_image(engine_name(ours))
+        assert await again.list() == []
 
     asyncio.run(story())
 
@@ -192,9 +158,7 @@ def test_damaged_notes_make_nobody_elses_image_ours(shared_kernel, registry, tmp
     digest = registry.add("notes", "1", {"file": unique})
     ensure(shared_kernel, tmp_path, registry.name("notes", "1"))
     (tmp_path / "images.json").write_text('{"images": [{')
-    assert not with_store(shared_kernel, tmp_path, lambda store: store.remove(digest))
-    ensure(shared_kernel, tmp_path, registry.name("notes", "1"), digest)
-    assert not with_store(shared_kernel, tmp_path, lambda store: store.remove(digest))
+    assert not with_store(shared_kernel, tmp_path, lambda store: store.remove(engine_name(digest)))
 
 
 @pytest.mark.engine("busybox")
@@ -232,46 +196,31 @@ def test_job_runs_in_its_image_by_digest(every, registry, tmp_path, unique):
     assert every.run("sh", "-c", "exit 127", image=digest)[0].reason == "exited"
 
 
-def test_names_are_read_as_engines_read_them():
-    read = read_name("localhost:5000/team/model:1.2", None)
-    assert (read.repository, read.tag, read.reference) == (
-        "localhost:5000/team/model",
-        "1.2",
-        "localhost:5000/team/model:1.2",
-    )
-    assert read_name("python", None).reference == "python:latest"
-    pinned = "sha256:" + "a" * 64
-    assert read_name(f"python@{pinned}", None).reference == f"python@{pinned}"
-    assert read_name("python:3.12", pinned).reference == f"python@{pinned}"
-    for wrong, digest in [(f"python@{pinned}", "sha256:" + "b" * 64), ("python@sha256:12", None), ("a b", None)]:
-        with pytest.raises(ImageMissing):
-            read_name(wrong, digest)
-
-
 def test_uninstalling_removes_what_jobs_brought_and_nothing_of_the_owners(shared_kernel, registry, tmp_path, unique):
-    owners = registry.add("kept", "1", {"file": unique + b"owner"})
+    both = registry.add("kept", "1", {"file": unique + b"owner"})
     ours = registry.add("brought", "1", {"file": unique})
     state = tmp_path / "images-any.json"
 
     async def before() -> None:
         engine = shared_kernel.engine()
-        query = {"fromImage": f"{registry.address}/kept", "tag": "1"}
-        await engine.ask("POST", "/images/create", query=query)
-        store = EngineImages(engine, shared_kernel.facts, state=state, clock=SystemClock())
-        await store.ensure(registry.name("kept", "1"), None, print)
-        await store.ensure(registry.name("brought", "1"), None, print)
+        puller = puller_of(EngineImages(engine, shared_kernel.facts, state=state, clock=SystemClock()), tmp_path)
+        for repository in ("kept", "brought"):
+            await puller.ensure(registry.name(repository, "1"), None, print, own=True)
+        await engine.tag_image(engine_name(both), "localhost/kept", "1")
 
     async def left() -> list[bool]:
         engine = shared_kernel.engine()
-        names = (f"{registry.address}/kept@{owners}", f"{registry.address}/brought@{ours}")
+        names = ("localhost/kept:1", engine_name(both), engine_name(ours))
         return [await engine.find_image(name) is not None for name in names]
 
     asyncio.run(before())
-    assert asyncio.run(left()) == [True, True]
+    assert asyncio.run(left()) == [True, True, True]
     told: list[str] = []
     remove_pulled_images(tmp_path, told.append, sockets=())
-    assert asyncio.run(left()) == [True, False]
-    assert told == [f"removed the image {registry.name('brought', '1')}, which jobs had brought"]
+    assert asyncio.run(left()) == [True, False, False]
+    assert told == [
+        f"removed the images {registry.name('brought', '1')}, {registry.name('kept', '1')}, which jobs had brought"
+    ]
 
 
 def test_uninstalling_says_what_stays_in_an_engine_that_does_not_answer(tmp_path):
@@ -290,29 +239,3 @@ def test_uninstalling_says_what_stays_in_an_engine_that_does_not_answer(tmp_path
     assert len(told) == 1
     assert told[0].startswith("the image team/model:1 stay")
     assert "docker image rm" in told[0]
-
-
-def test_bytes_of_a_pull_are_counted_once_however_often_it_is_taken_up():
-    passed: list[int] = []
-    pull = Pull(Engine(Path("/nowhere")), read_name("a/b:1", None), print, lambda: None, 0, passed=passed.append)
-    for line in (
-        {"id": "x", "status": "Downloading", "progressDetail": {"current": 40, "total": 100}},
-        {"id": "y", "status": "Already exists"},
-        {"id": "x", "status": "Downloading", "progressDetail": {"current": 10, "total": 100}},
-        {"id": "x", "status": "Downloading", "progressDetail": {"current": 70, "total": 100}},
-        {"id": "x", "status": "Download complete"},
-        {"id": "x", "status": "Pull complete"},
-    ):
-        pull.note(line)
-    assert (sum(passed), pull.counted_bytes) == (100, 100)
-
-
-def test_a_pulls_bytes_are_told(shared_kernel, registry, tmp_path, unique):
-    registry.add("counted", "1", {"big": unique + os.urandom(2_000_000)})
-    passed: list[int] = []
-    ensure(shared_kernel, tmp_path, registry.name("counted", "1"), passed=passed.append)
-    # What a small layer has in the end is not always told.
-    assert 0 < sum(passed) <= 3_000_000
-    before = sum(passed)
-    ensure(shared_kernel, tmp_path, registry.name("counted", "1"), passed=passed.append)
-    assert sum(passed) == before

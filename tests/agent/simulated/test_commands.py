@@ -198,8 +198,8 @@ def test_image_with_a_digest_keeps_it_and_another_gets_one_that_is_made_up():
     async def story() -> None:
         said: list[str] = []
         pinned = "sha256:" + "a" * 64
-        assert await SimulatedImages().ensure(f"python@{pinned}", None, said.append) == pinned
-        made_up = await SimulatedImages().ensure("python:3.12", None, said.append)
+        assert await SimulatedImages().ensure(f"python@{pinned}", None, said.append, own=False) == pinned
+        made_up = await SimulatedImages().ensure("python:3.12", None, said.append, own=False)
         assert made_up.startswith("sha256:")
         assert all("simulated" in line for line in said)
 

@@ -9,7 +9,7 @@ from .allowance import Allowance
 from .environment import proxy_environment
 from .indexes import find_indexes, find_mirrors
 from .meter import TokenBucket
-from .policy import Mode, Policy, Refused
+from .policy import HomePolicy, Mode, Policy, Refused
 from .proxy import Egress, EgressLimits
 from .resolver import Resolver
 from .upstream import Upstream, UpstreamUnusable, find_upstream
@@ -18,6 +18,7 @@ __all__ = [
     "Allowance",
     "Egress",
     "EgressLimits",
+    "HomePolicy",
     "Mode",
     "Policy",
     "Refused",

@@ -13,11 +13,12 @@ SHORTEST_WIRE = 16
 # What a provider gives to one home; all of it is behind the same front door.
 HOME_PREFIX = 56
 
+THE_MACHINE = "the machine itself"
 _NOT_PUBLIC_V4 = {
     "0.0.0.0/8": "this network",
     "10.0.0.0/8": "a private network",
     "100.64.0.0/10": "a provider's inner network",
-    "127.0.0.0/8": "the machine itself",
+    "127.0.0.0/8": THE_MACHINE,
     "168.63.129.16/32": "a cloud's metadata",
     "169.254.0.0/16": "link-local, where clouds keep their metadata",
     "172.16.0.0/12": "a private network",
@@ -41,7 +42,7 @@ _NOT_PUBLIC_V6 = {
 }
 _KINDS_V6 = {
     "::/128": "no address",
-    "::1/128": "the machine itself",
+    "::1/128": THE_MACHINE,
     "64:ff9b:1::/48": "a translator's inner network",
     "fc00::/7": "a private network",
     "fe80::/10": "link-local",
@@ -85,6 +86,14 @@ def why_not_public(address: Address) -> str | None:
 def is_private(address: Address) -> bool:
     """What a home, a company or a laboratory gives to its machines: neither this machine itself nor its link."""
     return why_not_public(address) in INNER
+
+
+def is_home(address: Address, around: frozenset[Network]) -> bool:
+    """This machine, or what its owner has around it. Neither link-local nor a cloud's metadata, which nobody runs."""
+    why = why_not_public(address)
+    if why is not None:
+        return why in INNER or why == THE_MACHINE
+    return any(plain(address) in network for network in around)
 
 
 def surroundings(proc: Path = Path("/proc")) -> frozenset[Network]:

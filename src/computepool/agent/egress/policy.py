@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
 
-from .addresses import Address, Network, is_private, plain, why_not_public
+from .addresses import Address, Network, is_home, is_private, plain, why_not_public
 
 WEB_PORTS = frozenset({80, 443})
 MAIL_PORTS = frozenset({25, 465, 587})
@@ -91,6 +91,31 @@ class Policy:
         if self.mode is Mode.INDEXES and is_private(address) and _is_listed(host, port, self.indexes):
             return "the host can let `setup` use this machine's own private package indexes"
         return NOT_PUBLIC
+
+
+@dataclass(frozen=True)
+class HomePolicy(Policy):
+    """For an image that the owner's own job names at `registry`, a host on this machine or the network around it.
+
+    The registry stays at home: were its name to lead elsewhere later, what it is told at home would leave the house.
+    Where it sends the agent, for a token or for content, may be at home or public.
+    """
+
+    registry: str = ""
+
+    def check_name(self, host: str, port: int) -> Address | None:
+        if port in MAIL_PORTS:
+            raise Refused("port", f"port {port} is for mail", "use another one")
+        return _literal(host)
+
+    def check_addresses(self, host: str, port: int, addresses: Iterable[Address], around: frozenset[Network]) -> None:
+        del port
+        for address in addresses:
+            if is_home(address, around):
+                continue
+            why = "not on this machine or its network any more" if host == self.registry else why_not_public(address)
+            if why:
+                raise Refused("not_home", f"{host} leads to {address}: {why}", "check the registry's configuration")
 
 
 def _is_listed(host: str, port: int, listed: frozenset[str]) -> bool:

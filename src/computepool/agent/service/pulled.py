@@ -41,17 +41,17 @@ async def _remove_all(states: list[Path], tell: Tell, sockets: list[Path] | None
 
 
 async def _remove_known(state: Path, engine: Engine, tell: Tell) -> None:
-    ours = [image for image in load_images(state).values() if image.is_ours]
+    ours = list(load_images(state).values())
     if not ours:
         return
     try:
         images = EngineImages(engine, await engine.facts(), state=state, clock=SystemClock())
-        here = {image.digest for image in await images.list()}
-        left = [image for image in ours if image.digest in here and not await images.remove(image.digest)]
+        here = {image.reference for image in await images.list()}
+        left = [image for image in ours if image.reference in here and not await images.remove(image.reference)]
     except (EngineError, OSError, KeyError, TypeError, ValueError) as error:
         tell(f"{_names(ours)} stay where they are: {error}. To remove them: docker image rm, or podman image rm")
         return
-    removed = [image for image in ours if image not in left and image.digest in here]
+    removed = [image for image in ours if image not in left and image.reference in here]
     if removed:
         tell(f"removed {_names(removed)}, which jobs had brought")
     if left:

@@ -82,7 +82,8 @@ class SimulatedSandbox:
 class SimulatedImages:
     """Has every image, and none. Where a job pins a digest, it is that one; else one that is made up."""
 
-    async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None]) -> str:
+    async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None], *, own: bool) -> str:
+        del own
         progress(f"simulated: {name} is not really fetched")
         pinned = digest or name.partition("@")[2]
         return pinned or "sha256:" + hashlib.sha256(f"simulated image {name}".encode()).hexdigest()

@@ -5,7 +5,7 @@ Uses: a Docker or podman that the owner has installed. Never: another container 
 
 from .engine import Engine, EngineError, EngineFacts, EngineGone, EngineRefused
 from .find import FoundEngine, find_engines, how_to_get_containers, look_again
-from .images import EngineImages, ImageStore, StoredImage
+from .images import EngineImages, StoredImage
 from .sandbox import ContainerSandbox
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "EngineImages",
     "EngineRefused",
     "FoundEngine",
-    "ImageStore",
     "StoredImage",
     "find_engines",
     "how_to_get_containers",

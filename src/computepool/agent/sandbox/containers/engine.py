@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -60,6 +60,8 @@ class EngineFacts:
     """What it guards containers with: with another answer it has to prove itself again."""
     cgroup_version: int
     storage: Path
+    architecture: str = "amd64"
+    """Of the images that it runs, as registries call it."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """The versions that it tells of itself and of the runtimes that it was started with, by name."""
 
@@ -112,10 +114,16 @@ class Engine:
             raise self._gone(error) from error
 
     async def stream(
-        self, method: str, path: str, *, query: Query, silence_seconds: float
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query,
+        silence_seconds: float,
+        content: AsyncIterator[bytes] | None = None,
     ) -> AsyncGenerator[Json, None]:
         """A long answer, one JSON object a line. Silent for too long means gone."""
-        request = Request(method, await self._versioned(path), query)
+        request = Request(method, await self._versioned(path), query, pieces=content, silence_seconds=silence_seconds)
         try:
             async with send(self.path, request) as said:
                 lines = said.lines()
@@ -283,6 +291,16 @@ class Engine:
         said = await self.ask("POST", "/images/create", query={"fromSrc": "-", "changes": changes}, content=tar)
         return str(said["status"])
 
+    async def load_image(self, archive: AsyncIterator[bytes], *, silence_seconds: float) -> None:
+        """An archive with images and their names, as `docker save` writes it."""
+        said = self.stream(
+            "POST", "/images/load", query={"quiet": "0"}, silence_seconds=silence_seconds, content=archive
+        )
+        async with contextlib.aclosing(said):
+            async for line in said:
+                if line.get("error"):
+                    raise EngineRefused(500, str(line["error"]))
+
     async def tag_image(self, image: str, repository: str, tag: str) -> None:
         await self.ask("POST", f"/images/{image}/tag", query={"repo": repository, "tag": tag})
 
@@ -344,6 +362,7 @@ def _facts(version: Json, info: Json) -> EngineFacts:
         security=security,
         cgroup_version=2 if str(info.get("CgroupVersion")) == "2" else 1,
         storage=Path(str(info.get("DockerRootDir") or "/var/lib/docker")),
+        architecture=str(version.get("Arch") or "amd64"),
         parts=_parts(version),
     )
 

@@ -1,47 +1,53 @@
-"""Images that jobs bring: pulled by digest, remembered, and removed again when there is no room for them.
+"""Images that jobs bring: given to the engine as archives, remembered, and removed when there is no room for them.
 
-Only what was pulled here for a job is ever used for one, or removed. The owner's own images are neither shown to a
-stranger by name nor thrown away: an image that was there before stays the owner's.
+Each has a name of ours in the engine. Only what has one is ever used for a job, or removed: the owner's own images are
+neither shown to a stranger nor thrown away, also where they share layers with ours.
 """
 
 import asyncio
 import json
+import re
 import shutil
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from computepool.agent.clock import Clock
 from computepool.agent.images import ImageMissing, ImageUnavailable
 from computepool.agent.sandbox.interface import Offload
 
-from .engine import Engine, EngineError, EngineFacts, EngineGone, EngineRefused
-from .pull import DIGEST, Name, Pull, read_name
+from .engine import Engine, EngineFacts, EngineGone, EngineRefused
 
-TRIES = 3
-PAUSE_SECONDS = 2.0
+REPOSITORY = "localhost/computepool-image"
+LOAD_SILENCE_SECONDS = 900.0
+"""Podman says nothing until all of an image is unpacked."""
+# What an engine says of the machine itself. The rest is about the image, which the renter chose.
+_NODES_TROUBLE = re.compile(
+    r"no space left|disk quota|read-only file system|input/output error|cannot allocate memory|insufficient (U|G)IDs",
+    re.IGNORECASE,
+)
+
+
+def engine_name(digest: str) -> str:
+    """What the image with this digest, in its registry, is called in the engine."""
+    return f"{REPOSITORY}:{digest.removeprefix('sha256:')}"
 
 
 @dataclass(frozen=True)
 class StoredImage:
-    """An image that a job brought. `is_ours` says that it was not there before, and may be removed."""
+    """An image that a job brought."""
 
     digest: str
+    """As the registry knows it: of its manifest, or of a list of manifests."""
     name: str
+    """As the newest job wrote it, with a tag."""
     reference: str
+    """Its name in the engine."""
     size_bytes: int
     last_used_at: datetime
-    is_ours: bool
-
-
-class ImageStore(Protocol):
-    async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None]) -> str: ...
-
-    async def list(self) -> "list[StoredImage]": ...
-
-    async def remove(self, digest: str) -> bool: ...
+    registries: tuple[str, ...] = ()
+    """Those that gave all of it: to jobs that name another one it is not here."""
 
 
 class EngineImages:
@@ -55,135 +61,87 @@ class EngineImages:
         state: Path,
         clock: Clock,
         offload: Offload = asyncio.to_thread,
-        floor_bytes: int = 0,
-        free_bytes: Callable[[], int | None] | None = None,
-        pause_seconds: float = PAUSE_SECONDS,
-        passed: Callable[[int], None] = lambda count: None,
     ) -> None:
-        """`passed` hears of the bytes that pulls bring, as far as the engine tells."""
+        self.facts = facts
         self._engine = engine
-        self._facts = facts
         self._state = state
         self._clock = clock
         self._offload = offload
-        self._floor_bytes = floor_bytes
-        self._free_bytes = free_bytes or self._free_in_storage
-        self._pause_seconds = pause_seconds
-        self._passed = passed
         self._images = load_images(state)
-        self._pulling: dict[str, asyncio.Lock] = {}
 
-    def _free_in_storage(self) -> int | None:
+    def free_bytes(self) -> int | None:
+        """Where the engine keeps images. None if that cannot be seen. Blocking."""
         try:
-            return shutil.disk_usage(self._facts.storage).free
+            return shutil.disk_usage(self.facts.storage).free
         except OSError:
             return None  # in a virtual machine of the engine's own, say
 
-    async def ensure(self, name: str, digest: str | None, progress: Callable[[str], None]) -> str:
-        """The digest of the image, which is here when this returns. Raises what `Images.ensure` does."""
-        wanted = read_name(name, digest)
-        # Two jobs that want the same: one of them pulls.
-        async with self._pulling.setdefault(wanted.reference, asyncio.Lock()):
-            try:
-                return await self._ensure(wanted, progress)
-            except EngineError as error:
-                raise ImageUnavailable(f"{wanted.reference} could not be pulled: {error}") from error
+    async def has(self, digest: str, registry: str) -> bool:
+        """Whether it is here, and this registry has given it. Raises EngineError."""
+        known = self._images.get(engine_name(digest))
+        return known is not None and registry in known.registries and await self._is_here(known)
 
-    async def _ensure(self, wanted: Name, progress: Callable[[str], None]) -> str:
-        if wanted.digest and await self._is_here(wanted.digest):
-            return await self._used(wanted.digest)
+    async def digest_last_used(self, name: str, registry: str) -> str | None:
+        """What this name, with its tag, meant here last. Raises EngineError."""
+        found = [image for image in self._images.values() if image.name == name and registry in image.registries]
+        newest = max(found, key=lambda image: image.last_used_at, default=None)
+        return newest.digest if newest is not None and await self._is_here(newest) else None
+
+    async def use(self, digest: str, name: str) -> None:
+        """A job is about to run it, and called it so."""
+        reference = engine_name(digest)
+        self._images[reference] = replace(self._images[reference], name=name, last_used_at=self._clock.now())
+        await self._save()
+
+    async def load(self, archive: AsyncIterator[bytes], digest: str, name: str, registry: str) -> None:
+        """`archive` names the image as `engine_name` does. Raises ImageMissing, ImageUnavailable, EngineError."""
+        reference = engine_name(digest)
+        await self._engine.version()  # an engine that is not there at all is no image's doing
         try:
-            return await self._pull(await self._pinned(wanted), progress)
-        except ImageUnavailable as error:
-            known = next((one.digest for one in self._images.values() if one.name == wanted.reference), None)
-            if known is None or not await self._is_here(known):
-                raise
-            progress(f"{error}; using {wanted.repository}@{known}, which this name meant when it was pulled last")
-            return await self._used(known)
-
-    async def _is_here(self, digest: str) -> bool:
-        known = self._images.get(digest)
-        return known is not None and await self._engine.find_image(known.reference) is not None
-
-    async def _pinned(self, wanted: Name) -> Name:
-        """Docker can say what a tag means now, so that the owner's own tag of this name stays as it is."""
-        if wanted.digest or self._facts.kind != "docker":
-            return wanted
-        try:
-            said = await self._engine.ask("GET", f"/distribution/{wanted.reference}/json")
-            found = str(said["Descriptor"]["digest"])
-        except (EngineRefused, KeyError, TypeError):
-            return wanted  # the pull then says what is wrong
-        return Name(wanted.repository, wanted.tag, found) if DIGEST.fullmatch(found) else wanted
-
-    async def _pull(self, wanted: Name, progress: Callable[[str], None]) -> str:
-        if wanted.digest and await self._is_here(wanted.digest):
-            return await self._used(wanted.digest)
-        before = {str(image["Id"]) for image in await self._engine.list_images()}
-        progress(f"pulling {wanted.reference}")
-        pull = Pull(
-            self._engine, wanted, progress, self._free_bytes, self._floor_bytes, self._clock.monotonic, self._passed
-        )
-        for left in reversed(range(TRIES)):
-            try:
-                await pull.run()
-                break
-            except ImageUnavailable as error:
-                if not left or isinstance(error.__cause__, EngineGone) or "no room" in str(error):
-                    raise
-                progress(f"{error}; trying again")
-                await asyncio.sleep(self._pause_seconds)
-        digest = await self._remember(wanted, before)
-        if not pull.counted_bytes and self._images[digest].is_ours:
-            # Podman tells nothing: then rather too much than too little.
-            self._passed(self._images[digest].size_bytes)
-        return digest
-
-    async def _remember(self, wanted: Name, before: set[str]) -> str:
-        found = await self._engine.find_image(wanted.reference)
+            await self._engine.load_image(archive, silence_seconds=LOAD_SILENCE_SECONDS)
+            found = await self._engine.find_image(reference)
+        except EngineGone as error:
+            raise ImageUnavailable(f"the engine gave up in the middle of it: {error}") from error
+        except EngineRefused as error:
+            if _NODES_TROUBLE.search(str(error)):
+                raise ImageUnavailable(f"this node's engine could not keep it: {error}") from error
+            raise ImageMissing(f"{self.facts.kind} does not take it: {error}") from error
         if found is None:
-            raise ImageUnavailable(f"{wanted.reference} was pulled, but the engine does not show it")
-        digests = [str(one).rpartition("@")[2] for one in found.get("RepoDigests") or []]
-        digest = wanted.digest or next((one for one in digests if DIGEST.fullmatch(one)), None)
-        if digest is None or digest not in digests:
-            raise ImageMissing(f"{wanted.reference} has no digest that could be held on to")
-        known = self._images.get(digest)
-        self._images[digest] = StoredImage(
+            raise ImageMissing(f"{self.facts.kind} took it, and does not show it")
+        known = self._images.get(reference)
+        registries = dict.fromkeys((*(known.registries if known else ()), registry))
+        self._images[reference] = StoredImage(
             digest=digest,
-            name=f"{wanted.repository}:{wanted.tag}",
-            reference=wanted.reference,
+            name=name,
+            reference=reference,
             size_bytes=int(found.get("Size") or 0),
             last_used_at=self._clock.now(),
-            is_ours=known.is_ours if known else str(found["Id"]) not in before,
+            registries=tuple(registries),
         )
         await self._save()
-        return digest
-
-    async def _used(self, digest: str) -> str:
-        known = self._images[digest]
-        self._images[digest] = StoredImage(**{**asdict(known), "last_used_at": self._clock.now()})
-        await self._save()
-        return digest
 
     async def list(self) -> "list[StoredImage]":
-        """What was pulled here and still is, least recently used first."""
-        for digest in [one for one in self._images if not await self._is_here(one)]:
-            del self._images[digest]
+        """What jobs brought and still is here, least recently used first."""
+        for image in list(self._images.values()):
+            if not await self._is_here(image):
+                self._images.pop(image.reference, None)
         return sorted(self._images.values(), key=lambda image: image.last_used_at)
 
-    async def remove(self, digest: str) -> bool:
-        """False if it stays: a container uses it, or it is the owner's."""
-        known = self._images.get(digest)
-        if known is None or not known.is_ours:
+    async def remove(self, reference: str) -> bool:
+        """False if it stays: a container uses it, or it is none of ours."""
+        if reference not in self._images:
             return False
         try:
-            await self._engine.remove_image(known.reference)
+            await self._engine.remove_image(reference)
         except EngineRefused as error:
             if error.status != 404:
                 return False
-        self._images.pop(digest, None)
+        self._images.pop(reference, None)
         await self._save()
         return True
+
+    async def _is_here(self, image: StoredImage) -> bool:
+        return await self._engine.find_image(image.reference) is not None
 
     async def _save(self) -> None:
         # Not above: what proves a sandbox must not need what the agent's home does.
@@ -196,7 +154,11 @@ class EngineImages:
 
 
 def load_images(state: Path) -> dict[str, StoredImage]:
-    """Nothing if the file cannot be read: what it named then counts as the owner's, and is never removed."""
+    """By their names in the engine; nothing if the file cannot be read: what it named is then never removed.
+
+    Agents before these had the engine pull, under names of registries: those images are listed and removed as before,
+    those that were the owner's (`is_ours` is false) are left alone, and none of them is used.
+    """
     try:
         entries = json.loads(state.read_bytes())["images"]
         images = [
@@ -206,10 +168,11 @@ def load_images(state: Path) -> dict[str, StoredImage]:
                 reference=str(entry["reference"]),
                 size_bytes=int(entry["size_bytes"]),
                 last_used_at=datetime.fromisoformat(entry["last_used_at"]).astimezone(UTC),
-                is_ours=bool(entry["is_ours"]),
+                registries=tuple(map(str, entry.get("registries", ()))),
             )
             for entry in entries
+            if entry.get("is_ours", True)
         ]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-    return {image.digest: image for image in images}
+    return {image.reference: image for image in images}

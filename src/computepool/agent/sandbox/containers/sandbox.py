@@ -26,6 +26,7 @@ from .door import find_door
 from .empty_image import ensure_empty_image
 from .engine import Engine, EngineError, EngineFacts, EngineRefused, Json
 from .holder import Lifeline
+from .images import engine_name
 from .output import STDOUT, Pump
 from .process import ContainerProcess
 from .profile import seccomp_profile
@@ -244,13 +245,9 @@ class ContainerSandbox:
         return await self._ensure_empty() if self._host.init is not None else None
 
     async def _find_image(self, image: str) -> Json | None:
-        """By id, by name, or by the digest under which it was pulled, which engines do not take alone."""
-        if found := await self.engine.find_image(image):
-            return found
-        for one in await self.engine.list_images():
-            if any(str(name).endswith(f"@{image}") for name in one.get("RepoDigests") or []):
-                return await self.engine.find_image(str(one["Id"]))
-        return None
+        """By the digest under which a job brought it, or by its id or name in the engine."""
+        brought = await self.engine.find_image(engine_name(image)) if image.startswith("sha256:") else None
+        return brought or await self.engine.find_image(image)
 
     def _argv(self, command: Command) -> tuple[list[str], str]:
         """What to run, and what is wrong with what was asked for, as far as that can be known before."""

@@ -28,15 +28,23 @@ class Request:
     query: Mapping[str, str | Sequence[str]]
     body: Any = None
     content: bytes | None = None
+    pieces: AsyncIterator[bytes] | None = None
+    """A long body, sent as it comes."""
+    silence_seconds: float | None = None
+    """How long the other side may take nothing of it."""
 
     def to_bytes(self) -> bytes:
+        """All but a long body."""
         target = f"{self.path}?{urlencode(self.query, doseq=True)}" if self.query else self.path
         content, kind = self.content, "application/x-tar"
         if content is None:
             content, kind = (json.dumps(self.body).encode(), "application/json") if self.body is not None else (b"", "")
         head = [f"{self.method} {target} HTTP/1.1", "Host: engine", "Connection: close"]
         head += [f"Content-Type: {kind}"] if kind else []
-        head += [f"Content-Length: {len(content)}"] if content or self.method == "POST" else []
+        if self.pieces is not None:
+            head += ["Content-Type: application/x-tar", "Transfer-Encoding: chunked"]
+        elif content or self.method == "POST":
+            head += [f"Content-Length: {len(content)}"]
         return "\r\n".join([*head, "", ""]).encode() + content
 
 
@@ -93,11 +101,29 @@ async def send(path: Path, request: Request) -> AsyncIterator[Answer]:
     try:
         writer.write(request.to_bytes())
         await writer.drain()
+        if request.pieces is not None:
+            await _send_pieces(writer, request.pieces, request.silence_seconds)
         yield await _answer(reader, request.method)
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, IndexError) as error:
         raise Broken(f"it hung up: {error}") from error
     finally:
         writer.close()
+
+
+async def _send_pieces(
+    writer: asyncio.StreamWriter, pieces: AsyncIterator[bytes], silence_seconds: float | None
+) -> None:
+    """One that does not read to the end has an answer already."""
+    try:
+        async for piece in pieces:
+            if piece:
+                writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                async with asyncio.timeout(silence_seconds):
+                    await writer.drain()
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+    except ConnectionError:
+        return
 
 
 async def _answer(reader: asyncio.StreamReader, method: str) -> Answer:
