@@ -34,7 +34,9 @@ def test_what_an_earlier_run_left_is_removed_and_what_a_run_uses_is_not(place: P
     (place / str(os.getppid())).mkdir(parents=True)
     (place / "999999999").mkdir()
     subprocess.run(
-        ["sh", "-c", "for i in $(seq 300); do mkdir -p a/b/c/d/e; cd a/b/c/d/e; done"], cwd=place / "999999999"
+        ["sh", "-c", "for i in $(seq 300); do mkdir -p a/b/c/d/e; cd a/b/c/d/e; done"],
+        cwd=place / "999999999",
+        check=True,
     )
     memory.temporary_folder()
     assert [left.name for left in place.iterdir()] == [str(os.getppid())]
