@@ -97,7 +97,7 @@ def setting_table() -> str:
     from computepool.hub.core.settings import PREFIX, Settings
 
     rows = []
-    for name, info in Settings.model_fields.items():
+    for name, info in Settings.documented().items():
         default = "`~/.computepool`" if isinstance(info.default, Path) else f"`{info.default}`"
         rows.append((f"`{PREFIX}{name.upper()}`", "" if info.default is None else default, info.description))
     return table(("variable", "default", "what it is"), rows)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
-import uvicorn
 
 from computepool.hub.access import AdminAccess, KeyNotHeard, announce_key, make_admin, rotate_key
 from computepool.hub.accounts.background import load_directory
@@ -16,6 +15,7 @@ from computepool.hub.accounts.bootstrap import sign_in_this_machine
 from computepool.hub.app import create_app
 from computepool.hub.backup import BackupError, BackupInfo, RestoreInfo, backup, restore
 from computepool.hub.core.db import OutcomeUnknown, open_database
+from computepool.hub.core.edge import Edge
 from computepool.hub.core.logging import configure_logging
 from computepool.hub.core.records import HUB_ACTOR
 from computepool.hub.core.settings import Settings, load_settings
@@ -27,7 +27,7 @@ from computepool.hub.nodes import service as nodes
 from computepool.hub.opening import open_engine, prepare_home
 from computepool.hub.schema import SchemaError
 from computepool.hub.schema import migrate as migrate_schema
-from computepool.protocol.messages import MESSAGE_LIMIT_BYTES
+from computepool.hub.serving.server import EdgeServer
 
 __all__ = [
     "AdminAccess",
@@ -58,8 +58,6 @@ __all__ = [
 
 log = structlog.get_logger()
 
-SHUTDOWN_SECONDS = 5
-BACKLOG = 2048
 OWN_TOKEN_LIFETIME = timedelta(minutes=10)
 PRINTED_TOKEN_LIFETIME = timedelta(hours=1)
 
@@ -130,30 +128,6 @@ async def prepare(settings: Settings, saved_token: str | None) -> Prepared:
         context.db.close()
 
 
-class _Server(uvicorn.Server):
-    """Uvicorn, ended by an event instead of by signals, which belong to whoever runs the process."""
-
-    async def serve_until(
-        self, stop: asyncio.Event, sockets: list[socket.socket], ready: Callable[[], None], engine: Engine
-    ) -> None:
-        self._ready = ready
-        ending = asyncio.create_task(self._end_on(stop, engine))
-        try:
-            await self._serve(sockets)
-        finally:
-            ending.cancel()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
-
-    async def _end_on(self, stop: asyncio.Event, engine: Engine) -> None:
-        await stop.wait()
-        self.should_exit = True
-        await engine.say_goodbye()
-
-
 async def run_server(
     settings: Settings,
     sockets: list[socket.socket],
@@ -175,23 +149,10 @@ async def run_server(
         loop.call_soon_threadsafe(stop.set)
 
     engine.context.db.on_doubt = end_in_doubt
-    server = _Server(
-        uvicorn.Config(
-            create_app(engine),
-            log_config=None,
-            access_log=False,
-            lifespan="on",
-            backlog=BACKLOG,
-            ws="websockets-sansio",
-            ws_max_size=MESSAGE_LIMIT_BYTES,
-            ws_per_message_deflate=False,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-            server_header=False,
-        )
-    )
+    server = EdgeServer(create_app(engine), Edge.of(settings, loop.time), settings)
     watching = asyncio.create_task(_stop_when_lost(lock, stop)) if lock is not None else None
     try:
-        await server.serve_until(stop, sockets, ready, engine)
+        await server.serve_until(stop, sockets, ready, engine.say_goodbye)
         if watching is not None and watching.done():
             raise watching.result()
         if doubts:

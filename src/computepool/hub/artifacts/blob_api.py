@@ -11,6 +11,7 @@ from computepool.hub.artifacts.blob_urls import BlobSigner, GetRight
 from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced, disk_trouble_told
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.core.context import Offload
+from computepool.hub.core.edge import sender_is_known
 from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Authenticate, Routes
 
@@ -35,6 +36,7 @@ def blob_router(store: LocalStore, signer: BlobSigner, offload: Offload, authent
     async def put_blob(key: str, request: Request) -> Response:
         """Exactly the bytes that the URL was signed for. May be repeated."""
         right = signer.check_put(key, request.url.query)
+        sender_is_known(request.scope)
         declared = request.headers.get("content-length")
         if declared is not None and declared != str(right.size_bytes):
             raise UploadRefused(f"{right.size_bytes} bytes were announced, not {declared}")

@@ -27,13 +27,16 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from computepool.hub.core.errors import Forbidden, Invalid, TooLarge, Unauthenticated
+from computepool.hub.core.edge import Connection, connection_of
+from computepool.hub.core.errors import Forbidden, Invalid, PoolError, TooLarge, Unauthenticated
 from computepool.hub.core.idempotency import KEY_LIMIT
 from computepool.hub.core.lazy_route import LazyRoute
 
 API_PREFIX = "/api/v1"
 BODY_LIMIT_BYTES = 1024**2
 """Of a request's body, where the route does not say otherwise."""
+STRANGERS_BODY_LIMIT_BYTES = 64 * 1024
+"""The same where the route asks for no token."""
 
 Visible = Literal["public", "own", "admin", "node", "signed"]
 """Who sees what a route shows.
@@ -41,6 +44,7 @@ Visible = Literal["public", "own", "admin", "node", "signed"]
 public: anybody. own: the caller's own objects (the handler asks `owned_by`). admin: operators. node: an agent, proven
 by its own key (the handler checks). signed: whoever holds a URL that the hub signed (the handler checks).
 """
+BODILESS = frozenset({"GET", "HEAD"})
 WITH_TOKEN: frozenset[Visible] = frozenset({"own", "admin"})
 
 
@@ -127,6 +131,10 @@ class Gate:
 
     def _let_in(self, scope: AsgiScope, authenticate: Authenticate) -> None:
         principal = authenticate(bearer_token(scope))
+        connection = connection_of(scope)
+        if connection is not None:
+            connection.sender_is_known()
+            connection.count_request_of(principal.user_id)
         if self.scope is not None and self.scope not in principal.scopes:
             raise Forbidden(
                 f"This token lacks the scope {self.scope}.",
@@ -198,6 +206,13 @@ class GatedRoute(LazyRoute):
             if gate.strict_query:
                 _refuse_unknown(QueryParams(scope["query_string"]), {one.alias for one in self.dependant.query_params})
             receive = _bounded(scope, receive, gate.body_limit_bytes)
+            connection = connection_of(scope)
+            if connection is not None and not connection.is_sender_known and scope["method"] not in BODILESS:
+                try:
+                    await super().handle(scope, _held(connection, receive), send)
+                finally:
+                    connection.release()
+                return
         await super().handle(scope, receive, send)
 
 
@@ -225,6 +240,20 @@ def _bounded(scope: AsgiScope, receive: Receive, limit_bytes: int) -> Receive:
         return message
 
     return counting
+
+
+def _held(connection: Connection, receive: Receive) -> Receive:
+    """What unknown senders make the hub keep is bounded for all of them together."""
+
+    async def holding() -> Message:
+        message = await receive()
+        try:
+            connection.hold(len(message.get("body", b"")))
+        except PoolError as error:
+            raise HTTPException(error.status) from error  # as above
+        return message
+
+    return holding
 
 
 def _too_large(limit_bytes: int) -> str:
@@ -256,7 +285,7 @@ class Routes:
         *,
         visible: Visible,
         scope: Scope | None = None,
-        body_limit_bytes: int = BODY_LIMIT_BYTES,
+        body_limit_bytes: int | None = None,
         strict_query: bool = False,
         **options: Any,
     ) -> Callable[[Handler], Handler]:
@@ -297,12 +326,14 @@ class Routes:
 
     def websocket(self, path: str, *, visible: Visible, scope: Scope | None = None) -> Callable[[Handler], Handler]:
         """Refused before it is accepted: the client sees the HTTP status."""
-        gate = self._gate(visible, scope, BODY_LIMIT_BYTES)
+        gate = self._gate(visible, scope, None)
         return self.router.websocket(path, dependencies=[Depends(gate)])
 
-    def _gate(self, visible: Visible, scope: Scope | None, body_limit_bytes: int) -> Gate:
+    def _gate(self, visible: Visible, scope: Scope | None, body_limit_bytes: int | None) -> Gate:
         if visible not in get_args(Visible):
             raise ValueError(f"visible={visible!r}: expected one of {', '.join(get_args(Visible))}")
+        if body_limit_bytes is None:
+            body_limit_bytes = BODY_LIMIT_BYTES if visible in WITH_TOKEN else STRANGERS_BODY_LIMIT_BYTES
         if visible not in WITH_TOKEN:
             if scope is not None:
                 raise ValueError(f"a route that is visible={visible!r} asks for no token, so it cannot ask for a scope")

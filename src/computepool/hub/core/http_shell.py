@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketState
@@ -72,6 +72,8 @@ async def _tell_http_error(connection: HTTPConnection, error: Exception) -> Any:
     if isinstance(connection, WebSocket):
         await connection.close(1008)
         return None
+    if isinstance(error.__cause__, PoolError):
+        return error_response(error.__cause__)
     code = CODES.get(error.status_code, "refused")
     message = str(error.detail)
     if error.status_code == 404:
@@ -138,6 +140,8 @@ class UnexpectedErrors:
 
         try:
             await self.app(scope, receive, watched)
+        except ClientDisconnect:
+            return  # in the middle of its request: nobody hears an answer
         except Exception:
             error_id = secrets.token_hex(8)
             log.exception("request.failed", error_id=error_id, method=scope["method"], path=scope["path"])

@@ -10,10 +10,12 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from computepool.hub.core.edge_settings import EdgeSettings
 from computepool.hub.core.smtp_url import default_sender, parse_sender, parse_smtp_url
 from computepool.protocol.problem_words import words_for
 from computepool.protocol.units import nearest
@@ -63,7 +65,7 @@ class SettingsError(Exception):
     """A setting has a wrong value. The text names the variable and what was expected."""
 
 
-class Settings(BaseSettings):
+class Settings(EdgeSettings):
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True, populate_by_name=True
     )
@@ -355,6 +357,13 @@ class Settings(BaseSettings):
             raise ValueError("expected an address such as https://pool.example.org")
         return value.rstrip("/")
 
+    @classmethod
+    def documented(cls) -> dict[str, FieldInfo]:
+        """In the order of the docs: those of this class first."""
+        inherited = [name for name in cls.model_fields if name in EdgeSettings.model_fields]
+        names = [name for name in cls.model_fields if name not in inherited]
+        return {name: cls.model_fields[name] for name in [*names, *inherited]}
+
     @property
     def credits_for_newcomers(self) -> int:
         return self.welcome_credits if self.money == "on" else 0
@@ -416,7 +425,7 @@ def _strange_variables(environment: Mapping[str, str]) -> list[str]:
 def env_example() -> str:
     """The text of `.env.example`, so that the documented settings are the real ones."""
     lines = ["# Settings of a ComputePool hub. Everything has a default: an empty file is a working hub.", ""]
-    for name, info in Settings.model_fields.items():
+    for name, info in Settings.documented().items():
         lines += [f"# {info.description}", f"#{PREFIX}{name.upper()}={_example(info.default)}", ""]
         if name == "storage_url":
             lines += S3_EXAMPLE

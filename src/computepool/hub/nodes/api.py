@@ -32,6 +32,8 @@ from computepool.protocol.states import NodeState
 
 P = ParamSpec("P")
 PAGE_LIMIT = 500
+ENROL_LIMIT_BYTES = 256 * 1024
+"""A machine with many GPUs has much to tell before it is known."""
 JOIN_TOKEN_ROUTE = "POST nodes/join-tokens"
 Tag = Annotated[str, Field(pattern=f"^{TAG.pattern}$")]
 
@@ -149,7 +151,7 @@ def router(
         """
         return await context.db.run(_create_join_token, context, caller.user_id, body, key)
 
-    @routes.post("/nodes/enroll", visible="public", status_code=201)
+    @routes.post("/nodes/enroll", visible="public", body_limit_bytes=ENROL_LIMIT_BYTES, status_code=201)
     async def enroll(body: EnrolRequest) -> EnrolReply:
         """A machine becomes a node. Proven by a join token, and a signature with the key that it brings.
 

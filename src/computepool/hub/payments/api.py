@@ -41,6 +41,8 @@ from computepool.protocol.units import format_credits
 
 TOP_UP_ROUTE = "POST wallet/top-ups"
 LIST_LIMIT = 100
+WEBHOOK_LIMIT_BYTES = 1024**2
+"""The processor's events are signed as a whole, so they are read before it is known who sent them."""
 AWAY = "The payment processor does not answer now. Nothing is lost: it is asked again by itself."
 
 
@@ -235,7 +237,7 @@ def _account_view(row: ProfileRow | None, *, by_hand: bool) -> PayoutAccountView
 
 
 def _add_webhook(routes: Routes, context: Context, payments: Payments) -> None:
-    @routes.post("/payments/stripe/webhook", visible="signed")
+    @routes.post("/payments/stripe/webhook", visible="signed", body_limit_bytes=WEBHOOK_LIMIT_BYTES)
     async def hear(request: Request) -> dict[str, bool]:
         """Stored before it is answered; looked into afterwards."""
         secrets = context.settings.stripe_webhook_secret

@@ -1,0 +1,70 @@
+"""The server as a whole."""
+
+import asyncio
+import functools
+import socket
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from computepool.hub.core.edge import Edge
+from computepool.hub.core.edge_settings import EdgeSettings
+from computepool.hub.serving.guard import Guard
+from computepool.hub.serving.http_connection import HttpConnection
+from computepool.hub.serving.websocket_connection import WebSocketConnection
+from computepool.protocol.messages import MESSAGE_LIMIT_BYTES
+
+KEEP_ALIVE_SECONDS = 5
+SHUTDOWN_SECONDS = 5
+BACKLOG = 2048
+
+
+class EdgeServer(uvicorn.Server):
+    """Uvicorn, ended by an event instead of by signals, which belong to whoever runs the process."""
+
+    def __init__(self, app: ASGIApp, edge: Edge, settings: EdgeSettings) -> None:
+        self.guard = Guard(edge, settings)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                lifespan="on",
+                backlog=BACKLOG,
+                http=cast("type[asyncio.Protocol]", functools.partial(HttpConnection, self.guard)),
+                ws=WebSocketConnection,
+                ws_max_size=MESSAGE_LIMIT_BYTES,
+                ws_per_message_deflate=False,
+                proxy_headers=False,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+                server_header=False,
+            )
+        )
+
+    async def serve_until(
+        self,
+        stop: asyncio.Event,
+        sockets: list[socket.socket],
+        ready: Callable[[], None],
+        say_goodbye: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._ready = ready
+        beside = [asyncio.create_task(self._end_on(stop, say_goodbye)), asyncio.create_task(self.guard.watch())]
+        try:
+            await self._serve(sockets)
+        finally:
+            for task in beside:
+                task.cancel()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def _end_on(self, stop: asyncio.Event, say_goodbye: Callable[[], Awaitable[None]]) -> None:
+        await stop.wait()
+        self.should_exit = True
+        await say_goodbye()

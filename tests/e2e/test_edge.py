@@ -1,0 +1,63 @@
+"""Strangers at the edge of a real hub: what they send does not fill it, and what they begin ends."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from support.children import resident_bytes
+from support.pool import running_pool
+from support.waiting import eventually, patience
+
+pytestmark = pytest.mark.slow
+
+MB = 1_000_000
+
+
+@pytest.fixture
+def pool(tmp_path):
+    """One that is impatient with heads of requests."""
+    with running_pool(tmp_path / "pool", {"COMPUTEPOOL_LIMIT_HEAD_SECONDS": "1"}) as pool:
+        yield pool
+
+
+@contextmanager
+def connected(pool, count: int = 1) -> Iterator[list[socket.socket]]:
+    lines = [socket.create_connection(("127.0.0.1", pool.port), patience()) for _ in range(count)]
+    try:
+        yield lines
+    finally:
+        for line in lines:
+            line.close()
+
+
+def grown_bytes(pool, before: int) -> int:
+    """After it has answered once more, so that it has seen what was sent before."""
+    assert pool.client.version()
+    return resident_bytes(pool.hub.pid) - before
+
+
+@pytest.mark.parametrize("piece", [b"x" * MB, b"a:\r\n" * (MB // 4)], ids=["one long header", "many short ones"])
+def test_headers_without_end_do_not_fill_the_hub(pool, piece):
+    assert pool.client.version()
+    before = resident_bytes(pool.hub.pid)
+    with connected(pool) as (line,):
+        line.sendall(b"GET / HTTP/1.1\r\nHost: hub\r\nLong: ")
+        sent = 0
+        with suppress(OSError):  # the hub hangs up
+            line.settimeout(2)
+            for _ in range(20):
+                line.sendall(piece)
+                sent += len(piece)
+        assert grown_bytes(pool, before) < 8 * MB, f"after {sent} bytes"
+
+
+def test_half_open_requests_end(pool):
+    before = resident_bytes(pool.hub.pid)
+    with connected(pool, 300) as lines:
+        for line in lines:
+            line.sendall(b"GET / HTTP/1.1\r\nHost:")
+        assert grown_bytes(pool, before) < 16 * MB
+        answers = [line.recv(4096) for line in lines]
+        assert all(b"408 Request Timeout" in answer and b'"too_slow"' in answer for answer in answers)
+        eventually(lambda: all(not line.recv(1) for line in lines), "the hub hangs up")
