@@ -58,11 +58,12 @@ def test_node_show_tells_reliability_and_the_last_events(known, cli):
     assert document["reliability"]["lower"] == 0.7033
 
 
-def test_node_show_tells_a_quarantine_and_a_lowered_claim(known, cli):
-    known.nodes[0]["reliability"] |= {"quarantined_until": "2026-01-02T03:04:05Z", "slots": 2, "verified": True}
+def test_node_show_tells_a_quarantine_and_how_much_it_gets_at_once(known, cli):
+    known.nodes[0]["reliability"] |= {"quarantined_until": "2026-01-02T03:04:05Z", "verified": True}
+    known.nodes[0]["slices_at_once"] = 2
     text = cli("node", "show", "alpha").text
     assert "in quarantine until" in text
-    assert "at most 2 of others at once" in text
+    assert "at most 2 slices at once so far; more as they end well" in text
     known.nodes[0]["reliability"] |= {"quarantined_until": None, "probed": True}
     assert "on probation" in cli("node", "show", "alpha").text
 

@@ -60,6 +60,7 @@ WRONG = [
     ("COMPUTEPOOL_LIMIT_CREDITS_PER_HOUR", "-1", "has to be at least 1"),
     ("COMPUTEPOOL_LIMIT_CREDITS_PER_DAY", "much", "is not a whole number"),
     ("COMPUTEPOOL_LIMIT_CREDITS_PER_MONTH", "0", "has to be at least 1"),
+    ("COMPUTEPOOL_UNPROVEN_SLICES", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_BAN_AFTER_WRONG_RESULTS", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_CANARY_RATE_PER_DAY", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_CANARY_RATE_PER_DAY", "nan", "finite number"),

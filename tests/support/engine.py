@@ -366,7 +366,8 @@ async def opened(
     threads: bool = False,
 ) -> AsyncIterator[Pool]:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    chosen = Settings(database_url=url, **(settings or {}))
+    # What a test's node says that it holds is believed, unless the test is about that.
+    chosen = Settings(database_url=url, **{"unproven_slices": 0, **(settings or {})})
     pool = Pool(url, clock, store or MemoryStore(), chosen, threads=threads)
     await pool.start()
     try:

@@ -17,7 +17,10 @@ from support.waiting import patience
 
 from computepool.hub.gateway.pipe import PipeClosed
 from computepool.hub.nodes import service as nodes
+from computepool.hub.nodes.benchmarks import hardware_digest, save_benchmark
 from computepool.hub.nodes.tables import Node
+from computepool.hub.scheduling.scoring import claimed_gflops
+from computepool.protocol.benchmark import CPU
 from computepool.protocol.capacity import Capacity, Gpu
 from computepool.protocol.enrol import ENROL_PROOF, EnrolRequest, enrol_proof_body
 from computepool.protocol.manifest import Manifest, open_manifest
@@ -48,7 +51,7 @@ from computepool.protocol.messages import (
 from computepool.protocol.model import Wire
 from computepool.protocol.receipt import RECEIPT, EndReason, OutputRef, Receipt, Usage
 from computepool.protocol.signing import Signed, key_id_of, load_public_key, sign
-from computepool.protocol.states import AttemptState, IsolationLevel
+from computepool.protocol.states import BEFORE_RUNNING, AttemptState, IsolationLevel
 
 GIB = 1024**3
 M = TypeVar("M")
@@ -133,6 +136,9 @@ class ScriptedAgent:
     """Every command it ever took, in order."""
     pipe: Any = None
     """Its end of the link, or None."""
+    prepares: Callable[[], list[Work]] | None = field(init=False)
+    """What its heartbeats say that it prepares: as a healthy agent has it, all that does not run yet. None for an agent
+    of a version that does not tell."""
     _offered: dict[int, Work] = field(default_factory=dict)
     _starts: Any = field(default_factory=lambda: count(1))
     _unread: list[FromHub] = field(default_factory=list)
@@ -140,6 +146,7 @@ class ScriptedAgent:
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.prepares = self.unstarted
         self.reborn()
 
     # ── links ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -345,7 +352,16 @@ class ScriptedAgent:
 
     def _heartbeat(self) -> Heartbeat:
         refs = tuple(work.ref for work in self.works.values())
-        return Heartbeat(cursor=self.cursor, holding=refs, state=self.state)  # type: ignore[arg-type]
+        return Heartbeat(
+            cursor=self.cursor,
+            holding=refs,
+            state=self.state,  # type: ignore[arg-type]  # one of the three
+            preparing=None if self.prepares is None else tuple(work.ref for work in self.prepares()),
+        )
+
+    def unstarted(self) -> list[Work]:
+        """What it has and does not run yet."""
+        return [work for work in self.works.values() if work.state in BEFORE_RUNNING]
 
     async def _read(self, pipe: MemoryPipe) -> None:
         while (raw := await pipe.from_hub.get()) is not None:
@@ -409,6 +425,28 @@ async def add_agent(
     if connect:
         await agent.connect()
     return agent
+
+
+async def measure(agent: ScriptedAgent, *, core_gflops: float = 20.0, backend: str = "numpy") -> None:
+    """As if the hub had examined it, and it had all that it claims: each core and card is as fast as it should be."""
+    pool, capacity = agent.pool, agent.capacity
+    devices: list[dict[str, Any]] = [
+        {"device": CPU, "mark": "matches", "gflops": core_gflops * capacity.cpus, "backend": backend}
+    ]
+    devices += [{"device": gpu.id, "mark": "matches", "gflops": claimed_gflops(gpu.slug)} for gpu in capacity.gpus]
+    await pool.db.run(
+        save_benchmark,
+        agent.node_id,
+        mark="matches",
+        words="",
+        tier_millis=800,
+        tier_basis="card",
+        hardware=hardware_digest(capacity),
+        figures={"devices": devices, "line": {}},
+        now=pool.clock.now(),
+    )
+    await pool.settle(0)  # commits are told to those who listen
+    await pool.engine.market.tick()
 
 
 def enrol_request(key: Ed25519PrivateKey, token: str, **fields: Any) -> EnrolRequest:

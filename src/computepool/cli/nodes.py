@@ -118,9 +118,12 @@ def show(node_name: str, as_json: bool) -> None:
 
 
 def _for_others(one: "Node") -> str:
-    if one.availability is None or one.availability.strangers:
+    if one.availability is not None and not one.availability.strangers:
+        return f"not now: {one.availability.reason}" if one.availability.reason else "not now"
+    if one.slices_at_once is None:
         return ""
-    return f"not now: {one.availability.reason}" if one.availability.reason else "not now"
+    slices = "one slice" if one.slices_at_once == 1 else f"{one.slices_at_once} slices"
+    return f"at most {slices} at once so far; more as they end well"
 
 
 def _benchmark(one: "Node") -> str:

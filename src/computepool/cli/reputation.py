@@ -24,8 +24,6 @@ def reliability_text(known: "NodeReliability | None") -> str:
         words += f", in quarantine until {instant(known.quarantined_until)}"
     elif known.probed:
         words += ", on probation: one slice of others at a time"
-    if known.slots is not None:
-        words += f", at most {known.slots} of others at once"
     return words
 
 

@@ -210,6 +210,7 @@ class Node(Model):
     notice: str = ""
     benchmark: NodeBenchmark = NodeBenchmark()
     reliability: NodeReliability | None = None
+    slices_at_once: int | None = None
     price: NodePrice | None = None
     ask: NodeAsk | None = None
 

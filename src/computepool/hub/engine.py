@@ -60,6 +60,7 @@ from computepool.hub.scheduling import memory, remembering
 from computepool.hub.scheduling.canary_clock import TICK_SECONDS as CANARY_SECONDS
 from computepool.hub.scheduling.canary_clock import CanaryClock
 from computepool.hub.scheduling.fleet import free_of, traits_of
+from computepool.hub.scheduling.fleet_node import allowed_slices
 from computepool.hub.scheduling.instalments import SWEEP_SECONDS as INSTALMENT_SWEEP_SECONDS
 from computepool.hub.scheduling.instalments import Instalments
 from computepool.hub.scheduling.leases import LeaseKeeper
@@ -106,7 +107,7 @@ class Engine:
         self.outputs = Outputs(context, store)
         self.uploads = Uploads(context, store)
         self.checkpoints = CheckpointFiles(context, store)
-        self.book = Book(is_free=context.settings.money == "off")
+        self.book = Book(is_free=context.settings.money == "off", unproven_slices=context.settings.unproven_slices)
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
         self.market = MarketClock(context, self.book, self.scheduler)
         self.canaries = CanaryClock(context, self.scheduler.fleet, self.checks_changed)
@@ -248,6 +249,7 @@ class Engine:
             availability=node.availability,
             gpu_loads=node.loads,
             ask=ask_view(node.traits.ask, self.book.place_of(node_id)),
+            slices_at_once=allowed_slices(node),
         )
 
     async def node_changed(self, row: Node) -> None:

@@ -15,16 +15,17 @@ BEATS = 15.0
 """A heartbeat, and a look of the hub."""
 
 
-async def one_leased(pool, *, user=BOB, **spec):
-    agent = await add_agent(pool, networked=(IsolationLevel.PROCESS, IsolationLevel.BUBBLEWRAP))
+async def add_idle(pool, *, tells=True, **facts):
+    """A node that takes what it is offered and does nothing with it."""
+    agent = await add_agent(pool, **facts)
+    agent.prepares = list if tells else None
+    return agent
+
+
+async def one_leased(pool, *, user=BOB, tells=True, **spec):
+    agent = await add_idle(pool, tells=tells, networked=(IsolationLevel.PROCESS, IsolationLevel.BUBBLEWRAP))
     await pool.submit(user=user, max_runtime="10m", **spec)
     return agent, await agent.take_offer()
-
-
-def tell_preparing(agent, *works):
-    """From now on its heartbeats say which attempts it prepares, as those of agents of this version do."""
-    plain = agent._heartbeat
-    agent._heartbeat = lambda: plain().model_copy(update={"preparing": tuple(work.ref for work in works)})
 
 
 def bad_evidence(pool, agent):
@@ -36,9 +37,10 @@ def outcome(pool, work):
     return row.state, row.verdict, row.reason
 
 
-def test_slice_that_is_not_begun_goes_elsewhere_and_the_record_moves(hub_url):
+@pytest.mark.parametrize("tells", [True, False])
+def test_slice_that_is_not_begun_goes_elsewhere_and_the_record_moves(hub_url, tells):
     async def story(pool):
-        silent, work = await one_leased(pool)
+        silent, work = await one_leased(pool, tells=tells)
         honest = await add_agent(pool, name="honest")
         silent.beat_on()
         honest.beat_on()
@@ -63,7 +65,7 @@ def test_sign_of_work_is_a_begin(sqlite_hub, sign):
         elif sign == "log":
             await agent.write_log(work, b"fetching\n")
         else:
-            tell_preparing(agent, work)
+            agent.prepares = agent.unstarted
         agent.beat_on()
         await pool.settle(BEGIN_SECONDS + BEATS)
         assert outcome(pool, work)[0] in ("leased", "preparing")
@@ -74,7 +76,6 @@ def test_sign_of_work_is_a_begin(sqlite_hub, sign):
 def test_begun_slice_that_its_node_stops_telling_of_is_lost(sqlite_hub):
     async def story(pool):
         agent, work = await one_leased(pool)
-        tell_preparing(agent)
         await agent.update(work, "preparing")
         agent.beat_on()
         await pool.settle(PROGRESS_SECONDS - 5)
@@ -88,7 +89,7 @@ def test_begun_slice_that_its_node_stops_telling_of_is_lost(sqlite_hub):
 def test_node_may_prepare_for_hours_while_it_says_so(sqlite_hub):
     async def story(pool):
         agent, work = await one_leased(pool)
-        tell_preparing(agent, work)
+        agent.prepares = agent.unstarted
         await agent.update(work, "preparing")
         agent.beat_on()
         await pool.settle(START_SECONDS - 60)
@@ -99,7 +100,7 @@ def test_node_may_prepare_for_hours_while_it_says_so(sqlite_hub):
 
 def test_agent_that_does_not_tell_has_longer_and_is_not_blamed(sqlite_hub):
     async def story(pool):
-        agent, work = await one_leased(pool)
+        agent, work = await one_leased(pool, tells=False)
         await agent.update(work, "preparing")
         agent.beat_on()
         await pool.settle(UNTOLD_SECONDS - 10)
@@ -113,7 +114,7 @@ def test_agent_that_does_not_tell_has_longer_and_is_not_blamed(sqlite_hub):
 
 def test_agent_that_does_not_tell_may_wait_for_the_setup_of_another(sqlite_hub):
     async def story(pool):
-        agent, work = await one_leased(pool, setup="true", where={})
+        agent, work = await one_leased(pool, tells=False, setup="true")
         agent.beat_on()
         await pool.settle(UNTOLD_SECONDS - 10)
         assert outcome(pool, work)[0] == "leased"
@@ -186,7 +187,7 @@ def test_idle_node_cannot_have_the_slice_back_by_a_new_handshake(sqlite_hub):
 
 def test_many_idle_nodes_do_not_fail_a_job(sqlite_hub):
     async def story(pool):
-        agents = [await add_agent(pool, name=f"idle-{number}") for number in range(12)]
+        agents = [await add_idle(pool, name=f"idle-{number}") for number in range(12)]
         for agent in agents:
             agent.beat_on()
         job_id = await pool.submit(user=BOB)

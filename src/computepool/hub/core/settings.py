@@ -251,6 +251,15 @@ class Settings(EdgeSettings):
         Field(ge=1, le=3650, description="After so many days what a node did counts half. From the change on."),
     ] = 30.0
 
+    unproven_slices: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1000,
+            description="Slices of others that a node which the hub has measured gets at once before any of them ended "
+            "well; one that was not measured gets one. 0: as many as it claims to hold.",
+        ),
+    ] = 2
     ban_after_wrong_results: Annotated[
         int,
         Field(ge=0, le=100, description="Proven wrong so many times, a node is banned. 0: only by hand."),

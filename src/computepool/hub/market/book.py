@@ -5,6 +5,14 @@ what was measured of their machines. Rebuilt from the truth when the hub starts;
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from computepool.hub.market.allowance import (
+    SLOW_BACKEND,
+    TRUSTED_MARKS,
+    UNMEASURED,
+    MeasuredCapacity,
+    Trial,
+    measured_capacity,
+)
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.pricing import NOTHING, Ask, Basis
 from computepool.hub.market.rates import (
@@ -26,10 +34,6 @@ from computepool.protocol.benchmark import CPU as CPU_DEVICE
 from computepool.protocol.capacity import Capacity, Gpu
 
 PRIOR_CORE_MILLIS = PRIOR_UNITS * CORES_OF_THE_CPU_TIER * MILLI
-TRUSTED_MARKS = frozenset({"matches", "too_slow", "too_fast"})
-"""Of devices whose answers were right: their speed is a fact, whatever their name."""
-SLOW_BACKEND = "python"
-"""An agent without NumPy computes the challenge in plain Python: that tells nothing about the processor's speed."""
 TIERS_REMEMBERED = 10_000
 
 
@@ -40,6 +44,10 @@ class Speeds:
     hardware: str
     gflops: Mapping[str, float]
     """By device."""
+    capacity: MeasuredCapacity = UNMEASURED
+
+
+UNKNOWN_SPEEDS = Speeds("", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,8 @@ class Book:
     """As it was last counted."""
     is_free: bool = False
     """Money is switched off: nobody asks for anything."""
+    unproven_slices: int = 0
+    """Strangers' slices at once with which a measured node begins; 0 for as many as it claims to hold."""
     _places: dict[str, Place] = field(default_factory=dict)
     _asks: dict[tuple[Place, HostPrice | None], Ask] = field(default_factory=dict)
     """Nodes that ask alike share one."""
@@ -75,7 +85,8 @@ class Book:
 
     def appraise(self, traits: Traits, capacity: Capacity) -> Traits:
         """With its asks and its measured speed as they are now."""
-        speeds = self._speeds_of(traits, capacity)
+        known = self._speeds_of(traits, capacity)
+        speeds = known.gflops
         gpus = cards_of(traits.gpus)
         tiers = [self.tier(gpu.slug, speeds.get(gpu.id)) for gpu in gpus]
         tier = min(tiers, key=lambda one: one.millis, default=None)
@@ -94,6 +105,7 @@ class Book:
             ask=self._ask(place, self.host_prices.get(traits.node_id)),
             gpu_gflops=min(measured) if gpus and len(measured) == len(gpus) else None,
             core_gflops=speeds[CPU_DEVICE] / cores if CPU_DEVICE in speeds else None,
+            trial=self._trial(traits, known.capacity),
         )
 
     def ask_again(self, traits: Traits) -> Traits:
@@ -117,13 +129,15 @@ class Book:
             self.host_prices[node_id] = price
 
     def learn_speed(self, row: Benchmark) -> None:
+        devices = row.figures.get("devices", ())
         self.speeds[row.node_id] = Speeds(
             row.hardware,
             {
                 str(one["device"]): float(one["gflops"])
-                for one in row.figures.get("devices", ())
+                for one in devices
                 if one.get("mark") in TRUSTED_MARKS and one.get("gflops") and one.get("backend") != SLOW_BACKEND
             },
+            measured_capacity(devices),
         )
 
     def tier(self, slug: str, gflops: float | None = None) -> Tier:
@@ -205,9 +219,14 @@ class Book:
         percent = self.tables.rates.preemptible_percent
         return Ask(gpu_micros, core_micros, percent, Basis(place.cpu.region, gpu, core, host))
 
-    def _speeds_of(self, traits: Traits, capacity: Capacity) -> Mapping[str, float]:
+    def _speeds_of(self, traits: Traits, capacity: Capacity) -> Speeds:
         known = self.speeds.get(traits.node_id)
-        return known.gflops if known is not None and known.hardware == hardware_digest(capacity) else {}
+        return known if known is not None and known.hardware == hardware_digest(capacity) else UNKNOWN_SPEEDS
+
+    def _trial(self, traits: Traits, measured: MeasuredCapacity) -> Trial | None:
+        if traits.simulated or not self.unproven_slices:
+            return None
+        return Trial(self.unproven_slices, measured.slices)
 
 
 def cards_of(gpus: Iterable[Gpu]) -> list[Gpu]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from computepool.hub.market.allowance import Trial
 from computepool.hub.market.pricing import NOTHING, Ask, hourly_price
 from computepool.hub.market.requirements import DEFAULT_STRANGER_ISOLATION, Requirements
 from computepool.hub.market.standing import NEWCOMER, Standing
@@ -45,6 +46,8 @@ class Gate(StrEnum):
     """Not taking work: offline, paused, draining."""
     BUSY = "busy"
     """Has it, but others are using it."""
+    ALLOWANCE = "allowance"
+    """Has room, but has as many strangers' slices as it gets at once by what was measured and what it has earned."""
 
 
 ANYBODY = HouseRules()
@@ -84,6 +87,8 @@ class Traits:
     gpu_gflops: float | None = None
     """Measured, of its slowest GPU; None before it was."""
     core_gflops: float | None = None
+    trial: Trial | None = None
+    """None where nobody doubts how many slices it can hold at once: simulated, or as the operator wants it."""
 
 
 Rule = Callable[[Requirements, Traits], bool]

@@ -19,6 +19,10 @@ class Standing:
     """Its results were found right, ten times or more and never wrong: they can prove another's wrong."""
     slots: int | None = None
     """Strangers' slices that it gets at once: one while it is probed, fewer than it claims if it broke with more."""
+    ok_count: int = 0
+    """Strangers' attempts that were ok, ever."""
+    marked: bool = False
+    """The operator has checked its owner."""
 
 
 NEWCOMER = Standing(mean=0.6, lower=0.249)

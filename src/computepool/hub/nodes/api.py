@@ -71,6 +71,7 @@ class Live(BaseModel):
     availability: Availability
     gpu_loads: tuple[GpuLoad, ...] = ()
     ask: AskView | None = None
+    slices_at_once: int | None = None
 
 
 class NodeView(BaseModel):
@@ -93,6 +94,9 @@ class NodeView(BaseModel):
     last_seen_at: datetime | None
     benchmark: BenchmarkView
     reliability: ReliabilityView
+    slices_at_once: int | None
+    """Slices of others that it gets at once, by what was measured of it and what it has earned; None for as many as it
+    claims to hold."""
     price: Annotated[PriceView | None, MONEY]
     """What its host set; None where it is left to the pool."""
     ask: Annotated[AskView | None, MONEY]
@@ -253,6 +257,7 @@ def _view(
         last_seen_at=seen,
         benchmark=benchmark_view(measured, capacity),
         reliability=past,
+        slices_at_once=live.slices_at_once if live is not None else None,
         price=price_view(node),
         ask=live.ask if live is not None else None,
     )

@@ -79,6 +79,8 @@ def standing_of(record: Record, now: datetime, half_life: timedelta) -> Standing
         quarantined_until=quarantine.closed_until(record.trouble, now),
         may_judge=record.audited_ok >= JUDGES_FROM and not record.audited_wrong,
         slots=1 if record.trouble.until is not None else record.claim.slots,
+        ok_count=record.ok_count,
+        marked=record.marked,
     )
 
 

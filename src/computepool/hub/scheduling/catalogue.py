@@ -31,7 +31,7 @@ RULES_GATES = frozenset({Gate.WELCOME})
 # its make, or of the questions: also what somebody adds one day.
 _OWN_FACETS_OF_TRAITS = frozenset(
     {"node_id", "owner_id", "country", "tags", "cpu_millis", "memory_bytes", "disk_bytes", "gpus", "rules"}
-    | {"ask", "standing", "gpu_gflops", "core_gflops"}
+    | {"ask", "standing", "gpu_gflops", "core_gflops", "trial"}
 )
 _OWN_FACETS_OF_NEEDS = frozenset(
     {"owner_id", "cpu_millis", "memory_bytes", "disk_bytes", "gpu", "countries", "tags", "node_id", "image", "seconds"}

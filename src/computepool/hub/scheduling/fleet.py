@@ -28,6 +28,7 @@ from computepool.hub.scheduling.fleet_node import (
     give_room_back,
     grant_on,
     has_room,
+    has_slot,
     held_of,
     left_to,
     take_room,
@@ -241,7 +242,9 @@ class Fleet:
             return Gate.STATE
         if not left_to(needs, node):
             return Gate.OWNER
-        return None if has_room(node, needs) else Gate.BUSY
+        if has_room(node, needs):
+            return None
+        return Gate.BUSY if has_slot(node) or node.traits.owner_id == needs.owner_id else Gate.ALLOWANCE
 
     # ── choosing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from computepool.hub.jobs.policy import NOT_BEGUN, STALLED, UNTOLD, UNTOLD_SECONDS, Ending
 from computepool.hub.jobs.receipts import Order, order_of
+from computepool.hub.market.allowance import slices_at_once
 from computepool.hub.market.feasibility import Free, Traits, alike_gpus, fits
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.protocol.capacity import Capacity
@@ -169,6 +170,8 @@ class FleetNode:
     cached: frozenset[str] = frozenset()
     """What it would not have to fetch: digests, and `image:` with a name."""
     attempts: dict[str, Held] = field(default_factory=dict)
+    strangers: int = 0
+    """How many of them are strangers'."""
     tells_preparing: bool = False
     """Its agent says in heartbeats which attempts it prepares. Older ones do not."""
     changed: "dict[str, FleetNode] | None" = field(default=None, init=False, repr=False, compare=False)
@@ -203,10 +206,15 @@ def kept_from(needs: Requirements, node: FleetNode) -> tuple[str, ...]:
     return () if node.traits.owner_id == needs.owner_id else node.availability.gpus_in_use
 
 
+def allowed_slices(node: FleetNode) -> int | None:
+    """How many strangers' slices it gets at once; None for as many as it claims to hold."""
+    return slices_at_once(node.traits.standing, node.traits.trial)
+
+
 def has_slot(node: FleetNode) -> bool:
-    """For one more stranger's slice, where the node's past says how many of them it gets at once."""
-    slots = node.traits.standing.slots
-    return slots is None or sum(not held.order.own for held in node.attempts.values()) < slots
+    """For one more stranger's slice."""
+    allowed = allowed_slices(node)
+    return allowed is None or node.strangers < allowed
 
 
 def has_room(node: FleetNode, needs: Requirements) -> bool:
@@ -230,12 +238,14 @@ def grant_on(node: FleetNode, needs: Requirements) -> Grant:
 
 def take_room(node: FleetNode, held: Held) -> None:
     node.attempts[held.attempt_id] = held
+    node.strangers += not held.order.own
     _change_room(node, held.grant, -1)
 
 
 def give_room_back(node: FleetNode, attempt_id: str) -> Held | None:
     held = node.attempts.pop(attempt_id, None)
     if held is not None:
+        node.strangers -= not held.order.own
         _change_room(node, held.grant, +1)
     return held
 
@@ -287,6 +297,7 @@ def traits_of(
         standing=known.standing,
         gpu_gflops=known.gpu_gflops,
         core_gflops=known.core_gflops,
+        trial=known.trial,
     )
 
 
