@@ -15,7 +15,8 @@ import yaml
 
 from computepool.cli.app import cli
 from computepool.hub.artifacts.settings import S3Settings
-from computepool.hub.core.settings import PREFIX, Settings
+from computepool.hub.core.settings import Settings
+from computepool.hub.core.variables import PREFIX
 from computepool.hub.ledger.kinds import ENTRY_KINDS
 from computepool.protocol.spec import not_supported_yet, parse_spec
 from computepool.protocol.spec_support import NOT_YET

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from computepool.hub.core.settings import NOT_YET, OTHERS, Settings, SettingsError, env_example, load_settings
+from computepool.hub.core.settings import Settings, SettingsError, env_example, load_settings
+from computepool.hub.core.variables import NOT_YET, OTHERS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,6 +77,10 @@ WRONG = [
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "lots", "is not a whole number"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "0", "has to be at least 1"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "1.5", "is not a whole number"),
+    ("COMPUTEPOOL_STORAGE_LIMIT_BYTES", "-1", "has to be at least 0"),
+    ("COMPUTEPOOL_STORAGE_LIMIT_OBJECTS", "many", "is not a whole number"),
+    ("COMPUTEPOOL_STORAGE_LIMIT_BYTES_PER_DAY", "-1", "has to be at least 0"),
+    ("COMPUTEPOOL_DISK_RESERVE_BYTES", "-1", "has to be at least 0"),
 ]
 
 

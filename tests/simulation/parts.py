@@ -153,6 +153,15 @@ class MemoryStore:
             raise ObjectMissing(key)
         return data[start : start + length]
 
+    def need_room(self, size_bytes: int) -> None:
+        pass
+
+    def prepare(self, prefix: str) -> None:
+        pass
+
+    def clear(self, prefix: str) -> None:
+        self.delete(*[entry.key for entry in self.list(prefix)])
+
     def settle(self, prefix: str) -> None:
         """Memory is as durable as this world gets."""
 

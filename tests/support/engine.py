@@ -24,6 +24,8 @@ from support.money import give_credits
 from computepool.hub.app import create_app
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.store import Store
+from computepool.hub.artifacts.tables import StorageUsage
+from computepool.hub.artifacts.usage import Amount
 from computepool.hub.core.bus import Bus
 from computepool.hub.core.clock import Clock, SystemClock
 from computepool.hub.core.context import Context, Offload
@@ -37,6 +39,7 @@ from computepool.hub.core.settings import Settings
 from computepool.hub.engine import Engine
 from computepool.hub.jobs import ending, queries, submission
 from computepool.hub.jobs.invariants import INVARIANTS
+from computepool.hub.jobs.storage import measure
 from computepool.hub.jobs.tables import Attempt, Slice
 from computepool.hub.jobs.views import JobView
 from computepool.hub.ledger.check import check
@@ -377,6 +380,7 @@ async def opened(
         structlog.reset_defaults()
     if not pool.tampered:
         check_books(shared_engine(url))
+        check_usage(shared_engine(url))
 
 
 def check_books(engine: SqlEngine) -> None:
@@ -385,6 +389,15 @@ def check_books(engine: SqlEngine) -> None:
         report = check(session, INVARIANTS)
     engine.dispose()  # its next connection is to another database
     assert report.balanced, report.problems
+
+
+def check_usage(engine: SqlEngine) -> None:
+    """Nor does anybody have more stored, or less, than is counted."""
+    with Session(engine) as session:
+        counted = {row.owner_id: Amount(row.bytes, row.objects) for row in session.scalars(select(StorageUsage))}
+        stored = {owner_id: measure(session, owner_id) for owner_id in session.scalars(select(Owner.id))}
+    engine.dispose()
+    assert {owner_id: counted.get(owner_id, Amount()) for owner_id in stored} == stored
 
 
 def prepare_database(url: str) -> None:

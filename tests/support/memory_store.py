@@ -32,6 +32,15 @@ class MemoryStore:
         folder = check_folder(prefix) + "/"
         return [Entry(key, len(data)) for key, data in sorted(self.objects.items()) if key.startswith(folder)]
 
+    def need_room(self, size_bytes: int) -> None:
+        pass
+
+    def prepare(self, prefix: str) -> None:
+        pass
+
+    def clear(self, prefix: str) -> None:
+        self.delete(*[entry.key for entry in self.list(prefix)])
+
     def settle(self, prefix: str) -> None:
         pass
 

@@ -94,7 +94,8 @@ async def _route_table() -> str:
 
 
 def setting_table() -> str:
-    from computepool.hub.core.settings import PREFIX, Settings
+    from computepool.hub.core.settings import Settings
+    from computepool.hub.core.variables import PREFIX
 
     rows = []
     for name, info in Settings.documented().items():

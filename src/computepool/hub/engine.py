@@ -17,9 +17,10 @@ from sqlalchemy.orm import Session
 from computepool.hub.accounts.background import keep_directory
 from computepool.hub.accounts.directory import TokenDirectory
 from computepool.hub.accounts.tokens import TokenSigner
-from computepool.hub.artifacts.background import seal_cut_off, seal_logs, sweep_abandoned
+from computepool.hub.artifacts.background import seal_cut_off, seal_logs
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.checkpoints import CheckpointFiles
+from computepool.hub.artifacts.freeing import sweep_abandoned
 from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.artifacts.outputs import Outputs
 from computepool.hub.artifacts.store import Store
@@ -38,6 +39,7 @@ from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.ending import Canceled
 from computepool.hub.jobs.invariants import INVARIANTS
 from computepool.hub.jobs.service import NewJob
+from computepool.hub.jobs.storage import StorageWatch
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.verification import Consequences
@@ -114,8 +116,9 @@ class Engine:
         self.scheduler.following.banned = self._ban
         self.instalments = Instalments(context, self.scheduler)
         self.presence = Presence(context, self.scheduler)
-        self.leases = LeaseKeeper(context, self.scheduler, self.presence, self.logs.forget)
-        reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints)
+        self.leases = LeaseKeeper(context, self.scheduler, self.presence, self._attempt_lost, self.logs.size)
+        self.storage = StorageWatch(context)
+        reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints, self.storage)
         self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports, self.appraise)
         self.polls = Polls(context, self.gateway)
         hooks = Hooks(pay_out_ended, pay_out_returned, partial(heard_of_chargeback, context))
@@ -136,6 +139,7 @@ class Engine:
         self.context.db.on_commit = tell
         await self._stack.enter_async_context(keep_directory(self.context, self.directory))
         await self._stack.enter_async_context(self.market.running())
+        await self.storage.load()
         for node in await self.context.db.read(memory.load_fleet, self.context.clock.monotonic()):
             if node.state is NodeState.BANNED:
                 self.scheduler.orphans += [(node, held.attempt_id, held.fence) for held in node.attempts.values()]
@@ -183,6 +187,7 @@ class Engine:
     # ── what jobs need of the scheduler and the gateway (jobs.ports.Dispatch) ────────────────────────────────────────
 
     async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
+        await self.storage.check(job.owner_id)
         brief, ceiling = with_its_ceiling(self.scheduler.fleet, self.book, brief)
         return await self.scheduler.submit(replace(job, ceiling_micros=ceiling), brief, store)
 
@@ -327,10 +332,16 @@ class Engine:
                 places[one.digest] = tuple(sign_downloads(self.store, artifact_id, one.size_bytes))
         return places
 
+    def _attempt_lost(self, attempt_id: str) -> None:
+        self.logs.forget(attempt_id)
+        self.storage.log_ended(attempt_id)
+        self.outputs.forget(attempt_id)
+
     def _hear(self, events: list[Event]) -> None:
         """What commits told: first to those whose memory depends on it."""
         if self.scheduler.purse.hear(events):
             self.scheduler.wake()
+        self.storage.hear(events)
         self.mailer.hear(events)
         self.context.bus.publish(events)
 

@@ -56,4 +56,6 @@ async def open_engine(settings: Settings) -> Engine:
         hub_id=facts.hub_id,
         fence_epoch=facts.fence_epoch,
     )
-    return Engine(context, keyring, open_store(settings.effective_storage_url, signer, clock), signer)
+    reserve_bytes = settings.disk_reserve_bytes
+    store = open_store(settings.effective_storage_url, signer, clock, reserve_bytes=reserve_bytes)
+    return Engine(context, keyring, store, signer)

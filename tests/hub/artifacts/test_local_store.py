@@ -9,7 +9,7 @@ import pytest
 
 from computepool.hub.artifacts import local
 from computepool.hub.artifacts.blob_urls import BlobSigner
-from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced
+from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced, UploadClosed
 from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.artifacts.store import Entry, StoreError
 from computepool.hub.opening import offload_to_threads
@@ -163,7 +163,12 @@ def test_bytes_that_were_not_announced_are_not_kept(local_store: LocalStore, pie
     assert list((local_store.root / ".incoming").iterdir()) == []
 
 
-def test_announced_bytes_are_kept(local_store: LocalStore):
+def test_announced_bytes_are_kept_where_they_are_expected(local_store: LocalStore):
+    with local_store.receive("a/b", 4, DIGEST) as unexpected:
+        unexpected.write(b"test")
+        with pytest.raises(UploadClosed):
+            unexpected.keep()
+    local_store.prepare("a/")
     with local_store.receive("a/b", 4, DIGEST) as incoming:
         incoming.write(b"te")
         incoming.write(b"st")

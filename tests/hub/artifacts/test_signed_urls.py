@@ -43,6 +43,7 @@ class Attack:
 def attack(server, clock) -> Attack:
     store = server.hub.store
     store.put(OTHER_KEY, b"somebody else's")
+    store.prepare(KEY.rpartition("/")[0] + "/")
     signed = store.sign_put(KEY, len(DATA), digest_of(DATA), 600)
     return Attack(server, signed, store.sign_get(OTHER_KEY, 600), clock)
 

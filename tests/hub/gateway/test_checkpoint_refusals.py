@@ -112,7 +112,7 @@ def test_number_that_another_checkpoint_has_is_refused(hub_url):
     play(hub_url, story)
 
 
-def test_job_has_room_for_what_is_kept_and_one_more(sqlite_hub):
+def test_slice_has_room_for_what_is_kept_and_one_more(sqlite_hub):
     async def story(pool):
         context = pool.engine.context
         job_id = await pool.submit()
@@ -120,7 +120,7 @@ def test_job_has_room_for_what_is_kept_and_one_more(sqlite_hub):
         def grant(number):
             file = UploadFile(path="f", size_bytes=10, digest=digest(b"%d" % number))
             return context.db.run(
-                grant_files, job_id, ALICE, [file], context.now(), new_id=context.new_id, limit_bytes=10, copies=3
+                grant_files, job_id, 0, ALICE, [file], context.now(), new_id=context.new_id, limit_bytes=10, copies=3
             )
 
         for number in (1, 2, 3):

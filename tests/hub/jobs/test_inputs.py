@@ -9,7 +9,7 @@ from support.engine import ALICE, BOB, play
 from support.scripted_agent import add_agent
 
 from computepool.hub.artifacts import repository
-from computepool.hub.artifacts.background import sweep_abandoned
+from computepool.hub.artifacts.freeing import sweep_abandoned
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
 from computepool.hub.jobs import submission
@@ -175,7 +175,7 @@ def test_artifact_of_an_open_job_is_never_swept(hub_url):
         artifact, unused = await store(pool), await store(pool, b"never finished", complete=False)
         await pool.call("POST", "jobs", spec(a=artifact))
         swept = await pool.db.run(repository.abandon_unfinished, pool.clock.now() + timedelta(days=400), 100)
-        assert [row.id for row in swept] == [unused]
+        assert swept == {unused}
         await sweep_abandoned(pool.engine.context, pool.store)
         assert {row.id: row.state for row in pool.rows(Artifact)}[artifact] == ArtifactState.STORED
         agent = await add_agent(pool)

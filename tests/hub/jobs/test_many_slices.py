@@ -11,7 +11,9 @@ from support.engine import ALICE, play
 from support.proofs import figure
 from support.scripted_agent import add_agent
 
+from computepool.hub.artifacts import usage
 from computepool.hub.artifacts.tables import Artifact
+from computepool.hub.artifacts.usage import Amount
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 
 SLICES = 2_500
@@ -65,6 +67,7 @@ def fill(session, job_id, node_id, now, *, slices=SLICES, numbers=(1,), outputs=
     session.execute(insert(Attempt), attempts)
     if artifacts:
         session.execute(insert(Artifact), artifacts)
+        usage.count(session, {ALICE: Amount(len(artifacts), len(artifacts))}, now)
     done = {"state": "succeeded", "finished_at": now}
     session.execute(update(Slice).values(**done, fence=numbers[-1], attempts=len(numbers)))
     session.execute(update(Job).values(**done, slices_left=0))

@@ -86,7 +86,7 @@ def test_renters_failure_is_tried_again_as_often_as_the_spec_says(retries):
 
 @pytest.mark.parametrize("reason", sorted(NEVER_BETTER_NEXT_TIME - {EndReason.CANCELED}))
 def test_what_cannot_be_better_next_time_is_not_tried_again(reason):
-    step = next_step(ending_of(reason, None, "why"), Tries(0, 0, 100), cancel_requested=False)
+    step = next_step(Ending(Verdict.RENTER, reason, detail="why"), Tries(0, 0, 100), cancel_requested=False)
     assert step.state is JobState.FAILED
 
 

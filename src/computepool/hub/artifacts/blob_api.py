@@ -8,11 +8,11 @@ from fastapi.responses import FileResponse
 from starlette.requests import ClientDisconnect
 
 from computepool.hub.artifacts.blob_urls import BlobSigner, GetRight
-from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced, disk_trouble_told
+from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced, UploadClosed, disk_trouble_told
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.core.context import Offload
 from computepool.hub.core.edge import sender_is_known
-from computepool.hub.core.errors import Invalid, NotFound
+from computepool.hub.core.errors import Forbidden, Invalid, NotFound
 from computepool.hub.core.http import Authenticate, Routes
 
 WRITE_BYTES = 1024**2
@@ -26,6 +26,16 @@ class UploadRefused(Invalid):
         super().__init__(
             f"The upload is not what its URL was made for: {reason}. Nothing of it was kept.",
             hint="Send the part's bytes, all of them and no others.",
+        )
+
+
+class UploadOver(Forbidden):
+    code = "upload_over"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "What this URL was made for is not wanted any more: it was deleted, or its upload was given up.",
+            hint="Announce it again, if it is still needed.",
         )
 
 
@@ -48,6 +58,8 @@ def blob_router(store: LocalStore, signer: BlobSigner, offload: Offload, authent
                 await offload(incoming.keep)
             except NotAsAnnounced as error:
                 raise UploadRefused(str(error)) from None
+            except UploadClosed:
+                raise UploadOver from None
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody hears it
             finally:

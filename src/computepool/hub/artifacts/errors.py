@@ -5,6 +5,8 @@ DigestMismatch     422   the bytes are not those that were announced
 AnnouncedOtherwise 409   the digest is known, with another size
 OutputAltered      409   an attempt's output was stored already, with other bytes
 UploadTooLarge     413
+StorageExceeded    413   the owner has stored all that it may
+DailyStorageExceeded     the same, of what an account that never paid may store in a day
 BadUpload          422   `fields` says what is wrong with the announcement
 """
 
@@ -12,6 +14,7 @@ from collections.abc import Sequence
 
 from computepool.hub.core.errors import Conflict, Invalid, NotFound, TooLarge
 from computepool.protocol.errors import FieldError
+from computepool.protocol.units import about_bytes
 
 
 class NoSuchArtifact(NotFound):
@@ -61,3 +64,33 @@ class UploadTooLarge(TooLarge):
 class BadUpload(Invalid):
     def __init__(self, field: str, message: str, value: str | None = None) -> None:
         super().__init__("The upload cannot be taken.", fields=[FieldError(field=field, message=message, value=value)])
+
+
+class StorageExceeded(TooLarge):
+    code = "storage_quota"
+
+    def __init__(self, limit: str) -> None:
+        super().__init__(
+            f"Your storage is full: you may keep {limit}.",
+            hint="Delete what you no longer need: computepool artifacts list, computepool prune --older-than 30d.",
+        )
+
+    @classmethod
+    def of_bytes(cls, limit_bytes: int) -> "StorageExceeded":
+        return cls(about_bytes(limit_bytes))
+
+    @classmethod
+    def of_objects(cls, limit_objects: int) -> "StorageExceeded":
+        return cls(f"{limit_objects} files and logs")
+
+
+class DailyStorageExceeded(StorageExceeded):
+    code = "storage_daily_quota"
+
+    def __init__(self, limit_bytes: int, retry_after_seconds: int) -> None:
+        TooLarge.__init__(
+            self,
+            f"You may store {about_bytes(limit_bytes)} in a day until you have bought credits.",
+            hint="Go on tomorrow (UTC), or buy credits: computepool wallet top-up.",
+        )
+        self.retry_after_seconds = retry_after_seconds

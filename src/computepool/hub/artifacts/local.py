@@ -2,15 +2,22 @@
 
 A file appears under its name only when it is whole and on the disk: it is written and synced in `.incoming`, renamed,
 and then the folder is synced. What a crash leaves in `.incoming` is swept away at the next start.
+
+What comes by a URL is only taken while its folder is there: `prepare` makes it, and `clear` removes it with all that is
+in it, so that nothing can come back that was deleted. And only while the disk has more room than the reserve, which is
+left to the database.
 """
 
 import contextlib
+import errno
 import hashlib
 import hmac
 import itertools
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from computepool.hub.artifacts.blob_urls import BlobSigner
@@ -18,6 +25,7 @@ from computepool.hub.artifacts.store import (
     Entry,
     ObjectMissing,
     SignedPut,
+    StorageFull,
     StoreError,
     check_folder,
     check_key,
@@ -26,12 +34,17 @@ from computepool.hub.artifacts.store import (
 
 INCOMING = ".incoming"
 RENAME_TRIES = 5
+CLEAR_TRIES = 100
 
 
 class LocalStore:
-    def __init__(self, root: Path, signer: BlobSigner) -> None:
+    def __init__(self, root: Path, signer: BlobSigner, reserve_bytes: int = 0) -> None:
         """One hub process a folder: what lies in `.incoming` is taken for a dead process's."""
         self.root = root
+        self.reserve_bytes = reserve_bytes
+        self._expected_bytes = 0
+        """Of files that are being received: they have no room on the disk yet."""
+        self._counting = threading.Lock()
         self._base = os.fspath(root)
         self._signer = signer
         self._incoming = root / INCOMING
@@ -44,14 +57,37 @@ class LocalStore:
         return f"{self._base}/{check_key(key)}"
 
     def put(self, key: str, data: bytes | Iterable[bytes]) -> None:
+        self.need_room(len(data) if isinstance(data, bytes) else 0)
         with disk_trouble_told(), Incoming(self._new_path(), self.path(key)) as incoming:
             for piece in (data,) if isinstance(data, bytes) else data:
                 incoming.write(piece)
             incoming.keep()
 
     def receive(self, key: str, size_bytes: int, digest: str) -> "CheckedIncoming":
-        """For bytes that come in pieces from outside: kept only if they are exactly those that were announced."""
-        return CheckedIncoming(self._new_path(), self.path(key), size_bytes, digest_hex(digest))
+        """For bytes that come in pieces from outside: kept only if they are exactly those that were announced. Their
+        room is set aside until it is dropped."""
+        self._expect(size_bytes)
+        try:
+            path, target = self._new_path(), self.path(key)
+            return CheckedIncoming(path, target, size_bytes, digest_hex(digest), lambda: self._arrived(size_bytes))
+        except BaseException:
+            self._arrived(size_bytes)
+            raise
+
+    def _expect(self, size_bytes: int) -> None:
+        with self._counting:
+            self.need_room(size_bytes)
+            self._expected_bytes += size_bytes
+
+    def _arrived(self, size_bytes: int) -> None:
+        with self._counting:
+            self._expected_bytes -= size_bytes
+
+    def need_room(self, size_bytes: int) -> None:
+        """Raises StorageFull where so much more would leave less than the reserve."""
+        free_bytes = free_bytes_at(self._base) - self._expected_bytes
+        if self.reserve_bytes and free_bytes - size_bytes < self.reserve_bytes:
+            raise StorageFull(free_bytes, self.reserve_bytes)
 
     def read(self, key: str, start: int, length: int) -> bytes:
         try:
@@ -87,6 +123,35 @@ class LocalStore:
         for folder in folders - {self._base}:
             with contextlib.suppress(OSError):  # not empty, or gone already
                 os.rmdir(folder)  # noqa: PTH106
+
+    def prepare(self, prefix: str) -> None:
+        folder = self.path(check_folder(prefix))
+        for _ in range(RENAME_TRIES):
+            with contextlib.suppress(FileNotFoundError):  # somebody just removed one above it as empty
+                os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103
+                return
+        raise StoreError(f"The folder {prefix} could not be made on the hub's disk.", hint="Try again.")
+
+    def clear(self, prefix: str) -> None:
+        folder = self.path(check_folder(prefix))
+        for _ in range(CLEAR_TRIES):
+            for entry in self.list(prefix):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.path(entry.key))  # noqa: PTH108
+            try:
+                os.rmdir(folder)  # noqa: PTH106
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:
+                    raise StoreError(f"The hub's disk did not delete it: {error.strerror}.") from error
+                continue  # something arrived after the look
+            above = folder.rpartition("/")[0]
+            if above != self._base:
+                with contextlib.suppress(OSError):  # not empty, or gone already
+                    os.rmdir(above)  # noqa: PTH106
+            return
+        raise StoreError(f"{prefix} could not be deleted: something is put there again and again.")
 
     def list(self, prefix: str) -> list[Entry]:
         found: list[Entry] = []
@@ -156,6 +221,9 @@ class Incoming:
     def keep(self) -> None:
         _sync(self._handle)
         self._close()
+        self._place()
+
+    def _place(self) -> None:
         _rename_durably(self._path, self._target)
 
     def drop(self) -> None:
@@ -177,13 +245,25 @@ class Incoming:
             os.close(self._handle)
 
 
+def free_bytes_at(path: str) -> int:
+    """That an ordinary user may still write there."""
+    return shutil.disk_usage(path).free
+
+
 class NotAsAnnounced(Exception):
     """The bytes are more, fewer or others than the URL was signed for."""
 
 
+class UploadClosed(Exception):
+    """What the URL was signed for is not wanted any more: it was deleted, or its upload was given up."""
+
+
 class CheckedIncoming(Incoming):
-    def __init__(self, path: str, target: str, size_bytes: int, sha256_hex: str) -> None:
+    def __init__(
+        self, path: str, target: str, size_bytes: int, sha256_hex: str, dropped: Callable[[], None] | None = None
+    ) -> None:
         super().__init__(path, target)
+        self._dropped = dropped
         self._left_bytes = size_bytes
         self._wanted = sha256_hex
         self._hash = hashlib.sha256()
@@ -201,6 +281,21 @@ class CheckedIncoming(Incoming):
         if not hmac.compare_digest(self._hash.hexdigest(), self._wanted):
             raise NotAsAnnounced("the SHA-256 is not the announced one")
         super().keep()
+
+    def drop(self) -> None:
+        super().drop()
+        if self._dropped is not None:
+            self._dropped()
+            self._dropped = None
+
+    def _place(self) -> None:
+        """Only into a folder that is there: one that was cleared stays so."""
+        try:
+            os.rename(self._path, self._target)  # noqa: PTH104
+        except FileNotFoundError:
+            raise UploadClosed from None
+        with contextlib.suppress(FileNotFoundError):  # cleared in the same moment
+            _sync_path(self._target.rpartition("/")[0])
 
 
 def _rename_durably(path: str, target: str) -> None:

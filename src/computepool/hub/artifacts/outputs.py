@@ -11,11 +11,13 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts import repository
 from computepool.hub.artifacts.errors import BadUpload, OutputAltered, UploadTooLarge
+from computepool.hub.artifacts.freeing import free_soon
 from computepool.hub.artifacts.parts import PART_BYTES, count_parts, outputs_folder
 from computepool.hub.artifacts.service import WRITABLE, NewId, check_announcement, new_row
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
 from computepool.hub.artifacts.transfers import PartUpload, has_digest, missing_parts, settled_sizes_in, sign_missing
+from computepool.hub.artifacts.usage import NO_QUOTAS, Quotas, charge, quotas_of
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import PoolError
 from computepool.hub.core.records import record
@@ -39,9 +41,19 @@ class Outputs:
         self._store = store
         self._checks: dict[str, asyncio.Task[bool]] = {}
         """Digests that are being computed, by artifact: an agent that asks again waits for the same one."""
+        self._granted: dict[str, set[str]] = {}
+        """By attempt, the paths that it may not bring after all."""
 
-    async def grant(self, attempt_id: str, owner_id: str, files: Sequence[UploadFile]) -> list[UploadTarget]:
-        """Where to put each file. The caller has checked that the attempt is the asking node's, and current."""
+    async def grant(
+        self, attempt_id: str, owner_id: str, files: Sequence[UploadFile], disk_bytes: int | None = None
+    ) -> list[UploadTarget]:
+        """Where to put each file. The caller has checked that the attempt is the asking node's, and current.
+
+        `disk_bytes`: what the attempt may write at all, and so the most that it can have to keep.
+        """
+        settings = self._context.settings
+        limit_bytes = min(disk_bytes or settings.upload_limit_bytes, settings.upload_limit_bytes)
+        self._store.need_room(sum(file.size_bytes for file in files))
         rows: list[Artifact] = []
         try:
             for start in range(0, len(files), GRANTED_AT_ONCE):
@@ -52,11 +64,13 @@ class Outputs:
                     files[start : start + GRANTED_AT_ONCE],
                     self._context.now(),
                     new_id=self._context.new_id,
-                    limit_bytes=self._context.settings.upload_limit_bytes,
+                    limit_bytes=limit_bytes,
+                    quotas=quotas_of(settings),
                 )
         except PoolError as error:
             detail = "; ".join(f"{field.field}: {field.message}" for field in error.fields or ())
             raise OutputsRefused(f"{error.message} {detail}".strip()) from None
+        self._granted.setdefault(attempt_id, set()).update(file.path for file in files)
         uploads = await self._context.offload(sign_missing, self._store, outputs_folder(attempt_id), rows)
         return [upload_target(row.path or "", row, each) for row, each in zip(rows, uploads, strict=True)]
 
@@ -69,7 +83,20 @@ class Outputs:
         if altered:
             return f"not what was announced: {_some(altered)}"
         missing = await self._context.db.run(complete_outputs, attempt_id, outputs, self._context.now())
-        return describe_missing(missing) if missing else None
+        if missing:
+            return describe_missing(missing)
+        self._granted.get(attempt_id, set()).difference_update(output.path for output in outputs)
+        return None
+
+    async def give_up_unfinished(self, attempt_id: str) -> None:
+        """The attempt has ended: what was granted to it and is not among its outputs is freed."""
+        if self._granted.pop(attempt_id, None):
+            unfinished = await self._context.db.run(repository.forget_unfinished, attempt_id)
+            await free_soon(self._context, self._store, unfinished)
+
+    def forget(self, attempt_id: str) -> None:
+        """The attempt was lost. It may come back, and go on with its uploads; if not, they are swept in a day."""
+        self._granted.pop(attempt_id, None)
 
     async def _find_altered(self, attempt_id: str, outputs: Sequence[OutputRef]) -> list[str]:
         """Those whose parts, each as it was announced, do not make the whole."""
@@ -107,6 +134,7 @@ def grant_outputs(
     *,
     new_id: NewId,
     limit_bytes: int,
+    quotas: Quotas = NO_QUOTAS,
 ) -> list[Artifact]:
     """An artifact for each file, in their order. Asking again for the same gives the same."""
     for file in files:
@@ -133,19 +161,20 @@ def grant_outputs(
             )
         )  # fmt: skip
     repository.mark_abandoned(session, [row.id for row in replaced])
-    repository.insert_unless_there(session, new)
+    added = repository.insert_unless_there(session, new)
     repository.renew(session, [row.id for row in known.values()], now + WRITABLE)
     session.expire_all()
     count, total_bytes = repository.measure_outputs(session, attempt_id)
     if count > OUTPUT_FILES_LIMIT:
         raise UploadTooLarge(f"An attempt may keep {OUTPUT_FILES_LIMIT} files; pack them into one archive.")
     if total_bytes > limit_bytes:
-        raise UploadTooLarge(f"The outputs have {total_bytes} bytes together; this hub takes at most {limit_bytes}.")
+        raise UploadTooLarge(f"The outputs have {total_bytes} bytes together; at most {limit_bytes} are taken of it.")
     if new:
         record(session, "outputs.granted", attempt_id, now, files=len(new), total_bytes=total_bytes)
     granted = repository.find_outputs(session, attempt_id, paths)
     if any(file.path not in granted or not _is_announced(granted[file.path], file) for file in files):
         raise OutputAltered(next(f.path for f in files if f.path not in granted or granted[f.path].digest != f.digest))
+    charge(session, owner_id, added, now, quotas)
     return [granted[path] for path in paths]
 
 

@@ -1,15 +1,17 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import ColumnElement, Table, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
+from computepool.hub.artifacts.usage import Amount
 
 ROWS_AT_ONCE = 500
 """Bounds the number of parameters of one statement."""
+_ARTIFACTS = cast(Table, Artifact.__table__)
 
 
 def find_artifact(session: Session, artifact_id: str, owner_ids: Collection[str]) -> Artifact | None:
@@ -36,13 +38,16 @@ def find_shared(session: Session, owner_id: str, digest: str) -> Artifact | None
     )
 
 
-def find_checkpoint_files(session: Session, job_id: str, digests: Sequence[str]) -> dict[str, Artifact]:
-    """Those that were granted to the job, stored or not, by digest."""
+def find_checkpoint_files(
+    session: Session, job_id: str, slice_index: int, digests: Sequence[str]
+) -> dict[str, Artifact]:
+    """Those that were granted to the slice, stored or not, by digest."""
     found: dict[str, Artifact] = {}
     for start in range(0, len(digests), ROWS_AT_ONCE):
         rows = session.scalars(
             select(Artifact).where(
                 Artifact.job_id == job_id,
+                Artifact.slice_index == slice_index,
                 Artifact.digest.in_(digests[start : start + ROWS_AT_ONCE]),
                 Artifact.state != ArtifactState.ABANDONED,
             )
@@ -76,21 +81,26 @@ def measure_outputs(session: Session, attempt_id: str) -> tuple[int, int]:
     return int(count), int(total)
 
 
-def measure_checkpoint_files(session: Session, job_id: str) -> int:
-    """The bytes of all that was granted to the job's checkpoints, stored or not."""
+def measure_checkpoint_files(session: Session, job_id: str, slice_index: int) -> int:
+    """The bytes of all that was granted to the slice's checkpoints, stored or not."""
     total = session.scalar(
         select(func.coalesce(func.sum(Artifact.size_bytes), 0)).where(
-            Artifact.job_id == job_id, Artifact.state != ArtifactState.ABANDONED
+            Artifact.job_id == job_id,
+            Artifact.slice_index == slice_index,
+            Artifact.state != ArtifactState.ABANDONED,
         )
     )
     return int(total or 0)
 
 
-def insert_unless_there(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """A row whose digest or path another transaction has just taken is left out."""
-    if rows:
-        insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
-        session.execute(insert(Artifact).on_conflict_do_nothing(), list(rows))
+def insert_unless_there(session: Session, rows: Sequence[dict[str, Any]]) -> Amount:
+    """What it comes to. A row whose digest or path another transaction has just taken is left out."""
+    if not rows:
+        return Amount()
+    insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
+    added = insert(_ARTIFACTS).on_conflict_do_nothing().returning(_ARTIFACTS.c.size_bytes)
+    sizes = session.connection().execute(added, list(rows)).scalars().all()
+    return Amount(sum(sizes), len(sizes))
 
 
 def renew(session: Session, artifact_ids: Sequence[str], writable_until: datetime) -> None:
@@ -198,31 +208,95 @@ def _change_old(session: Session, artifact_ids: Sequence[str], stored_before: da
     return changed
 
 
-def forget_outputs(session: Session, attempt_ids: Sequence[str]) -> None:
-    """What attempts left behind, stored or not, and nobody will fetch: the next sweep deletes it."""
-    for start in range(0, len(attempt_ids), ROWS_AT_ONCE):
-        session.execute(
+def forget_outputs(session: Session, attempt_ids: Sequence[str]) -> list[Artifact]:
+    """What attempts left behind, stored or not, and nobody will fetch: it is to be freed."""
+    return _forget(session, Artifact.attempt_id, attempt_ids)
+
+
+def forget_checkpoint_files(session: Session, job_ids: Sequence[str]) -> list[Artifact]:
+    return _forget(session, Artifact.job_id, job_ids)
+
+
+def forget_unfinished(session: Session, attempt_id: str) -> list[Artifact]:
+    """Outputs that were granted to an attempt which has ended without them."""
+    return _forget(session, Artifact.attempt_id, [attempt_id], Artifact.state == ArtifactState.UPLOADING)
+
+
+def let_go_at_once(session: Session, artifact_ids: Sequence[str]) -> list[Artifact]:
+    """What is stored, and whoever needed it has just said that it needs it no more."""
+    return _forget(session, Artifact.id, artifact_ids, Artifact.state == ArtifactState.STORED)
+
+
+def _forget(
+    session: Session, column: InstrumentedAttribute[Any], values: Sequence[str], *conditions: ColumnElement[bool]
+) -> list[Artifact]:
+    found: list[Artifact] = []
+    for start in range(0, len(values), ROWS_AT_ONCE):
+        found += session.scalars(
             update(Artifact)
             .where(
-                Artifact.attempt_id.in_(attempt_ids[start : start + ROWS_AT_ONCE]),
-                Artifact.state != ArtifactState.ABANDONED,
+                column.in_(values[start : start + ROWS_AT_ONCE]), Artifact.state != ArtifactState.ABANDONED, *conditions
             )
             .values(state=ArtifactState.ABANDONED, stored_at=None)
+            .returning(Artifact)
             .execution_options(synchronize_session=False)
         )
+    return found
 
 
-def abandon_unfinished(session: Session, before: datetime, limit: int) -> list[Artifact]:
-    """Uploads that nobody can go on with, all abandoned now. One that is being completed at this moment is not."""
+def abandon_unfinished(session: Session, before: datetime, limit: int) -> set[str]:
+    """Uploads that nobody can go on with are abandoned. One that is being completed at this moment is not."""
     found = session.scalars(
-        select(Artifact)
-        .where(Artifact.state != ArtifactState.STORED, Artifact.writable_until < before)
+        select(Artifact.id)
+        .where(Artifact.state == ArtifactState.UPLOADING, Artifact.writable_until < before)
         .order_by(Artifact.writable_until)
         .limit(limit)
     ).all()
-    moved = mark_abandoned(session, [artifact.id for artifact in found])
-    return [artifact for artifact in found if artifact.state == ArtifactState.ABANDONED or artifact.id in moved]
+    return mark_abandoned(session, found)
 
 
-def delete_abandoned(session: Session, artifact_ids: Sequence[str]) -> None:
-    session.execute(delete(Artifact).where(Artifact.id.in_(artifact_ids), Artifact.state == ArtifactState.ABANDONED))
+def list_to_free(session: Session, limit: int) -> list[Artifact]:
+    """Abandoned ones whose objects are to be deleted."""
+    return list(
+        session.scalars(
+            select(Artifact).where(Artifact.state == ArtifactState.ABANDONED, Artifact.freed_at.is_(None)).limit(limit)
+        )
+    )
+
+
+def list_over(session: Session, before: datetime, limit: int) -> list[Artifact]:
+    """Freed ones to which nobody can have put anything since then."""
+    return list(
+        session.scalars(
+            select(Artifact)
+            .where(
+                Artifact.state == ArtifactState.ABANDONED,
+                Artifact.freed_at.is_not(None),
+                Artifact.writable_until < before,
+            )
+            .limit(limit)
+        )
+    )
+
+
+def mark_freed(session: Session, artifact_ids: Sequence[str], now: datetime) -> list[tuple[str, int]]:
+    """Their objects are deleted: (owner, bytes) of each that was not freed before."""
+    freed: list[tuple[str, int]] = []
+    for start in range(0, len(artifact_ids), ROWS_AT_ONCE):
+        rows = session.execute(
+            update(Artifact)
+            .where(
+                Artifact.id.in_(artifact_ids[start : start + ROWS_AT_ONCE]),
+                Artifact.state == ArtifactState.ABANDONED,
+                Artifact.freed_at.is_(None),
+            )
+            .values(freed_at=now)
+            .returning(Artifact.owner_id, Artifact.size_bytes)
+            .execution_options(synchronize_session=False)
+        )
+        freed += [(row[0], row[1]) for row in rows]
+    return freed
+
+
+def delete_freed(session: Session, artifact_ids: Sequence[str]) -> None:
+    session.execute(delete(Artifact).where(Artifact.id.in_(artifact_ids), Artifact.freed_at.is_not(None)))

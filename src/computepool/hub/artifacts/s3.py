@@ -106,6 +106,17 @@ class S3Store:
                 found += [Entry(each["path"].removeprefix(self._prefix), each["size"]) for each in page]
         return sorted(found, key=lambda entry: entry.key)
 
+    def need_room(self, size_bytes: int) -> None:
+        pass  # there always is
+
+    def prepare(self, prefix: str) -> None:
+        pass  # there are no folders
+
+    def clear(self, prefix: str) -> None:
+        keys = [entry.key for entry in self.list(prefix)]
+        if keys:
+            self.delete(*keys)
+
     def settle(self, prefix: str) -> None:
         pass  # what S3 shows is durable
 

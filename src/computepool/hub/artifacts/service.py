@@ -15,6 +15,7 @@ from computepool.hub.artifacts.errors import (
 from computepool.hub.artifacts.parts import PART_BYTES, count_parts
 from computepool.hub.artifacts.store import EMPTY_DIGEST, is_digest
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
+from computepool.hub.artifacts.usage import NO_QUOTAS, Quotas, charge
 from computepool.hub.core.records import HUB_ACTOR, record
 
 NewId = Callable[[str], str]
@@ -35,6 +36,7 @@ def begin_upload(
     *,
     new_id: NewId,
     limit_bytes: int,
+    quotas: Quotas = NO_QUOTAS,
     part_digests: Sequence[str] = (),
     actor: str = HUB_ACTOR,
 ) -> Artifact:
@@ -53,7 +55,7 @@ def begin_upload(
         # Two announcements that exclude each other: the parts of one never make the other. The newer one counts.
         repository.mark_abandoned(session, [known.id])
     row = new_row(new_id, owner_id, digest, size_bytes, kind, parts, now)
-    repository.insert_unless_there(session, [row])
+    charge(session, owner_id, repository.insert_unless_there(session, [row]), now, quotas)
     session.expire_all()
     artifact = repository.find_shared(session, owner_id, digest)
     if artifact is None or artifact.size_bytes != size_bytes:
@@ -119,6 +121,7 @@ def new_row(
     *,
     attempt_id: str | None = None,
     job_id: str | None = None,
+    slice_index: int | None = None,
     path: str | None = None,
 ) -> dict[str, object]:
     return {
@@ -130,6 +133,7 @@ def new_row(
         "state": ArtifactState.UPLOADING,
         "attempt_id": attempt_id,
         "job_id": job_id,
+        "slice_index": slice_index,
         "path": path,
         "part_digests": part_digests,
         "writable_until": now + WRITABLE,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from computepool.hub.core.errors import Unavailable
+from computepool.protocol.units import about_bytes
 
 DIGEST_PREFIX = "sha256:"
 DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
@@ -40,6 +41,20 @@ class StoreError(Unavailable):
     code = "storage_unavailable"
 
 
+class StorageFull(StoreError):
+    """The disk has no more room than what is kept for the database. What is stored can be read and deleted."""
+
+    status = 507
+    code = "storage_full"
+
+    def __init__(self, free_bytes: int, reserve_bytes: int) -> None:
+        super().__init__(
+            f"The hub's disk is full: {about_bytes(max(0, free_bytes))} are free, and {about_bytes(reserve_bytes)} are "
+            "kept for its database.",
+            hint="Try again later. If you run this hub: make room on its disk, or set COMPUTEPOOL_DISK_RESERVE_BYTES.",
+        )
+
+
 class ObjectMissing(Exception):
     """There is no such object, or it ends before the bytes that were asked for."""
 
@@ -67,6 +82,19 @@ class Store(Protocol):
 
     def list(self, prefix: str) -> list[Entry]:
         """The objects below a folder, such as `logs/attempt_…/`, sorted by key."""
+        ...
+
+    def need_room(self, size_bytes: int) -> None:
+        """Raises StorageFull where so much more cannot be taken."""
+        ...
+
+    def prepare(self, prefix: str) -> None:
+        """Objects are about to be put below this folder by URLs."""
+        ...
+
+    def clear(self, prefix: str) -> None:
+        """Delete everything below a folder. A store that can tell takes nothing more for it by URLs that were signed
+        before, until it is prepared again."""
         ...
 
     def settle(self, prefix: str) -> None:

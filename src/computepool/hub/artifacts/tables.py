@@ -22,7 +22,7 @@ class ArtifactState(StrEnum):
     UPLOADING = "uploading"
     STORED = "stored"
     ABANDONED = "abandoned"
-    """Nobody can get it, and its objects are deleted soon."""
+    """Nobody can get it. Its objects are deleted soon, and once more when no URL can put one any more."""
 
 
 _ACTIVE_SHARED = text("attempt_id IS NULL AND job_id IS NULL AND state <> 'abandoned'")
@@ -57,8 +57,9 @@ class Artifact(Base):
             postgresql_where=_ACTIVE_OUTPUT,
         ),
         Index(
-            "uq_artifacts_job_id_digest",
+            "uq_artifacts_job_id_slice_index_digest",
             "job_id",
+            "slice_index",
             "digest",
             unique=True,
             sqlite_where=_ACTIVE_CHECKPOINT,
@@ -70,6 +71,7 @@ class Artifact(Base):
             sqlite_where=_NOT_STORED,
             postgresql_where=_NOT_STORED,
         ),
+        Index("ix_artifacts_owner_newest", "owner_id", "id"),
     )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
@@ -82,6 +84,8 @@ class Artifact(Base):
     """Of an output: the attempt that it belongs to, and to no other."""
     job_id: Mapped[str | None] = mapped_column(Id)
     """Of a checkpoint's file: the job that it belongs to. Whoever knows its digest gets nothing of another's."""
+    slice_index: Mapped[int | None]
+    """Of a checkpoint's file: the slice that saved it. None for those from before it was noted."""
     path: Mapped[str | None] = mapped_column(String(PATH_LIMIT))
     """Of an output: where it was, below the attempt's folder."""
     part_digests: Mapped[list[str] | None]
@@ -90,6 +94,8 @@ class Artifact(Base):
     """The last URL to put parts of it expires then."""
     created_at: Mapped[datetime]
     stored_at: Mapped[datetime | None]
+    freed_at: Mapped[datetime | None]
+    """Of an abandoned one: when its objects were deleted, and its owner's usage with them."""
 
     @property
     def part_count(self) -> int:
@@ -107,3 +113,24 @@ class Artifact(Base):
 
     def part_digest(self, part: int) -> str:
         return self.part_digests[part] if self.part_digests else self.digest
+
+
+class StorageUsage(Base):
+    """What an owner has stored: artifacts that are not freed, and the logs of jobs that are not deleted.
+
+    A projection, changed in the transactions that change what it counts; `jobs.storage.reconcile` counts anew.
+    """
+
+    __tablename__ = "storage_usage"
+
+    owner_id: Mapped[str] = mapped_column(Id, ForeignKey("owners.id"), primary_key=True)
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    objects: Mapped[int] = mapped_column(BigInteger)
+    """An artifact is one, and so is a log."""
+    day: Mapped[str | None] = mapped_column(String(10))
+    """Of UTC, such as 2026-01-31: the last on which something was added."""
+    day_bytes: Mapped[int] = mapped_column(BigInteger)
+    """Added on that day. What is deleted again still counts."""
+    limit_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    """The owner's own limits, in place of the pool's."""
+    limit_objects: Mapped[int | None] = mapped_column(BigInteger)

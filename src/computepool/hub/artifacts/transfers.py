@@ -47,12 +47,14 @@ def sign_missing(store: Store, folder: str, artifacts: Sequence[Artifact]) -> li
     if all(artifact.state == ArtifactState.STORED or not artifact.part_count for artifact in artifacts):
         return [[] for _ in artifacts]
     sizes = sizes_in(store, folder)
-    return [
-        [sign_part(store, artifact, part) for part in missing_parts(artifact, sizes)]
-        if artifact.state == ArtifactState.UPLOADING
-        else []
-        for artifact in artifacts
-    ]
+    return [_sign_parts(store, artifact, missing_parts(artifact, sizes)) for artifact in artifacts]
+
+
+def _sign_parts(store: Store, artifact: Artifact, parts: Sequence[int]) -> list[PartUpload]:
+    if artifact.state != ArtifactState.UPLOADING or not parts:
+        return []
+    store.prepare(artifact.folder)
+    return [sign_part(store, artifact, part) for part in parts]
 
 
 def sign_part(store: Store, artifact: Artifact, part: int) -> PartUpload:

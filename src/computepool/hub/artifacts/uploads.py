@@ -10,6 +10,7 @@ from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
 from computepool.hub.artifacts.transfers import PartUpload, has_digest, missing_parts, settled_sizes_in, sign_missing
+from computepool.hub.artifacts.usage import quotas_of
 from computepool.hub.core.context import Context
 
 COPY_BYTES = 1024**2
@@ -31,6 +32,7 @@ class Uploads:
         actor: str,
     ) -> tuple[Artifact, list[PartUpload]]:
         """The artifact, and how to bring the parts of it that are missing."""
+        self._store.need_room(size_bytes)
         artifact = await self._context.db.run(
             service.begin_upload,
             owner_id,
@@ -40,6 +42,7 @@ class Uploads:
             self._context.now(),
             new_id=self._context.new_id,
             limit_bytes=self._context.settings.upload_limit_bytes,
+            quotas=quotas_of(self._context.settings),
             part_digests=tuple(part_digests),
             actor=actor,
         )

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,38 +16,14 @@ from sqlalchemy.exc import ArgumentError
 
 from computepool.hub.core.edge_settings import EdgeSettings
 from computepool.hub.core.smtp_url import default_sender, parse_sender, parse_smtp_url
+from computepool.hub.core.variables import PREFIX, strange_variables
 from computepool.protocol.problem_words import words_for
-from computepool.protocol.units import nearest
 from computepool.protocol.versions import AGENT_MINIMUM
 
-PREFIX = "COMPUTEPOOL_"
 DATABASE_VARIABLES = ("COMPUTEPOOL_DATABASE_URL", "DATABASE_URL")
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 """Whatever driver a URL names, the hub uses its own."""
 
-OTHERS = frozenset(
-    f"{PREFIX}{name}"
-    for name in (
-        # of the CLI
-        *("URL", "TOKEN", "BACKUP_PASSPHRASE", "DEBUG"),
-        # of the tests
-        *("PROVE", "REQUIRE_ENGINES", "UPDATE_SNAPSHOTS"),
-        # of a job, in which a hub may run like anything else
-        *("JOB_ID", "ATTEMPT", "SLICE", "SLICES", "OUTPUT", "CHECKPOINT", "RESUMED", "ENV", "RUN"),
-    )
-)
-"""Variables that are ours, and not the hub's."""
-NOT_YET = frozenset(
-    f"{PREFIX}{name}"
-    for name in (
-        "REDIS_URL",
-        *(f"OAUTH_{who}_CLIENT_{what}" for who in ("GOOGLE", "GITHUB", "OIDC") for what in ("ID", "SECRET")),
-        "OAUTH_OIDC_ISSUER",
-    )
-)
-"""Planned settings. A hub that ignored one would not be what its operator thinks it is."""
-_KUBERNETES = re.compile(rf"{PREFIX}(\w+_)?(SERVICE_(HOST|PORT\w*)|PORT(_\d+_(TCP|UDP)\w*)?)")
-"""Set in every container beside a service that is called like us."""
 S3_EXAMPLE = [
     "# With s3://bucket: the keys, and if needed the session token, the region, and the address of a store that is not",
     "# Amazon's. Agents and clients must reach that address too.",
@@ -125,6 +100,33 @@ class Settings(EdgeSettings):
     upload_limit_bytes: Annotated[
         int, Field(ge=1, description="The largest single artifact that is taken, in bytes.")
     ] = 50 * 1024**3
+    storage_limit_bytes: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Bytes that one account may have stored: bundles, inputs, outputs, checkpoints and logs. 0: no "
+            "limit. Admins have none.",
+        ),
+    ] = 20 * 1024**3
+    storage_limit_objects: Annotated[
+        int, Field(ge=0, description="Files and logs that one account may have stored. 0: no limit. Admins have none.")
+    ] = 100_000
+    storage_limit_bytes_per_day: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Bytes that an account which never bought credits may store in a day of UTC, where money is "
+            "on. 0: no limit.",
+        ),
+    ] = 1024**3
+    disk_reserve_bytes: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="Where artifacts are on a local disk: bytes of it that are left to the database. While less is "
+            "free, nothing more is stored, and the hub works on. Unset: 1 GB, or a twentieth of a smaller disk.",
+        ),
+    ] = None
 
     agent_minimum: Annotated[
         str,
@@ -400,7 +402,7 @@ class Settings(EdgeSettings):
 
 def load_settings(**overrides: object) -> Settings:
     """From the environment. Raises SettingsError, also for a variable that looks like ours and is not known."""
-    strange = _strange_variables(os.environ)
+    strange = strange_variables(os.environ, Settings.model_fields)
     if strange:
         raise SettingsError("\n".join(strange))
     try:
@@ -414,21 +416,6 @@ def load_settings(**overrides: object) -> Settings:
                 variable = next((usual for usual in DATABASE_VARIABLES if usual in os.environ), variable)
             lines.append(f"{variable}: {words_for(problem)}")
         raise SettingsError("\n".join(lines)) from None
-
-
-def _strange_variables(environment: Mapping[str, str]) -> list[str]:
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
-    found = []
-    for name, value in sorted(environment.items()):
-        if not name.startswith(PREFIX) or not value or name in known | OTHERS:
-            continue
-        if name in NOT_YET:
-            found.append(f"{name}: not supported yet by this version; unset it")
-        elif not _KUBERNETES.fullmatch(name) or (name == f"{PREFIX}PORT" and "://" not in value):
-            meant = nearest(name.removeprefix(PREFIX), Settings.model_fields)
-            hint = f"; is {PREFIX}{meant.upper()} meant?" if meant else ""
-            found.append(f"{name}: there is no such setting{hint}")
-    return found
 
 
 def env_example() -> str:

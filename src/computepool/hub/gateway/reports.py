@@ -5,12 +5,14 @@ the outputs. It is refused, and the agent ends the attempt.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 import structlog
 from pydantic import ValidationError
 
 from computepool.hub.artifacts.checkpoints import CheckpointFiles, CheckpointIncomplete
+from computepool.hub.artifacts.errors import StorageExceeded
 from computepool.hub.artifacts.logs import LogGap, LogLimit, LogStore
 from computepool.hub.artifacts.outputs import Outputs, OutputsRefused
 from computepool.hub.artifacts.store import is_digest
@@ -18,8 +20,9 @@ from computepool.hub.core.context import Context
 from computepool.hub.jobs import checkpoints, service
 from computepool.hub.jobs.ending import Applied, End
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.policy import PREEMPTED, Ending, ending_of
+from computepool.hub.jobs.policy import OUT_OF_STORAGE, PREEMPTED, Ending, ending_of
 from computepool.hub.jobs.receipts import Order, find_order
+from computepool.hub.jobs.storage import StorageWatch
 from computepool.hub.scheduling.fleet import FleetNode, Held
 from computepool.hub.scheduling.leases import LeaseKeeper, was_our_fault
 from computepool.hub.scheduling.scheduler import Scheduler
@@ -57,6 +60,7 @@ class Reports:
         logs: LogStore,
         outputs: Outputs,
         checkpoints: CheckpointFiles,
+        storage: StorageWatch,
     ) -> None:
         self._context = context
         self._scheduler = scheduler
@@ -64,6 +68,7 @@ class Reports:
         self._logs = logs
         self._outputs = outputs
         self._checkpoints = checkpoints
+        self._storage = storage
         self._background: set[asyncio.Task[None]] = set()
 
     async def handle(self, node: FleetNode, sign_key: bytes, message: Report) -> Sequence[Wire]:
@@ -77,7 +82,7 @@ class Reports:
         if held is None or held.fence != message.fence:
             return [_refused(message, "stale_lease", "This attempt is not this node's any more.")]
         if isinstance(message, LogChunk):
-            return [await self._log(message)]
+            return [await self._log(node, held, message)]
         if isinstance(message, UploadRequest):
             return [await self._upload(held, message)]
         if isinstance(message, CheckpointSaved):
@@ -105,14 +110,34 @@ class Reports:
         held.note(state, self._context.clock.monotonic())
         return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
 
-    async def _log(self, message: LogChunk) -> Wire:
+    async def _log(self, node: FleetNode, held: Held, message: LogChunk) -> Wire:
         try:
             offset = await self._logs.append(message.attempt_id, message.offset, message.data)
         except LogGap as gap:
             offset = gap.expected
         except LogLimit as limit:
             return _refused(message, "log_limit", str(limit))
+        brief = self._scheduler.briefs.get(held.job_id)
+        if brief is not None:
+            try:
+                await self._storage.log_grew(brief.owner_id, message.attempt_id, message.fence, offset)
+            except StorageExceeded as exceeded:
+                return await self._end_for_storage(node, held, message, offset, exceeded)
         return LogAck(attempt_id=message.attempt_id, fence=message.fence, offset=offset)
+
+    async def _end_for_storage(
+        self, node: FleetNode, held: Held, message: LogChunk, log_bytes: int, exceeded: StorageExceeded
+    ) -> Wire:
+        """Its renter may store no more, and a job cannot be told to be silent."""
+        ended = Ending(Verdict.RENTER, OUT_OF_STORAGE, detail=exceeded.message)
+        end = End(message.attempt_id, message.fence, node.traits.node_id, ended, {"log_bytes": log_bytes})
+        try:
+            result = await self._scheduler.endings.end(end, held.job_id)
+        except StaleLease as stale:
+            return _refused(message, stale.code, stale.message)
+        self._scheduler.ended(node.traits.node_id, result)
+        self._later(message.attempt_id)
+        return _refused(message, exceeded.code, exceeded.message)
 
     async def _upload(self, held: Held, message: UploadRequest) -> Wire:
         brief = self._scheduler.briefs.get(held.job_id)
@@ -120,10 +145,18 @@ class Reports:
             return _refused(message, "job_over", "The job has ended.")
         try:
             if message.purpose == "checkpoint":
-                copies = (checkpoints.KEPT + 1) * brief.slices  # those that are kept, and the one that is coming
-                targets = await self._checkpoints.grant(brief.job_id, brief.owner_id, message.files, copies)
+                targets = await self._checkpoints.grant(
+                    brief.job_id,
+                    held.order.slice_index,
+                    brief.owner_id,
+                    message.files,
+                    disk_bytes=held.grant.disk_bytes,
+                    copies=checkpoints.KEPT + 1,  # those that are kept, and the one that is coming
+                )
             else:
-                targets = await self._outputs.grant(message.attempt_id, brief.owner_id, message.files)
+                targets = await self._outputs.grant(
+                    message.attempt_id, brief.owner_id, message.files, held.grant.disk_bytes
+                )
         except OutputsRefused as refused:
             return UploadGrant(
                 attempt_id=message.attempt_id, fence=message.fence, request=message.request, refused=str(refused)
@@ -136,8 +169,8 @@ class Reports:
         """Saved means that it can be restored: the hub has every byte of it."""
         problem = None
         try:
-            files = await self._checkpoints.complete(held.job_id, message.files)
-            await self._context.db.run(
+            files = await self._checkpoints.complete(held.job_id, held.order.slice_index, message.files)
+            unused = await self._context.db.run(
                 checkpoints.save,
                 message.attempt_id,
                 message.fence,
@@ -147,6 +180,8 @@ class Reports:
                 message.running_seconds,
                 self._context.now(),
             )
+            if unused:
+                self._in_background(self._checkpoints.free(unused))
         except CheckpointIncomplete as incomplete:
             problem = str(incomplete)
         except StaleLease as stale:
@@ -182,6 +217,7 @@ class Reports:
         if result.applied is not Applied.DUPLICATE:
             self._scheduler.ended(node.traits.node_id, result)
             self._later(message.attempt_id)
+        self._storage.log_ended(message.attempt_id)
         return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
 
     async def _judge(self, node: FleetNode, sign_key: bytes, message: Finished) -> tuple[Ending, dict[str, object]]:
@@ -233,7 +269,10 @@ class Reports:
 
     def _later(self, attempt_id: str) -> None:
         """Sealing the log is not what the agent waits for."""
-        task = asyncio.create_task(self._seal(attempt_id))
+        self._in_background(self._seal(attempt_id))
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
@@ -244,6 +283,7 @@ class Reports:
             log.exception("log.seal_failed", attempt_id=attempt_id)  # it is whole all the same, in pieces
         finally:
             self._logs.forget(attempt_id)
+        await self._outputs.give_up_unfinished(attempt_id)
 
 
 def _refused(ref: AttemptRef, code: str, message: str) -> Refused:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import structlog
 
+from computepool.hub.artifacts.store import StorageFull
 from computepool.hub.core.context import Context
 from computepool.hub.gateway.examiner import Examiner
 from computepool.hub.gateway.pipe import Pipe, PipeClosed
@@ -130,6 +131,8 @@ class AgentSession:
                 await asyncio.wait([before])
             for answer in await self._reports.handle(self._node, self._sign_key, message):
                 self.post(answer)
+        except StorageFull as full:
+            log.warning("report.postponed", attempt_id=message.attempt_id, type=message.type, reason=full.message)
         except Exception:
             # No answer: the agent asks again. Ending the link would punish every other attempt on the node.
             log.exception("report.failed", attempt_id=message.attempt_id, type=message.type)

@@ -8,7 +8,14 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts.checkpoints import CheckpointIncomplete
-from computepool.hub.artifacts.repository import let_go, list_stored_checkpoint_files, put_behind, touch_stored
+from computepool.hub.artifacts.repository import (
+    let_go,
+    let_go_at_once,
+    list_stored_checkpoint_files,
+    put_behind,
+    touch_stored,
+)
+from computepool.hub.artifacts.tables import Artifact
 from computepool.hub.core.records import record
 from computepool.hub.jobs import repository
 from computepool.hub.jobs.errors import StaleLease
@@ -43,8 +50,9 @@ def save(
     files: Sequence[SavedFile],
     running_seconds: float,
     now: datetime,
-) -> None:
-    """Its files are stored. Told twice it is the same. Raises CheckpointIncomplete for one that cannot count.
+) -> list[Artifact]:
+    """Its files are stored. Told twice it is the same. Raises CheckpointIncomplete for one that cannot count. Returns
+    files that only older ones needed, to be freed.
 
     One with the same content changes nothing: an attempt that was restored and saved what it was given got no further.
     """
@@ -56,7 +64,7 @@ def save(
     of_slice = (Checkpoint.job_id == view.job_id, Checkpoint.slice_index == view.slice_index)
     known = session.scalars(select(Checkpoint).where(*of_slice).order_by(Checkpoint.number.desc())).all()
     if _is_told_already(known, number, files):
-        return
+        return []
     needed = {file.artifact_id for file in files}
     if touch_stored(session, sorted(needed), now) != needed:
         raise CheckpointIncomplete("some of its files were let go meanwhile: upload it again")
@@ -74,8 +82,10 @@ def save(
         )
     )
     session.flush()
-    kept = select(Checkpoint.number).where(*of_slice).order_by(Checkpoint.number.desc()).limit(KEPT)
-    session.execute(delete(Checkpoint).where(*of_slice, Checkpoint.number.not_in(session.scalars(kept).all())))
+    old = known[KEPT - 1 :]
+    session.execute(delete(Checkpoint).where(*of_slice, Checkpoint.number.in_([row.number for row in old])))
+    needed |= {file.artifact_id for row in known[: KEPT - 1] for file in _saved(row).files}
+    unused = {file.artifact_id for row in old for file in _saved(row).files} - needed
     record(
         session,
         "attempt.checkpoint",
@@ -87,6 +97,7 @@ def save(
         number=number,
         size_bytes=size_bytes,
     )
+    return let_go_at_once(session, sorted(unused))
 
 
 def find_newest(session: Session, job_id: str, slice_index: int) -> Newest | None:

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record
-from computepool.hub.jobs import money, repository, repute, spending
+from computepool.hub.jobs import money, repository, repute, spending, storage
 from computepool.hub.jobs.checkpoints import Newest, find_newest
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.metering import rest_of
@@ -158,13 +158,14 @@ def end_attempt(
     (settled,) = money.settle(session, [end.bill], now)
     if is_back:
         repute.undo_end(session, view, now, half_life)  # only now: a node's record is locked after everything else
-    return _carry_out(session, end, settled, now, half_life, unconfirmed=unconfirmed)
+    ended = _carry_out(session, end, settled, now, half_life, unconfirmed=unconfirmed)
+    storage.count_logs(session, [(view, end.facts)], now)
+    return ended
 
 
 def end_attempts(session: Session, ends: Sequence[End], now: datetime, half_life: timedelta) -> list[Ended | None]:
-    """Many that nobody has to confirm, in one transaction. None for each that has to be looked at alone: it is not what
-    whoever says that it is over believes, or had been given up, or its slice is here twice, or somebody else is
-    deciding on its job."""
+    """Many that nobody has to confirm, in one transaction. None for each that has to be ended alone: it is stale, had
+    been given up, shares its slice with another of these, or somebody else is deciding on its job."""
     views = repository.find_attempts(session, [end.attempt_id for end in ends], skip_locked=True)
     decided: dict[int, _Decided] = {}
     slices = set()
@@ -181,6 +182,7 @@ def end_attempts(session: Session, ends: Sequence[End], now: datetime, half_life
     ended: list[Ended | None] = [None] * len(ends)
     for (place, one), paid in zip(decided.items(), settled, strict=True):
         ended[place] = _carry_out(session, one, paid, now, half_life)
+    storage.count_logs(session, [(one.bill.view, one.facts) for one in decided.values()], now)
     return ended
 
 
@@ -193,8 +195,7 @@ def take_back(
     now: datetime,
     half_life: timedelta = HALF_LIFE,
 ) -> AttemptView | None:
-    """A lost attempt is there again: it goes on where it is, if its slice was not given to another meanwhile, and if
-    its renter can still pay for it."""
+    """A lost attempt goes on where it is, if no other has its slice and its renter can still pay for it."""
     view = repository.find_attempt(session, attempt_id)
     if view is None or view.fence != fence or view.node_id != node_id:
         return None
@@ -408,7 +409,6 @@ def _move_on(
     if not repository.move_slice(session, view.job_id, view.slice_index, view.fence, step.state, now, values):
         raise StaleLease(view.attempt_id, view.fence, ending.attempt_state)
     if waits:
-        held_back = not step.avoid_node
         requeued = Requeued(
             view.job_id,
             view.slice_index,
@@ -416,7 +416,7 @@ def _move_on(
             tuple(avoid),
             retry_at,
             saved,
-            held_back,
+            held_back=not step.avoid_node,
             continues=step.continues,
             verdict=ending.verdict,
             reason=ending.reason,

@@ -17,6 +17,8 @@ PREEMPTED = "preempted"
 """The reason of an attempt that lost its slot to others."""
 OUT_OF_BUDGET = "budget"
 """The reason of one for which there is no more money."""
+OUT_OF_STORAGE = "storage"
+"""The reason of one whose log is more than its renter may store."""
 PREEMPTED_SECONDS = 5.0
 """Until one that had to make room waits for a node again: who it made room for comes first."""
 SAME_WAY_LIMIT = 3
@@ -44,7 +46,9 @@ VERDICT_OF_REASON: dict[EndReason, Verdict] = {
     EndReason.DECLINED: Verdict.OWNER,
 }
 
-NEVER_BETTER_NEXT_TIME = frozenset({EndReason.CANCELED, EndReason.BUNDLE, EndReason.BAD_INPUT, EndReason.START_FAILED})
+NEVER_BETTER_NEXT_TIME = frozenset(
+    {EndReason.CANCELED, EndReason.BUNDLE, EndReason.BAD_INPUT, EndReason.START_FAILED, OUT_OF_STORAGE}
+)
 """Ends that another try with the same spec cannot change."""
 
 TOLD_BY_NODES = frozenset(EndReason)
@@ -249,6 +253,7 @@ def _in_words(ending: Ending) -> str:
         EndReason.BUNDLE: "The bundle was refused.",
         EndReason.BAD_INPUT: "An input cannot be used.",
         EndReason.OUTPUTS: "The outputs could not be kept.",
+        OUT_OF_STORAGE: "The log could not be kept.",
     }
     text = words.get(ending.reason, f"Ended: {ending.reason}.")
     return f"{text} {_what_it_adds(ending.detail)}".strip()[:DETAIL_LIMIT_CHARACTERS]

@@ -112,6 +112,8 @@ class AttemptView:
     earned_micros: int
     price: dict[str, Any] | None
     terms: dict[str, Any] | None
+    log_bytes: int = 0
+    """What is counted of its log so far."""
 
     @property
     def is_current(self) -> bool:
@@ -277,6 +279,7 @@ _VIEW = (
         Attempt.earned_micros,
         Attempt.price,
         Attempt.terms,
+        Attempt.log_bytes,
     )
     .join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index))
     .join(Job, Job.id == Attempt.job_id)

@@ -26,6 +26,7 @@ def _in(column: str, states: frozenset[Any]) -> str:
 
 _OPEN_SLICE = text(_in("state", frozenset(JobState) - JOB_FINAL))
 _RERUN = text("rerun_of IS NOT NULL")
+_LEAVING = text("deleted_at IS NOT NULL AND logs_removed_at IS NULL")
 _LIVE_ATTEMPT = text(_in("state", ATTEMPT_LIVE))
 
 
@@ -37,6 +38,7 @@ class Job(Base):
         CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', JOB_FINAL)})", name="finished_iff_final"),
         Index("ix_jobs_owner_newest", "owner_id", "id"),
         Index("ix_jobs_reruns", "rerun_of", sqlite_where=_RERUN, postgresql_where=_RERUN),
+        Index("ix_jobs_leaving", "id", sqlite_where=_LEAVING, postgresql_where=_LEAVING),
     )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
@@ -77,6 +79,12 @@ class Job(Base):
     """Of a hidden job: whose slices it runs again."""
     rerun: Mapped[dict[str, Any] | None]
     """Of a hidden job: where it may run, and for whom (`brief.Rerun`)."""
+    deleted_at: Mapped[datetime | None]
+    """By its owner. What was paid for it, and the signed papers that say why, are kept."""
+    logs_removed_at: Mapped[datetime | None]
+    """With the job, or because they were older than the operator keeps logs."""
+    outputs_removed_at: Mapped[datetime | None]
+    """As for logs; its checkpoints go with them."""
 
 
 class Slice(Base):

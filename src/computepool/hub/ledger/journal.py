@@ -13,7 +13,17 @@ from computepool.hub.core.driver import Driver, driver_of
 from computepool.hub.core.errors import Conflict, PoolError
 from computepool.hub.core.owners import PLATFORM
 from computepool.hub.core.records import tell
-from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, account, is_platforms, kind_of, may_hold, owner_of
+from computepool.hub.ledger.accounts import (
+    SPENT_FIRST,
+    Kind,
+    Platform,
+    account,
+    is_platforms,
+    kind_of,
+    may_hold,
+    owner_of,
+    platform,
+)
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.tables import BalanceRow, EntryRow, PostingRow
 from computepool.protocol.units import spell_credits
@@ -136,6 +146,13 @@ def list_spendable(session: Session) -> dict[str, int]:
         if kind_of(row.account) in SPENT_FIRST and not is_platforms(row.account):
             found[owner_of(row.account)] += row.micros
     return dict(found)
+
+
+def has_paid(session: Session, owner_id: str) -> bool:
+    """Whether money ever came in for them, by card or by hand."""
+    pockets = [account(owner_id, kind) for kind in (Kind.AVAILABLE, Kind.DEBT)]
+    paid = (PostingRow.source == platform(Platform.CLEARING), PostingRow.destination.in_(pockets))
+    return session.scalar(select(PostingRow.entry_id).where(*paid).limit(1)) is not None
 
 
 def postings_of(session: Session, entry_id: int) -> tuple[Posting, ...]:

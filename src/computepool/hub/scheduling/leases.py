@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
+from computepool.hub.artifacts.store import StoreError
 from computepool.hub.core.context import Context
 from computepool.hub.core.facts import find_last_sign, say_alive
 from computepool.hub.jobs.ending import End, Ended
@@ -45,12 +46,20 @@ OUR_FAULT_SECONDS = LEASE_SECONDS - HEARTBEAT_SECONDS - RECONNECT_LIMIT_WITH_JOB
 
 
 class LeaseKeeper:
-    def __init__(self, context: Context, scheduler: Scheduler, presence: Presence, lost: Callable[[str], None]) -> None:
-        """`lost` is told of every attempt that was given up."""
+    def __init__(
+        self,
+        context: Context,
+        scheduler: Scheduler,
+        presence: Presence,
+        lost: Callable[[str], None],
+        log_size: Callable[[str], Awaitable[int]] | None = None,
+    ) -> None:
+        """`lost` is told of every attempt that was given up. `log_size` tells how much of its log there is."""
         self._context = context
         self._scheduler = scheduler
         self._presence = presence
         self._lost = lost
+        self._log_size = log_size
         self._awake_at = context.clock.monotonic()
         self._signed_at: float | None = None
         self._losing: set[tuple[str, int]] = set()
@@ -165,7 +174,7 @@ class LeaseKeeper:
         self._losing.add((attempt_id, fence))
         try:
             held = node.attempts.get(attempt_id)
-            end = End(attempt_id, fence, node_id, ended)
+            end = End(attempt_id, fence, node_id, ended, await self._facts(attempt_id))
             result = await self._scheduler.endings.end(end, held.job_id if held is not None else None)
         except StaleLease:
             held = node.attempts.get(attempt_id)
@@ -178,6 +187,15 @@ class LeaseKeeper:
         self._scheduler.ended(node_id, result)
         self._lost(attempt_id)
         return result
+
+    async def _facts(self, attempt_id: str) -> dict[str, int]:
+        """No receipt tells how long its log is."""
+        if self._log_size is None:
+            return {}
+        try:
+            return {"log_bytes": await self._log_size(attempt_id)}
+        except StoreError:
+            return {}
 
     async def _give_up_orphan(self, node: FleetNode, attempt_id: str, fence: int) -> None:
         if not await self._give_up(node, attempt_id, fence, _BANNED):
