@@ -141,18 +141,24 @@ def test_show_gives_the_job_as_the_hub_tells_it(hub, cli):
     assert document["exit_code"] == 3
 
 
-@pytest.mark.parametrize("command", ["ps -a", "show last", "why last", "logs last", "nodes", "get last"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("ps -a", "show last", "why last", "logs last", "nodes", "get last", "node tags node_"),
+        *("ps -a --json", "show last --json", "nodes --json"),
+    ],
+)
 def test_names_and_messages_cannot_steer_the_terminal(hub, cli, command):
-    evil = "\x1b]0;owned\x07\x1b[2J\r\n[bold]x[/bold]\u202e"
+    evil = "\x1b]0;owned\x07\x1b[2J\r\n[bold]x[/bold]\u202e\x9b2K"
     made = job(hub, evil)
     made.document["message"] = evil
     made.begin(node=evil)
     made.finish(1)
-    hub.nodes[0]["name"] = evil
+    hub.nodes[0].update(name=evil, tags=[evil])
     hub.why = {"summary": evil, "waiting": [{"summary": evil, "suggestions": [evil]}]}
     result = cli(*command.split())
     assert result.code == 0
-    for forbidden in ("\x1b", "\x07", "\r", "\u202e"):
+    for forbidden in ("\x1b", "\x07", "\r", "\u202e", "\x9b"):
         assert forbidden not in result.text
         assert forbidden not in result.err
 

@@ -161,7 +161,7 @@ def create_token(name: str, scopes: tuple[str, ...], days: int | None, as_json: 
     if as_json:
         print_json(made)
         return
-    click.echo(made["token"])
+    click.echo(clean(made["token"]))
     tell("Keep it now: it is not shown again.", dim=True)
 
 

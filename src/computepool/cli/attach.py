@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from computepool.cli.errors import INTERRUPTED, POOL_COULD_NOT, clean, tell
 from computepool.cli.jobs import retry_note, took
 from computepool.cli.logs import JsonSink, LogSink
@@ -139,6 +137,7 @@ class Attachment:
             return Attached(self._job)
         finally:
             self._status.stop()
+            self._end_line()
 
     def _follow(self, interrupts: Interrupts) -> Attached:
         from computepool.client.follow import Ended, HubAway, JobChanged
@@ -174,8 +173,7 @@ class Attachment:
         before = self._attempts.get(chunk.slice)
         if before is not None and chunk.attempt > before and not self._quiet:
             which = "" if not self._job.has_several else f" of slice {chunk.slice}"
-            if isinstance(self._sink, LogSink) and not self._sink.at_line_start:
-                tell("")
+            self._end_line()
             tell(f"── attempt {chunk.attempt}{which}{self._how_it_begins(chunk)} ──", fg="yellow")
         self._attempts[chunk.slice] = chunk.attempt
         self._sink.write(chunk)
@@ -191,20 +189,29 @@ class Attachment:
 
     def _tell_state(self) -> None:
         if self._away:
-            self._status.say("the hub is away; the job goes on, and so will this", urgent=True)
+            self._say("the hub is away; the job goes on, and so will this", urgent=True)
         elif self._canceling:
-            self._status.say("canceling …", urgent=True)
+            self._say("canceling …", urgent=True)
         elif self._job.state == "queued":
             reason = self._reason()
-            self._status.say(f"queued{f': {reason}' if reason else ' …'}", matters=bool(reason))
+            self._say(f"queued{f': {reason}' if reason else ' …'}", matters=bool(reason))
         elif (note := retry_note(self._job)) and not self._job.counts.get("running"):
             reason = self._reason()
-            self._status.say(note.removeprefix("· ") + (f": {reason}" if reason else " …"), matters=bool(reason))
+            self._say(note.removeprefix("· ") + (f": {reason}" if reason else " …"), matters=bool(reason))
         elif self._is_silent() or self._job.slice_count > 1:
             # Without a terminal only after a wait was told: that it is over is news then.
-            self._status.say(self._running_text(), matters=self._status.has_told)
+            self._say(self._running_text(), matters=self._status.has_told)
         else:
             self._status.stop()
+
+    def _say(self, text: str, *, matters: bool = True, urgent: bool = False) -> None:
+        self._end_line()
+        self._status.say(text, matters=matters, urgent=urgent)
+
+    def _end_line(self) -> None:
+        """What the CLI says never stands on a line that the job has begun."""
+        if isinstance(self._sink, LogSink):
+            self._sink.end_line()
 
     def _is_silent(self) -> bool:
         """Nothing was printed yet by what runs now."""
@@ -238,6 +245,7 @@ class Attachment:
     def _interrupted(self, interrupts: Interrupts) -> bool:
         """True: leave the job alone and go."""
         self._status.stop()
+        self._end_line()
         if self._canceling:
             raise KeyboardInterrupt
         answer = "c"
@@ -380,9 +388,9 @@ def _print_event(kind: str, job: "Job") -> None:
     sys.stdout.flush()
 
 
-def attach(pool: "Pool", job: "Job", *, as_json: bool, after: "Callable[[Job], None]") -> int:
+def attach(pool: "Pool", job: "Job", *, as_json: bool, raw: bool, after: "Callable[[Job], None]") -> int:
     """Follow to the end, do what comes after it, tell how it ended; the exit code."""
-    sink = JsonSink() if as_json else LogSink(several=job.has_several)
+    sink = JsonSink() if as_json else LogSink(several=job.has_several, raw=raw)
     try:
         attached = Attachment(pool, job, sink, quiet=as_json).follow()
     except BrokenPipeError:
@@ -392,8 +400,6 @@ def attach(pool: "Pool", job: "Job", *, as_json: bool, after: "Callable[[Job], N
     if attached.detached:
         tell(f"Detached. {last.id} goes on: computepool logs -f {last.id}")
         return 0
-    if isinstance(sink, LogSink) and not sink.at_line_start and sys.stdout.isatty():
-        click.echo(err=True)
     if last.is_final:
         after(last)
     if as_json:

@@ -39,6 +39,7 @@ def use_color() -> bool | None:
 
 def tell(text: str, **style: object) -> None:
     """A line for the person, beside the job's own output."""
+    text = "\n".join(map(clean, text.split("\n")))
     click.secho(text, err=True, color=use_color(), **style)  # type: ignore[arg-type]  # click's own style names
 
 

@@ -250,7 +250,7 @@ def retry(job: str, everything: bool, as_json: bool) -> None:
         if as_json:
             print_json(pool.job_document(again.id))
             return
-    click.echo(again.id)
+    click.echo(clean(again.id))
     if again.slice_indices is not None:
         from computepool.cli.display import count
 

@@ -9,8 +9,8 @@ import click
 
 from computepool.cli.errors import tell
 from computepool.cli.jobs import JOB_HELP
-from computepool.cli.options import json_option, open_pool, pool_options, print_json
-from computepool.cli.terminal import LinePrefixer, TerminalFilter
+from computepool.cli.options import json_option, open_pool, pool_options, print_json, raw_option
+from computepool.cli.terminal import RESET, LinePrefixer, TerminalFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,33 +20,63 @@ if TYPE_CHECKING:
 
 
 class LogSink:
-    """Writes a job's log to stdout, and nothing else ever goes there."""
+    """Writes a job's log to stdout, and nothing else ever goes there. A terminal gets it filtered, unless it is to be
+    `raw`, and is left as if nothing had been written: without colours, so that the CLI's own lines are its own."""
 
-    def __init__(self, *, several: bool, raw: bool | None = None) -> None:
-        self._prefixer = LinePrefixer() if several else None
-        is_terminal = sys.stdout.isatty() if raw is None else not raw
-        self._filter = TerminalFilter() if is_terminal else None
+    def __init__(self, *, several: bool, raw: bool = False) -> None:
+        self._is_terminal = sys.stdout.isatty()
+        self._is_filtered = self._is_terminal and not raw
+        self._prefixer = LinePrefixer(filtered=self._is_filtered) if several else None
+        self._attempts: dict[int, int] = {}
+        self._filters: dict[int, TerminalFilter] = {}
+        self._encoding = sys.stdout.encoding or "utf-8"
         self._at_line_start = True
 
-    @property
-    def at_line_start(self) -> bool:
-        return self._at_line_start
-
     def write(self, chunk: "LogChunk") -> None:
-        data = chunk.data if self._prefixer is None else self._prefixer.feed(chunk.slice, chunk.data)
-        self._put(data)
+        if self._attempts.setdefault(chunk.slice, chunk.attempt) != chunk.attempt:
+            self._attempts[chunk.slice] = chunk.attempt
+            self._end_attempt(chunk.slice)
+        if not self._is_filtered:
+            self._show(chunk.slice, chunk.data, chunk.data.endswith(b"\n"))
+            return
+        one = self._filters.setdefault(chunk.slice, TerminalFilter())
+        style, text = one.style, one.feed(chunk.data)
+        if text and self._prefixer is None:
+            text = style + text + (RESET if one.style else "")
+        self._show(chunk.slice, text.encode(self._encoding, "replace"), one.at_line_start)
+
+    def end_line(self) -> None:
+        """On a terminal: what comes next, from whomever, begins a line of its own."""
+        if self._is_terminal and not self._at_line_start:
+            self._put(b"\n", at_line_start=True)
+            for one in self._filters.values():
+                one.at_line_start = True
 
     def finish(self) -> None:
+        for slice, one in self._filters.items():
+            self._show(slice, one.finish().encode(self._encoding, "replace"), one.at_line_start)
         if self._prefixer is not None:
-            self._put(self._prefixer.flush())
+            self._put(self._prefixer.flush(), at_line_start=True)
+        self.end_line()
 
-    def _put(self, data: bytes) -> None:
-        if self._filter is not None:
-            data = self._filter.feed(data)
+    def _end_attempt(self, slice: int) -> None:
+        """What it left unfinished is not for the next one to go on with."""
+        self._filters.pop(slice, None)
+        if self._prefixer is not None:
+            self._put(self._prefixer.flush(slice), at_line_start=True)
+        else:
+            self.end_line()
+
+    def _show(self, slice: int, data: bytes, at_line_start: bool) -> None:
+        if self._prefixer is not None:
+            data, at_line_start = self._prefixer.feed(slice, data), True
+        self._put(data, at_line_start=at_line_start)
+
+    def _put(self, data: bytes, *, at_line_start: bool) -> None:
         if data:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
-            self._at_line_start = data.endswith(b"\n")
+            self._at_line_start = at_line_start
 
 
 class JsonSink:
@@ -77,21 +107,31 @@ class JsonSink:
     epilog="Example: computepool logs -f last",
     help=f"Print a job's log: of each slice its newest attempt. {JOB_HELP} With -f it goes on until the job is over, "
     "and takes up again by itself when the hub restarts. With several slices each line begins with [SLICE]. "
-    "A terminal gets text, colours and cursor movements; files and pipes get every byte.",
+    "A terminal gets text, colours and lines that rewrite themselves, and nothing else that it would obey; files and "
+    "pipes get every byte.",
 )
 @click.argument("job", metavar="JOB")
 @click.option("-f", "--follow", is_flag=True, help="Until the job is over.")
 @click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines of each slice.")
 @click.option("--slice", "slice_index", type=click.IntRange(0), metavar="I", help="Only this slice.")
 @click.option("--attempt", type=click.IntRange(1), metavar="N", help="This attempt instead of the newest.")
+@raw_option
 @json_option
 @pool_options
-def logs(job: str, follow: bool, tail: int | None, slice_index: int | None, attempt: int | None, as_json: bool) -> None:
+def logs(
+    job: str,
+    follow: bool,
+    tail: int | None,
+    slice_index: int | None,
+    attempt: int | None,
+    raw: bool,
+    as_json: bool,
+) -> None:
     with open_pool() as pool:
         known = pool.job(pool.find_job(job))
         _check_there(known, slice_index)
         several = known.has_several and slice_index is None
-        sink = JsonSink() if as_json else LogSink(several=several)
+        sink = JsonSink() if as_json else LogSink(several=several, raw=raw)
         if attempt is not None:
             parts = pool.slices(known.id) if slice_index is None else (pool.slice(known.id, slice_index),)
             _check_attempt(parts, attempt)
@@ -120,6 +160,8 @@ def _follow(events: object, sink: LogSink | JsonSink) -> None:
             sink.write(event)
         elif isinstance(event, HubAway) and not told:
             told = True
+            if isinstance(sink, LogSink):
+                sink.end_line()
             tell("The hub is away; the log goes on when it is back.", dim=True)
 
 

@@ -190,7 +190,7 @@ def tags(node_name: str, tags: tuple[str, ...], clear: bool, as_json: bool) -> N
     if as_json:
         print_json(document)
     else:
-        click.echo("\n".join(document.get("tags", [])) or "no tags")
+        click.echo("\n".join(map(clean, document.get("tags", []))) or "no tags")
 
 
 @node.command("join-token", epilog="Example: computepool node join-token --uses 20 --hours 24")
@@ -208,7 +208,7 @@ def join_token(uses: int, hours: float, as_json: bool) -> None:
         return
     from computepool.cli.display import spoken
 
-    click.echo(f"computepool join {url} --token {made.token}")
+    click.echo(f"computepool join {clean(url)} --token {clean(made.token)}")
     seconds = round(hours * 3600)
     tell(f"Good for {'one machine' if uses == 1 else f'{uses} machines'}, for {spoken(seconds)}.", dim=True)
 

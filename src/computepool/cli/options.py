@@ -1,6 +1,7 @@
 """What many commands share: which hub, which home, JSON."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,6 +41,10 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")(function)
 
 
+def raw_option(function: F) -> F:
+    return click.option("--raw", is_flag=True, help="Every byte of the log as it is, also to a terminal.")(function)
+
+
 def chosen_home() -> Path:
     from computepool.client.config import home_folder
 
@@ -64,4 +69,12 @@ def _meta(name: str) -> str | None:
 
 
 def print_json(document: object, *, lines: bool = False) -> None:
-    click.echo(json.dumps(document, indent=None if lines else 2, ensure_ascii=False, default=str))
+    from computepool.cli.terminal import UNSEEN
+
+    text = json.dumps(document, indent=None if lines else 2, ensure_ascii=False, default=str)
+    # JSON escapes only some of what a terminal would obey.
+    click.echo(re.sub(f"[{UNSEEN}\ud800-\udfff]", _escaped, text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return json.dumps(found[0])[1:-1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from computepool.cli.errors import POOL_COULD_NOT, clean, exit_code_of, report, tell
-from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.options import json_option, open_pool, pool_options, print_json, raw_option
 from computepool.cli.request import Options, Request, Typed, build_request, tell_form
 
 if TYPE_CHECKING:
@@ -105,13 +105,17 @@ class RunCommand(click.Command):
 @click.option("-o", "--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where outputs are put.")
 @click.option("-d", "--detach", is_flag=True, help="Print the job's id and leave it running.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@raw_option
 @json_option
 @pool_options
 @click.pass_context
-def run(ctx: click.Context, /, output_dir: Path | None, detach: bool, yes: bool, as_json: bool, **flags: Any) -> int:
+def run(
+    ctx: click.Context, /, output_dir: Path | None, detach: bool, yes: bool, raw: bool, as_json: bool, **flags: Any
+) -> int:
     """Run a script, a command or a spec file in the pool: submit it, follow its log, fetch its outputs.
 
-    Standard output is the job's, byte for byte; everything else goes to standard error. The exit code is the job's own;
+    Standard output is the job's, byte for byte (a terminal gets no sequence that could rewrite what others have said);
+    everything else goes to standard error. The exit code is the job's own;
     75 when the pool could not do it, 130 when it was canceled. Ctrl-C asks whether to cancel the job or to leave it
     running.
     """
@@ -130,7 +134,7 @@ def run(ctx: click.Context, /, output_dir: Path | None, detach: bool, yes: bool,
             if detach:
                 _print_detached(pool, job, as_json)
                 return 0
-            return _attach(pool, job, output_dir, as_json)
+            return _attach(pool, job, output_dir, raw, as_json)
     except HubUnreachable as error:
         report(error)
         return POOL_COULD_NOT
@@ -160,11 +164,11 @@ def _print_detached(pool: "Pool", job: "Job", as_json: bool) -> None:
     if as_json:
         print_json(pool.job_document(job.id))
         return
-    click.echo(job.id)
+    click.echo(clean(job.id))
     tell(f"Follow it: computepool logs -f {job.id}", dim=True)
 
 
-def _attach(pool: "Pool", job: "Job", output_dir: Path | None, as_json: bool) -> int:
+def _attach(pool: "Pool", job: "Job", output_dir: Path | None, raw: bool, as_json: bool) -> int:
     from computepool.cli.attach import attach
     from computepool.cli.files import default_folder, fetch_outputs
     from computepool.client.errors import ClientError
@@ -181,7 +185,7 @@ def _attach(pool: "Pool", job: "Job", output_dir: Path | None, as_json: bool) ->
             tell(f"  The outputs are kept: computepool get {last.id} -o DIR", dim=True)
             failures.append(exit_code_of(error))
 
-    code = attach(pool, job, as_json=as_json, after=fetch)
+    code = attach(pool, job, as_json=as_json, raw=raw, after=fetch)
     return code or (failures[0] if failures else 0)
 
 

@@ -1,110 +1,190 @@
 """What a job printed, on its way to a terminal.
 
-A file or a pipe gets every byte as it is. A terminal is a machine that obeys what it is shown: text, colours and cursor
-movements (progress bars) pass, everything that could change its title, its clipboard or its settings, or make it type
-an answer, is taken out.
+A file or a pipe gets every byte as it is. A terminal is a machine that obeys what it is shown, so a job could rewrite
+what the CLI itself has said. Only this passes: text, tabs, newlines, colours, and carriage returns that rewrite the
+line that the job is writing. Cursor movements, erasing, titles, links, modes, questions to the terminal, marks that
+turn the direction of text, and characters that nobody sees are taken out.
 """
 
+import codecs
 import re
+from enum import Enum, auto
 
-_HARMLESS_CSI = frozenset(b"mABCDEFGHJKST")
-"""Colours, cursor movements, erasing, scrolling."""
-_STRINGS = frozenset(b"]PX^_")
-"""OSC, DCS, SOS, PM, APC: sequences that go on until a terminator."""
-_SUSPECT = re.compile(rb"\x1b|\xc2[\x80-\x9f]|[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]|\xc2\Z")
-_CSI = re.compile(rb"\x1b\[[\x30-\x3f]*[\x20-\x2f]*([\x40-\x7e])?")
-_SHORT = re.compile(rb"\x1b[\x20-\x2f]*[\x30-\x7e]")
-_STRING_END = re.compile(rb"\x07|\x1b\\|\xc2\x9c")
-_MAX_SEQUENCE_BYTES = 256
+RESET = "\x1b[0m"
+REWRITE = "\r\x1b[K"
+"""Back to the beginning of the line, and empty it: only ever a line that the job has begun itself."""
+UNSEEN = (
+    r"\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\xad"  # control characters, C1 among them, and the soft hyphen
+    r"\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # directions, separators, no width
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e007f"  # notes' and tags' controls
+)
+"""Characters without a picture, but for those that a line consists of (tab, newline, return) and escape."""
+MAX_STYLE_CHARS = 48
+"""Of one sequence that sets colours. Longer ones are dropped."""
+MAX_STYLES = 4
+"""Sequences that are remembered for the next line."""
+_SPECIAL = re.compile(f"[\r\x1b{UNSEEN}]")
+_STRING_END = re.compile("[\x07\x18\x1a\x1b\x9c\n]")
+_STRINGS = frozenset("]PX^_")
+_STRINGS_C1 = frozenset("\x90\x98\x9d\x9e\x9f")
+"""OSC, DCS, SOS, PM and APC, after an escape and as one character."""
+_PARAMETERS = re.compile(r"[ -?]+")
+_COLOURS = re.compile(r"[0-9;:]*")
+_NOTHING = re.compile(r"[0;:]*")
+
+
+class _State(Enum):
+    TEXT = auto()
+    ESCAPE = auto()
+    """After an escape, and what may stand between it and its last character."""
+    CSI = auto()
+    STRING = auto()
+    """A title, a link, a command for the terminal: until its end, or the end of the line."""
 
 
 class TerminalFilter:
-    """Bytes in, harmless bytes out, whatever the borders of the chunks."""
+    """Bytes in, harmless text out, whatever the borders of the chunks. What is unfinished waits for its rest."""
 
     def __init__(self) -> None:
-        self._rest = b""
-        self._in_string = False
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._state = _State.TEXT
+        self._sequence = ""
+        self._returned = False
+        self._styles: list[str] = []
+        self.at_line_start = True
+        """Where this is not so, there is something of the job's own that it may rewrite."""
 
-    def feed(self, data: bytes) -> bytes:
-        data, self._rest = self._rest + data, b""
-        out = []
-        while data:
-            if self._in_string:
-                data = self._skip_string(data)
-                continue
-            found = _SUSPECT.search(data)
-            if found is None:
-                out.append(data)
-                break
-            out.append(data[: found.start()])
-            passed, data = self._sequence(data[found.start() :])
-            out.append(passed)
-        return b"".join(out)
+    @property
+    def style(self) -> str:
+        """What sets the colours that are in force: what others print between two chunks is not to have them."""
+        return "".join(self._styles)
 
-    def _skip_string(self, data: bytes) -> bytes:
-        end = _STRING_END.search(data)
-        if end is None:
-            # The terminator may be cut in two.
-            self._rest = data[-1:] if data[-1:] in (b"\x1b", b"\xc2") else b""
-            return b""
-        self._in_string = False
-        return data[end.end() :]
+    def feed(self, data: bytes) -> str:
+        return self._feed(self._decoder.decode(data))
 
-    def _sequence(self, data: bytes) -> tuple[bytes, bytes]:
-        """What of the sequence at the beginning may pass, and what comes after it."""
-        if data[0] == 0xC2:
-            if len(data) == 1:
-                self._rest = data
-                return b"", b""
-            # C1 controls in UTF-8: 0x9b is a CSI, 0x90, 0x98, 0x9d … begin strings.
-            if data[1] == 0x9B:
-                return b"", data[2:]
-            self._in_string = data[1] in (0x90, 0x98, 0x9D, 0x9E, 0x9F)
-            return b"", data[2:]
-        if data[0] != 0x1B:
-            return b"", data[1:]
-        if len(data) == 1:
-            self._rest = data
-            return b"", b""
-        if data[1] == 0x5B:
-            return self._csi(data)
-        if data[1] in _STRINGS:
-            self._in_string = True
-            return b"", data[2:]
-        short = _SHORT.match(data)
-        if short is None and len(data) < _MAX_SEQUENCE_BYTES and all(0x20 <= byte <= 0x2F for byte in data[1:]):
-            self._rest = data
-            return b"", b""
-        return b"", data[short.end() if short else 1 :]
+    def finish(self) -> str:
+        """Nothing comes any more."""
+        return self._feed(self._decoder.decode(b"", final=True))
 
-    def _csi(self, data: bytes) -> tuple[bytes, bytes]:
-        match = _CSI.match(data)
-        assert match is not None
-        if match[1] is None:
-            if match.end() == len(data) and len(data) < _MAX_SEQUENCE_BYTES:
-                self._rest = data
-                return b"", b""
-            return b"", data[match.end() :]
-        return (match[0] if match[1][0] in _HARMLESS_CSI else b""), data[match.end() :]
+    def _feed(self, text: str) -> str:
+        out: list[str] = []
+        at = 0
+        while at < len(text):
+            if self._state is _State.TEXT:
+                at = self._text(text, at, out)
+            elif self._state is _State.STRING:
+                at = self._string(text, at)
+            else:
+                at = self._step(text, at, out)
+        return "".join(out)
+
+    def _text(self, text: str, at: int, out: list[str]) -> int:
+        found = _SPECIAL.search(text, at)
+        end = found.start() if found else len(text)
+        if end > at:
+            self._put(text[at:end], out)
+        if found is None:
+            return end
+        special = text[end]
+        if special == "\r":
+            self._returned = True
+        elif special == "\x1b":
+            self._state = _State.ESCAPE
+        elif special == "\x9b":
+            self._begin_csi()
+        elif special in _STRINGS_C1:
+            self._state = _State.STRING
+        return end + 1
+
+    def _put(self, text: str, out: list[str]) -> None:
+        if self._returned:
+            self._returned = False
+            if not text.startswith("\n") and not self.at_line_start:
+                out.append(REWRITE + self.style)
+        style = self.style
+        # Each line ends without colours and begins with them: others' lines may come between.
+        out.append(text.replace("\n", f"{RESET}\n{style}") if style else text)
+        self.at_line_start = text.endswith("\n")
+
+    def _string(self, text: str, at: int) -> int:
+        found = _STRING_END.search(text, at)
+        if found is None:
+            return len(text)
+        # An escape ends it too, with the next character or by beginning something else.
+        self._state = _State.ESCAPE if found[0] == "\x1b" else _State.TEXT
+        return found.start() if found[0] == "\n" else found.end()
+
+    def _step(self, text: str, at: int, out: list[str]) -> int:
+        """The next part of a sequence; a character that cannot belong to it is looked at again as text."""
+        char = text[at]
+        if self._state is _State.ESCAPE:
+            if char == "[":
+                self._begin_csi()
+            elif char in _STRINGS:
+                self._state = _State.STRING
+            elif not " " <= char <= "/":
+                self._state = _State.TEXT
+                return at + ("0" <= char <= "~")
+        elif "@" <= char <= "~":
+            self._state = _State.TEXT
+            if char == "m" and _COLOURS.fullmatch(self._sequence) and len(self._sequence) <= MAX_STYLE_CHARS:
+                self._set_style(self._sequence, out)
+        elif found := _PARAMETERS.match(text, at):
+            # One more than allowed is enough to know that it is too long.
+            self._sequence = (self._sequence + found[0][: MAX_STYLE_CHARS + 1])[: MAX_STYLE_CHARS + 1]
+            return found.end()
+        else:
+            self._state = _State.TEXT
+            return at
+        return at + 1
+
+    def _begin_csi(self) -> None:
+        self._state, self._sequence = _State.CSI, ""
+
+    def _set_style(self, parameters: str, out: list[str]) -> None:
+        if _NOTHING.fullmatch(parameters):
+            self._styles.clear()
+            out.append(RESET)
+        else:
+            style = f"\x1b[{parameters}m"
+            self._styles = [*self._styles, style][-MAX_STYLES:]
+            out.append(style)
 
 
 class LinePrefixer:
-    """Puts `[3] ` before each line of slice 3, and never mixes the lines of two slices."""
+    """Puts `[3] ` before each line of slice 3, and never mixes the lines of two slices.
+
+    With `filtered` its input is a filter's output: a line that was rewritten is shown as it was in the end, so that
+    nothing is written over its beginning.
+    """
 
     LIMIT_BYTES = 64 * 1024
 
-    def __init__(self) -> None:
+    def __init__(self, *, filtered: bool = False) -> None:
+        self._filtered = filtered
         self._open: dict[int, bytes] = {}
 
     def feed(self, slice: int, data: bytes) -> bytes:
         *lines, rest = (self._open.pop(slice, b"") + data).split(b"\n")
+        if self._filtered:
+            rest = rest.rpartition(_REWRITE)[2]
         if len(rest) > self.LIMIT_BYTES:
             lines, rest = [*lines, rest], b""
         if rest:
             self._open[slice] = rest
-        return b"".join(b"[%d] %s\n" % (slice, line) for line in lines)
+        return b"".join(self._line(slice, line) for line in lines)
 
-    def flush(self) -> bytes:
-        """The last lines, which had no newline."""
-        rest, self._open = self._open, {}
-        return b"".join(b"[%d] %s\n" % (slice, line) for slice, line in sorted(rest.items()))
+    def flush(self, *slices: int) -> bytes:
+        """The last lines, which had no newline: of these slices, or of all."""
+        ended = sorted(slice for slice in self._open if not slices or slice in slices)
+        return b"".join(self._line(slice, self._open.pop(slice)) for slice in ended)
+
+    def _line(self, slice: int, line: bytes) -> bytes:
+        if self._filtered:
+            line = line.rpartition(_REWRITE)[2]
+            # Where its end was not shown, its colours are still in force.
+            line += _RESET if b"\x1b" in line else b""
+        return b"[%d] %s\n" % (slice, line)
+
+
+_REWRITE, _RESET = REWRITE.encode(), RESET.encode()
