@@ -1,13 +1,16 @@
 """Strangers at the edge of a real hub: what they send does not fill it, and what they begin ends."""
 
+import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 from support.children import resident_bytes
 from support.pool import running_pool
 from support.waiting import eventually, patience
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 pytestmark = pytest.mark.slow
 
@@ -61,3 +64,28 @@ def test_half_open_requests_end(pool):
         answers = [line.recv(4096) for line in lines]
         assert all(b"408 Request Timeout" in answer and b'"too_slow"' in answer for answer in answers)
         eventually(lambda: all(not line.recv(1) for line in lines), "the hub hangs up")
+
+
+def test_streams_of_one_account_cost_little_and_are_limited(pool):
+    job = pool.submit("true", slices=1_000)
+    address = f"ws://127.0.0.1:{pool.port}/api/v1/jobs/{job.id}/stream"
+    headers = {"Authorization": f"Bearer {pool.client._http.token}"}
+    with ExitStack() as stack:
+
+        def watch():
+            stream = connect(address, additional_headers=headers, compression=None, open_timeout=patience())
+            return stack.enter_context(stream)
+
+        assert json.loads(watch().recv(patience()))["type"] == "job"
+        before = resident_bytes(pool.hub.pid)
+        for _ in range(99):
+            assert len(watch().recv(patience())) > 100_000
+        assert grown_bytes(pool, before) < 24 * MB
+        with pytest.raises(InvalidStatus) as refused:
+            watch()
+        assert refused.value.response.status_code == 429
+        assert int(refused.value.response.headers["Retry-After"]) > 0
+        assert b"too_many_streams" in refused.value.response.body
+        # Whoever follows it with the CLI is told in intervals.
+        pool.client.cancel(job.id)
+        assert pool.cli("logs", "--follow", job.id).code == 0

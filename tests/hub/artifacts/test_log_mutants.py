@@ -11,8 +11,9 @@ from support.engine import ALICE, in_place, play, principal
 from support.memory_store import MemoryStore
 from support.scripted_agent import add_agent
 
-from computepool.hub.artifacts import log_state, logs
+from computepool.hub.artifacts import logs
 from computepool.hub.artifacts.logs import LogStore
+from computepool.hub.jobs.live import LiveJobs
 from computepool.hub.jobs.stream import JobStream
 
 MEGABYTE = 1024**2
@@ -81,7 +82,8 @@ async def slow_reader_holds_no_memory(pool):
     job_id = await pool.submit()
     work = await agent.take_offer()
     await agent.update(work, "running")
-    frames = JobStream(pool.engine.context, pool.engine.logs, principal(ALICE), job_id).frames()
+    context = pool.engine.context
+    frames = JobStream(context, LiveJobs(context, pool.engine.logs), principal(ALICE), job_id).frames()
     await anext(frames)
     tracemalloc.start()
     try:
@@ -113,7 +115,8 @@ def one_writes_at_a_time(patch):
 
 
 def tail_is_endless(patch):
-    patch.setattr(log_state, "TAIL_BYTES", 1 << 40)
+    patch.setattr(logs, "TAIL_BYTES", 1 << 40)
+    patch.setattr(logs, "TAILS_BYTES", 1 << 40)
 
 
 def frames_are_read_ahead(patch):

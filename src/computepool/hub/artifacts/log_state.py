@@ -12,6 +12,8 @@ SEGMENT_BYTES = 1024**2
 """Most that is put into one object at once, and read from one at once."""
 TAIL_BYTES = 64 * 1024
 """The end of a log that somebody watches is kept in memory, so that a live line needs no disk."""
+TAILS_BYTES = 8 * 1024**2
+"""Of all of them together."""
 
 
 @dataclass(slots=True)
@@ -45,11 +47,11 @@ class Log:
     watchers: int = 0
     tail: bytearray = field(default_factory=bytearray)
 
-    def grow(self, data: bytes) -> None:
+    def grow(self, data: bytes, tail_bytes: int) -> None:
         self.segments.grow(self.segments.size + len(data))
         if self.watchers:
-            self.tail += data[-TAIL_BYTES:]
-            del self.tail[:-TAIL_BYTES]
+            self.tail += data[-tail_bytes:]
+            del self.tail[:-tail_bytes]
         self.wake()
 
     def wake(self) -> None:

@@ -14,7 +14,16 @@ from typing import TypeVar
 import structlog
 
 from computepool.hub.artifacts.log_segments import Piece, Segments, folder_of
-from computepool.hub.artifacts.log_state import SEGMENT_BYTES, Chunk, Log, doubted, refuse, take
+from computepool.hub.artifacts.log_state import (
+    SEGMENT_BYTES,
+    TAIL_BYTES,
+    TAILS_BYTES,
+    Chunk,
+    Log,
+    doubted,
+    refuse,
+    take,
+)
 from computepool.hub.artifacts.store import ObjectMissing, Store, StoreError
 from computepool.hub.core.context import Offload
 
@@ -69,6 +78,8 @@ class LogStore:
         self._logs: dict[str, Log] = {}
         self._tasks: set[asyncio.Task[object]] = set()
         self._in_pieces: dict[str, None] = {}
+        self._watched = 0
+        """Logs that have a watcher."""
 
     def begin(self, attempt_id: str) -> None:
         """The attempt is new, so nothing needs to be looked for. Spares its first chunk a question to the store."""
@@ -150,12 +161,14 @@ class LogStore:
     @contextmanager
     def subscribe(self, attempt_id: str) -> Iterator[LogReader]:
         with self._using(attempt_id) as log:
+            self._watched += not log.watchers
             log.watchers += 1
             try:
                 yield LogReader(log, self._load)
             finally:
                 log.watchers -= 1
                 if not log.watchers:
+                    self._watched -= 1
                     log.tail.clear()
 
     # ── what is in memory ────────────────────────────────────────────────────────────────────────────────────────────
@@ -264,7 +277,7 @@ class LogStore:
             key = log.segments.key(log.segments.size, end)
             with doubted(log):
                 await self._offload(_put, self._store, key, data, log.hash if current else None)
-            log.grow(data)
+            log.grow(data, min(TAIL_BYTES, TAILS_BYTES // max(1, self._watched)))
             if current:
                 log.hashed_bytes = end
         for chunk in chunks:

@@ -14,6 +14,7 @@ from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.transfers import downloads_for
 from computepool.hub.artifacts.uploads import Uploads
 from computepool.hub.core.context import Context
+from computepool.hub.core.edge import connection_of, limit_messages
 from computepool.hub.core.errors import Invalid, TooLarge
 from computepool.hub.core.http import (
     Authenticate,
@@ -31,8 +32,9 @@ from computepool.hub.core.money import priced_routes
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs import ending, queries, submission
 from computepool.hub.jobs.errors import JobNotFinal
+from computepool.hub.jobs.live import LiveJobs
 from computepool.hub.jobs.ports import Dispatch
-from computepool.hub.jobs.stream import Frame, JobStream, offset_of, parse_resume
+from computepool.hub.jobs.stream import JobStream, offset_of, parse_resume
 from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, view_of_new
 from computepool.protocol.errors import SIGNED_OUT
@@ -48,6 +50,8 @@ LOG_PIECE_BYTES = 1024**2
 CLOSING_SECONDS = 1.0
 WELCOME_SECONDS = 1.0
 """How often an open stream asks whether its token still holds. It is a look into memory."""
+READERS_MESSAGE_BYTES = 1024
+READERS_MESSAGES = 100
 BUNDLE_LIMIT_BYTES = 2 * 1024**3
 SPEC_LIMIT_BYTES = 4 * MAX_SPEC_BYTES
 """As it was written, with its spaces."""
@@ -267,7 +271,7 @@ def _add_results(routes: Routes, context: Context, keyring: Keyring, store: Stor
 
 
 def _add_logs(routes: Routes, context: Context, logs: LogStore, still_holds: StillHolds) -> None:
-    db = context.db
+    db, live = context.db, LiveJobs(context, logs)
 
     @routes.get("/jobs/{job_id}/logs", visible="own", scope=Scope.JOBS_READ, response_class=Response)
     async def read_logs(
@@ -303,12 +307,15 @@ def _add_logs(routes: Routes, context: Context, logs: LogStore, still_holds: Sti
         job = await db.read(queries.load_job, principal, job_id)
         if only is not None:
             queries.check_slice(job, only)
-        await socket.accept()
-        frames = JobStream(context, logs, principal, job_id, only, resume).frames()
-        await _serve(socket, frames, lambda: still_holds(principal))
+        connection = connection_of(socket.scope)
+        with connection.stream(principal.user_id) if connection is not None else contextlib.nullcontext():
+            limit_messages(socket.scope, READERS_MESSAGE_BYTES)
+            await socket.accept()
+            frames = JobStream(context, live, principal, job_id, only, resume).frames()
+            await _serve(socket, frames, lambda: still_holds(principal))
 
 
-async def _serve(socket: WebSocket, frames: AsyncGenerator[Frame, None], is_welcome: Callable[[], bool]) -> None:
+async def _serve(socket: WebSocket, frames: AsyncGenerator[str, None], is_welcome: Callable[[], bool]) -> None:
     """Until the frames end, the reader goes away, which a job that says nothing for hours would not notice, or the
     reader's token is revoked."""
     sending = asyncio.create_task(_send_all(socket, frames))
@@ -332,10 +339,10 @@ async def _serve(socket: WebSocket, frames: AsyncGenerator[Frame, None], is_welc
                 await socket.close(SIGNED_OUT, "signed out: the token was revoked")
 
 
-async def _send_all(socket: WebSocket, frames: AsyncGenerator[Frame, None]) -> None:
+async def _send_all(socket: WebSocket, frames: AsyncGenerator[str, None]) -> None:
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the reader went away
         async for frame in frames:
-            await socket.send_json(frame)
+            await socket.send_text(frame)
         await socket.close()
 
 
@@ -347,8 +354,10 @@ async def _until_unwelcome(is_welcome: Callable[[], bool]) -> None:
 
 
 async def _until_gone(socket: WebSocket) -> None:
-    while (await socket.receive())["type"] != "websocket.disconnect":
-        pass  # readers have nothing to say
+    """Readers have nothing to say: one that talks all the same is left."""
+    for _ in range(READERS_MESSAGES):
+        if (await socket.receive())["type"] == "websocket.disconnect":
+            return
 
 
 async def _read_bounded(request: Request) -> bytes:

@@ -122,19 +122,26 @@ _NEWEST_LOGS = _LOGS.join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index
 ASKED_AT_ONCE = 500
 
 
-def show_live(
-    session: Session, principal: Principal, job_id: str, only_slice: int | None, asked: Sequence[tuple[int, int]]
-) -> tuple[JobView, list[LiveLog]]:
-    """The job, and the newest attempt of each slice, or of one; also those (slice, number) that are asked for."""
-    job = show_job(session, principal, job_id)
-    newest = _NEWEST_LOGS if only_slice is None else _NEWEST_LOGS.where(Attempt.slice_index == only_slice)
-    rows = list(session.execute(newest, {"job_id": job_id}))
+def find_live(session: Session, job_id: str) -> tuple[JobView, list[LiveLog]] | None:
+    """The job, and the newest attempt of each slice. Whether the caller may see it is not asked here."""
+    job = find_view(session, job_id)
+    if job is None:
+        return None
+    rows = session.execute(_NEWEST_LOGS, {"job_id": job_id})
+    return job, [_live_log(row) for row in rows]
+
+
+def find_logs(session: Session, job_id: str, asked: Sequence[tuple[int, int]]) -> list[LiveLog]:
+    """Of these attempts, by slice and number. Whether the caller may see them is not asked here."""
+    found: list[LiveLog] = []
     for start in range(0, len(asked), ASKED_AT_ONCE):
         some = tuple_(Attempt.slice_index, Attempt.number).in_(asked[start : start + ASKED_AT_ONCE])
-        rows += session.execute(_LOGS.where(Attempt.job_id == job_id, some))
-    found = {row.id: LiveLog(row.slice_index, row.number, row.id, row.state in _OVER) for row in rows}
-    logs = (log for log in found.values() if only_slice in (None, log.slice_index))
-    return job, sorted(logs, key=lambda log: (log.slice_index, log.number))
+        found += [_live_log(row) for row in session.execute(_LOGS.where(Attempt.job_id == job_id, some))]
+    return sorted(found, key=lambda log: (log.slice_index, log.number))
+
+
+def _live_log(row: Any) -> LiveLog:
+    return LiveLog(row.slice_index, row.number, row.id, row.state in _OVER)
 
 
 # ── results, a page at a time ────────────────────────────────────────────────────────────────────────────────────────

@@ -2,46 +2,38 @@
 
 The reader's pace sets everything: nothing is buffered for it. What it has not taken yet stays in the store, and is read
 by offset when it is ready, so a slow reader holds no memory and misses nothing. A log that is over and was sent is not
-looked at again, so a job of many slices costs what its running ones do.
+looked at again, so a job of many slices costs what its running ones do. What can be shared with the job's other
+readers is in `live.py`.
 """
 
 import asyncio
-import base64
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from computepool.hub.artifacts.logs import LogStore
+from computepool.hub.accounts.visibility import sees
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Principal
-from computepool.hub.core.records import Event
-from computepool.hub.jobs.queries import LiveLog, show_live
-from computepool.hub.jobs.views import JobView
-from computepool.protocol.states import JOB_FINAL
+from computepool.hub.jobs.errors import NoSuchJob
+from computepool.hub.jobs.live import LiveJob, LiveJobs, Picture, Watcher
+from computepool.hub.jobs.queries import LiveLog, find_logs
 
-PIECE_BYTES = 64 * 1024
 SLICES_A_SECOND = 500
 """Shown to one reader in job frames, over time: five frames of a small job, half a frame of the largest."""
 FRAME_LEAST_SLICES = 100
 """A frame counts for at least so many."""
 BURST_SLICES = 2_000
-FINAL_ACTIONS = frozenset(f"job.{state}" for state in JOB_FINAL)
-Frame = dict[str, Any]
 Resume = dict[tuple[int, int], int]
 """(slice, attempt) → the offset to go on from."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Source:
     """One attempt's log, and how far it was sent."""
 
-    slice_index: int
-    attempt: int
-    attempt_id: str
+    place: LiveLog
     offset: int
     ended: bool = False
     """Nothing is written to it any more: read to its end, then done with."""
-    watcher: asyncio.Task[None] | None = None
 
 
 class Pace:
@@ -66,106 +58,100 @@ class JobStream:
     def __init__(
         self,
         context: Context,
-        logs: LogStore,
+        live: LiveJobs,
         principal: Principal,
         job_id: str,
         only_slice: int | None = None,
         resume: Resume | None = None,
     ) -> None:
         self._context = context
-        self._logs = logs
+        self._live = live
         self._principal = principal
         self._job_id = job_id
         self._only_slice = only_slice
         self._resume = resume or {}
-        self._asked = list(self._resume)
-        """Attempts that the reader was at: looked for once, whether or not they are still the newest."""
         self._sources: dict[str, Source] = {}
+        self._newest: dict[int, Source] = {}
+        """By slice."""
         self._done: set[str] = set()
         self._awake: dict[str, Source] = {}
         """Those that may have more to send, in the order in which they said so."""
         self._changed = True
-        self._over = False
         self._news = asyncio.Event()
 
-    async def frames(self) -> AsyncGenerator[Frame, None]:
+    async def frames(self) -> AsyncGenerator[str, None]:
         """Ends after the frame `end`: the job is final, and every byte of its log was sent."""
         loop = asyncio.get_running_loop()
         pace = Pace(loop.time())
-        with self._context.bus.listen(f"job/{self._job_id}") as events:
-            listener = asyncio.create_task(self._listen(events))
-            try:
-                while True:
-                    self._news.clear()
-                    wait = 0.0 if self._over else pace.wait_seconds(loop.time())
-                    if self._changed and not wait:
-                        self._changed = False
-                        job = await self._look()
-                        pace.spend(len(job.slices), loop.time())
-                        yield {"type": "job", "job": job.model_dump(mode="json")}
-                    sent = False
-                    for source in list(self._awake.values()):
-                        frame = await self._next_piece(source)
-                        if frame is not None:
-                            sent = True
-                            yield frame
-                    if sent:
-                        continue
-                    if self._changed:
-                        await self._wait_for_news(pace.wait_seconds(loop.time()))
-                    elif job.state in JOB_FINAL:
-                        yield {"type": "end", "job": job.model_dump(mode="json")}
-                        return
-                    else:
-                        await self._news.wait()
-            finally:
-                listener.cancel()
-                for source in self._sources.values():
-                    if source.watcher is not None:
-                        source.watcher.cancel()
+        with self._live.watch(self._job_id, Watcher(self._hear_change, self._hear_growth)) as job:
+            if self._resume:
+                # Attempts that the reader was at: looked for once, whether or not they are still the newest.
+                asked = await self._context.db.read(find_logs, self._job_id, list(self._resume))
+                self._follow(asked)
+            while True:
+                self._news.clear()
+                wait_seconds = 0.0 if job.is_over else pace.wait_seconds(loop.time())
+                if self._changed and not wait_seconds:
+                    self._changed = False
+                    picture = await self._look(job)
+                    pace.spend(picture.slices, loop.time())
+                    yield picture.job_frame
+                sent = False
+                for source in list(self._awake.values()):
+                    frame = await self._next_frame(job, source)
+                    if frame is not None:
+                        sent = True
+                        yield frame
+                if sent:
+                    continue
+                if self._changed:
+                    await self._wait_for_news(job, pace.wait_seconds(loop.time()))
+                elif picture.is_final:
+                    yield picture.end_frame
+                    return
+                else:
+                    await self._news.wait()
 
-    async def _listen(self, events: "asyncio.Queue[Event]") -> None:
-        while True:
-            event = await events.get()
-            self._changed = True
-            # The last word is not made to wait. If the bus dropped it, it comes a little later.
-            self._over = self._over or event.payload["action"] in FINAL_ACTIONS
+    def _hear_change(self) -> None:
+        self._changed = True
+        self._news.set()
+
+    def _hear_growth(self, attempt_id: str) -> None:
+        source = self._sources.get(attempt_id)
+        if source is not None:
+            self._awake[attempt_id] = source
             self._news.set()
 
-    async def _wait_for_news(self, seconds: float) -> None:
-        if not self._over and seconds > 0:
+    async def _wait_for_news(self, job: LiveJob, seconds: float) -> None:
+        if not job.is_over and seconds > 0:  # the last word is not made to wait
             try:
                 async with asyncio.timeout(seconds):
                     await self._news.wait()
             except TimeoutError:
                 pass
 
-    async def _look(self) -> JobView:
-        job, places = await self._context.db.read(
-            show_live, self._principal, self._job_id, self._only_slice, self._asked
-        )
-        self._asked = []
-        self._follow(places)
-        if job.state in JOB_FINAL:
+    async def _look(self, job: LiveJob) -> Picture:
+        picture = await job.picture()
+        if not sees(self._principal, picture.owner_id):
+            raise NoSuchJob(self._job_id)
+        self._follow(picture.logs)
+        if picture.is_final:
             for source in self._sources.values():
                 self._end(source)
-        return job
+        return picture
 
     def _follow(self, places: Iterable[LiveLog]) -> None:
-        newest = {source.slice_index: source for source in self._sources.values()}
         for place in places:
-            if place.attempt_id in self._done:
+            if place.attempt_id in self._done or self._only_slice not in (None, place.slice_index):
                 continue
             source = self._sources.get(place.attempt_id)
             if source is None:
-                before = newest.get(place.slice_index)
-                if before is not None and before.attempt < place.number:
+                before = self._newest.get(place.slice_index)
+                if before is not None and before.place.number < place.number:
                     self._end(before)  # its slice was given to another
                 offset = self._resume.get((place.slice_index, place.number), 0)
-                source = Source(place.slice_index, place.number, place.attempt_id, offset)
-                self._sources[place.attempt_id] = newest[place.slice_index] = source
-                if not place.over:
-                    source.watcher = asyncio.create_task(self._watch(source))
+                source = Source(place, offset)
+                self._sources[place.attempt_id] = self._newest[place.slice_index] = source
                 self._awake[place.attempt_id] = source
             if place.over:
                 self._end(source)
@@ -173,41 +159,27 @@ class JobStream:
     def _end(self, source: Source) -> None:
         if not source.ended:
             source.ended = True
-            self._awake[source.attempt_id] = source
+            self._awake[source.place.attempt_id] = source
 
-    async def _watch(self, source: Source) -> None:
-        seen = source.offset
-        with self._logs.subscribe(source.attempt_id) as reader:
-            while True:
-                seen = await reader.wait(seen)
-                self._awake[source.attempt_id] = source
-                self._news.set()
-
-    async def _next_piece(self, source: Source) -> Frame | None:
-        ended = source.ended
-        self._awake.pop(source.attempt_id, None)  # before the look: what is written meanwhile wakes it again
-        data = await self._logs.read(source.attempt_id, source.offset, PIECE_BYTES)
-        if not data:
+    async def _next_frame(self, job: LiveJob, source: Source) -> str | None:
+        ended, attempt_id = source.ended, source.place.attempt_id
+        self._awake.pop(attempt_id, None)  # before the look: what is written meanwhile wakes it again
+        piece = await job.piece(source.place, source.offset)
+        if not piece.size_bytes:
             if ended:
                 self._forget(source)
             return None
-        self._awake[source.attempt_id] = source
-        offset = source.offset
-        source.offset += len(data)
-        return {
-            "type": "log",
-            "slice": source.slice_index,
-            "attempt": source.attempt,
-            "offset": offset,
-            "data": base64.b64encode(data).decode(),
-        }
+        self._awake[attempt_id] = source
+        source.offset += piece.size_bytes
+        return piece.frame
 
     def _forget(self, source: Source) -> None:
-        self._done.add(source.attempt_id)
-        self._awake.pop(source.attempt_id, None)
-        del self._sources[source.attempt_id]
-        if source.watcher is not None:
-            source.watcher.cancel()
+        attempt_id = source.place.attempt_id
+        self._done.add(attempt_id)
+        self._awake.pop(attempt_id, None)
+        del self._sources[attempt_id]
+        if self._newest.get(source.place.slice_index) is source:
+            del self._newest[source.place.slice_index]
 
 
 def parse_resume(text: str) -> Resume:
