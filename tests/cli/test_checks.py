@@ -74,3 +74,17 @@ def test_an_operator_says_what_canaries_are_drawn_from(hub, cli):
     assert json.loads(cli("admin", "canaries", "list", "--json").text)["items"] == hub.known
     assert "to nobody any more" in cli("admin", "canaries", "remove", "check_0").err
     assert hub.known == []
+
+
+def test_an_operator_decides_accusations(hub, cli):
+    assert "No accusation is open" in cli("admin", "accusations", "list").err
+    about = {"node_name": "alpha", "owner_id": "user_bob", "kind": "audit", "proven": True, "job_id": "job_1"}
+    about |= {"state": "open", "note": None, "created_at": CREATED}
+    hub.accusations = [{"id": "accusation_1", **about}, {"id": "accusation_2", **about}]
+    listed = cli("admin", "accusations", "list").text
+    assert "accusation_1" in listed
+    assert "proven" in listed
+    assert "accusation_1 is confirmed" in cli("admin", "accusations", "confirm", "accusation_1").err
+    told = json.loads(cli("admin", "accusations", "dismiss", "accusation_2", "--note", "both are new", "--json").text)
+    assert (told["state"], told["note"]) == ("dismissed", "both are new")
+    assert "No accusation is open" in cli("admin", "accusations", "list").err

@@ -75,12 +75,16 @@ def test_a_cheating_host_is_found_out_and_the_renter_gets_what_is_right(pool, fo
     # Two have to agree, and if the cheater is one of them, the third decides.
     replicated = pool.client.submit({**SAME, "verify": {"replicas": 2}})
 
-    def convicted():
-        found = pool.client.call("GET", "/admin/audits?state=guilty")["items"]
-        return found[0] if found else None
+    def accused():
+        found = pool.cli("admin", "accusations", "list", "--json").expect(0).json["items"]
+        return next((accusation for accusation in found if accusation["kind"] == "audit"), None)
 
-    found = pool.until(convicted, "carol is proven wrong")
-    assert (found["node_id"], found["job_id"], found["kind"]) == (carol.node_id, audited.id, "audit")
+    accusation = pool.until(accused, "carol is accused")
+    assert (accusation["node_id"], accusation["job_id"]) == (carol.node_id, audited.id)
+    assert answer_of(pool, audited.id, "accused") == "41\n", "an accusation replaces nothing"
+    pool.cli("admin", "accusations", "confirm", accusation["id"]).expect(0)
+    (found,) = pool.client.call("GET", "/admin/audits?state=guilty")["items"]
+    assert found["id"] == accusation["check_id"]
     assert found["given_back_micros"] > 0
     assert answer_of(pool, audited.id, "audited") == "42\n"
     pool.until_state(replicated.id, "succeeded")

@@ -145,7 +145,7 @@ class World:
         signer = BlobSigner(SECRET, self.clock)
         context = HubContext(
             # A canary for a node that left, or with nobody left to judge, would keep a world from coming to rest.
-            settings=Settings(home=self.folder, canary_rate_per_day=0),
+            settings=Settings(home=self.folder, canary_rate_per_day=0, confirm_findings=False),
             db=db,
             clock=self.clock,
             randbits=self.rng.getrandbits,

@@ -369,8 +369,8 @@ async def opened(
     threads: bool = False,
 ) -> AsyncIterator[Pool]:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    # What a test's node says that it holds is believed, unless the test is about that.
-    chosen = Settings(database_url=url, **{"unproven_slices": 0, **(settings or {})})
+    # Most stories do without these two: few slices for an unproven node, and an admin who confirms findings.
+    chosen = Settings(database_url=url, **{"unproven_slices": 0, "confirm_findings": False, **(settings or {})})
     pool = Pool(url, clock, store or MemoryStore(), chosen, threads=threads)
     await pool.start()
     try:

@@ -149,6 +149,7 @@ class FakeHub:
         self.nodes: list[dict[str, Any]] = [node()]
         self.events: list[dict[str, Any]] = []
         self.audits: list[dict[str, Any]] = []
+        self.accusations: list[dict[str, Any]] = []
         self.canaries: list[dict[str, Any]] = []
         self.known: list[dict[str, Any]] = []
         """Results that canaries are drawn from."""
@@ -258,6 +259,8 @@ class FakeHub:
             Route(f"{api}/nodes/{{id}}/reliability/{{event}}/contest", self._settle_event, methods=["POST"]),
             Route(f"{api}/admin/contests", self._contests),
             Route(f"{api}/admin/audits", self._audits),
+            Route(f"{api}/admin/accusations", self._accusations),
+            Route(f"{api}/admin/accusations/{{id}}/{{decision}}", self._decide_accusation, methods=["POST"]),
             Route(f"{api}/admin/canaries", self._canaries, methods=["GET", "POST"]),
             Route(f"{api}/admin/canaries/answers", self._vouch, methods=["POST"]),
             Route(f"{api}/admin/canaries/answers/{{id}}/withdraw", self._withdraw, methods=["POST"]),
@@ -355,6 +358,15 @@ class FakeHub:
     async def _audits(self, request: Request) -> Response:
         states = request.query_params.getlist("state")
         return _page([one for one in self.audits if not states or one["state"] in states])
+
+    async def _accusations(self, request: Request) -> Response:
+        states = request.query_params.getlist("state")
+        return _page([accusation for accusation in self.accusations if accusation["state"] in states])
+
+    async def _decide_accusation(self, request: Request) -> Response:
+        found = next(each for each in self.accusations if each["id"] == request.path_params["id"])
+        found["state"] = {"confirm": "confirmed", "dismiss": "dismissed"}[request.path_params["decision"]]
+        return JSONResponse(found | await request.json())
 
     async def _canaries(self, request: Request) -> Response:
         if request.method == "GET":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from computepool.cli.cash_outs import admin_cash_outs, vouchers
-from computepool.cli.checks import audits, canaries, canary
+from computepool.cli.checks import accusations, audits, canaries, canary
 from computepool.cli.disputes import disputes, reports
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.ledger import grant, ledger, withdraw, write_off
@@ -26,7 +26,20 @@ def admin() -> None:
     """Run the pool: what its operator decides. Only admins may."""
 
 
-for _command in (contests, resolve, verify, unverify, audits, canary, canaries, ledger, grant, withdraw, write_off):
+for _command in (
+    contests,
+    resolve,
+    verify,
+    unverify,
+    audits,
+    accusations,
+    canary,
+    canaries,
+    ledger,
+    grant,
+    withdraw,
+    write_off,
+):
     admin.add_command(_command)
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 FOUND = {
     "open": "not decided yet",
     "valid": "right",
+    "accused": "in doubt",
     "guilty": "wrong",
+    "dismissed": "not believed",
     "nondeterm": "differs from run to run",
     "abandoned": "nobody can say",
 }
@@ -92,6 +94,93 @@ def audits(states: tuple[str, ...], node_name: str | None, as_json: bool) -> Non
     if all(one["given_back_micros"] is None for one in page["items"]):  # a pool without money
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     print_table(heads, rows)
+
+
+@click.group(epilog="Example: computepool admin accusations list")
+def accusations() -> None:
+    """Results that other nodes found wrong, which an admin confirms or dismisses."""
+
+
+@accusations.command("list", epilog="Example: computepool admin accusations list --state confirmed")
+@click.option(
+    "--state",
+    "states",
+    type=click.Choice(["open", "confirmed", "dismissed"]),
+    multiple=True,
+    default=("open",),
+    show_default=True,
+    help="Only these; may be given again.",
+)
+@json_option
+@pool_options
+def list_accusations(states: tuple[str, ...], as_json: bool) -> None:
+    """List those that wait for a decision."""
+    with open_pool() as pool:
+        page = pool.call("GET", f"/admin/accusations?limit=500{''.join(f'&state={state}' for state in states)}")
+    if as_json:
+        print_json(page)
+        return
+    if not page["items"]:
+        tell(f"No accusation is {' or '.join(states)}.", dim=True)
+        return
+    from datetime import datetime
+
+    from computepool.cli.display import ago, print_table
+
+    rows = [
+        (
+            accusation["id"],
+            ago(datetime.fromisoformat(accusation["created_at"])),
+            accusation["node_name"],
+            accusation["owner_id"],
+            accusation["kind"],
+            "proven" if accusation["proven"] else "outvoted",
+            accusation["job_id"],
+            accusation["state"],
+            accusation["note"] or "",
+        )
+        for accusation in page["items"]
+    ]
+    print_table(("accusation", "when", "machine", "host", "found by", "", "job", "state", "note"), rows)
+
+
+def _decide(accusation: str, what: str, note: str | None, as_json: bool) -> None:
+    from urllib.parse import quote
+
+    with open_pool() as pool:
+        decided = pool.call("POST", f"/admin/accusations/{quote(accusation, safe='')}/{what}", {"note": note})
+    if as_json:
+        print_json(decided)
+    else:
+        tell(f"{clean(decided['id'])} is {clean(decided['state'])}.")
+
+
+@accusations.command(
+    epilog="Example: computepool admin accusations confirm accusation_01k9… --note 'ran it again myself'"
+)
+@click.argument("accusation")
+@click.option("--note", help="Why; the host reads it.")
+@json_option
+@pool_options
+def confirm(accusation: str, note: str | None, as_json: bool) -> None:
+    """Confirm that the result was wrong.
+
+    The machine gives back what it earned since it was last found right, loses its record, and gets no strangers' work
+    for a day; the second time it is banned. The renter gets the right result.
+    """
+    _decide(accusation, "confirm", note, as_json)
+
+
+@accusations.command(
+    epilog="Example: computepool admin accusations dismiss accusation_01k9… --note 'both judges are new'"
+)
+@click.argument("accusation")
+@click.option("--note", help="Why; the host reads it.")
+@json_option
+@pool_options
+def dismiss(accusation: str, note: str | None, as_json: bool) -> None:
+    """Dismiss it: the machine loses nothing, and its earnings can be cashed out again."""
+    _decide(accusation, "dismiss", note, as_json)
 
 
 @click.command(epilog="Example: computepool admin canary alpha job_01k9… --slice 3")

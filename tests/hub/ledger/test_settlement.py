@@ -166,7 +166,14 @@ def test_every_verdict_has_a_rule():
 def test_platform_pays_the_host_and_not_more_than_the_hold():
     one = settle(Pockets(available=100), 3_600_000, 3600, 2000, Payer.PLATFORM)
     assert (one.refund.total, one.subsidy, one.cost.total) == (100, Share(real=80), 0)
-    assert settle(Pockets(), 100, 3600, 2000, Payer.PLATFORM).subsidy == Share(real=80)
+    assert settle(Pockets(), 100, 3600, 2000, Payer.PLATFORM).subsidy == Share()
+    for limit, paid in (
+        (Share(real=100), Share(real=80)),
+        (Share(real=30), Share(real=30)),
+        (Share(promotional=50, real=100), Share(promotional=50, real=30)),
+        (Share(promotional=200), Share(promotional=80)),
+    ):
+        assert settle(Pockets(), 100, 3600, 2000, Payer.PLATFORM, limit).subsidy == paid
 
 
 def test_platform_pays_in_the_colours_in_which_the_renter_would_have_paid():

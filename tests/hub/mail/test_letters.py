@@ -34,6 +34,8 @@ HEADS = {
 }
 MONEY = {"micros": 25_500_000, "owner": "user_1"}
 EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "node.accused": ("node_1", {"attempt": "attempt_1", "accusation": "accusation_1"}),
+    "node.accusation_dismissed": ("node_1", {"attempt": "attempt_1", "note": "the job was not deterministic"}),
     "cash_out.requested": ("cashout_1", MONEY),
     "cash_out.approved": ("cashout_1", MONEY | {"note": ""}),
     "cash_out.paid": ("cashout_1", MONEY | {"reference": "UTR 42", "note": "by bank"}),
@@ -61,6 +63,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "job.canceled": ("job_1", {"verdict": "renter", "exit_code": None, "reason": "canceled"}),
 }
 ADMINS_EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "node.accused": ("node_1", {"attempt": "attempt_1", "accusation": "accusation_1"}),
     "cash_out.requested": EXAMPLES["cash_out.requested"],
     "cash_out.not_returned": ("cashout_1", MONEY | {"note": "no funds there"}),
     "dispute.opened": EXAMPLES["dispute.opened"],

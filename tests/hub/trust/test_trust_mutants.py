@@ -174,8 +174,8 @@ def nothing_is_given_back(plant):
 def the_guilty_go_on(plant):
     real = consequences.convict
 
-    def lenient(session, check, node_id, attempt_id, reason, now, means):
-        sentence = real(session, check, node_id, attempt_id, reason, now, means)
+    def lenient(*arguments):
+        sentence = real(*arguments)
         return replace(sentence, standing=replace(sentence.standing, quarantined_until=None))
 
     plant.setattr(audits, "convict", lenient)

@@ -266,6 +266,22 @@ class Settings(EdgeSettings):
         int,
         Field(ge=0, le=100, description="Proven wrong so many times, a node is banned. 0: only by hand."),
     ] = 2
+    confirm_findings: Annotated[
+        bool,
+        Field(
+            description="Whether an admin confirms that a result is wrong before its node loses anything. Until then "
+            "the earnings in question are held. False: what other nodes find takes effect at once."
+        ),
+    ] = True
+    check_credits_per_day: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1_000_000_000,
+            description="Credits that the platform pays for audits and canaries in a day of UTC. A check that would "
+            "exceed them is not started.",
+        ),
+    ] = 100
     canary_rate_per_day: Annotated[
         float,
         Field(

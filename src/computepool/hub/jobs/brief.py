@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from computepool.hub.ledger.settlement import NOTHING, Share
 from computepool.hub.market.requirements import Requirements, requirements_of
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.manifest import CHECKPOINT_SECONDS, BundleRef, Grant, InputRef, Manifest, Saved
@@ -27,6 +28,11 @@ class Rerun:
     judges_only: bool = False
     node_id: str | None = None
     """The only node that it is for, if it is to see what that one answers."""
+    promotional_micros: int = 0
+    """What the platform pays for it at most, in promotional credit ..."""
+    real_micros: int = 0
+    """... and in credit that can be cashed out: what is left of what the checked slice paid its host."""
+    max_price_micros: int | None = None
 
     def to_wire(self) -> dict[str, Any]:
         return {**asdict(self), "not_owners": list(self.not_owners)}
@@ -66,6 +72,8 @@ class JobBrief:
     rerun_of: str | None = None
     budget_micros: int | None = None
     """What all of its slices may cost together."""
+    subsidy: Share = NOTHING
+    """What the platform pays for it at most, if it is the platform's own."""
 
     @property
     def root(self) -> str:
@@ -132,8 +140,7 @@ def replicated(brief: JobBrief, role: str, rerun_of: str | None) -> JobBrief:
 
 
 def as_rerun(brief: JobBrief, role: str, rerun_of: str, rerun: Rerun) -> JobBrief:
-    """The platform's own, wherever it finds somebody independent: what the renter asked for of prices and of a single
-    node does not hold for it."""
+    """A job of the platform, on any independent node. The renter's price limit and choice of a node do not apply."""
     needs = replace(
         brief.requirements,
         owner_id=brief.owner_id,
@@ -143,10 +150,11 @@ def as_rerun(brief: JobBrief, role: str, rerun_of: str, rerun: Rerun) -> JobBrie
         apart=brief.job_id,
         gpu=of_class(brief.requirements.gpu, rerun.gpu_class),
         node_id=rerun.node_id,
-        max_price_micros=None,
+        max_price_micros=rerun.max_price_micros,
         preemptible=False,
     )
-    return replace(brief, role=role, rerun_of=rerun_of, requirements=needs)
+    subsidy = Share(rerun.promotional_micros, rerun.real_micros)
+    return replace(brief, role=role, rerun_of=rerun_of, requirements=needs, subsidy=subsidy)
 
 
 def of_class(gpu: GpuRequest | None, gpu_class: str | None) -> GpuRequest | None:

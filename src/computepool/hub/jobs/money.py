@@ -18,6 +18,7 @@ from computepool.hub.jobs import funding
 from computepool.hub.jobs.metering import Meter, honest, hub_seconds
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.repository import AttemptView
+from computepool.hub.jobs.tables import Attempt
 from computepool.hub.jobs.terms import Part, Terms, next_part
 from computepool.hub.ledger import refunds
 from computepool.hub.ledger.accounts import HOSTS_POCKETS, Kind, account
@@ -40,6 +41,7 @@ from computepool.hub.ledger.settlement import (
     Payer,
     Rule,
     Settlement,
+    Share,
     in_figures,
     postings_of,
     rule_of,
@@ -89,7 +91,8 @@ def settle(session: Session, bills: Sequence[Bill], now: datetime) -> list[Settl
     balances = lock_accounts(session, touched, needed={_debt_of(one.terms) for one in due})
     captures = {}
     for one in due:
-        capture = captures[one.view.attempt_id] = _pay(one, holds.get(one.view.attempt_id), balances)
+        subsidy = None if funding.is_charged(one.view.owner_id, one.terms) else _subsidy_left(session, one)
+        capture = captures[one.view.attempt_id] = _pay(one, holds.get(one.view.attempt_id), balances, subsidy)
         if capture.entry is not None:
             debt = _debt_of(one.terms)
             balances[debt] += capture.entry.changes.get(debt, 0)  # the next one of this host fills what is left
@@ -279,7 +282,15 @@ def _due(view: AttemptView, rule: Rule, meter: Meter, terms: Terms) -> int:
     return seconds if seconds > view.settled_seconds else min(seconds, view.billed_seconds)
 
 
-def _pay(one: _Account, hold: OpenHold | None, balances: Mapping[str, int]) -> _Capture:
+def _subsidy_left(session: Session, one: _Account) -> Share:
+    """Of what the platform pays for a job of its own, what no attempt of it has earned yet."""
+    earned = session.scalar(select(func.sum(Attempt.earned_micros)).where(Attempt.job_id == one.view.job_id)) or 0
+    whole = one.terms.subsidy
+    promotional = min(int(earned), whole.promotional)
+    return Share(whole.promotional - promotional, max(0, whole.real - (int(earned) - promotional)))
+
+
+def _pay(one: _Account, hold: OpenHold | None, balances: Mapping[str, int], subsidy: Share | None) -> _Capture:
     """What is owed beyond what instalments settled."""
     view, terms = one.view, one.terms
     is_charged = funding.is_charged(view.owner_id, terms)
@@ -292,7 +303,7 @@ def _pay(one: _Account, hold: OpenHold | None, balances: Mapping[str, int]) -> _
     elif is_charged and hold is None:
         seconds = 0  # there was nothing to set aside, when it came back
     pockets = hold.pockets if hold is not None else NO_HOLD
-    divided = divide(pockets, view.price_micros or 0, seconds, terms.fee_bps, payer)
+    divided = divide(pockets, view.price_micros or 0, seconds, terms.fee_bps, payer, subsidy)
     debt = -balances[_debt_of(terms)]
     details = details_of(view, terms, one.meter, seconds, one.verdict)
     return _captured(view, terms, hold, divided, seconds, view.settled_seconds + seconds, debt, details)

@@ -8,7 +8,7 @@ from typing import Any
 from computepool.hub.core.owners import PLATFORM
 from computepool.hub.core.settings import Settings
 from computepool.hub.jobs.brief import JobBrief
-from computepool.hub.ledger.settlement import cost_of, seconds_for
+from computepool.hub.ledger.settlement import Share, cost_of, seconds_for
 from computepool.protocol.timing import EVICT_GRACE_SECONDS
 
 INSTALMENT_SECONDS = 3600
@@ -32,6 +32,14 @@ class Terms:
     """What all attempts of the slice may cost together: its ceiling for as long as it may run."""
     job_micros: int | None
     """The same for all slices, if the renter said so: the spec's `budget`."""
+    promotional_micros: int = 0
+    """Of a job of the platform: what all of its attempts earn their hosts at most, in promotional credit ..."""
+    real_micros: int = 0
+    """... and in credit that can be cashed out."""
+
+    @property
+    def subsidy(self) -> Share:
+        return Share(self.promotional_micros, self.real_micros)
 
     def to_wire(self) -> dict[str, Any]:
         return asdict(self)
@@ -54,6 +62,8 @@ def terms_of(settings: Settings, brief: JobBrief, host_id: str, price_micros: in
         max_seconds=seconds,
         slice_micros=None if is_platforms or ceiling is None else cost_of(ceiling, seconds),
         job_micros=None if is_platforms else brief.budget_micros,
+        promotional_micros=brief.subsidy.promotional,
+        real_micros=brief.subsidy.real,
     )
 
 

@@ -89,6 +89,9 @@ class Share:
         return self.promotional + self.real
 
 
+NOTHING = Share()
+
+
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """How a hold ends."""
@@ -120,12 +123,17 @@ def settle(
     seconds: int,
     fee_bps: int,
     payer: Payer,
+    subsidy: Share | None = None,
 ) -> Settlement:
-    """`seconds` are those that are billed. What the platform pays is not more than the hold either, if there is one."""
+    """`seconds` are those that are billed. The platform pays no more than the hold, or where there is none `subsidy`,
+    in the kinds of credit that it is made of."""
     cost = cost_of(price_micros, seconds)
+    if payer is Payer.PLATFORM and subsidy is not None:
+        host = _divided(Pockets(available=cost), fee_bps)[1].real
+        promotional = min(host, subsidy.promotional)
+        return Settlement(hold, NO_HOLD, NOTHING, NOTHING, Share(promotional, min(host - promotional, subsidy.real)))
     if payer is Payer.PLATFORM:
-        owed = hold.first(min(cost, hold.total)) if hold.total else Pockets(available=cost)
-        return Settlement(hold, NO_HOLD, Share(), Share(), _divided(owed, fee_bps)[1])
+        return Settlement(hold, NO_HOLD, NOTHING, NOTHING, _divided(hold.first(min(cost, hold.total)), fee_bps)[1])
     paid = hold.first(min(cost, hold.total)) if payer is Payer.RENTER else NO_HOLD
     return Settlement(hold, paid, *_divided(paid, fee_bps))
 

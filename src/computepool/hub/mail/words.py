@@ -291,6 +291,28 @@ def _proven_wrong(notice: Notice, known: Known) -> Item:
     return Item("A result of your machine was proven wrong.", text, facts, todo)
 
 
+@_for("node.accused")
+def _accused(notice: Notice, known: Known) -> Item:
+    text = (
+        "Other nodes computed the same job and agree on another result. The operator of the pool decides. Until then "
+    )
+    text += "your machine works as before"
+    text += ", and what it earned since it was last found right cannot be cashed out." if known.money else "."
+    facts = (("machine", known.node(notice.subject)), ("attempt", notice.details.get("attempt")))
+    todo = (f"Its record: computepool node show {notice.subject}",)
+    return Item("A result of your machine is in doubt.", text, facts, todo)
+
+
+@_for("node.accusation_dismissed")
+def _accusation_dismissed(notice: Notice, known: Known) -> Item:
+    text = "The operator of the pool looked at it. Nothing counts against your machine"
+    text += ", and its earnings can be cashed out again." if known.money else "."
+    about = notice.details
+    facts = (("machine", known.node(notice.subject)), ("attempt", about.get("attempt")), ("note", about.get("note")))
+    todo = (f"Its record: computepool node show {notice.subject}",)
+    return Item("A result of your machine is not in doubt any more.", text, facts, todo)
+
+
 @_for("node.banned")
 def _banned(notice: Notice, known: Known) -> Item:
     text = "It is dismissed for good: it gets no work any more, and what ran there runs elsewhere."
@@ -328,6 +350,14 @@ def _job_ended(notice: Notice, known: Known) -> Item:
 
 
 # ── for those who run the pool ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@_for("node.accused", admins=True)
+def _accusation_opened(notice: Notice, known: Known) -> Item:
+    text = "The machine loses nothing until you decide."
+    facts = (("machine", known.node(notice.subject)), ("attempt", notice.details.get("attempt")))
+    todo = ("computepool admin accusations list", f"computepool admin audits --node {notice.subject}")
+    return Item("Other nodes found a result wrong.", text, facts, todo)
 
 
 @_for("ledger.frozen", admins=True)

@@ -18,12 +18,15 @@ from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.ledger.timeline import first_entry_since
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.cash_out_rows import HeldBackRow
-from computepool.hub.trust.clawback import LONGEST, SHORTEST, Earning, is_safe
+from computepool.hub.trust.clawback import LONGEST, SHORTEST, Earning, given_back, is_safe
 from computepool.hub.trust.judgement import Finding
-from computepool.hub.trust.tables import AuditRecordRow, Check
+from computepool.hub.trust.tables import Accusation, AccusationState, AuditRecordRow, Check
 
 LONGEST_ATTEMPT = timedelta(days=30)
 """Instalments of one that ran for longer are its host's, as anything that is so old."""
+
+
+_ACCUSED_AT = select(func.min(Accusation.created_at)).where(Accusation.state == AccusationState.OPEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Risky:
     attempt_id: str
     micros: int
     until: datetime | None
-    """When that is over if nothing happens; None if nobody knows: it still runs, or it is disputed."""
+    """When that is over if nothing happens. None: it still runs, is disputed, or its node is accused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Cashable:
     later: tuple[tuple[datetime, int], ...] = ()
     """(when, how much more), if nothing happens until then."""
     unknown_micros: int = 0
-    """Of what is disputed, or still runs."""
+    """Of what is disputed, still runs, or was earned by a node that is accused."""
 
 
 def cashable(session: Session, owner_id: str, now: datetime, hold_back: timedelta, *, lock: bool = False) -> Cashable:
@@ -72,7 +75,9 @@ def divide(earnings: int, risky: Sequence[Risky]) -> Cashable:
 
 def list_risky(session: Session, owner_id: str, now: datetime, hold_back: timedelta) -> list[Risky]:
     mine = [account(owner_id, kind) for kind in (Kind.EARNINGS, Kind.DEBT)]
-    first = first_entry_since(session, now - max(LONGEST, hold_back) - LONGEST_ATTEMPT)
+    accused_since = session.scalar(_ACCUSED_AT.where(Accusation.owner_id == owner_id))
+    oldest = min(now - hold_back, (accused_since or now) - LONGEST)
+    first = first_entry_since(session, oldest - LONGEST_ATTEMPT)
     came = select(PostingRow.entry_id, PostingRow.micros.label("micros"))
     went = select(PostingRow.entry_id, (literal(0) - PostingRow.micros).label("micros"))
     both = union_all(
@@ -81,9 +86,12 @@ def list_risky(session: Session, owner_id: str, now: datetime, hold_back: timede
     ).subquery()
     earned = func.sum(both.c.micros)
     record_id = func.coalesce(Node.record_id, Node.id)
+    accused_at = _ACCUSED_AT.where(Accusation.record_id == record_id).scalar_subquery()
     is_disputed = select(HeldBackRow.job_id).where(HeldBackRow.job_id == Attempt.job_id).exists()
     rows = session.execute(
-        select(Attempt.id, Attempt.finished_at, is_disputed, Check.state, AuditRecordRow.last_valid_at, earned)
+        select(
+            Attempt.id, Attempt.finished_at, is_disputed, accused_at, Check.state, AuditRecordRow.last_valid_at, earned
+        )
         .select_from(both)
         .join(EntryRow, EntryRow.id == both.c.entry_id)
         .join(Attempt, Attempt.id == EntryRow.attempt_id)
@@ -91,14 +99,15 @@ def list_risky(session: Session, owner_id: str, now: datetime, hold_back: timede
         .outerjoin(Check, Check.subject == Attempt.id)
         .outerjoin(AuditRecordRow, AuditRecordRow.id == record_id)
         .where(Attempt.terms["host_id"].as_string() == owner_id)  # else they rented it
-        .group_by(Attempt.id, Attempt.finished_at, Attempt.job_id, Check.state, AuditRecordRow.last_valid_at)
+        .group_by(Attempt.id, Attempt.finished_at, Attempt.job_id, Node.id, Check.state, AuditRecordRow.last_valid_at)
         .having(earned > 0)
     )
     found = []
-    for attempt_id, finished_at, disputed, state, last_valid_at, micros in rows:
+    for attempt_id, finished_at, disputed, accused, state, last_valid_at, micros in rows:
         at = finished_at or now
         one = Earning(attempt_id, at, int(micros), audited=state == Finding.VALID)
-        if finished_at is None or disputed:
+        is_accused = accused is not None and bool(given_back([one], last_valid_at, accused))
+        if finished_at is None or disputed or is_accused:
             found.append(Risky(attempt_id, one.micros, None))
         elif now - at < hold_back or not is_safe(one, last_valid_at, now):
             found.append(Risky(attempt_id, one.micros, safe_from(one, last_valid_at, hold_back)))

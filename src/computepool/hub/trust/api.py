@@ -13,13 +13,15 @@ from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.jobs.queries import check_slice, load_job
 from computepool.hub.jobs.verification import Consequences
 from computepool.hub.nodes.api import load_node
-from computepool.hub.trust import canaries
+from computepool.hub.trust import accusations, canaries
+from computepool.hub.trust.accusations import AccusationPage, AccusationView
 from computepool.hub.trust.canaries import Known
 from computepool.hub.trust.consequences import Means, means_of
 from computepool.hub.trust.views import AuditPage, JobChecks, checks_of_job, page_of_checks
 
 PAGE_LIMIT = 500
-State = Literal["open", "valid", "guilty", "nondeterm", "abandoned"]
+State = Literal["open", "valid", "accused", "guilty", "dismissed", "nondeterm", "abandoned"]
+Decision = Literal["open", "confirmed", "dismissed"]
 Started = Callable[[Consequences], None]
 """Tells the scheduler's memory what is to be run."""
 
@@ -37,6 +39,14 @@ class Canary(BaseModel):
 class CanaryStarted(BaseModel):
     job_id: str
     """Of the hidden job: `admin audits` tells what came of it."""
+
+
+class Decided(BaseModel):
+    """Why an admin decides so. The host reads it."""
+
+    model_config = {"extra": "forbid"}
+
+    note: str | None = Field(default=None, max_length=500)
 
 
 class Vouched(BaseModel):
@@ -104,7 +114,40 @@ def router(authenticate: Authenticate, context: Context, started: Started) -> AP
         return CanaryStarted(job_id=after.reruns[0][0].job_id)
 
     _add_answers(routes, context)
+    _add_accusations(routes, context, started, unbroken)
     return routes.router
+
+
+def _add_accusations(routes: Routes, context: Context, started: Started, unbroken: Unbroken) -> None:
+    @routes.get("/admin/accusations", visible="admin")
+    async def list_accusations(
+        state: Annotated[list[Decision] | None, Query()] = None,
+        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
+        cursor: str | None = None,
+    ) -> AccusationPage:
+        """Results that other nodes found wrong, newest first. The open ones wait for an admin."""
+        return await context.db.read(accusations.page_of_accusations, state or [], cursor, limit)
+
+    @routes.post("/admin/accusations/{accusation_id}/confirm", visible="admin")
+    async def confirm(
+        accusation_id: Annotated[str, Path(max_length=40)], body: Decided, caller: Caller
+    ) -> AccusationView:
+        """Confirm that the result was wrong: the node loses what it earned unaudited, and its record."""
+
+        async def both() -> None:
+            arguments = (accusation_id, caller.user_id, body.note, context.now(), means_of(context))
+            started(await context.db.run(accusations.confirm, *arguments))
+
+        await unbroken.run(both())
+        return await context.db.read(accusations.show, accusation_id)
+
+    @routes.post("/admin/accusations/{accusation_id}/dismiss", visible="admin")
+    async def dismiss(
+        accusation_id: Annotated[str, Path(max_length=40)], body: Decided, caller: Caller
+    ) -> AccusationView:
+        """Dismiss what other nodes found: the node loses nothing, and its earnings are free again."""
+        await context.db.run(accusations.dismiss, accusation_id, caller.user_id, body.note, context.now())
+        return await context.db.read(accusations.show, accusation_id)
 
 
 def _add_answers(routes: Routes, context: Context) -> None:

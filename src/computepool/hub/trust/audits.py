@@ -15,13 +15,16 @@ from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import Consequences, is_result
 from computepool.hub.nodes.tables import Node
 from computepool.hub.trust import auditing, repository
-from computepool.hub.trust.consequences import WRONG_RESULT, Means, clear, convict
+from computepool.hub.trust.consequences import WRONG_RESULT, Means, accuse, clear, convict
 from computepool.hub.trust.judgement import RERUNS_AGAINST_A_JUDGE, Finding, judge, judge_against
 from computepool.hub.trust.replication import ABANDONED, answer_of, is_sound, may_judge
 from computepool.hub.trust.reruns import Started, add_audit
 from computepool.hub.trust.results import Result, result_digest
+from computepool.hub.trust.subsidy import is_affordable, max_price, subsidy_left
 from computepool.hub.trust.tables import Check, CheckResult
 
+ACCUSED, DISMISSED = "accused", "dismissed"
+"""States of a check whose finding waits for an admin, and of one that an admin does not believe."""
 RERUNS_AT_MOST = 8
 OPEN_AT_MOST = 20
 """Audits of one node at a time: where nobody else has such a machine, they only pile up."""
@@ -39,6 +42,9 @@ def consider(session: Session, job: Job, ended: Ended, end: Ending, now: datetim
     if not _can_be_audited(session, job, attempt, node):
         return ended
     found = repository.find_record(session, repository.record_id_of(node))
+    paid = repository.paid_for(session, attempt)
+    if not is_affordable(session, paid, now, means):
+        return ended
     if not auditing.is_drawn(auditing.share_audited(found.valid_in_a_row), means.randbits):
         return ended
     check = Check(
@@ -55,6 +61,8 @@ def consider(session: Session, job: Job, ended: Ended, end: Ending, now: datetim
         owner_id=node.owner_id,
         digest=result_digest(end.exit_code, repository.receipt_of(attempt).outputs),
         given_at=now,
+        real_micros=paid.real,
+        promotional_micros=paid.promotional,
         created_at=now,
     )
     session.add(check)
@@ -155,15 +163,26 @@ def _ask_another(
     owners = {root.owner_id, *(row.owner_id for row in answered)} | ({check.owner_id} if check.owner_id else set())
     if check.expected is not None:
         owners |= repository.list_owners_behind(session, root.id, check.slice_index)  # they would only repeat it
+    subsidy = subsidy_left(session, check)
     rerun = Rerun(
         renter_id=root.owner_id,
         audit_of=check.subject,
         not_owners=tuple(sorted(owners)),
         gpu_class=gpu_class,
         judges_only=(bool(answered) or check.expected is not None) and not _is_young(session, check, root),
+        promotional_micros=subsidy.promotional,
+        real_micros=subsidy.real,
+        max_price_micros=_max_price(session, check),
     )
     check.asked += 1
     return add_audit(session, root, check.slice_index, rerun, now, means)
+
+
+def _max_price(session: Session, check: Check) -> int | None:
+    if check.kind == "audit":
+        return max_price(session.get_one(Attempt, check.attempt_id))
+    canary = session.get_one(Job, session.get_one(Attempt, check.attempt_id).job_id)
+    return Rerun.of(canary.rerun).max_price_micros if canary.rerun is not None else None
 
 
 def _decide(session: Session, check: Check, root: Job, finding: Finding, now: datetime, means: Means) -> Consequences:
@@ -181,14 +200,39 @@ def _decide(session: Session, check: Check, root: Job, finding: Finding, now: da
         )
         forget_outputs(session, needless)
         return Consequences()
-    right = next(row for row in reversed(rows) if row.digest != check.digest)
-    _close(session, check, finding, "others who may judge computed another result, and the same", now)
+    right = right_answer(session, check)
     delivered = right.attempt_id if check.kind == "audit" else None
-    forget_outputs(session, [one for one in needless if one != delivered])
-    sentence = convict(session, check, node_id, attempt_id, WRONG_RESULT, now, means)
+    forget_outputs(session, [unused for unused in needless if unused != delivered])
+    if means.confirm_findings:
+        _close(session, check, ACCUSED, "other nodes agree on another result; an admin decides", now)
+        accuse(session, check, node_id, attempt_id, now, means, proven=True)
+        return Consequences()
+    return find_guilty(session, check, now, means)
+
+
+def find_guilty(
+    session: Session, check: Check, now: datetime, means: Means, found_at: datetime | None = None
+) -> Consequences:
+    """Apply what judges found: the node loses what it earned unaudited, and an audited job gets the right result."""
+    node_id, attempt_id = check.node_id or "", check.attempt_id or ""
+    _close(session, check, Finding.GUILTY, "other nodes that may judge agree on another result", now)
+    sentence = convict(session, check, node_id, attempt_id, WRONG_RESULT, now, means, found_at)
     if check.kind == "audit":
-        _correct(session, check, root, right, now)
+        _correct(session, check, session.get_one(Job, check.job_id), right_answer(session, check), now)
     return Consequences(standings=((node_id, sentence.standing),), banned=(node_id,) if sentence.banned else ())
+
+
+def dismiss(session: Session, check: Check, now: datetime) -> None:
+    """An admin does not believe what judges found: nobody loses anything by it."""
+    if check.kind == "audit":
+        forget_outputs(session, [right_answer(session, check).attempt_id])
+    _close(session, check, DISMISSED, "an admin dismissed what other nodes found", now)
+
+
+def right_answer(session: Session, check: Check) -> CheckResult:
+    """The newest answer that differs from what the accused delivered."""
+    rows = repository.list_results(session, check.id)
+    return next(row for row in reversed(rows) if row.digest != check.digest)
 
 
 def _correct(session: Session, check: Check, root: Job, right: CheckResult, now: datetime) -> None:

@@ -21,6 +21,7 @@ from computepool.hub.core.records import record as note
 from computepool.hub.jobs.brief import Rerun
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import NOTHING_ELSE, Consequences, Role
+from computepool.hub.ledger.settlement import Share
 from computepool.hub.market.feasibility import Traits, closed_gate
 from computepool.hub.market.pricing import is_dear
 from computepool.hub.nodes.tables import Node
@@ -31,6 +32,7 @@ from computepool.hub.trust.judgement import Finding
 from computepool.hub.trust.replication import ABANDONED, is_sound
 from computepool.hub.trust.reruns import add_audit, needs_of
 from computepool.hub.trust.results import result_digest
+from computepool.hub.trust.subsidy import chosen_by_operator, is_affordable, max_price
 from computepool.hub.trust.tables import Check
 
 KNOWN = "known"
@@ -81,6 +83,9 @@ class Known:
     """Of the node that computed it: another model computes other last digits."""
     seconds: float
     since: datetime
+    subsidy: Share
+    """What a canary of it costs the platform at most, with all that follows from its answer."""
+    max_price_micros: int | None
 
 
 # ── what is known ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,9 +120,27 @@ def _known_of(session: Session, check: Check, root: Job) -> Known | None:
     if attempt is None or attempt.exit_code != 0 or attempt.started_at is None or attempt.finished_at is None:
         return None
     gpu_class = repository.gpu_class_of(attempt, session.get_one(Node, attempt.node_id))
-    seconds = (attempt.finished_at - attempt.started_at).total_seconds()
+    seconds = _seconds_of(attempt)
     at = check.decided_at or check.created_at
-    return Known(check.id, check.kind, root, check.slice_index, expected, gpu_class, seconds, at)
+    by_operator = check.kind == KNOWN
+    return Known(
+        check_id=check.id,
+        kind=check.kind,
+        root=root,
+        index=check.slice_index,
+        expected=expected,
+        gpu_class=gpu_class,
+        seconds=seconds,
+        since=at,
+        subsidy=chosen_by_operator(root, seconds) if by_operator else repository.paid_for(session, attempt),
+        max_price_micros=root.ceiling_micros if by_operator else max_price(attempt),
+    )
+
+
+def _seconds_of(attempt: Attempt) -> float:
+    if attempt.started_at is None or attempt.finished_at is None:
+        return 0.0
+    return (attempt.finished_at - attempt.started_at).total_seconds()
 
 
 def _can_be_sent(session: Session, known: Known) -> bool:
@@ -207,13 +230,14 @@ def send(session: Session, traits: Traits, now: datetime, means: Means) -> Conse
     if known is None:
         return NOTHING_ELSE
     node = session.get_one(Node, traits.node_id)
-    return _start(session, known.root, known.index, known.expected, known.gpu_class, node, now, means)
+    if not is_affordable(session, known.subsidy, now, means):
+        return NOTHING_ELSE
+    return _start(session, known, node, now, means)
 
 
 def _suiting(session: Session, candidates: Sequence[Known], traits: Traits) -> Iterator[Known]:
     for known in candidates:
-        rerun = _rerun(known.root, known.gpu_class, traits.node_id)
-        needs = needs_of(known.root, rerun)
+        needs = needs_of(known.root, _rerun(known, traits.node_id))
         # A renter's own node would be told that it works for its owner, and for money: so that it knows.
         if known.root.owner_id == traits.owner_id or closed_gate(needs, traits) is not None:
             continue
@@ -231,40 +255,52 @@ def _was_seen_by(session: Session, known: Known, owner_id: str) -> bool:
     return session.scalar(query.limit(1)) is not None
 
 
-def _rerun(root: Job, gpu_class: str | None, node_id: str) -> Rerun:
-    return Rerun(renter_id=root.owner_id, gpu_class=gpu_class, node_id=node_id)
+def _rerun(known: Known, node_id: str) -> Rerun:
+    return Rerun(
+        renter_id=known.root.owner_id,
+        gpu_class=known.gpu_class,
+        node_id=node_id,
+        promotional_micros=known.subsidy.promotional,
+        real_micros=known.subsidy.real,
+        max_price_micros=known.max_price_micros,
+    )
 
 
 def start_by_hand(session: Session, root: Job, index: int, node: Node, now: datetime, means: Means) -> Consequences:
     """Let a node do what was done before, as the operator chose. Raises BadCanary."""
     attempt, expected = _deciding(session, root, index)
-    gpu_class = repository.gpu_class_of(attempt, session.get_one(Node, attempt.node_id))
-    return _start(session, root, index, expected, gpu_class, node, now, means)
+    seconds = _seconds_of(attempt)
+    known = Known(
+        check_id="",
+        kind=KNOWN,
+        root=root,
+        index=index,
+        expected=expected,
+        gpu_class=repository.gpu_class_of(attempt, session.get_one(Node, attempt.node_id)),
+        seconds=seconds,
+        since=now,
+        subsidy=chosen_by_operator(root, seconds),
+        max_price_micros=None,
+    )
+    return _start(session, known, node, now, means)
 
 
-def _start(
-    session: Session,
-    root: Job,
-    index: int,
-    expected: str,
-    gpu_class: str | None,
-    node: Node,
-    now: datetime,
-    means: Means,
-) -> Consequences:
-    started = add_audit(session, root, index, _rerun(root, gpu_class, node.id), now, means, Role.CANARY)
+def _start(session: Session, known: Known, node: Node, now: datetime, means: Means) -> Consequences:
+    started = add_audit(session, known.root, known.index, _rerun(known, node.id), now, means, Role.CANARY)
     check = Check(
         id=means.new_id("check"),
         subject=started[0].job_id,
         kind="canary",
-        job_id=root.id,
-        slice_index=index,
+        job_id=known.root.id,
+        slice_index=known.index,
         state=Finding.OPEN,
-        spec_digest=root.spec_digest,
+        spec_digest=known.root.spec_digest,
         asked=0,
         node_id=node.id,
         owner_id=node.owner_id,
-        expected=expected,
+        expected=known.expected,
+        real_micros=known.subsidy.real,
+        promotional_micros=known.subsidy.promotional,
         created_at=now,
     )
     session.add(check)

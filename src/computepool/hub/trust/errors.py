@@ -18,3 +18,20 @@ class NoSuchAnswer(NotFound):
         super().__init__(
             f"There is no result {check_id[:40]} that an operator vouched for.", hint="computepool admin canaries list"
         )
+
+
+class NoSuchAccusation(NotFound):
+    code = "no_such_accusation"
+
+    def __init__(self, accusation_id: str) -> None:
+        super().__init__(f"There is no accusation {accusation_id[:40]}.", hint="computepool admin accusations list")
+
+
+class AlreadyDecided(Conflict):
+    code = "accusation_decided"
+
+    def __init__(self, accusation_id: str, state: str) -> None:
+        super().__init__(
+            f"The accusation {accusation_id} is {state} already.",
+            hint="The host can contest one that was confirmed: computepool admin contests",
+        )

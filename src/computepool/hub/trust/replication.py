@@ -19,7 +19,7 @@ from computepool.hub.reputation import service as reputation
 from computepool.hub.reputation.record import standing_of
 from computepool.hub.reputation.reliability import HALF_LIFE
 from computepool.hub.trust import repository
-from computepool.hub.trust.consequences import DIGEST_MISMATCH, Means, convict
+from computepool.hub.trust.consequences import DIGEST_MISMATCH, Means, Sentence, accuse, convict
 from computepool.hub.trust.judgement import Count, Finding, count_votes
 from computepool.hub.trust.reruns import add_replica
 from computepool.hub.trust.results import result_digest
@@ -29,6 +29,7 @@ from computepool.protocol.states import JOB_FINAL, JobState, Verdict
 ABANDONED = "abandoned"
 NOT_DETERMINISTIC = "not_deterministic"
 REPLICA_FAILED = "replica_failed"
+OUTVOTED = "its replicas agree on another result"
 MORE_AT_MOST = 3
 """Replicas beyond those that were asked for: one breaks a tie, others stand in for two of one owner."""
 
@@ -156,43 +157,58 @@ def _accept(case: _Case, rows: Sequence[CheckResult], count: Count) -> None:
 
 
 def _outvote(case: _Case, attempt_id: str, count: Count) -> None:
-    """Not paid, and a mark against its node; more, if it is proven by nodes that may judge."""
     session, now, means = case.session, case.now, case.means
     attempt = session.get_one(Attempt, attempt_id)
     if attempt.own:
-        repository.mark_wrong(session, attempt_id, DIGEST_MISMATCH, "its replicas agree on another result")
+        repository.mark_wrong(session, attempt_id, DIGEST_MISMATCH, OUTVOTED)
         return
-    if count.proven and is_sound(case.root):
-        sentence = convict(session, case.check, attempt.node_id, attempt_id, DIGEST_MISMATCH, now, means)
-        standing, banned = sentence.standing, sentence.banned
-    else:
-        repository.mark_wrong(session, attempt_id, DIGEST_MISMATCH, "its replicas agree on another result")
-        found = reputation.count_end(
-            session,
-            attempt.node_id,
-            attempt_id,
-            Verdict.HOST,
-            DIGEST_MISMATCH,
-            now,
-            saved=False,
-            crowd=lambda: 1,
-            half_life=means.half_life,
-        )
-        _claim_back(case, attempt)
-        standing, banned = found or reputation.find_standing(session, attempt.node_id, now, means.half_life), False
+    proven = count.proven and is_sound(case.root)
+    if means.confirm_findings:
+        accuse(session, case.check, attempt.node_id, attempt_id, now, means, proven=proven)
+        return
+    sentence = find_outvoted(session, case.check, attempt, now, means, proven=proven)
     case.told = replace(
         case.told,
-        standings=(*case.told.standings, (attempt.node_id, standing)),
-        banned=(*case.told.banned, attempt.node_id) if banned else case.told.banned,
+        standings=(*case.told.standings, (attempt.node_id, sentence.standing)),
+        banned=(*case.told.banned, attempt.node_id) if sentence.banned else case.told.banned,
     )
 
 
-def _claim_back(case: _Case, attempt: Attempt) -> None:
-    """What was paid for it, when it ended: nobody knew yet that it was wrong."""
-    earning = repository.find_earning(case.session, attempt)
+def find_outvoted(
+    session: Session,
+    check: Check,
+    attempt: Attempt,
+    now: datetime,
+    means: Means,
+    *,
+    proven: bool,
+    found_at: datetime | None = None,
+) -> Sentence:
+    """The attempt is not paid, and counts against its node; more, if it is `proven` by nodes that may judge."""
+    if proven:
+        return convict(session, check, attempt.node_id, attempt.id, DIGEST_MISMATCH, now, means, found_at)
+    repository.mark_wrong(session, attempt.id, DIGEST_MISMATCH, OUTVOTED)
+    standing = reputation.count_end(
+        session,
+        attempt.node_id,
+        attempt.id,
+        Verdict.HOST,
+        DIGEST_MISMATCH,
+        now,
+        saved=False,
+        crowd=lambda: 1,
+        half_life=means.half_life,
+    )
+    _claim_back(session, check, attempt, now)
+    return Sentence(standing or reputation.find_standing(session, attempt.node_id, now, means.half_life))
+
+
+def _claim_back(session: Session, check: Check, attempt: Attempt, now: datetime) -> None:
+    """What was paid for it when it ended, before anybody knew that it was wrong."""
+    earning = repository.find_earning(session, attempt)
     if earning is not None:
-        node = case.session.get_one(Node, attempt.node_id)
-        repository.add_clawbacks(case.session, case.check.id, node, [(earning, case.root.owner_id)], case.now)
+        node, root = session.get_one(Node, attempt.node_id), session.get_one(Job, check.job_id)
+        repository.add_clawbacks(session, check.id, node, [(earning, root.owner_id)], now)
 
 
 def is_sound(job: Job) -> bool:

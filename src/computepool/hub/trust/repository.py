@@ -1,7 +1,7 @@
 """Checks, answers, audit records and what is given back, in the database."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import func, or_, select, update
@@ -10,6 +10,9 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.verification import Role
+from computepool.hub.ledger.accounts import HOSTS_POCKETS, account
+from computepool.hub.ledger.claims import net_of
+from computepool.hub.ledger.settlement import NOTHING, Share
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation.record import JUDGES_FROM
 from computepool.hub.reputation.tables import Reputation
@@ -90,6 +93,34 @@ def list_open_before(session: Session, before: datetime, limit: int) -> Sequence
 def list_open_reruns(session: Session, job_id: str) -> Sequence[Job]:
     query = select(Job).where(Job.rerun_of == job_id, Job.role.in_([Role.AUDIT, Role.CANARY]))
     return session.scalars(query.where(Job.state.not_in(sorted(JOB_FINAL))).order_by(Job.id)).all()
+
+
+# ── what a check costs the platform ───────────────────────────────────────────────────────────────────────────────────
+
+
+def paid_for(session: Session, attempt: Attempt) -> Share:
+    """What its host has of it, as things are now."""
+    if attempt.terms is None:
+        return NOTHING
+    nets, host_id = net_of(session, attempt.id), str(attempt.terms["host_id"])
+    promotional, earnings, debt = (nets.get(account(host_id, kind), 0) for kind in HOSTS_POCKETS)
+    return Share(max(0, promotional), max(0, earnings + debt))
+
+
+def subsidy_of_day(session: Session, now: datetime) -> int:
+    """What the checks that began on this day of UTC may cost the platform together."""
+    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    subsidy = Check.real_micros + Check.promotional_micros
+    return int(session.scalar(select(func.sum(subsidy)).where(subsidy > 0, Check.created_at >= day)) or 0)
+
+
+def earned_by_check(session: Session, check: Check) -> int:
+    """What all nodes that a check asked have earned by it."""
+    asked = select(Job.id, Job.rerun).where(Job.rerun_of == check.job_id, Job.role == Role.AUDIT)
+    jobs = [job_id for job_id, rerun in session.execute(asked) if rerun and rerun["audit_of"] == check.subject]
+    if check.kind == "canary" and check.attempt_id is not None:
+        jobs.append(session.get_one(Attempt, check.attempt_id).job_id)
+    return int(session.scalar(select(func.sum(Attempt.earned_micros)).where(Attempt.job_id.in_(jobs))) or 0)
 
 
 # ── attempts ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ from computepool.hub.core.tables import Base, Id
 
 _OPEN = text("state = 'open'")
 _DONE = text("state = 'done'")
+_SUBSIDIZED = text("real_micros + promotional_micros > 0")
 
 
 class Check(Base):
@@ -17,6 +18,7 @@ class Check(Base):
     __table_args__ = (
         Index("ix_checks_slice", "job_id", "slice_index"),
         Index("ix_checks_open", "id", sqlite_where=_OPEN, postgresql_where=_OPEN),
+        Index("ix_checks_subsidized", "created_at", sqlite_where=_SUBSIDIZED, postgresql_where=_SUBSIDIZED),
     )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
@@ -41,6 +43,10 @@ class Check(Base):
     expected: Mapped[str | None] = mapped_column(String(80))
     """Of a canary, and of what an operator vouches for: what is right."""
     given_at: Mapped[datetime | None]
+    real_micros: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """What the platform pays at most for all that it asks, in credit that can be cashed out ..."""
+    promotional_micros: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """... and in promotional credit."""
     detail: Mapped[str | None] = mapped_column(String(500))
     created_at: Mapped[datetime]
     decided_at: Mapped[datetime | None]
@@ -75,6 +81,41 @@ class AuditRecordRow(Base):
     valid_in_a_row: Mapped[int]
     guilty: Mapped[int]
     last_valid_at: Mapped[datetime | None]
+
+
+class AccusationState(StrEnum):
+    OPEN = "open"
+    CONFIRMED = "confirmed"
+    DISMISSED = "dismissed"
+
+
+class Accusation(Base):
+    """Other nodes found an attempt's result wrong. An admin decides whether its node loses anything by it.
+
+    While it is open, the node's owner cannot cash out what a confirmation would take back.
+    """
+
+    __tablename__ = "accusations"
+    __table_args__ = (
+        Index("ix_accusations_attempt", "check_id", "attempt_id", unique=True),
+        Index("ix_accusations_open", "record_id", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    )
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    check_id: Mapped[str] = mapped_column(ForeignKey("checks.id"))
+    attempt_id: Mapped[str] = mapped_column(Id)
+    node_id: Mapped[str] = mapped_column(ForeignKey("nodes.id"), index=True)
+    record_id: Mapped[str] = mapped_column(Id)
+    """Of the node whose audit record it concerns, as with reputations."""
+    owner_id: Mapped[str] = mapped_column(Id)
+    proven: Mapped[bool]
+    """By nodes that may judge. Else the attempt was outvoted by replicas, and only its own pay is at stake."""
+    state: Mapped[str] = mapped_column(String(12))
+    """An AccusationState."""
+    note: Mapped[str | None] = mapped_column(String(500))
+    created_at: Mapped[datetime]
+    decided_at: Mapped[datetime | None]
+    decided_by: Mapped[str | None] = mapped_column(Id)
 
 
 class ClawbackState(StrEnum):

@@ -1,0 +1,139 @@
+"""What an admin decides about the findings of other nodes, and how admins see them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pydantic import BaseModel
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from computepool.hub.core.notices import mail_topic
+from computepool.hub.core.records import record as note
+from computepool.hub.jobs import repository as repository_of_jobs
+from computepool.hub.jobs.tables import Attempt
+from computepool.hub.jobs.verification import NOTHING_ELSE, Consequences
+from computepool.hub.nodes.tables import Node
+from computepool.hub.trust import audits, replication
+from computepool.hub.trust.consequences import Means
+from computepool.hub.trust.errors import AlreadyDecided, NoSuchAccusation
+from computepool.hub.trust.tables import Accusation, AccusationState, Check
+
+
+class AccusationView(BaseModel):
+    """A result that other nodes found wrong, for an admin to decide."""
+
+    id: str
+    state: str
+    """open, confirmed or dismissed."""
+    kind: str
+    """replicas, audit or canary: how it was found."""
+    proven: bool
+    """Whether nodes with a record of right results found it. Else only the pay of this attempt is at stake."""
+    check_id: str
+    job_id: str
+    slice: int
+    attempt_id: str
+    node_id: str
+    node_name: str
+    owner_id: str
+    """Of the node."""
+    note: str | None
+    created_at: datetime
+    decided_at: datetime | None
+    decided_by: str | None
+
+
+class AccusationPage(BaseModel):
+    items: list[AccusationView]
+    next: str | None
+
+
+def page_of_accusations(session: Session, states: Sequence[str], before: str | None, limit: int) -> AccusationPage:
+    """The newest first."""
+    query = _with_names().order_by(Accusation.id.desc())
+    if states:
+        query = query.where(Accusation.state.in_(states))
+    if before is not None:
+        query = query.where(Accusation.id < before)
+    rows = session.execute(query.limit(limit + 1)).all()
+    items = [_view(accusation, check, name) for accusation, check, name in rows[:limit]]
+    return AccusationPage(items=items, next=items[-1].id if len(rows) > limit else None)
+
+
+def show(session: Session, accusation_id: str) -> AccusationView:
+    row = session.execute(_with_names().where(Accusation.id == accusation_id)).one()
+    return _view(*row)
+
+
+def confirm(
+    session: Session, accusation_id: str, actor: str, words: str | None, now: datetime, means: Means
+) -> Consequences:
+    """The result was wrong: everything that follows from that takes effect now."""
+    accusation, check = _decide(session, accusation_id, AccusationState.CONFIRMED, actor, words, now)
+    if check.kind != "replicas":
+        return audits.find_guilty(session, check, now, means, accusation.created_at)
+    attempt = session.get_one(Attempt, accusation.attempt_id)
+    sentence = replication.find_outvoted(
+        session, check, attempt, now, means, proven=accusation.proven, found_at=accusation.created_at
+    )
+    return Consequences(
+        standings=((attempt.node_id, sentence.standing),), banned=(attempt.node_id,) if sentence.banned else ()
+    )
+
+
+def dismiss(session: Session, accusation_id: str, actor: str, words: str | None, now: datetime) -> Consequences:
+    """The node loses nothing, and its earnings are free again."""
+    _, check = _decide(session, accusation_id, AccusationState.DISMISSED, actor, words, now)
+    if check.kind != "replicas":
+        audits.dismiss(session, check, now)
+    return NOTHING_ELSE
+
+
+def _decide(
+    session: Session, accusation_id: str, state: AccusationState, actor: str, words: str | None, now: datetime
+) -> tuple[Accusation, Check]:
+    """Raises NoSuchAccusation, AlreadyDecided."""
+    accusation = session.get(Accusation, accusation_id)
+    if accusation is None:
+        raise NoSuchAccusation(accusation_id)
+    check = session.get_one(Check, accusation.check_id)
+    # In this order everybody locks who decides about the result of a job.
+    repository_of_jobs.lock_jobs(session, [check.job_id])
+    session.refresh(accusation, with_for_update=True)
+    if accusation.state != AccusationState.OPEN:
+        raise AlreadyDecided(accusation.id, accusation.state)
+    accusation.state, accusation.note = state, words
+    accusation.decided_at, accusation.decided_by = now, actor
+    session.flush()
+    topics = (f"owner/{accusation.owner_id}", *([mail_topic(accusation.owner_id)] if state == "dismissed" else []))
+    about = {"accusation": accusation.id, "attempt": accusation.attempt_id, "note": words}
+    note(session, f"node.accusation_{state}", accusation.node_id, now, topics=topics, actor=actor, **about)
+    return accusation, check
+
+
+def _with_names() -> Select[Accusation, Check, str]:
+    return (
+        select(Accusation, Check, Node.name)
+        .join(Check, Check.id == Accusation.check_id)
+        .join(Node, Node.id == Accusation.node_id)
+    )
+
+
+def _view(accusation: Accusation, check: Check, node_name: str) -> AccusationView:
+    return AccusationView(
+        id=accusation.id,
+        state=accusation.state,
+        kind=check.kind,
+        proven=accusation.proven,
+        check_id=check.id,
+        job_id=check.job_id,
+        slice=check.slice_index,
+        attempt_id=accusation.attempt_id,
+        node_id=accusation.node_id,
+        node_name=node_name,
+        owner_id=accusation.owner_id,
+        note=accusation.note,
+        created_at=accusation.created_at,
+        decided_at=accusation.decided_at,
+        decided_by=accusation.decided_by,
+    )
