@@ -2,8 +2,9 @@
 
 import asyncio
 import base64
+import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
@@ -341,6 +342,24 @@ class ScriptedAgent:
         answer = await self.finish(work, **changes)
         assert isinstance(answer, ReportAck), answer
         return work
+
+    def serve(self, handle: Callable[[Work], Awaitable[Any]]) -> None:
+        """Do the same with every offer from now on, one after the other, with heartbeats meanwhile."""
+
+        async def serve() -> None:
+            while True:
+                with contextlib.suppress(TimeoutError):  # it was offered nothing for long
+                    await handle(await self.take_offer())
+
+        self.beat_on()
+        self._tasks.append(asyncio.create_task(serve()))
+
+    async def decline(self, work: Work) -> Any:
+        return await self.finish(work, reason=EndReason.DECLINED, exit_code=None)
+
+    async def do(self, work: Work) -> Any:
+        await self.update(work, "running")
+        return await self.finish(work)
 
     async def gone(self, work: Work, reason: str = "the agent was restarted") -> Any:
         self.works.pop(work.id, None)

@@ -179,6 +179,8 @@ class NodeReliability(Model):
     quarantined_until: datetime | None = None
     probed: bool = False
     slots: int | None = None
+    declines: int = 0
+    declined_until: datetime | None = None
     tenure_days: float = 0.0
     uptime_30d: float = 0.0
     audited: NodeAudited = NodeAudited()

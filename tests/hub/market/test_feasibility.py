@@ -109,7 +109,7 @@ def test_what_is_just_enough_passes(needs, node):
 
 
 def test_every_gate_is_a_rule_or_the_moments_state():
-    of_the_moment = (Gate.OWNER, Gate.STATE, Gate.BUSY, Gate.ALLOWANCE)
+    of_the_moment = (Gate.OWNER, Gate.STATE, Gate.BUSY, Gate.ALLOWANCE, Gate.DECLINES)
     assert [gate for gate, _ in RULES] == [gate for gate in Gate if gate not in of_the_moment]
 
 

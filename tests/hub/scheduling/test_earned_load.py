@@ -7,6 +7,7 @@ from support.engine import ADMIN, ALICE, BOB, play
 from support.fleets import STRANGER, make_needs, make_node
 from support.scripted_agent import add_agent, measure
 
+from computepool.hub.jobs.tables import Attempt
 from computepool.hub.market.allowance import Trial
 from computepool.hub.scheduling.room import how_many_fit
 
@@ -120,3 +121,52 @@ def test_quote_counts_as_many_slices_as_a_node_gets_at_once():
     node = make_node(owner_id=STRANGER, trial=Trial(2, 64), cpu_millis=64_000)
     assert how_many_fit(node, make_needs()) == 2
     assert how_many_fit(node, make_needs(owner_id=STRANGER)) > 2
+
+
+# ── issue 15, row 10 ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def states_of(pool, jobs):
+    return {(await pool.job(job_id, user=BOB)).state for job_id in jobs}
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_free_node_that_claims_to_be_huge_and_begins_nothing_keeps_no_job(hub_url, tells):
+    """It took 20 of 20 jobs for 6 hours, beside an honest node, and its record did not move."""
+
+    async def story(pool):
+        idle = await add_agent(pool, name="idle", **HUGE)
+        idle.prepares = list if tells else None
+        idle.beat_on()
+        answer = await pool.call("PATCH", f"nodes/{idle.node_id}", {"price": {"fixed_micros": 0}})
+        assert answer.status_code == 200, answer.text
+        honest = await add_agent(pool, name="honest", owner=ADMIN, cpus=2)
+        honest.serve(honest.do)
+        jobs = [await pool.submit(user=BOB) for _ in range(20)]
+        await pool.settle(5 * 60)
+        assert await states_of(pool, jobs) == {"succeeded"}
+        assert len(idle.commands) <= 3
+        standing = pool.engine.scheduler.fleet.get(idle.node_id).traits.standing
+        assert standing.mean < 0.5
+
+    earned(hub_url, story)
+
+
+@pytest.mark.parametrize("slices", [1, 20])
+def test_twenty_nodes_that_decline_everything_cost_few_attempts_and_keep_no_job(sqlite_hub, slices):
+    """20 jobs and 20 such nodes made 420 attempts in 9 s."""
+
+    async def story(pool):
+        for number in range(20):
+            agent = await add_agent(pool, name=f"unwilling-{number}", **HUGE)
+            agent.serve(agent.decline)
+        jobs = [await pool.submit(user=BOB, slices=slices) for _ in range(20 // slices)]
+        await pool.settle(9)
+        assert len(pool.rows(Attempt)) <= 40
+        honest = await add_agent(pool, name="honest", owner=ADMIN, cpus=2)
+        honest.serve(honest.do)
+        await pool.settle(5 * 60)
+        assert await states_of(pool, jobs) == {"succeeded"}
+        assert len(pool.rows(Attempt)) <= 20 * 6 + 20, "each of them is asked less and less often"
+
+    earned(sqlite_hub, story)

@@ -42,6 +42,8 @@ class Gate(StrEnum):
     """It asks for more than the job's ceiling."""
     OWNER = "owner"
     """Its owner is using it."""
+    DECLINES = "declines"
+    """It declined what it was offered, and is asked again later."""
     STATE = "state"
     """Not taking work: offline, paused, draining."""
     BUSY = "busy"

@@ -19,6 +19,8 @@ class Standing:
     """Its results were found right, ten times or more and never wrong: they can prove another's wrong."""
     slots: int | None = None
     """Strangers' slices that it gets at once: one while it is probed, fewer than it claims if it broke with more."""
+    declined_until: datetime | None = None
+    """It declined what it was offered: it gets no strangers' work before that."""
     ok_count: int = 0
     """Strangers' attempts that were ok, ever."""
     marked: bool = False

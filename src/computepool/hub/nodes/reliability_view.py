@@ -31,6 +31,10 @@ class ReliabilityView(BaseModel):
     """Its quarantine is over; it gets one slice of others at a time until one is ok."""
     slots: int | None
     """Slices of others that it gets at once, if it broke with more; None for as many as it claims to hold."""
+    declines: int
+    """Offers that it declined since the last attempt that was ok; those at the same time count once."""
+    declined_until: datetime | None
+    """It is offered no work of others before that, because it declined some."""
     tenure_days: float
     uptime_30d: float
     audited: Audited

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from computepool.hub.market.standing import Standing
-from computepool.hub.reputation import claims, quarantine
+from computepool.hub.reputation import claims, declining, quarantine
 from computepool.hub.reputation.claims import BELIEVED, Claim
+from computepool.hub.reputation.declining import NO_DECLINES, Declines
 from computepool.hub.reputation.quarantine import NO_TROUBLE, Trouble
 from computepool.hub.reputation.reliability import Evidence
 from computepool.protocol.states import Verdict
@@ -36,6 +37,7 @@ class Record:
     ok_count: int = 0
     trouble: Trouble = NO_TROUBLE
     claim: Claim = BELIEVED
+    declines: Declines = NO_DECLINES
     marked: bool = False
     proven: bool = False
     audited_ok: int = 0
@@ -55,6 +57,7 @@ def after(record: Record, what: Happening, half_life: timedelta) -> Record:
         ok_count=record.ok_count + (what.verdict is Verdict.OK),
         trouble=quarantine.after(record.trouble, what.verdict, what.at),
         claim=claims.after(record.claim, what.verdict, what.crowd),
+        declines=NO_DECLINES if what.verdict is Verdict.OK else record.declines,
     )
 
 
@@ -79,6 +82,7 @@ def standing_of(record: Record, now: datetime, half_life: timedelta) -> Standing
         quarantined_until=quarantine.closed_until(record.trouble, now),
         may_judge=record.audited_ok >= JUDGES_FROM and not record.audited_wrong,
         slots=1 if record.trouble.until is not None else record.claim.slots,
+        declined_until=declining.not_asked_until(record.declines, now),
         ok_count=record.ok_count,
         marked=record.marked,
     )

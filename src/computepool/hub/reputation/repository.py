@@ -11,6 +11,7 @@ from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.nodes.repository import FLEET_LIMIT
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation.claims import Claim
+from computepool.hub.reputation.declining import Declines
 from computepool.hub.reputation.quarantine import Trouble
 from computepool.hub.reputation.record import Happening, Record, fresh
 from computepool.hub.reputation.reliability import Evidence
@@ -86,7 +87,7 @@ def list_of_fleet(session: Session) -> Iterator[tuple[str, Record]]:
 
 def save(session: Session, record_id: str, record: Record) -> None:
     """What attempts change."""
-    trouble, claim = record.trouble, record.claim
+    trouble, claim, declines = record.trouble, record.claim, record.declines
     write(
         session,
         record_id,
@@ -103,6 +104,8 @@ def save(session: Session, record_id: str, record: Record) -> None:
             "slots_peak": claim.peak,
             "slots_strikes": claim.strikes,
             "slots_clean": claim.clean,
+            "declines": declines.count,
+            "declined_until": declines.until,
         },
     )
 
@@ -186,6 +189,7 @@ def _begin(session: Session, node_id: str) -> None:
         slots_peak=0,
         slots_strikes=0,
         slots_clean=0,
+        declines=0,
         proven=False,
         audited_ok=0,
         audited_wrong=0,
@@ -204,6 +208,7 @@ def _found(row: Row[Any]) -> Found:
             ok_count=row.ok_count,
             trouble=Trouble(row.streak, row.clean, row.level, row.quarantined_until),
             claim=Claim(row.slots, row.slots_peak, row.slots_strikes, row.slots_clean),
+            declines=Declines(row.declines, row.declined_until),
             marked=row.marked_at is not None,
             proven=row.proven,
             audited_ok=row.audited_ok,

@@ -13,12 +13,14 @@ from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation import record as records
 from computepool.hub.reputation import repository
 from computepool.hub.reputation.claims import WANT_OF_ROOM
+from computepool.hub.reputation.declining import after_decline
 from computepool.hub.reputation.record import Happening, Record, standing_of
 from computepool.hub.reputation.reliability import HALF_LIFE, WEIGHTS, weight_of
 from computepool.hub.reputation.repository import Found
 from computepool.hub.reputation.tables import ReputationEvent
 from computepool.hub.reputation.uptime import add_stretch
 from computepool.protocol.capacity import Capacity
+from computepool.protocol.receipt import EndReason
 from computepool.protocol.states import IsolationLevel, Verdict
 
 MATCHES = "matches"
@@ -44,7 +46,7 @@ def count_end(
     """
     weight = weight_of(verdict, reason, saved=saved)
     if weight == 0:
-        return None
+        return _count_decline(session, node_id, now, half_life) if reason == EndReason.DECLINED else None
     broke = verdict is Verdict.HOST and reason in WANT_OF_ROOM
     return _count(
         session, node_id, attempt_id, reason, Happening(verdict, weight, now, crowd() if broke else 0), half_life
@@ -199,6 +201,16 @@ def _count(
     return standing_of(changed, what.at, half_life)
 
 
+def _count_decline(session: Session, node_id: str, now: datetime, half_life: timedelta) -> Standing | None:
+    found = repository.lock(session, node_id)
+    changed = replace(found.record, declines=after_decline(found.record.declines, now))
+    if changed == found.record:
+        return None
+    repository.save(session, found.id, changed)
+    _tell_changes(session, node_id, found, changed, now)
+    return standing_of(changed, now, half_life)
+
+
 def _tell_changes(session: Session, node_id: str, before: Found, changed: Record, now: datetime) -> None:
     """What its owner should hear of."""
     topics, was = (f"owner/{before.owner_id}",), before.record
@@ -208,5 +220,8 @@ def _tell_changes(session: Session, node_id: str, before: Found, changed: Record
         else:
             until, level = changed.trouble.until.isoformat(), changed.trouble.level
             note(session, "node.quarantined", node_id, now, topics=topics, until=until, level=level)
+    if changed.declines.count > was.declines.count and changed.declines.until is not None:
+        until = changed.declines.until.isoformat()
+        note(session, "node.declines", node_id, now, topics=topics, count=changed.declines.count, until=until)
     if changed.claim.slots != was.claim.slots:
         note(session, "node.slots", node_id, now, topics=topics, slots=changed.claim.slots, peak=changed.claim.peak)

@@ -31,6 +31,10 @@ class Reputation(Base):
     slots_peak: Mapped[int]
     slots_strikes: Mapped[int]
     slots_clean: Mapped[int]
+    declines: Mapped[int] = mapped_column(server_default="0")
+    """Offers that it declined, since the last attempt that was ok."""
+    declined_until: Mapped[datetime | None]
+    """It is offered no stranger's slice before that."""
     marked_by: Mapped[str | None] = mapped_column(Id)
     """The operator who checked its owner; None without such a mark."""
     marked_at: Mapped[datetime | None]

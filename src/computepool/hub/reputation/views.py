@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.nodes.benchmarks import Benchmark, find_benchmark, list_benchmarks
 from computepool.hub.nodes.reliability_view import Audited, LookBack, ReliabilityView
 from computepool.hub.nodes.tables import Node
-from computepool.hub.reputation import claims, repository
+from computepool.hub.reputation import claims, declining, repository
 from computepool.hub.reputation.quarantine import is_probed
 from computepool.hub.reputation.record import Record, fresh, missing_for_verified, standing_of
 from computepool.hub.reputation.reliability import LOWER_TAIL, OWNER_WITH_CHECKPOINT, PRIOR_BAD, PRIOR_GOOD, WEIGHTS
@@ -110,12 +110,14 @@ def reliability_view(record: Record, now: datetime, half_life: timedelta, unprov
         quarantined_until=standing.quarantined_until,
         probed=is_probed(record.trouble, now),
         slots=record.claim.slots,
+        declines=record.declines.count,
+        declined_until=standing.declined_until,
         tenure_days=max(0.0, (now - record.first_seen).total_seconds() / SECONDS_OF_A_DAY),
         uptime_30d=share(record.online_days, record.online_since, record.first_seen, now),
         audited=Audited(ok=record.audited_ok, wrong=record.audited_wrong),
         verified=standing.verified,
         missing_for_verified=missing_for_verified(record, unproven),
-        notice=_notice(record, standing.quarantined_until),
+        notice=_notice(record, standing.quarantined_until, now),
     )
 
 
@@ -139,7 +141,7 @@ def contest_view(event: ReputationEvent, node_name: str, owner_id: str) -> Conte
     return ContestView(**event_view(event).model_dump(), node_name=node_name, owner_id=owner_id)
 
 
-def _notice(record: Record, closed_until: datetime | None) -> str:
+def _notice(record: Record, closed_until: datetime | None, now: datetime) -> str:
     if closed_until is not None:
         return (
             f"It failed {record.trouble.streak} times in a row: no work of others until "
@@ -147,4 +149,4 @@ def _notice(record: Record, closed_until: datetime | None) -> str:
         )
     if record.trouble.until is not None:
         return "It failed again and again: it gets one slice of others at a time, until one is ok."
-    return claims.in_words(record.claim)
+    return declining.in_words(record.declines, now) or claims.in_words(record.claim)

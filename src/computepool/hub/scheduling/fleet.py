@@ -244,6 +244,8 @@ class Fleet:
             return Gate.OWNER
         if has_room(node, needs):
             return None
+        if node.traits.standing.declined_until is not None and node.traits.owner_id != needs.owner_id:
+            return Gate.DECLINES
         return Gate.BUSY if has_slot(node) or node.traits.owner_id == needs.owner_id else Gate.ALLOWANCE
 
     # ── choosing ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -308,8 +310,9 @@ class Fleet:
         return Judge(may_suit, suits)
 
     def _anybody_else_could(self, needs: Requirements, avoided: frozenset[str], not_owners: AbstractSet[str]) -> bool:
-        """Were it free, and left by its owner. In a large fleet some thousands are looked at, and then it is no: the
-        slice goes back to where it failed, which is better than to wait for what may not be."""
+        """Were it free, and left by its owner. One that declines is not waited for. In a large fleet some thousands are
+        looked at, and then it is no: the slice goes back to where it failed, which is better than to wait for what may
+        not be."""
 
         def could(node: FleetNode) -> bool:
             traits = node.traits
@@ -317,6 +320,7 @@ class Fleet:
                 traits.node_id not in avoided
                 and traits.owner_id not in not_owners
                 and node.takes_work
+                and (traits.standing.declined_until is None or traits.owner_id == needs.owner_id)
                 and closed_gate(needs, traits) is None
             )
 

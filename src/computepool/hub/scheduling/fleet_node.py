@@ -213,6 +213,8 @@ def allowed_slices(node: FleetNode) -> int | None:
 
 def has_slot(node: FleetNode) -> bool:
     """For one more stranger's slice."""
+    if node.traits.standing.declined_until is not None:
+        return False
     allowed = allowed_slices(node)
     return allowed is None or node.strangers < allowed
 

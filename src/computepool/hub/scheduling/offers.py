@@ -76,10 +76,11 @@ class OfferPage(BaseModel):
 def offer_of(node: FleetNode, book: Book) -> Offer | None:
     """None for a node that takes no strangers' work now."""
     traits = node.traits
-    levels, quarantined = levels_for_strangers(traits), traits.standing.quarantined_until is not None
+    levels, standing = levels_for_strangers(traits), traits.standing
+    is_closed = standing.quarantined_until is not None or standing.declined_until is not None
     place = book.place_of(traits.node_id)
     open_to_strangers = traits.rules.strangers and not traits.rules.renters and node.availability.strangers
-    if not (node.takes_work and open_to_strangers and levels and place is not None) or traits.outdated or quarantined:
+    if not (node.takes_work and open_to_strangers and levels and place is not None) or traits.outdated or is_closed:
         return None
     return _describe(node, place, max(levels, key=lambda level: level.rank))
 

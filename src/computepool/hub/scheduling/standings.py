@@ -1,8 +1,9 @@
-"""What the fleet knows of its nodes' pasts. Quarantines end by the clock, without anybody looking for them."""
+"""What the fleet knows of its nodes' pasts. What is closed for a while opens by the clock, without anybody looking."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from computepool.hub.core.context import Context
 from computepool.hub.market.standing import Standing
@@ -29,7 +30,7 @@ class Standings:
             self.put(node_id, standing)
 
     def watch(self, node_id: str) -> None:
-        """Open the node for its probe when its quarantine is over.
+        """Open the node when its quarantine is over, or it may be asked again after it declined.
 
         By the wall clock, which may go slower than the timer's: then it is not yet time, and we wait on.
         """
@@ -37,12 +38,25 @@ class Standings:
         if earlier is not None:
             earlier.cancel()
         node = self._fleet.get(node_id)
-        until = node.traits.standing.quarantined_until if node is not None else None
-        if node is None or until is None:
+        if node is None:
             return
-        seconds = (until - self._context.now()).total_seconds()
-        if seconds > 0:
-            self._timed[node_id] = asyncio.get_running_loop().call_later(seconds, self.watch, node_id)
-        else:
-            node.traits = replace(node.traits, standing=replace(node.traits.standing, quarantined_until=None))
+        standing = node.traits.standing
+        if standing.quarantined_until is None and standing.declined_until is None:
+            return
+        now = self._context.now()
+        opened = replace(
+            standing,
+            quarantined_until=_still(standing.quarantined_until, now),
+            declined_until=_still(standing.declined_until, now),
+        )
+        if opened != standing:
+            node.traits = replace(node.traits, standing=opened)
             self._wake()
+        ends = [end for end in (opened.quarantined_until, opened.declined_until) if end is not None]
+        if ends:
+            seconds = (min(ends) - now).total_seconds()
+            self._timed[node_id] = asyncio.get_running_loop().call_later(seconds, self.watch, node_id)
+
+
+def _still(until: datetime | None, now: datetime) -> datetime | None:
+    return until if until is not None and until > now else None

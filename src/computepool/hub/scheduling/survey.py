@@ -12,7 +12,7 @@ from computepool.hub.scheduling.fleet_node import FleetNode
 from computepool.hub.scheduling.scoring import rank_of
 
 CANDIDATES_SHOWN = 8
-NOT_NOW = frozenset({Gate.OWNER, Gate.STATE, Gate.BUSY, Gate.ALLOWANCE})
+NOT_NOW = frozenset({Gate.OWNER, Gate.STATE, Gate.BUSY, Gate.ALLOWANCE, Gate.DECLINES})
 """Gates that open by themselves."""
 
 

@@ -25,7 +25,7 @@ GROUPS_SHOWN = 8
 MISSES_SHOWN = 3
 SMALL = 0.5
 """Doing with half as much, or paying half as much again."""
-OF_THE_MOMENT = frozenset({None, Gate.STATE, Gate.OWNER, Gate.BUSY, Gate.ALLOWANCE})
+OF_THE_MOMENT = frozenset({None, Gate.STATE, Gate.OWNER, Gate.BUSY, Gate.ALLOWANCE, Gate.DECLINES})
 """A node that is behind none but these could run it at another time."""
 
 
@@ -218,6 +218,12 @@ def _summary(total: int, feasible: int, removed: Counter[Gate | None], waiting: 
             f"{_nodes(new)} could run it, but {'has' if new == 1 else 'have'} as many slices of others as"
             f" {'it gets' if new == 1 else 'they get'} at once so far: it runs when one of them has ended."
         )
+    if removed[Gate.DECLINES]:
+        unwilling = removed[Gate.DECLINES]
+        return (
+            f"{_nodes(unwilling)} could run it, but declined what {'it was' if unwilling == 1 else 'they were'} offered"
+            f" last, and {_is(unwilling)} asked again later."
+        )
     if removed[Gate.OWNER]:
         used = removed[Gate.OWNER]
         return f"{_nodes(used)} could run it, but {_is(used)} in use by {'its owner' if used == 1 else 'their owners'}."
@@ -259,6 +265,7 @@ def _detail(gate: Gate, needs: Requirements) -> str:
         Gate.STATE: "offline, paused or draining",
         Gate.OWNER: "their owners are using them",
         Gate.BUSY: "others are using it",
+        Gate.DECLINES: "declined what they were offered, and are asked again later",
         Gate.ALLOWANCE: "have as many slices of others as they get at once so far",
     }[gate]
 
