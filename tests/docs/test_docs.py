@@ -259,3 +259,14 @@ def test_every_decision_has_its_parts_and_is_listed() -> None:
         headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
         assert headings == ["Context", "Decision", "Consequences"], page.name
         assert f"({page.name})" in listed, f"{page.name} is not in docs/adr/README.md"
+
+
+def test_every_defence_names_tests_that_exist() -> None:
+    rows = (ROOT / "SECURITY.md").read_text().partition("## Threats")[2].partition("\n## ")[0].splitlines()
+    threats = [row for row in rows if row.startswith("| ")][1:]
+    assert len(threats) > 10
+    for row in threats:
+        named = re.findall(r"`(tests/[^`]+)`", row)
+        assert named, f"no test: {row}"
+        for path in named:
+            assert (ROOT / path).is_file(), f"SECURITY.md names {path}, which does not exist"
