@@ -103,3 +103,43 @@ def test_what_is_no_address_is_refused(written):
         return
     with pytest.raises(ConfigError, match="address"):
         normal_url(written)
+
+
+# ── how the hub is trusted ───────────────────────────────────────────────────────────────────────────────────────────
+
+PIN, OTHER_PIN = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
+
+
+def test_fingerprint_comes_with_the_address_and_is_kept_with_the_token(tmp_path):
+    save_credentials(tmp_path, Credentials("https://pool:1", "t", PIN))
+    kept = find_target(home=tmp_path, environ={})
+    assert (kept.url, kept.token, kept.fingerprint, kept.address) == (
+        "https://pool:1",
+        "t",
+        PIN,
+        f"https://pool:1#{PIN}",
+    )
+    named = find_target(home=tmp_path, environ={"COMPUTEPOOL_URL": f"https://pool:1/#{PIN}"})
+    assert (named.token, named.fingerprint) == ("t", PIN)
+    assert find_target("https://pool:1", home=tmp_path, environ={}).fingerprint == PIN
+
+
+def test_token_is_not_for_a_hub_with_another_key_or_without_encryption(tmp_path):
+    save_credentials(tmp_path, Credentials("https://pool:1", "t", PIN))
+    other = find_target(f"https://pool:1#{OTHER_PIN}", home=tmp_path, environ={})
+    assert (other.token, other.fingerprint) == (None, OTHER_PIN)
+    assert find_target("http://pool:1", home=tmp_path, environ={}).token is None
+
+
+def test_insecure_is_kept_for_its_address_alone(tmp_path):
+    save_credentials(tmp_path, Credentials("http://pool:1", "t", insecure=True))
+    assert find_target(home=tmp_path, environ={}).insecure
+    assert not find_target("http://pool:2", home=tmp_path, environ={}).insecure
+    assert find_target("http://pool:2", home=tmp_path, environ={}, insecure=True).insecure
+
+
+def test_fingerprint_that_is_none_or_has_no_certificate_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="no fingerprint"):
+        find_target("https://pool:1#sha256:12", home=tmp_path, environ={})
+    with pytest.raises(ConfigError, match="no certificate"):
+        find_target(f"http://127.0.0.1:1#{PIN}", home=tmp_path, environ={})

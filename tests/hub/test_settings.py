@@ -25,6 +25,8 @@ WRONG = [
     ("COMPUTEPOOL_PUBLIC_URL", "pool.example.org", "expected an address such as https://pool.example.org"),
     ("COMPUTEPOOL_PUBLIC_URL", "ftp://pool.example.org", "expected an address such as https://pool.example.org"),
     ("COMPUTEPOOL_PUBLIC_URL", "https://", "expected an address such as https://pool.example.org"),
+    ("COMPUTEPOOL_TLS_CERTIFICATE", "/nowhere/hub.pem", "there is no file /nowhere/hub.pem; expected one in PEM"),
+    ("COMPUTEPOOL_TLS_KEY", "/dev/null", "is of no use without COMPUTEPOOL_TLS_CERTIFICATE"),
     ("COMPUTEPOOL_SECRET_KEY", "short", "at least 32 characters"),
     ("COMPUTEPOOL_SMTP_URL", "mail.example.org:587", "expected smtp://user:password@host:587 or smtps://"),
     ("COMPUTEPOOL_SMTP_URL", "smtp://u:pass/word@mail.example.org", "write / ? # @ : and % in a password as %2F"),

@@ -179,9 +179,9 @@ class Pool(Person):
 
     # ── the hub ──
 
-    def start_hub(self, *, wait: bool = True) -> None:
+    def start_hub(self, *more: str, wait: bool = True) -> None:
         """`up --no-agent` on the pool's port, until it answers."""
-        words = ["up", "--no-agent", "--port", str(self.port)]
+        words = ["up", "--no-agent", "--port", str(self.port), *more]
         variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.settings)
         if not self.home.exists() and "COMPUTEPOOL_DATABASE_URL" not in self.settings:
             self.home.mkdir(mode=0o700)

@@ -36,10 +36,13 @@ def command_table() -> str:
     for words, command in commands():
         pieces = command.collect_usage_pieces(click.Context(command))
         usage = " ".join([words, *(piece for piece in pieces if piece != "[OPTIONS]")])
+        shared = {"home", "as_json", "help"}
+        if any(one.name == "url" for one in command.params):
+            shared |= {"url", "insecure"}
         options = [
             f"`{'`, `'.join(one.opts)}`"
             for one in command.params
-            if isinstance(one, click.Option) and not one.hidden and one.name not in ("home", "url", "as_json", "help")
+            if isinstance(one, click.Option) and not one.hidden and one.name not in shared
         ]
         first = (command.help or "").strip().split("\n\n")[0]
         for explained in (JOB_HELP, NODE_HELP):

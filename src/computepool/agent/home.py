@@ -10,6 +10,7 @@ import base64
 import contextlib
 import fcntl
 import os
+import ssl
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from computepool.protocol.messages import HubKey
+from computepool.protocol.pinning import PinnedContext
 from computepool.protocol.problem_words import words_for
 from computepool.protocol.signing import Signed, key_id_of, load_public_key, sign
 
@@ -58,6 +60,15 @@ class NodeRecord(_Stored):
     node_id: str
     name: str
     hub_keys: tuple[HubKey, ...]
+    fingerprint: str | None = None
+    """Of the public key in the hub's certificate. None: the authorities of this machine check that, as usual."""
+    insecure: bool = False
+    """Plain HTTP beyond loopback was asked for."""
+
+    @cached_property
+    def tls(self) -> ssl.SSLContext | None:
+        """Which certificate the hub may show; None for the usual rules."""
+        return PinnedContext(self.fingerprint) if self.fingerprint else None
 
     @cached_property
     def trusted_keys(self) -> dict[str, Ed25519PublicKey]:
@@ -67,8 +78,11 @@ class NodeRecord(_Stored):
         """The same record with one more pinned key, the hub's next."""
         if key.key_id in self.trusted_keys:
             return self
-        # Not a copy of the object: that would bring the cached keys along.
-        return NodeRecord.model_validate(self.model_dump() | {"hub_keys": (*self.hub_keys, key)})
+        return self.changed(hub_keys=(*self.hub_keys, key))
+
+    def changed(self, **changes: object) -> "NodeRecord":
+        """Not a copy of the object: that would bring cached keys along."""
+        return NodeRecord.model_validate(self.model_dump() | changes)
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
     policy_file.write_default_if_missing()
     capacity = _offer(hardware, proven, policy_file, engines.found if engines is not None else ())
     connections = Connections(node, identity, agent_version(), rng)
-    transfer = HttpTransfer(node.hub_url)
+    transfer = HttpTransfer(node.hub_url, tls=node.tls)
     async with contextlib.AsyncExitStack() as closing:
         if engines is not None:
             closing.push_async_callback(engines.close)

@@ -1,11 +1,13 @@
 """Downloads and uploads over HTTP, with one client for all of them, made when the first is needed."""
 
 import os
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urljoin
 
 from computepool.agent.ports import Sink, TransferFailed
+from computepool.protocol.addresses import same_origin
 
 if TYPE_CHECKING:
     import httpx
@@ -19,19 +21,28 @@ _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class HttpTransfer:
-    def __init__(self, hub_url: str, passed: Callable[[int], None] = lambda count: None) -> None:
-        """`passed` hears of the bytes that went over the line, in either direction."""
+    def __init__(
+        self,
+        hub_url: str,
+        passed: Callable[[int], None] = lambda count: None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """`passed` hears of the bytes that went over the line, in either direction. `tls`: which certificates the hub
+        itself may show, if not the usual ones; a store elsewhere has its own."""
         self._hub_url = hub_url + "/"
+        self._tls = tls
         self.passed = passed
-        self._client: httpx.AsyncClient | None = None
+        self._clients: dict[ssl.SSLContext | None, httpx.AsyncClient] = {}
 
-    def _http(self) -> "httpx.AsyncClient":
-        if self._client is None:
+    def _http(self, url: str) -> "httpx.AsyncClient":
+        tls = self._tls if same_origin(url, self._hub_url) else None
+        if tls not in self._clients:
             import httpx
 
             timeout = httpx.Timeout(STALL_SECONDS, connect=CONNECT_SECONDS)
-            self._client = httpx.AsyncClient(timeout=timeout, follow_redirects=False)
-        return self._client
+            verify = True if tls is None else tls
+            self._clients[tls] = httpx.AsyncClient(timeout=timeout, follow_redirects=False, verify=verify)
+        return self._clients[tls]
 
     def _absolute(self, url: str) -> str:
         """A hub that keeps artifacts itself may give paths: the node knows best under which name it reaches the hub."""
@@ -42,8 +53,9 @@ class HttpTransfer:
 
         # Offsets count the stored bytes, so nobody may compress them on the way.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
+        where = self._absolute(url)
         try:
-            async with self._http().stream("GET", self._absolute(url), headers=headers) as response:
+            async with self._http(where).stream("GET", where, headers=headers) as response:
                 if response.status_code == 416:
                     # Nothing behind the offset: all of it is here already.
                     return
@@ -74,17 +86,17 @@ class HttpTransfer:
 
         # The length first: without it the body would be sent in chunks, which stores refuse.
         sent = {"Content-Length": str(size_bytes), **headers}
+        where = self._absolute(url)
         try:
-            response = await self._http().put(self._absolute(url), content=pieces(), headers=sent)
+            response = await self._http(where).put(where, content=pieces(), headers=sent)
         except httpx.HTTPError as error:
             raise TransferFailed(f"the upload broke off: {type(error).__name__} {error}", retry=True) from None
         if not response.is_success:
             raise _failure("upload", response.status_code)
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        while self._clients:
+            await self._clients.popitem()[1].aclose()
 
 
 def _failure(what: str, status: int) -> TransferFailed:

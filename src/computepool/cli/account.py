@@ -11,6 +11,8 @@ from computepool.cli.errors import CliError, clean, tell
 from computepool.cli.options import (
     chosen_home,
     home_option,
+    insecure_option,
+    is_insecure,
     json_option,
     open_pool,
     pool_options,
@@ -18,39 +20,45 @@ from computepool.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from computepool.client.config import Target
     from computepool.client.pool import Pool
 
 CLI_TOKEN_DAYS = 366
 
 
-@click.command(epilog="Example: computepool login https://pool.example.org")
+@click.command(epilog="Examples: computepool login https://pool.example.org · login https://192.0.2.7:8000#sha256:…")
 @click.argument("address", metavar="URL")
 @click.option("--token", metavar="TOKEN", help="A personal token, for machines; - reads it from standard input.")
+@insecure_option
 @home_option
 def login(address: str, token: str | None) -> None:
-    """Sign in to a hub: in a browser with a short code, or with --token."""
-    from computepool.client.config import Credentials, normal_url, save_credentials
+    """Sign in to a hub: in a browser with a short code, or with --token.
+
+    A hub with a certificate of its own is named with its fingerprint, as `up --host` prints it: URL#sha256:…. It is
+    kept with the sign-in, and no other certificate is accepted from then on.
+    """
+    from computepool.client.config import Credentials, find_target, save_credentials
     from computepool.client.pool import Pool
 
-    home, url = chosen_home(), normal_url(address)
+    target = find_target(address, home=chosen_home(), insecure=is_insecure())
     if token is not None:
         chosen = sys.stdin.readline().strip() if token == "-" else token.strip()
         if not chosen:
             raise CliError("There is no token on standard input.", "echo $TOKEN | computepool login URL --token -")
     else:
-        chosen = _login_by_device(url)
-    with Pool(url, chosen, home) as pool:
+        chosen = _login_by_device(target)
+    with Pool(target.address, chosen, target.home, insecure=target.insecure) as pool:
         me = pool.me()
-    save_credentials(home, Credentials(url, chosen))
-    tell(f"Signed in to {url} as {clean(me.email or me.name or me.id)}.")
+    save_credentials(target.home, Credentials(target.url, chosen, target.fingerprint, target.insecure))
+    tell(f"Signed in to {target.url} as {clean(me.email or me.name or me.id)}.")
 
 
-def _login_by_device(url: str) -> str:
+def _login_by_device(target: "Target") -> str:
     """A personal token, after a person approved it. Sessions are short and rotate; several commands share one token."""
     from computepool.client.errors import HubError
     from computepool.client.http import Http
 
-    http = Http(url, None)
+    http = Http(target.address, None, insecure=target.insecure)
     try:
         begun = http.post("/auth/device")
         where = begun.get("verification_uri_complete") or begun["verification_uri"]
@@ -69,16 +77,16 @@ def _login_by_device(url: str) -> str:
                 elif error.code != "authorization_pending":
                     raise
                 continue
-            return _personal_token(url, str(pair["access_token"]))
+            return _personal_token(target, str(pair["access_token"]))
     finally:
         http.close()
-    raise CliError("Nobody confirmed the code in time.", f"Start again: computepool login {url}")
+    raise CliError("Nobody confirmed the code in time.", f"Start again: computepool login {target.address}")
 
 
-def _personal_token(url: str, access_token: str) -> str:
+def _personal_token(target: "Target", access_token: str) -> str:
     from computepool.client.pool import Pool
 
-    with Pool(url, access_token) as pool:
+    with Pool(target.address, access_token, target.home, insecure=target.insecure) as pool:
         made = pool.create_token(f"CLI on {socket.gethostname()}"[:60], expires_in_days=CLI_TOKEN_DAYS)
         pool.call("POST", "/auth/logout")
     return str(made["token"])

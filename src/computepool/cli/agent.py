@@ -10,7 +10,7 @@ from computepool.cli.agent_policy import policy
 from computepool.cli.agent_service import install, uninstall
 from computepool.cli.errors import FAILED, CliError, clean, hint_line, tell_error
 from computepool.cli.machine import UNWANTED, agent_home, run_agent_here
-from computepool.cli.options import home_option, json_option, print_json
+from computepool.cli.options import home_option, insecure_option, is_insecure, json_option, print_json
 
 
 @click.group(epilog="Example: computepool agent status")
@@ -22,11 +22,14 @@ def agent() -> None:
 @click.option("--while-stdin-open", is_flag=True, hidden=True, help="End when standard input ends.")
 @click.option("--as-service", is_flag=True, hidden=True, help="Log to the file alone; SIGTERM stops at once.")
 @click.option("--stay-away", is_flag=True, hidden=True, help="Exit with 0 when the hub sends this node away.")
+@insecure_option
 @home_option
 def start(while_stdin_open: bool, as_service: bool, stay_away: bool) -> int:
     """Run the agent here, in the foreground. Ctrl-C gives what runs back to the pool and stops."""
     home = agent_home()
-    home.node()  # says how to join where that has not happened
+    node = home.node()  # says how to join where that has not happened
+    if is_insecure() and not node.insecure:
+        home.save_node(node.changed(insecure=True))
     try:
         return run_agent_here(home, while_stdin_open=while_stdin_open, as_service=as_service)
     except CliError as error:

@@ -15,7 +15,15 @@ import click
 
 from computepool.cli.agent import print_checks
 from computepool.cli.errors import FAILED, USAGE, CliError, clean, tell
-from computepool.cli.options import chosen_home, home_option, json_option, print_json, typed_home
+from computepool.cli.options import (
+    chosen_home,
+    home_option,
+    insecure_option,
+    is_insecure,
+    json_option,
+    print_json,
+    typed_home,
+)
 
 PASSPHRASE_VARIABLE = "COMPUTEPOOL_BACKUP_PASSPHRASE"
 USUAL_URL = "http://127.0.0.1:8000"
@@ -71,16 +79,22 @@ def hub() -> None:
 @click.option(
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one."
 )
+@insecure_option
 @home_option
 def serve(host: str, port: int) -> None:
-    """Run the hub alone, on a schema that `hub migrate` brought up to date. Its first admin: `hub admin`."""
+    """Run the hub alone, on a schema that `hub migrate` brought up to date. Its first admin: `hub admin`.
+
+    Beyond loopback it speaks HTTPS, with COMPUTEPOOL_TLS_CERTIFICATE or a certificate that it makes; plain HTTP where
+    COMPUTEPOOL_PUBLIC_URL is that of a proxy with TLS, or with --insecure.
+    """
     commands, settings = hub_commands(), hub_settings()
+    certificate = None if is_insecure() else commands.certificate_of(settings, host)
     listener = bind(commands, host, port)
     with database_trouble():
-        commands.run(_serve(commands, settings, listener))
+        commands.run(_serve(commands, settings, listener, certificate))
 
 
-async def _serve(commands: Any, settings: Any, listener: socket.socket) -> None:
+async def _serve(commands: Any, settings: Any, listener: socket.socket, certificate: Any) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -88,9 +102,16 @@ async def _serve(commands: Any, settings: Any, listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
 
     def ready() -> None:
-        tell(f"The hub is ready: http://{f'[{host}]' if ':' in host else host}:{port}")
+        tell(f"The hub is ready: {url_at(host, port, https=certificate is not None)}")
+        if certificate is not None and certificate.pin is not None:
+            tell(f"  Its own certificate, with the public key {certificate.fingerprint}: join and login need it, as")
+            tell(f"  {url_at(commands.own_address(), port, https=True)}#{certificate.fingerprint}")
 
-    await commands.serve(settings, listener, ready=ready, stop=stop)
+    await commands.serve(settings, listener, ready=ready, stop=stop, certificate=certificate)
+
+
+def url_at(host: str, port: int, *, https: bool) -> str:
+    return f"{'https' if https else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def bind(commands: Any, host: str, port: int) -> socket.socket:

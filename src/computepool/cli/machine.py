@@ -9,11 +9,11 @@ import threading
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from computepool.cli.errors import CliError, tell
+from computepool.cli.errors import CliError, clean, tell
 from computepool.cli.options import chosen_home
 
 if TYPE_CHECKING:
-    from computepool.agent.home import AgentHome
+    from computepool.agent.home import AgentHome, NodeRecord
 
 AGENT_FOLDER = "agent"
 UNWANTED = 78
@@ -40,6 +40,7 @@ def run_agent_here(home: "AgentHome", *, while_stdin_open: bool = False, as_serv
 
     home.prepare()
     log_to(None if as_service else sys.stderr, folder=log_folder(home.root))
+    _refuse_exposed(home.node())
     if while_stdin_open:
         threading.Thread(target=end_with_parent, daemon=True).start()
     try:
@@ -50,6 +51,21 @@ def run_agent_here(home: "AgentHome", *, while_stdin_open: bool = False, as_serv
             f"The hub does not want this node: {error}", "Ask the pool's owner, or join again.", UNWANTED
         ) from None
     return 0
+
+
+def _refuse_exposed(node: "NodeRecord") -> None:
+    """Those who joined before --insecure was asked for are told as well: jobs would be sent in the clear."""
+    from computepool.protocol.addresses import insecure_message, is_exposed
+
+    if is_exposed(node.hub_url) and not node.insecure:
+        message = f"{insecure_message(node.hub_url)}."
+        logging.getLogger("computepool.agent").error("agent.insecure", extra={"reason": message})
+        raise CliError(
+            message,
+            f"Run the join line of the pool's https:// address; this machine stays the node {clean(node.name)}. Or "
+            "accept plain HTTP for good: computepool agent start --insecure",
+            UNWANTED,
+        )
 
 
 async def _stop_on_sigterm(_: object) -> None:

@@ -8,6 +8,7 @@ import click
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.node_price import NODE_HELP, price, price_text
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.pool import join_line
 from computepool.cli.reputation import (
     EVENTS_SHOWN,
     audited_text,
@@ -202,14 +203,19 @@ def join_token(uses: int, hours: float, as_json: bool) -> None:
     """Make a token with which another machine joins, and print the line to run there."""
     with open_pool() as pool:
         made = pool.join_token(uses=uses, expires_in_seconds=round(hours * 3600))
-        url = pool.target.url
+        target = pool.target
     if as_json:
         print_json(made.model_dump(mode="json"))
         return
-    from computepool.cli.display import spoken
+    from urllib.parse import urlsplit
 
-    click.echo(f"computepool join {clean(url)} --token {clean(made.token)}")
+    from computepool.cli.display import spoken
+    from computepool.protocol.addresses import is_loopback
+
+    click.echo(clean(join_line(target.address, made.token)))
     seconds = round(hours * 3600)
+    if is_loopback(urlsplit(target.url).hostname or ""):
+        tell("Only this machine reaches that address: others need the pool's own in its place.", dim=True)
     tell(f"Good for {'one machine' if uses == 1 else f'{uses} machines'}, for {spoken(seconds)}.", dim=True)
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _keep(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is not None:
+def _keep(ctx: click.Context, param: click.Parameter, value: str | bool | None) -> None:
+    if value:
         ctx.meta[f"computepool.{param.name}"] = value
 
 
@@ -29,12 +29,18 @@ def home_option(function: F) -> F:
     )(function)
 
 
+def insecure_option(function: F) -> F:
+    return click.option(
+        "--insecure", is_flag=True, callback=_keep, expose_value=False, help="Allow plain HTTP to another machine."
+    )(function)
+
+
 def pool_options(function: F) -> F:
-    """`--home` and `--url`, which may stand before or after the command."""
+    """`--home`, `--url` and `--insecure`, of which the first two may also stand before the command."""
     url = click.option(
         "--url", metavar="URL", callback=_keep, expose_value=False, help="The hub to talk to. [COMPUTEPOOL_URL]"
     )
-    return home_option(url(function))
+    return home_option(url(insecure_option(function)))
 
 
 def json_option(function: F) -> F:
@@ -60,7 +66,12 @@ def open_pool(**options: Any) -> "Pool":
     """The hub that this command talks to. Close it."""
     from computepool.client.pool import Pool
 
-    return Pool(_meta("url"), None, _meta("home"), **options)
+    return Pool(_meta("url"), None, _meta("home"), insecure=is_insecure(), **options)
+
+
+def is_insecure() -> bool:
+    """Whether --insecure was given."""
+    return bool(_meta("insecure"))
 
 
 def _meta(name: str) -> str | None:

@@ -3,7 +3,7 @@
 import click
 
 from computepool.cli.errors import clean, tell
-from computepool.cli.options import chosen_home, home_option
+from computepool.cli.options import chosen_home, home_option, insecure_option, is_insecure
 
 
 @click.command(epilog="Examples: computepool up --port 8080 · computepool up --demo")
@@ -16,16 +16,27 @@ from computepool.cli.options import chosen_home, home_option
 )
 @click.option("--no-agent", is_flag=True, help="Do not share this machine.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the hub's and the agent's logs here.")
+@insecure_option
 @home_option
 def up(demo: bool, host: str, port: int, no_agent: bool, verbose: bool) -> int:
     """Start a pool on this machine: a hub, its web page, and an agent that shares this machine. Ctrl-C stops it all.
 
     Everything is kept in the home folder; the next start goes on from there. The first start makes an admin and signs
     this machine's CLI in.
+
+    A pool that other machines can reach speaks HTTPS, with a certificate of its own where none is configured
+    (COMPUTEPOOL_TLS_CERTIFICATE). The join line that it prints carries the certificate's fingerprint.
     """
     from computepool.cli.up import Up
 
-    return Up(chosen_home(), host, port, share=not no_agent, verbose=verbose, demo=demo).run()
+    return Up(chosen_home(), host, port, share=not no_agent, verbose=verbose, demo=demo, insecure=is_insecure()).run()
+
+
+def join_line(address: str, token: str) -> str:
+    """What to type on the machine that joins."""
+    from computepool.protocol.addresses import is_exposed
+
+    return f"computepool join {address} --token {token}" + (" --insecure" if is_exposed(address) else "")
 
 
 @click.command(epilog="Example: computepool join https://pool.example.org --token cpj_… --tag lab")
@@ -37,6 +48,7 @@ def up(demo: bool, host: str, port: int, no_agent: bool, verbose: bool) -> int:
 @click.option("--replace", metavar="NODE", help="Go on with the record of this earlier node.")
 @click.option("--enrol-only", is_flag=True, help="Do not start the agent.")
 @click.option("--while-stdin-open", is_flag=True, hidden=True, help="End when standard input ends.")
+@insecure_option
 @home_option
 def join(
     address: str,
@@ -48,25 +60,33 @@ def join(
     enrol_only: bool,
     while_stdin_open: bool,
 ) -> int:
-    """Share this machine with a pool: enrol it, and run its agent here in the foreground."""
+    """Share this machine with a pool: enrol it, and run its agent here in the foreground.
+
+    A machine that joined before stays the node that it is; where the pool has another address or another certificate
+    now, the agent takes them from here.
+    """
+    from computepool.agent.enrol import find_again, refuse_exposed
     from computepool.agent.enrol import join as enrol
     from computepool.agent.main import agent_version
     from computepool.cli.machine import agent_home, measure_here, run_agent_here, tell_isolation
-    from computepool.client.config import normal_url
+    from computepool.client.config import read_address
 
-    url = normal_url(address)
+    url, fingerprint = read_address(address)
     home = agent_home()
-    if home.is_enrolled() and home.node().hub_url.rstrip("/") == url and replace is None:
+    if home.is_enrolled() and replace is None and find_again(home, url, fingerprint, insecure=is_insecure()):
         node = home.node()
         tell(f"This machine is {clean(node.name)} ({node.node_id}) of {url} already.", dim=True)
         if name or country or tags:
             tell("Name, country and tags stay. To change them: computepool node rename, or node tags", fg="yellow")
     else:
+        refuse_exposed(url, insecure=is_insecure())
         capacity = measure_here(home)
         node = enrol(
             home,
             url,
             token,
+            fingerprint=fingerprint,
+            insecure=is_insecure(),
             capacity=capacity,
             agent_version=agent_version(),
             name=name,

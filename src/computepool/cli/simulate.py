@@ -123,7 +123,7 @@ class _Session:
         machines = make_machines(profile, seed, count)
         known = self._known_nodes()
         self.roster.clear_work()
-        self.roster.keep_only(known, self._pool.target.url)
+        self.roster.keep_only(known, self._pool.target.url, self._pool.target.fingerprint)
         for member in self.roster.members(machines):
             self._bring_up_to_date(member.machine, known[member.home.node().node_id])
         self._enrol(machines)
@@ -149,15 +149,19 @@ class _Session:
         import httpx
 
         from computepool.agent.main import agent_version
+        from computepool.protocol.pinning import PinnedContext
 
-        with httpx.Client() as client:
+        target = self._pool.target
+        with httpx.Client(verify=PinnedContext(target.fingerprint) if target.fingerprint else True) as client:
             while (missing := len(machines) - len(self.roster.node_ids)) > 0:
                 some = machines[: len(machines) - max(0, missing - TOKEN_USES)]
                 token = self._pool.join_token(uses=min(missing, TOKEN_USES)).token
                 self.roster.enrol(
                     some,
-                    self._pool.target.url,
+                    target.url,
                     token,
+                    fingerprint=target.fingerprint,
+                    insecure=target.insecure,
                     agent_version=agent_version(),
                     client=client,
                     progress=lambda done: self._status.say(

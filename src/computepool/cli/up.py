@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,8 +21,10 @@ import click
 
 from computepool.cli.demo import LOG, NODES, Demo
 from computepool.cli.errors import CliError, clean, tell, tell_error
-from computepool.cli.hub import bind, database_trouble, hub_commands, hub_settings
+from computepool.cli.hub import bind, database_trouble, hub_commands, hub_settings, url_at
 from computepool.cli.machine import AGENT_FOLDER, UNWANTED, tell_isolation
+from computepool.cli.pool import join_line
+from computepool.protocol.addresses import is_exposed, is_loopback, with_fingerprint
 
 STOP_SECONDS = 20.0
 """For the agent to end what runs, and to tell the hub."""
@@ -39,6 +41,8 @@ class Up:
     share: bool
     verbose: bool
     demo: bool = False
+    insecure: bool = False
+    _certificate: Any = None
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _agent: asyncio.subprocess.Process | None = None
     _agent_began: bool = False
@@ -47,6 +51,7 @@ class Up:
     def run(self) -> int:
         commands, settings = hub_commands(), hub_settings()
         with _only_one(self.home):
+            self._certificate = None if self.insecure else commands.certificate_of(settings, self.host)
             listener = bind(commands, self.host, self.port)
             self.port = listener.getsockname()[1]
             self._configure_log()
@@ -71,11 +76,15 @@ class Up:
 
     async def _serve(self, commands: Any, settings: Any, listener: socket.socket, prepared: Any, lock: Any) -> None:
         ready, stop_hub = asyncio.Event(), asyncio.Event()
-        hub = asyncio.create_task(commands.run_server(settings, [listener], ready=ready.set, stop=stop_hub, lock=lock))
+        hub = asyncio.create_task(
+            commands.run_server(
+                settings, [listener], ready=ready.set, stop=stop_hub, lock=lock, certificate=self._certificate
+            )
+        )
         keeper: asyncio.Task[None] | None = None
         try:
             if await _first(ready, hub):
-                self._print_panel(prepared)
+                self._print_panel(prepared, settings.public_url, commands.own_address)
                 if self.share:
                     keeper = asyncio.create_task(self._keep_agent(prepared.own_join_token))
                 if self.demo:
@@ -108,8 +117,18 @@ class Up:
         """As this machine reaches it."""
         return self._url_at("127.0.0.1" if self.host in WILDCARDS else self.host)
 
+    @property
+    def address(self) -> str:
+        """The same with the fingerprint that this machine's own CLI and agent pin. Whatever names the certificate
+        has, this is its hub."""
+        return with_fingerprint(self.url, self.fingerprint)
+
+    @property
+    def fingerprint(self) -> str | None:
+        return self._certificate.fingerprint if self._certificate is not None else None
+
     def _url_at(self, host: str) -> str:
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return url_at(host, self.port, https=self._certificate is not None)
 
     def _configure_log(self) -> None:
         from computepool.hub.core.logging import configure_logging
@@ -132,7 +151,8 @@ class Up:
         from computepool.client.config import Credentials, load_credentials, save_credentials
 
         before = load_credentials(self.home)
-        save_credentials(self.home, Credentials(self.url, prepared.cli_token))
+        insecure = is_exposed(self.url)
+        save_credentials(self.home, Credentials(self.url, prepared.cli_token, self.fingerprint, insecure))
         if before is None or before.token == prepared.cli_token:
             return
         was = f"was signed in to {clean(before.url)}"
@@ -164,7 +184,7 @@ class Up:
         home = AgentHome(self.home / AGENT_FOLDER)
         common = ["--home", str(self.home), "--while-stdin-open"]
         if not home.is_enrolled():
-            return ["join", self.url, "--token", join_token, *common]
+            return [*join_line(self.address, join_token).split()[1:], *common]
         node = home.node()
         hub_id = await asyncio.to_thread(self._hub_id)
         if node.hub_id != hub_id:
@@ -173,15 +193,16 @@ class Up:
                 f"Use another --home, or remove {home.root} to give up that membership.",
             )
             return None
-        if node.hub_url != self.url:
-            # The same hub on another port than last time.
-            home.save_node(node.model_copy(update={"hub_url": self.url}))
+        here = {"hub_url": self.url, "fingerprint": self.fingerprint, "insecure": is_exposed(self.url)}
+        if here != node.model_dump(include=set(here)):
+            # The same hub on another port than last time, or with a certificate where it had none.
+            home.save_node(node.changed(**here))
         return ["agent", "start", *common]
 
     def _hub_id(self) -> str:
         from computepool.client.pool import Pool
 
-        with Pool(self.url, None, self.home) as pool:
+        with Pool(self.address, None, self.home, insecure=self.insecure) as pool:
             return pool.hub_id()
 
     async def _run_agent(self, arguments: list[str]) -> int:
@@ -242,17 +263,20 @@ class Up:
 
     # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _print_panel(self, prepared: Any) -> None:
-        reachable = self.host not in ("127.0.0.1", "localhost", "::1")
-        outside = self._url_at(_own_address() if self.host in WILDCARDS else self.host)
+    def _print_panel(self, prepared: Any, public_url: str | None, own_address: Callable[[], str]) -> None:
+        reachable = not is_loopback(self.host)
+        outside = public_url or self._url_at(own_address() if self.host in WILDCARDS else self.host)
+        pin = self._certificate.pin if self._certificate is not None else None
         click.secho("ComputePool is up", bold=True)
-        click.echo(f"  web      {self.url}")
+        click.echo(f"  web      {outside if reachable else self.url}")
         click.echo(f"  sign in  {self.url}{prepared.sign_in_path}  (once, as {clean(prepared.email)})")
         click.echo(f"  CLI      signed in as {clean(prepared.cli_email)}: computepool run -- python3 -c 'print(6*7)'")
-        click.echo(f"  join     computepool join {outside} --token {prepared.join_token}")
+        click.echo(f"  join     {join_line(with_fingerprint(outside, pin), prepared.join_token)}")
         click.secho("           (one machine, within an hour; the next: computepool node join-token)", dim=True)
         if not reachable:
             click.secho("           (other machines reach this pool when it is started with --host 0.0.0.0)", dim=True)
+        if pin is not None:
+            self._print_certificate()
         click.echo(f"  home     {self.home}")
         if not self.share:
             click.echo("  machine  not shared (--no-agent)")
@@ -261,6 +285,16 @@ class Up:
             if not self.verbose:
                 click.secho(f"           (they run only jobs tagged simulated; their log: {self.home / LOG})", dim=True)
         sys.stdout.flush()
+
+    def _print_certificate(self) -> None:
+        """What a browser says of a certificate that no authority signed, and how to see that it is the right one."""
+        shown = self._certificate.fingerprint.removeprefix("sha256:")
+        click.echo("  HTTPS    with a certificate that this pool made itself. A browser warns: it is not signed by an")
+        click.echo("           authority that the browser knows (unknown issuer, ERR_CERT_AUTHORITY_INVALID). Before")
+        click.echo("           you accept it, compare its SHA-256 fingerprint: the browser shows one of these two.")
+        click.echo(f"           public key   {shown}")
+        click.echo(f"           certificate  {self._certificate.sha256}")
+        click.secho("           (join and login compare the public key by themselves: it is in the address)", dim=True)
 
     def _print_share(self, capacity: Any) -> None:
         from computepool.cli.display import cpus, size
@@ -309,13 +343,3 @@ def _only_one(home: Path) -> Iterator[None]:
 
 def _open_log(path: Path) -> TextIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a", buffering=1)
-
-
-def _own_address() -> str:
-    """How others in the network reach this machine. Connecting a datagram socket sends nothing."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-            return str(probe.getsockname()[0])
-        except OSError:
-            return socket.gethostname()

@@ -2,7 +2,10 @@
 
 A flag comes first, then the environment (`COMPUTEPOOL_URL`, `COMPUTEPOOL_TOKEN`), then the credentials file in the home
 folder (`COMPUTEPOOL_HOME`, by default `~/.computepool`), which `login` and `up` write. A token is only ever sent to the
-hub that it belongs to: the file's token is not used with another address.
+hub that it belongs to: the file's token is not used with another address, nor with another pinned key.
+
+An address may end in `#sha256:…`, the fingerprint of the hub's public key: no other certificate is accepted then. The
+file keeps it beside the address.
 """
 
 import json
@@ -13,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from computepool.client.errors import ClientError
-from computepool.protocol.addresses import with_scheme
+from computepool.protocol.addresses import split_fingerprint, with_fingerprint, with_scheme
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 CREDENTIALS = "credentials.json"
@@ -28,6 +31,10 @@ class ConfigError(ClientError):
 class Credentials:
     url: str
     token: str
+    fingerprint: str | None = None
+    """Of the hub's public key. None: its certificate is checked as usual, by the authorities of this machine."""
+    insecure: bool = False
+    """Plain HTTP beyond loopback was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,13 @@ class Target:
     url: str
     token: str | None
     home: Path
+    fingerprint: str | None = None
+    insecure: bool = False
+
+    @property
+    def address(self) -> str:
+        """The URL with the pinned fingerprint, as `join` and `login` take it."""
+        return with_fingerprint(self.url, self.fingerprint)
 
 
 def home_folder(home: str | Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
@@ -49,19 +63,35 @@ def find_target(
     token: str | None = None,
     home: str | Path | None = None,
     environ: Mapping[str, str] = os.environ,
+    *,
+    insecure: bool = False,
 ) -> Target:
     folder = home_folder(home, environ)
     saved = load_credentials(folder)
     found = url or environ.get("COMPUTEPOOL_URL") or (saved.url if saved else DEFAULT_URL)
-    chosen = normal_url(found)
+    chosen, fingerprint = read_address(found)
     found_token = token or environ.get("COMPUTEPOOL_TOKEN")
-    if not found_token and saved is not None and normal_url(saved.url) == chosen:
-        found_token = saved.token
-    return Target(chosen, found_token or None, folder)
+    if saved is not None and normal_url(saved.url) == chosen and fingerprint in (None, saved.fingerprint):
+        found_token = found_token or saved.token
+        fingerprint, insecure = saved.fingerprint, insecure or saved.insecure
+    return Target(chosen, found_token or None, folder, fingerprint, insecure)
+
+
+def read_address(address: str) -> tuple[str, str | None]:
+    """The hub's URL, and the fingerprint of its key where the address carries one."""
+    try:
+        _, fingerprint = split_fingerprint(address)
+    except ValueError as error:
+        hint = "Copy the whole address that `computepool up --host` prints, or leave out what follows the #."
+        raise ConfigError(f"{error}.", hint=hint) from None
+    url = normal_url(address)
+    if fingerprint is not None and not url.startswith("https://"):
+        raise ConfigError(f"{url} has no certificate to compare a fingerprint with.", hint="Write https://…#sha256:…")
+    return url, fingerprint
 
 
 def normal_url(url: str) -> str:
-    """The hub's address without a trailing slash or `/api/v1`; `pool.example.org` means https."""
+    """The hub's address without a trailing slash, `/api/v1` or a fragment; `pool.example.org` means https."""
     from urllib.parse import urlsplit
 
     text = with_scheme(url)
@@ -83,11 +113,16 @@ def load_credentials(home: Path) -> Credentials | None:
         return None
     if not isinstance(url, str) or not isinstance(token, str):
         raise ConfigError(f"{home / CREDENTIALS} lacks its url or token.", hint="Sign in again: computepool login URL")
-    return Credentials(url, token)
+    fingerprint = data.get("fingerprint")
+    pinned = fingerprint if isinstance(fingerprint, str) else None
+    return Credentials(url, token, pinned, data.get("insecure") is True)
 
 
 def save_credentials(home: Path, credentials: Credentials) -> Path:
-    return _write_private(home / CREDENTIALS, {"url": credentials.url, "token": credentials.token})
+    trust: dict[str, object] = {"fingerprint": credentials.fingerprint} if credentials.fingerprint else {}
+    if credentials.insecure:
+        trust["insecure"] = True
+    return _write_private(home / CREDENTIALS, {"url": credentials.url, "token": credentials.token, **trust})
 
 
 def forget_credentials(home: Path) -> bool:

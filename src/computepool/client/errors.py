@@ -1,6 +1,8 @@
 """
 ClientError                 everything that this package raises: a stable code, a message, a hint
 ├── HubUnreachable          no answer, after patient retries
+├── InsecureAddress         plain HTTP beyond loopback, which nobody asked for
+├── WrongKey                the hub's certificate is not for the key that was pinned
 ├── TransferError           bytes that do not arrive, or not as they were sent
 └── HubError                the hub refused; `status` is HTTP's
     ├── NotSignedIn   401
@@ -37,6 +39,14 @@ class ClientError(Exception):
 
 class HubUnreachable(ClientError):
     code = "hub_unreachable"
+
+
+class InsecureAddress(ClientError):
+    code = "insecure_address"
+
+
+class WrongKey(ClientError):
+    code = "wrong_key"
 
 
 class TransferError(ClientError):

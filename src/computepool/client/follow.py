@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
-from computepool.client.errors import ClientError, HubError, NotSignedIn
+from computepool.client.errors import ClientError, HubError, NotSignedIn, WrongKey
 from computepool.client.http import API, Http
 from computepool.client.logs import LogChunk, LogReader, Position, chosen_slices, pause
 from computepool.client.models import Attempt, Job
@@ -104,6 +104,8 @@ class Follower:
             except _LineLost:
                 pass
             except ClientError as error:
+                if isinstance(error, WrongKey):
+                    raise
                 if isinstance(error, HubError) and error.status < 500 and error.status != 429:
                     raise
                 if time.monotonic() - heard_at > self._patience or not self._http.reached:
@@ -134,6 +136,7 @@ class Follower:
                 close_timeout=1,
                 max_size=FRAME_LIMIT_BYTES,
                 proxy=None if self._http.is_local else True,
+                ssl=self._http.hub_trust if self._http.url.startswith("https:") else None,
             )
         except (OSError, TimeoutError, WebSocketException) as error:
             self._socket_failures += 1

@@ -16,7 +16,17 @@ from urllib.parse import urlsplit
 import httpx
 
 from computepool import __version__
-from computepool.client.errors import HubUnreachable, TransferError, error_from
+from computepool.client.errors import HubUnreachable, InsecureAddress, TransferError, WrongKey, error_from
+from computepool.protocol.addresses import (
+    INSECURE_HINT,
+    insecure_message,
+    is_exposed,
+    is_loopback,
+    same_origin,
+    split_fingerprint,
+    with_fingerprint,
+)
+from computepool.protocol.pinning import COMPARE_KEYS, PinMismatch, PinnedContext, pin_mismatch
 
 API = "/api/v1"
 RETRIED_STATUS = frozenset({429, 502, 503, 504})
@@ -28,7 +38,6 @@ LONGEST_WAIT_SECONDS = 5.0
 RETRY_AFTER_LIMIT_SECONDS = 30.0
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 AGENT = {"User-Agent": f"computepool/{__version__}"}
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Retry = Literal["always", "unsent", "never"]
 """`unsent`: only while no connection could be made, so that nothing can have been done twice."""
@@ -58,14 +67,19 @@ class Http:
 
     def __init__(
         self,
-        url: str,
+        address: str,
         token: str | None,
         *,
+        insecure: bool = False,
         patience_seconds: float = PATIENCE_SECONDS,
         sleep: Callable[[float], None] = time.sleep,
         chance: random.Random | None = None,
     ) -> None:
-        self.url = url
+        """`address` ends in `#sha256:…` where no authority signed the hub's certificate. Raises InsecureAddress."""
+        self.url, self.fingerprint = split_fingerprint(address)
+        url = self.url
+        if is_exposed(url) and not insecure:
+            raise InsecureAddress(f"{insecure_message(url)}.", hint=INSECURE_HINT)
         self.token = token
         self.patience_seconds = patience_seconds
         self.sleep = sleep
@@ -73,28 +87,49 @@ class Http:
         self.reached = False
         headers = AGENT | ({"Authorization": f"Bearer {token}"} if token else {})
         # A proxy from the environment cannot know this machine's own loopback.
-        self.is_local = urlsplit(url).hostname in LOOPBACK
-        verify = self._trust if urlsplit(url).scheme == "https" else _trusts_nobody()
+        self.is_local = is_loopback(urlsplit(url).hostname or "")
         self._client = httpx.Client(
-            base_url=url + API, headers=headers, timeout=TIMEOUT, trust_env=not self.is_local, verify=verify
+            base_url=url + API, headers=headers, timeout=TIMEOUT, trust_env=not self.is_local, verify=self.hub_trust
         )
+
+    @cached_property
+    def hub_trust(self) -> ssl.SSLContext:
+        """Which certificates the hub may show."""
+        if urlsplit(self.url).scheme != "https":
+            return _trusts_nobody()
+        return PinnedContext(self.fingerprint) if self.fingerprint else self._trust
 
     @cached_property
     def _trust(self) -> ssl.SSLContext:
         """To read all authorities takes longer than most commands do: once, and only for those who need them."""
         return httpx.create_ssl_context(trust_env=not self.is_local)
 
+    # Signed URLs carry their own right. The token is for the hub alone, and must not reach a storage server.
+
     @cached_property
     def _bare(self) -> httpx.Client:
-        # Signed URLs carry their own right. The token is for the hub alone, and must not reach a storage server.
         return httpx.Client(
-            headers=AGENT, timeout=TIMEOUT, follow_redirects=True, trust_env=not self.is_local, verify=self._trust
+            headers=AGENT,
+            timeout=TIMEOUT,
+            follow_redirects=True,
+            trust_env=not self.is_local,
+            verify=self._trust,
+            event_hooks={"response": [_refuse_downgrade]},
         )
+
+    @cached_property
+    def _bare_hub(self) -> httpx.Client:
+        """For signed URLs of the hub itself, which does not redirect them."""
+        return httpx.Client(headers=AGENT, timeout=TIMEOUT, trust_env=not self.is_local, verify=self.hub_trust)
+
+    def _signed(self, url: str) -> httpx.Client:
+        return self._bare_hub if same_origin(url, self.url) else self._bare
 
     def close(self) -> None:
         self._client.close()
-        if "_bare" in vars(self):
-            self._bare.close()
+        for name in ("_bare", "_bare_hub"):
+            if name in vars(self):
+                vars(self)[name].close()
 
     # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -122,6 +157,8 @@ class Http:
             try:
                 response = self._client.request(method, path, **options)
             except httpx.TransportError as error:
+                if mismatch := pin_mismatch(error):
+                    raise self.wrong_key(mismatch) from None
                 may_repeat = retry == "always" or (retry == "unsent" and isinstance(error, httpx.ConnectError))
                 if may_repeat and backoff.wait():
                     continue
@@ -151,6 +188,11 @@ class Http:
             hint = "It answered before: it may be restarting. Try again in a moment."
         return HubUnreachable(f"The hub at {self.url} does not answer ({_reason(error)}).", hint=hint)
 
+    def wrong_key(self, mismatch: PinMismatch) -> WrongKey:
+        told = mismatch.told(self.url)
+        again = f"computepool login {with_fingerprint(self.url, mismatch.found)}"
+        return WrongKey(f"{told[:1].upper()}{told[1:]}.", hint=f"{COMPARE_KEYS}: {again}")
+
     # ── signed URLs ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def put_part(self, url: str, data: bytes, headers: Mapping[str, str]) -> None:
@@ -158,8 +200,11 @@ class Http:
         backoff = self.backoff()
         while True:
             try:
-                response = self._bare.put(self.absolute(url), content=data, headers=dict(headers))
+                where = self.absolute(url)
+                response = self._signed(where).put(where, content=data, headers=dict(headers))
             except httpx.TransportError as error:
+                if mismatch := pin_mismatch(error):
+                    raise self.wrong_key(mismatch) from None
                 if backoff.wait():
                     continue
                 raise TransferError(f"An upload was cut off ({_reason(error)}).", hint=RESUME_HINT) from None
@@ -173,11 +218,17 @@ class Http:
     def open_signed(self, url: str, start: int) -> Iterator[httpx.Response]:
         """A download from byte `start` on; the answer is 206, or 200 from a server that cannot resume."""
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-        with self._bare.stream("GET", self.absolute(url), headers=headers) as response:
-            if response.is_error:
-                response.read()
-                raise _transfer_refused(response)
-            yield response
+        where = self.absolute(url)
+        try:
+            with self._signed(where).stream("GET", where, headers=headers) as response:
+                if response.is_error:
+                    response.read()
+                    raise _transfer_refused(response)
+                yield response
+        except httpx.TransportError as error:
+            if mismatch := pin_mismatch(error):
+                raise self.wrong_key(mismatch) from None
+            raise
 
     def absolute(self, url: str) -> str:
         return str(httpx.URL(self.url + "/").join(url))
@@ -186,6 +237,14 @@ class Http:
 def _trusts_nobody() -> ssl.SSLContext:
     """For a hub without TLS."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _refuse_downgrade(response: httpx.Response) -> None:
+    """A signed URL is a secret while it is good."""
+    if not response.has_redirect_location or response.url.scheme != "https":
+        return
+    if response.url.join(response.headers["Location"]).scheme != "https":
+        raise TransferError(f"{response.url.host} redirects a signed URL to plain HTTP; it was not followed.")
 
 
 RESUME_HINT = "Run the same command again: it goes on where it stopped."
@@ -227,5 +286,8 @@ def _retry_after(response: httpx.Response) -> float:
 def _reason(error: Exception) -> str:
     text = str(error).strip() or type(error).__name__
     if "CERTIFICATE_VERIFY_FAILED" in text:
-        return "its certificate cannot be verified"
+        return (
+            "its certificate cannot be verified: where the hub made it itself, its address needs the #sha256:… that "
+            "`computepool up --host` prints"
+        )
     return "connection refused" if "refused" in text.lower() else text

@@ -4,11 +4,10 @@ import random
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import quote
 
 from computepool.client.config import find_target
 from computepool.client.downloads import Downloader, Fetched, newest_outputs
@@ -26,6 +25,7 @@ from computepool.client.models import (
     User,
     Why,
 )
+from computepool.client.names import jobs_named, limits_path, refuse_nothing
 from computepool.client.uploads import Progress, upload
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ JOIN_TOKEN_SECONDS = 900
 
 
 class Pool:
-    """A hub to submit to and ask. Without arguments it is the one that this machine is signed in to."""
+    """A hub to submit to and ask. Without arguments it is the one that this machine is signed in to. `url` may end in
+    `#sha256:…`, the fingerprint of the hub's key; `insecure` allows plain HTTP to another machine."""
 
     def __init__(
         self,
@@ -53,13 +54,19 @@ class Pool:
         token: str | None = None,
         home: str | Path | None = None,
         *,
+        insecure: bool = False,
         patience_seconds: float = PATIENCE_SECONDS,
         sleep: Callable[[float], None] = time.sleep,
         chance: random.Random | None = None,
     ) -> None:
-        self.target = find_target(url, token, home)
+        self.target = find_target(url, token, home, insecure=insecure)
         self._http = Http(
-            self.target.url, self.target.token, patience_seconds=patience_seconds, sleep=sleep, chance=chance
+            self.target.address,
+            self.target.token,
+            insecure=self.target.insecure,
+            patience_seconds=patience_seconds,
+            sleep=sleep,
+            chance=chance,
         )
 
     def __enter__(self) -> "Pool":
@@ -152,10 +159,10 @@ class Pool:
 
     def limits(self, owner_id: str | None = None) -> dict[str, Any]:
         """How much of other people's nodes one may have, and has. Another's only for admins."""
-        return dict(self._http.get("/me/limits" if owner_id is None else _limits_path(owner_id)))
+        return dict(self._http.get("/me/limits" if owner_id is None else limits_path(owner_id)))
 
     def change_limits(self, owner_id: str, limits: Mapping[str, int | None]) -> dict[str, Any]:
-        answer = self._http.request("PUT", _limits_path(owner_id), json=dict(limits), retry="always")
+        answer = self._http.request("PUT", limits_path(owner_id), json=dict(limits), retry="always")
         return dict(answer.json())
 
     def why(self, job_id: str) -> Why:
@@ -168,13 +175,13 @@ class Pool:
         """The id that a person meant: whole, its unique beginning (with or without `job_`), a name, `last` or `-`."""
         if text.startswith("job_") and len(text) == len("job_") + 26:
             return text
-        _refuse_nothing(text, "job")
+        refuse_nothing(text, "job")
         if text in ("last", "-"):
             for job in self.jobs(limit=1, mine=True):
                 return job.id
             raise NotFound("You have no job yet.", status=404, hint="Run one: computepool run -- echo hello")
         # One's own first: an admin who writes a few letters does not mean a stranger's job.
-        found = _named(text, self.jobs(limit=1000, mine=True)) or _named(text, self.jobs(limit=1000))
+        found = jobs_named(text, self.jobs(limit=1000, mine=True)) or jobs_named(text, self.jobs(limit=1000))
         if len(found) == 1:
             return found[0].id
         if not found:
@@ -355,7 +362,7 @@ class Pool:
         return dict(self._http.request("PATCH", f"/nodes/{node_id}", json=dict(changes)).json())
 
     def find_node(self, text: str) -> str:
-        _refuse_nothing(text, "node")
+        refuse_nothing(text, "node")
         if text.startswith("node_") and len(text) == len("node_") + 26:
             return text
         nodes = self.nodes()
@@ -427,24 +434,3 @@ class Pool:
             if cursor is None:
                 return
             left = None if left is None else left - len(page["items"])
-
-
-def _refuse_nothing(text: str, what: str) -> None:
-    """An empty word is the beginning of every id: a variable that was never set must not choose one."""
-    if not text.strip():
-        raise ClientError(f"No {what} is named.", hint=f"Write the {what}'s id, the beginning of it, or its name.")
-
-
-def _named(text: str, jobs: Iterable[Job]) -> list[Job]:
-    known = list(jobs)
-    beginning = text if text.startswith("job_") else f"job_{text.lower()}"
-    return [job for job in known if job.id.startswith(beginning)] or [job for job in known if job.name == text]
-
-
-def _limits_path(owner_id: str) -> str:
-    """Whatever was typed is one name, and not a way to somewhere else."""
-    if not owner_id.strip(". "):
-        raise ClientError("No user or team is named.", hint="Write its id, such as user_01….")
-    if "/" in owner_id:
-        raise ClientError(f"There is no user or team {owner_id!r}.", hint="Write its id, such as user_01….")
-    return f"/admin/limits/{quote(owner_id, safe='')}"

@@ -46,6 +46,8 @@ class VersionView(Wire):
     api: str
     money: bool
     """Whether work on other people's nodes is paid for here."""
+    fingerprint: str | None = None
+    """Of the public key in the certificate that the hub signed itself: `join` and `login` need it in the address."""
 
 
 class KeysView(Wire):
@@ -53,7 +55,9 @@ class KeysView(Wire):
     items: tuple[HubKey, ...]
 
 
-def create_app(engine: Engine) -> FastAPI:
+def create_app(engine: Engine, fingerprint: str | None = None) -> FastAPI:
+    """`fingerprint`: of the certificate that it is served with, where clients have to pin that."""
+
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await engine.start()
@@ -106,7 +110,7 @@ def create_app(engine: Engine) -> FastAPI:
         mail_api.router(authenticate, context, engine.mailer),
         wallet_api.router(authenticate, context, engine.ledger),
         gateway_api.router(authenticate, engine.gateway, engine.polls),
-        _public_routes(engine).router,
+        _public_routes(engine, fingerprint).router,
         _health_routes(engine).router,
         pages_router(authenticate),
     )
@@ -116,7 +120,7 @@ def create_app(engine: Engine) -> FastAPI:
     return app
 
 
-def _public_routes(engine: Engine) -> Routes:
+def _public_routes(engine: Engine, fingerprint: str | None) -> Routes:
     routes = Routes(engine.directory.authenticate, tags=["public"])
 
     @routes.get("/version", visible="public")
@@ -124,7 +128,13 @@ def _public_routes(engine: Engine) -> Routes:
         """The hub's version, and the oldest agent that it takes."""
         settings = engine.context.settings
         money = settings.money == "on"
-        return VersionView(version=__version__, api="v1", agent_minimum=settings.agent_minimum, money=money)
+        return VersionView(
+            version=__version__,
+            api="v1",
+            agent_minimum=settings.agent_minimum,
+            money=money,
+            fingerprint=fingerprint,
+        )
 
     @routes.get("/keys", visible="public")
     async def keys() -> KeysView:

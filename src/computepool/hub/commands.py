@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,11 +15,13 @@ from computepool.hub.accounts.background import load_directory
 from computepool.hub.accounts.bootstrap import sign_in_this_machine
 from computepool.hub.app import create_app
 from computepool.hub.backup import BackupError, BackupInfo, RestoreInfo, backup, restore
+from computepool.hub.certificates import ServerCertificate, certificate_for, own_address, renewed
+from computepool.hub.core.clock import SystemClock
 from computepool.hub.core.db import OutcomeUnknown, open_database
 from computepool.hub.core.edge import Edge
 from computepool.hub.core.logging import configure_logging
 from computepool.hub.core.records import HUB_ACTOR
-from computepool.hub.core.settings import Settings, load_settings
+from computepool.hub.core.settings import Settings, SettingsError, load_settings
 from computepool.hub.doctor import Check, doctor
 from computepool.hub.engine import Engine
 from computepool.hub.lock import AlreadyRunning, DatabaseLock, LockLost, lock_database
@@ -43,11 +46,13 @@ __all__ = [
     "announce_key",
     "backup",
     "bind",
+    "certificate_of",
     "doctor",
     "load_settings",
     "locked",
     "make_admin",
     "migrate",
+    "own_address",
     "prepare",
     "restore",
     "rotate_key",
@@ -58,6 +63,7 @@ __all__ = [
 
 log = structlog.get_logger()
 
+CERTIFICATE_LOOK_SECONDS = 3600.0
 OWN_TOKEN_LIFETIME = timedelta(minutes=10)
 PRINTED_TOKEN_LIFETIME = timedelta(hours=1)
 
@@ -135,8 +141,11 @@ async def run_server(
     ready: Callable[[], None],
     stop: asyncio.Event,
     lock: DatabaseLock | None = None,
+    certificate: ServerCertificate | None = None,
 ) -> None:
     """Serve on sockets that are bound already, until `stop` is set. Calls `ready` once requests are answered.
+
+    HTTPS with the certificate, or plain HTTP without.
 
     Raises LockLost when `lock` is, after it stopped: a hub that may not be alone must not go on. Nor must one that does
     not know what is true: that raises OutcomeUnknown.
@@ -149,7 +158,14 @@ async def run_server(
         loop.call_soon_threadsafe(stop.set)
 
     engine.context.db.on_doubt = end_in_doubt
-    server = EdgeServer(create_app(engine), Edge.of(settings, loop.time), settings)
+    pin = certificate.pin if certificate is not None else None
+    server = EdgeServer(create_app(engine, pin), Edge.of(settings, loop.time), settings)
+    renewing: asyncio.Task[None] | None = None
+    if certificate is not None:
+        # A context of our own: uvicorn's would allow older ciphers, and cannot be given another certificate.
+        server.config.load()
+        server.config.ssl = certificate.context()
+        renewing = asyncio.create_task(_renew(certificate, settings, server.config.ssl))
     watching = asyncio.create_task(_stop_when_lost(lock, stop)) if lock is not None else None
     try:
         await server.serve_until(stop, sockets, ready, engine.say_goodbye)
@@ -158,9 +174,10 @@ async def run_server(
         if doubts:
             raise doubts[0]
     finally:
-        if watching is not None:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+        beside = [task for task in (watching, renewing) if task is not None]
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         engine.context.db.close()
 
 
@@ -169,6 +186,26 @@ async def _stop_when_lost(lock: DatabaseLock, stop: asyncio.Event) -> LockLost:
     log.error("hub.lock_lost", reason=str(lost))
     stop.set()
     return lost
+
+
+async def _renew(certificate: ServerCertificate, settings: Settings, context: ssl.SSLContext) -> None:
+    """Connections that are open stay as they are; the next ones see the new certificate."""
+    while True:
+        await asyncio.sleep(CERTIFICATE_LOOK_SECONDS)
+        try:
+            found = await asyncio.to_thread(renewed, certificate, settings.home, SystemClock().now())
+            if found != certificate:
+                found.load_into(context)
+                log.info("hub.certificate_renewed", not_after=found.not_after.isoformat(), key=found.fingerprint)
+                certificate = found
+        except (SettingsError, OSError) as error:
+            log.error("hub.certificate_unusable", reason=str(error))
+
+
+def certificate_of(settings: Settings, host: str) -> ServerCertificate | None:
+    """What a hub that listens on `host` serves HTTPS with; None where it speaks plain HTTP. Raises SettingsError."""
+    prepare_home(settings)
+    return certificate_for(settings, host, SystemClock().now())
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -185,12 +222,19 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(settings: Settings, listener: socket.socket, *, ready: Callable[[], None], stop: asyncio.Event) -> None:
+async def serve(
+    settings: Settings,
+    listener: socket.socket,
+    *,
+    ready: Callable[[], None],
+    stop: asyncio.Event,
+    certificate: ServerCertificate | None = None,
+) -> None:
     """`hub serve`: the hub alone, on a schema that was migrated before."""
     configure_logging()
     try:
         with locked(settings) as lock:
-            await run_server(settings, [listener], ready=ready, stop=stop, lock=lock)
+            await run_server(settings, [listener], ready=ready, stop=stop, lock=lock, certificate=certificate)
     finally:
         listener.close()
 

@@ -9,9 +9,11 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from computepool.hub.certificates import configured_certificate
+from computepool.hub.core.clock import SystemClock
 from computepool.hub.core.db import durable_engine
 from computepool.hub.core.notices import ADMINS
-from computepool.hub.core.settings import Settings
+from computepool.hub.core.settings import Settings, SettingsError
 from computepool.hub.lock import AlreadyRunning, lock_database
 from computepool.hub.mail.smtp import Away, open_post
 from computepool.hub.mail.writing import readers_of
@@ -41,7 +43,16 @@ class Check:
 
 
 def doctor(settings: Settings) -> list[Check]:
-    checks: list[Callable[[Settings], Check]] = [_home, _disk, _process, _database, _public_url, _mail, _payments]
+    checks: list[Callable[[Settings], Check]] = [
+        _home,
+        _disk,
+        _process,
+        _database,
+        _public_url,
+        _certificate,
+        _mail,
+        _payments,
+    ]
     if settings.smtp_url is not None:
         checks.insert(checks.index(_mail) + 1, _mail_to_admins)
     return [check(settings) for check in checks]
@@ -95,6 +106,22 @@ def _public_url(settings: Settings) -> Check:
     if settings.public_url is None:
         return Check("public url", True, "unset: fine on one machine; set COMPUTEPOOL_PUBLIC_URL for others to join")
     return Check("public url", True, settings.public_url)
+
+
+def _certificate(settings: Settings) -> Check:
+    name, now = "certificate", SystemClock().now()
+    try:
+        found = configured_certificate(settings)
+        if found is not None:
+            found.context()
+    except SettingsError as error:
+        return Check(name, False, str(error), "Both are files in PEM; the key may be in the certificate's file.")
+    if found is None:
+        return Check(name, True, "none: plain HTTP on this machine alone, or a proxy with TLS; else one is made")
+    message = f"good until {found.not_after:%Y-%m-%d}, public key {found.fingerprint}"
+    if found.not_after <= now:
+        return Check(name, False, f"it ended on {found.not_after:%Y-%m-%d}", "Renew it; the hub reads it every hour.")
+    return Check(name, True, message)
 
 
 def _mail(settings: Settings) -> Check:

@@ -18,6 +18,8 @@ from computepool.agent.home import AgentHome
 from computepool.agent.link.base import LinkUnavailable
 from computepool.agent.link.websocket import open_websocket
 from computepool.agent.main import agent_version
+from computepool.protocol.addresses import is_exposed
+from computepool.protocol.pinning import COMPARE_KEYS, PinMismatch
 from computepool.protocol.versions import read_version
 
 from .model import Check, warn
@@ -28,21 +30,25 @@ PROXY_HINT = "check the address, the network and any proxy (HTTPS_PROXY); jobs t
 
 
 async def check_network(home: AgentHome, clock: Clock) -> list[Check]:
-    url = home.node().hub_url
+    node = home.node()
+    url = node.hub_url
     host, port, secure = _target(url)
     proxy = proxy_for(url)
     checks = []
+    if is_exposed(url):
+        hint = "run the join line of the pool's https:// address: this machine stays the node that it is"
+        checks.append(warn("encryption", "none: plain HTTP to another machine, which everybody on the way reads", hint))
     if proxy is not None:
         checks.append(proxy)
     else:
         # Behind a proxy neither names nor ports of the outside are ours to reach.
-        steps = await _check_connection(host, port, secure)
+        steps = await _check_connection(host, port, (node.tls or ssl.create_default_context()) if secure else None)
         if not steps[-1].ok:
             failed = steps[-1]
             return [*steps[:-1], Check("hub", False, f"{url} cannot be reached: {failed.message}", failed.hint)]
         checks += steps
     try:
-        async with httpx.AsyncClient(timeout=HUB_SECONDS) as client:
+        async with httpx.AsyncClient(timeout=HUB_SECONDS, verify=node.tls or True) as client:
             response = await client.get(f"{url}/api/v1/version")
             response.raise_for_status()
             document = response.json()
@@ -56,7 +62,7 @@ async def check_network(home: AgentHome, clock: Clock) -> list[Check]:
         ok = abs(skew) <= SKEW_LIMIT_SECONDS
         hint = "" if ok else "turn on time synchronisation (`timedatectl set-ntp true`); the agent uses the hub's time"
         checks.append(Check("clock", ok, f"{skew:+.0f} s against the hub", hint))
-    return [*checks, *_check_versions(told), await _check_websocket(url)]
+    return [*checks, *_check_versions(told), await _check_websocket(url, node.tls)]
 
 
 def _target(url: str) -> tuple[str, int, bool]:
@@ -75,7 +81,7 @@ def proxy_for(url: str) -> Check | None:
     return Check("proxy", True, f"through {shown.hostname}:{shown.port or 80}, as the environment says")
 
 
-async def _check_connection(host: str, port: int, secure: bool) -> list[Check]:
+async def _check_connection(host: str, port: int, tls: ssl.SSLContext | None) -> list[Check]:
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(HUB_SECONDS):
@@ -87,18 +93,20 @@ async def _check_connection(host: str, port: int, secure: bool) -> list[Check]:
     name = Check("name", True, f"{host} is {', '.join(sorted({str(one[4][0]) for one in found}))}")
     try:
         async with asyncio.timeout(HUB_SECONDS):
-            context = ssl.create_default_context() if secure else None
-            _, writer = await asyncio.open_connection(host, port, ssl=context)
+            _, writer = await asyncio.open_connection(host, port, ssl=tls)
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
+    except PinMismatch as mismatch:
+        hint = f"{COMPARE_KEYS}, run the join line that is printed there; if not, somebody else answers in its place"
+        return [name, Check("connection", False, f"its key is not the pinned one: {mismatch}", hint)]
     except ssl.SSLCertVerificationError as error:
         hint = "is the clock right, and is there a proxy that opens TLS? Its authority goes into SSL_CERT_FILE"
         return [name, Check("connection", False, f"its certificate is not trusted ({error.verify_message})", hint)]
     except (OSError, TimeoutError) as error:
         why = getattr(error, "strerror", None) or str(error) or "no answer in time"
         return [name, Check("connection", False, f"port {port} is not reached ({why})", PROXY_HINT)]
-    return [name, Check("connection", True, f"port {port} is open{', with TLS' if secure else ''}")]
+    return [name, Check("connection", True, f"port {port} is open{', with TLS' if tls is not None else ''}")]
 
 
 def _check_versions(told: Mapping[str, Any]) -> list[Check]:
@@ -114,10 +122,10 @@ def _check_versions(told: Mapping[str, Any]) -> list[Check]:
     return [Check("version", True, f"agent {own}, the hub wants at least {least}")]
 
 
-async def _check_websocket(url: str) -> Check:
+async def _check_websocket(url: str, tls: ssl.SSLContext | None) -> Check:
     """Opened and closed again, without a word: the hub takes that for a line that broke."""
     try:
-        link = await open_websocket(url, agent_version())
+        link = await open_websocket(url, agent_version(), tls)
     except LinkUnavailable as error:
         hint = "nothing has to be done: the agent asks by long poll. A proxy that lets WebSockets through is quicker"
         return warn("websocket", f"not possible here ({error})", hint)

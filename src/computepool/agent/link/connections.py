@@ -16,11 +16,11 @@ class Connections:
         self._identity = identity
         self._version = agent_version
         self._rng = rng
-        self._poster = Poster(agent_version)
+        self._poster = Poster(agent_version, node.tls)
 
     async def __call__(self, kind: LinkKind) -> Link:
         if kind is LinkKind.WEBSOCKET:
-            return await open_websocket(self._node.hub_url, self._version)
+            return await open_websocket(self._node.hub_url, self._version, self._node.tls)
         return PollLink(self._post, self._node.node_id, self._identity, self._rng)
 
     async def _post(self, body: bytes, headers: dict[str, str], wait_seconds: float) -> tuple[int, bytes]:

@@ -1,5 +1,6 @@
 """Requests of those who poll. Only they pay for the HTTP client: it is imported and made when the first one asks."""
 
+import ssl
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,8 +12,10 @@ CONNECT_SECONDS = 10.0
 class Poster:
     """As many connections as there are requests under way: of a node, or of a thousand simulated ones."""
 
-    def __init__(self, agent_version: str) -> None:
+    def __init__(self, agent_version: str, tls: ssl.SSLContext | None = None) -> None:
+        """`tls`: which certificates the hub may show, if not the usual ones."""
         self.agent_version = agent_version
+        self.tls = tls
         self._client: httpx.AsyncClient | None = None
 
     async def post(self, url: str, body: bytes, headers: dict[str, str], wait_seconds: float) -> tuple[int, bytes]:
@@ -21,7 +24,8 @@ class Poster:
 
         if self._client is None:
             agent = {"User-Agent": f"computepool-agent/{self.agent_version}"}
-            self._client = httpx.AsyncClient(headers=agent, limits=httpx.Limits(max_connections=None))
+            verify = True if self.tls is None else self.tls
+            self._client = httpx.AsyncClient(headers=agent, limits=httpx.Limits(max_connections=None), verify=verify)
         timeout = httpx.Timeout(wait_seconds, connect=CONNECT_SECONDS)
         try:
             response = await self._client.post(url, content=body, headers=headers, timeout=timeout)

@@ -1,12 +1,14 @@
 """The line as one WebSocket, opened from here."""
 
 import contextlib
+import ssl
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
 
 from computepool.agent.link.base import Link, LinkClosed, LinkUnavailable
 from computepool.protocol.messages import MESSAGE_LIMIT_BYTES
+from computepool.protocol.pinning import COMPARE_KEYS, PinMismatch
 
 LINK_PATH = "/api/v1/agent/link"
 OPEN_SECONDS = 10.0
@@ -48,12 +50,14 @@ def link_url(hub_url: str) -> str:
     return "ws" + hub_url.removeprefix("http") + LINK_PATH
 
 
-async def open_websocket(hub_url: str, agent_version: str) -> Link:
+async def open_websocket(hub_url: str, agent_version: str, tls: ssl.SSLContext | None = None) -> Link:
+    """`tls`: which certificates the hub may show, if not the usual ones."""
     try:
         # No compression: logs are small pieces, and a context per agent costs the hub memory. No pings: heartbeats
         # are answered, so they find a dead line on their own.
         connection = await connect(
             link_url(hub_url),
+            ssl=tls,
             compression=None,
             ping_interval=None,
             max_size=MESSAGE_LIMIT_BYTES,
@@ -68,6 +72,9 @@ async def open_websocket(hub_url: str, agent_version: str) -> Link:
         raise LinkUnavailable(message, blocked=status not in _HUB_IS_AWAY) from None
     except InvalidHandshake as strange:
         raise LinkUnavailable(f"no WebSocket was spoken: {strange}", blocked=True) from None
+    except PinMismatch as mismatch:
+        hint = "run the join line that is printed there: this machine stays the node that it is"
+        raise LinkUnavailable(f"{mismatch.told(hub_url)}. {COMPARE_KEYS}, {hint}", away=True) from None
     except (TimeoutError, OSError, WebSocketException) as error:
         away = isinstance(error, OSError) and not isinstance(error, _MAY_BE_A_WALL)
         raise LinkUnavailable(f"{type(error).__name__}: {error}".rstrip(": "), away=away) from None

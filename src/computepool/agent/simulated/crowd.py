@@ -73,8 +73,9 @@ class Crowd:
     async def run(self, until: asyncio.Event) -> None:
         """Until the event; then everything is given back, and the lines are closed. There is at least one member."""
         allow_open_files(len(self._members) * FILES_PER_NODE)
-        exchange = Exchange(self._version)
-        transfer = SharedTransfer(self._members[0].home.node().hub_url)
+        hub = self._members[0].home.node()
+        exchange = Exchange(self._version, hub.tls)
+        transfer = SharedTransfer(hub.hub_url, hub.tls)
         shared = Shared(
             clock=self._clock,
             offload=offload_to_threads,

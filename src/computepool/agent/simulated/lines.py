@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import ssl
 
 from computepool.agent.home import Identity, NodeRecord
 from computepool.agent.link.base import Link, LinkClosed, LinkUnavailable
@@ -19,8 +20,8 @@ OPENING_AT_ONCE = 24
 class Exchange(Poster):
     """What the lines of all nodes share."""
 
-    def __init__(self, agent_version: str) -> None:
-        super().__init__(agent_version)
+    def __init__(self, agent_version: str, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(agent_version, tls)
         self.opening = asyncio.Semaphore(OPENING_AT_ONCE)
 
 
@@ -41,7 +42,7 @@ class Lines:
             if asyncio.get_running_loop().time() < self._down_until:
                 raise LinkUnavailable("the simulated line is down", away=True)
             if kind is LinkKind.WEBSOCKET:
-                link = await open_websocket(self._node.hub_url, self._exchange.agent_version)
+                link = await open_websocket(self._node.hub_url, self._exchange.agent_version, self._exchange.tls)
             else:
                 link = PollLink(self._post, self._node.node_id, self._identity, self._rng)
         self._link = link

@@ -112,14 +112,13 @@ class Roster:
     def node_ids(self) -> list[str]:
         return [slot.node.node_id for slot in self._slots if slot.node is not None]
 
-    def keep_only(self, node_ids: Iterable[str], hub_url: str) -> None:
+    def keep_only(self, node_ids: Iterable[str], hub_url: str, fingerprint: str | None = None) -> None:
         """Those that the hub still knows, under the address that it has now."""
         wanted = set(node_ids)
         kept = [slot for slot in self._slots if slot.node is not None and slot.node.node_id in wanted]
         for slot in kept:
             assert slot.node is not None
-            if slot.node.hub_url != hub_url:
-                slot.node = NodeRecord.model_validate(slot.node.model_dump() | {"hub_url": hub_url})
+            slot.node = slot.node.changed(hub_url=hub_url, fingerprint=fingerprint)
         self._slots = kept
         self.save()
 
@@ -141,6 +140,8 @@ class Roster:
         hub_url: str,
         token: str,
         *,
+        fingerprint: str | None = None,
+        insecure: bool = False,
         agent_version: str,
         client: "httpx.Client",
         progress: Callable[[int], None] = lambda count: None,
@@ -153,6 +154,8 @@ class Roster:
                 home,
                 hub_url,
                 token,
+                fingerprint=fingerprint,
+                insecure=insecure,
                 capacity=machine.capacity,
                 agent_version=agent_version,
                 name=machine.name,

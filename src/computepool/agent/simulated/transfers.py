@@ -1,6 +1,7 @@
 """Downloads and uploads of all simulated nodes, through one HTTP client that is never asked for many at once."""
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 from typing import BinaryIO
 
@@ -12,8 +13,8 @@ AT_ONCE = 8
 
 
 class SharedTransfer:
-    def __init__(self, hub_url: str) -> None:
-        self._http = HttpTransfer(hub_url)
+    def __init__(self, hub_url: str, tls: ssl.SSLContext | None = None) -> None:
+        self._http = HttpTransfer(hub_url, tls=tls)
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def download(self, url: str, *, offset: int, sink: Sink) -> None:

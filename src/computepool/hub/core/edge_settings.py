@@ -1,15 +1,16 @@
-"""The settings of limits at the hub's edge; `core/edge.py` and `serving.py` keep them."""
+"""The settings of the hub's edge: its HTTPS, and limits; `core/edge.py` and `serving.py` keep them."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated
 
 from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings
+
+from computepool.hub.core.tls_settings import TlsSettings
 
 IpNetwork = IPv4Network | IPv6Network
 
 
-class EdgeSettings(BaseSettings):
+class EdgeSettings(TlsSettings):
     trusted_proxies: Annotated[
         str | None,
         Field(

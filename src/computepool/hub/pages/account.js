@@ -4,8 +4,9 @@ import { $, h, notice, put } from "./parts.js";
 import { get, send, session, signedIn, signIn, signOut } from "./session.js";
 
 export async function showVersion() {
-  const { version } = await (await send("version")).json();
+  const { version, fingerprint } = await (await send("version")).json();
   put($("version"), version);
+  return fingerprint ? `${location.origin}#${fingerprint}` : location.origin; // what join and login need
 }
 
 export function watchAccount() {

@@ -125,11 +125,14 @@ async function showMine() {
   $("jobs").hidden = !jobs.items.length;
 }
 
+const here = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+const insecure = location.protocol === "https:" || here ? "" : " --insecure";
+let address = location.origin;
+
 async function addMachine() {
   try {
     const made = await post("nodes/join-tokens", { uses: 1 });
-    const line = `computepool join ${location.origin} --token ${made.token}`;
-    const here = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+    const line = `computepool join ${address} --token ${made.token}${insecure}`;
     const advice = here ? "Only this machine can reach the hub at this address. For others, start it with "
       + "computepool up --host 0.0.0.0 and open this page at the machine's own address." : "";
     $("join").replaceChildren(h("p", {}, "Run this on the machine that joins:"), copyLine(line, "the join line"),
@@ -141,11 +144,12 @@ async function addMachine() {
   }
 }
 
-function showHow() {
+function showHow(hubAddress) {
+  address = hubAddress;
   const steps = [
-    ["Sign a machine's command line in", `computepool login ${location.origin}`],
+    ["Sign a machine's command line in", `computepool login ${address}${insecure}`],
     ["Run something: it goes to a machine that has room", "computepool run -- python3 -c 'print(6 * 7)'"],
-    ["Share a machine: “Add a machine” makes the token", `computepool join ${location.origin} --token TOKEN`],
+    ["Share a machine: “Add a machine” makes the token", `computepool join ${address} --token TOKEN${insecure}`],
   ];
   $("how").replaceChildren(...steps.map(([what, line]) => h("li", {}, h("p", {}, what), copyLine(line, what))));
 }
@@ -208,8 +212,8 @@ document.addEventListener("visibilitychange", wake);
 session.addEventListener("change", again);
 $("add-machine").addEventListener("click", addMachine);
 
-showHow();
-showVersion().catch(() => {});
+showHow(location.origin);
+showVersion().then(showHow, () => {});
 await begin().catch((error) => notice(error.message));
 route();
 watchAccount().catch((error) => notice(error.message));
