@@ -1,14 +1,14 @@
 """Declines: how often a node declined what it was offered, and until when it is not asked
 
 Revision ID: 0018
-Revises: 0016
+Revises: 0017
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0018"
-down_revision = "0016"
+down_revision = "0017"
 branch_labels = None
 depends_on = None
 
