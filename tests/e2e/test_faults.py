@@ -16,6 +16,7 @@ ATTACKS = {
     "setup puts a link in its place": {"setup": 'rm -rf "$COMPUTEPOOL_ENV"; ln -s /usr "$COMPUTEPOOL_ENV"'},
     "setup puts a file in its place": {"setup": 'rm -rf "$COMPUTEPOOL_ENV"; : > "$COMPUTEPOOL_ENV"'},
     "setup removes where the job works": {"setup": "cd /; rm -rf /job/work"},
+    "setup digs 4,000 folders deep": {"setup": f"python3 -c '{DIG}'"},
     "1,000 long names in a checkpoint": {"run": LONG_NAMES + ": > $i/$x/$x/$x/$x; done; exit 85"},
 }
 

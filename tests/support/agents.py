@@ -16,6 +16,7 @@ from computepool.agent.clock import Clock, SystemClock
 from computepool.agent.detect import GpuMonitor
 from computepool.agent.engines import EngineWatch
 from computepool.agent.home import AgentHome, NodeRecord
+from computepool.agent.images import Images
 from computepool.agent.link.connections import Connections
 from computepool.agent.outside import Outside
 from computepool.agent.ownership import OpenWatch
@@ -90,6 +91,7 @@ async def running_agent(
     capacity: Capacity = CAPACITY,
     clock: Clock | None = None,
     outside: Outside | None = None,
+    images: Images | None = None,
     open_watch: OpenWatch | None = None,
     monitor: GpuMonitor | None = None,
     engines: EngineWatch | None = None,
@@ -117,6 +119,7 @@ async def running_agent(
             transfer=transfer,
             log_limit_bytes=log_limit_bytes,
             outside=outside,
+            images=images,
             open_watch=open_watch,
             monitor=monitor,
             engines=engines,

@@ -76,7 +76,7 @@ class Commands:
             place = shop.environments.place(self._sandbox, key)
         async with contextlib.AsyncExitStack() as turn:
             # A twin's setup may take long: a stop is not kept waiting for it.
-            await interruptible(attempt, turn.enter_async_context(shop.environments.turn(key)))
+            await interruptible(attempt, lambda: turn.enter_async_context(shop.environments.turn(key)))
             if place is not None and await self._is_at_hand(place):
                 attempt.say("setup: the environment is at hand, nothing to do")
                 return True
@@ -142,7 +142,7 @@ class Commands:
         attempt, trouble, command = self._attempt, "", None
         for _ in range(STARTS):
             if attempt.rest.reasons:
-                await interruptible(attempt, attempt.rest.until_awake())
+                await interruptible(attempt, attempt.rest.until_awake)
             raise_if_ending(attempt)
             if command is None:
                 async with at(Place.START, attempt):

@@ -45,13 +45,13 @@ async def prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Pa
     if nothing and not manifest.inputs:
         return Prepared()
     shop.tell(attempt, "preparing")
-    return await interruptible(attempt, _prepare(shop, attempt, sandbox, folder))
+    return await interruptible(attempt, lambda: _prepare(shop, attempt, sandbox, folder))
 
 
-async def interruptible(attempt: Attempt, work: Awaitable[T]) -> T:
+async def interruptible(attempt: Attempt, work: Callable[[], Awaitable[T]]) -> T:
     """The result, unless the attempt is asked to end before: then AttemptOver says why."""
     raise_if_ending(attempt)
-    task = asyncio.ensure_future(work)
+    task = asyncio.ensure_future(work())
 
     def interrupt(_: EndRequest) -> None:
         task.cancel()
