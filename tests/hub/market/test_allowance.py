@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from computepool.hub.market.allowance import CORE_GFLOPS, Trial, measured_capacity, slices_at_once
+from computepool.hub.market.allowance import CORE_GFLOPS, MeasuredCapacity, Trial, measured_capacity, slices_at_once
 from computepool.hub.market.standing import Standing
 
 
 def at_once(ok_count, measured, first=2, **known):
-    return slices_at_once(Standing(mean=0.6, lower=0.3, ok_count=ok_count, **known), Trial(first, measured))
+    trial = Trial(first, MeasuredCapacity(cores=measured))
+    return slices_at_once(Standing(mean=0.6, lower=0.3, ok_count=ok_count, **known), trial)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,7 @@ def test_table(ok_count, measured, expected):
 def test_nobody_who_is_trusted_is_held_back():
     assert slices_at_once(Standing(mean=0.6, lower=0.3), None) is None
     assert at_once(0, 0, marked=True) is None
+    assert at_once(0, 0, first=0) is None
 
 
 def test_what_a_node_broke_with_counts_all_the_same():

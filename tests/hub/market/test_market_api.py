@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import insert
 from support.engine import ADMIN, ALICE, BOB, play
 from support.fleets import gpu, make_node
-from support.scripted_agent import add_agent, enrol_request
+from support.scripted_agent import add_agent, enrol_request, measure
 
 from computepool.hub.core.tables import AuditRow
 from computepool.hub.jobs.tables import Attempt, Job
@@ -428,6 +428,7 @@ def test_spot_follows_use_is_drawn_and_outlives_a_restart(hub_url):
         ]
         for agent in agents:
             agent.beat_on()
+            await measure(agent)
             await pool.submit(resources={"gpu": "rtx-4090:20"})
         await asyncio.sleep(3 * 3600)
         book, segment = pool.engine.book, Segment("3.0", "US")
@@ -516,6 +517,7 @@ def test_a_large_fleet_is_priced_in_pieces(sqlite_hub):
 def test_what_the_owner_keeps_is_no_part_of_the_market(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, owner=BOB, gpus=(gpu(0), gpu(1)), country="US", cpus=8)
+        await measure(agent)
         node, segment = node_of(pool, agent), Segment("3.0", "US")
         for left, expected in (
             (Availability(), Use(0, 2)),
@@ -529,10 +531,44 @@ def test_what_the_owner_keeps_is_no_part_of_the_market(sqlite_hub):
     play(sqlite_hub, story)
 
 
+def test_capacity_that_is_only_claimed_is_no_part_of_the_market(sqlite_hub):
+    async def story(pool):
+        book, cpu, card = pool.engine.book, Segment("cpu", "US"), Segment("3.0", "US")
+        cards = tuple(gpu(index) for index in range(64))
+        claims = await add_agent(pool, name="claims", owner=BOB, country="US", cpus=4096, gpus=cards)
+        await pool.engine.market.tick()
+        assert book.used == {}
+        assert node_of(pool, claims).traits.ask.gpu_micros == 30 * CREDIT, "its card has the price of the table"
+        honest = await add_agent(pool, name="honest", owner=BOB, country="US", cpus=8, gpus=(gpu(0),))
+        await measure(honest)
+        assert (book.used[cpu], book.used[card]) == (Use(0, 8000), Use(0, 1))
+        await measure(claims, core_gflops=40 / 4096)  # as fast as eight cores; its cards are what they say
+        assert (book.used[cpu], book.used[card]) == (Use(0, 16_000), Use(0, 65))
+        pretends = await add_agent(pool, name="pretends", owner=BOB, country="US", cpus=4, simulated=True)
+        await pool.engine.market.tick()
+        assert book.used[Segment("cpu", "US", simulated=True)] == Use(0, 4000), pretends.node_id
+
+    play(sqlite_hub, story)
+
+
+def test_what_runs_on_claimed_capacity_moves_no_price(sqlite_hub):
+    async def story(pool):
+        cards = tuple(gpu(index) for index in range(40))
+        agent = await add_agent(pool, owner=BOB, gpus=cards, country="US", cpus=64)
+        agent.beat_on()
+        await pool.submit(resources={"gpu": "rtx-4090:40"})
+        await asyncio.sleep(3 * 3600)
+        agent.stop_beating()
+        assert pool.engine.book.spot_millis(Segment("3.0", "US")) == 1000
+
+    play(sqlite_hub, story)
+
+
 def test_old_points_are_thinned_and_then_forgotten(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
         agent.beat_on()
+        await measure(agent)
         await asyncio.sleep(2 * 3600)
         agent.stop_beating()
         assert len(pool.rows(SpotPoint, tier="3.0", hourly=False)) > 5
@@ -571,6 +607,7 @@ def test_earnings_use_what_was_measured_in_this_pool(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, owner=BOB, gpus=(gpu(0), gpu(1)), country="US")
         agent.beat_on()
+        await measure(agent)
         await pool.submit(**CARD)
         await asyncio.sleep(2 * 3600)
         agent.stop_beating()

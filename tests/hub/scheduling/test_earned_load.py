@@ -8,7 +8,7 @@ from support.fleets import STRANGER, make_needs, make_node
 from support.scripted_agent import add_agent, measure
 
 from computepool.hub.jobs.tables import Attempt
-from computepool.hub.market.allowance import Trial
+from computepool.hub.market.allowance import MeasuredCapacity, Trial
 from computepool.hub.scheduling.room import how_many_fit
 
 HUGE: dict[str, Any] = {"cpus": 4096, "memory_bytes": 2**50, "disk_bytes": 2**50}
@@ -118,7 +118,7 @@ def test_why_says_that_a_node_has_as_many_as_it_gets(sqlite_hub):
 
 
 def test_quote_counts_as_many_slices_as_a_node_gets_at_once():
-    node = make_node(owner_id=STRANGER, trial=Trial(2, 64), cpu_millis=64_000)
+    node = make_node(owner_id=STRANGER, trial=Trial(2, MeasuredCapacity(64)), cpu_millis=64_000)
     assert how_many_fit(node, make_needs()) == 2
     assert how_many_fit(node, make_needs(owner_id=STRANGER)) > 2
 

@@ -12,6 +12,7 @@ hardware goes. Beyond that, and on a node that was never measured, it takes two 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from computepool.hub.market.requirements import MILLI
 from computepool.hub.market.standing import Standing
 from computepool.protocol.benchmark import CPU
 
@@ -34,6 +35,10 @@ class MeasuredCapacity(NamedTuple):
     """Their ids."""
 
     @property
+    def cpu_millis(self) -> int:
+        return round(self.cores * MILLI)
+
+    @property
     def slices(self) -> int:
         return max(int(self.cores), len(self.gpus))
 
@@ -42,12 +47,11 @@ UNMEASURED = MeasuredCapacity()
 
 
 class Trial(NamedTuple):
-    """Of a node whose claims are not believed."""
+    """Of a node whose claims are not facts."""
 
     first: int
-    """Slices at once with which a measured node begins."""
-    measured: int
-    """Slices at once that its measured hardware is good for."""
+    """Slices at once with which it begins, if its hardware was measured; 0 for as many as it claims to hold."""
+    measured: MeasuredCapacity = UNMEASURED
 
 
 def measured_capacity(devices: Iterable[Mapping[str, Any]]) -> MeasuredCapacity:
@@ -67,8 +71,8 @@ def measured_capacity(devices: Iterable[Mapping[str, Any]]) -> MeasuredCapacity:
 
 def slices_at_once(standing: Standing, trial: Trial | None) -> int | None:
     """None for as many as it claims to hold. `trial` is None where nobody doubts that."""
-    if trial is None or standing.marked:
+    if trial is None or not trial.first or standing.marked:
         return standing.slots
     ok_count = standing.ok_count
-    earned = max(1 + ok_count // OK_FOR_ONE_MORE, min(trial.first + ok_count, trial.measured))
+    earned = max(1 + ok_count // OK_FOR_ONE_MORE, min(trial.first + ok_count, trial.measured.slices))
     return earned if standing.slots is None else min(standing.slots, earned)

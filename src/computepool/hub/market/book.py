@@ -105,7 +105,7 @@ class Book:
             ask=self._ask(place, self.host_prices.get(traits.node_id)),
             gpu_gflops=min(measured) if gpus and len(measured) == len(gpus) else None,
             core_gflops=speeds[CPU_DEVICE] / cores if CPU_DEVICE in speeds else None,
-            trial=self._trial(traits, known.capacity),
+            trial=None if traits.simulated else Trial(self.unproven_slices, known.capacity),
         )
 
     def ask_again(self, traits: Traits) -> Traits:
@@ -222,11 +222,6 @@ class Book:
     def _speeds_of(self, traits: Traits, capacity: Capacity) -> Speeds:
         known = self.speeds.get(traits.node_id)
         return known if known is not None and known.hardware == hardware_digest(capacity) else UNKNOWN_SPEEDS
-
-    def _trial(self, traits: Traits, measured: MeasuredCapacity) -> Trial | None:
-        if traits.simulated or not self.unproven_slices:
-            return None
-        return Trial(self.unproven_slices, measured.slices)
 
 
 def cards_of(gpus: Iterable[Gpu]) -> list[Gpu]:

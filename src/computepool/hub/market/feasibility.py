@@ -90,7 +90,7 @@ class Traits:
     """Measured, of its slowest GPU; None before it was."""
     core_gflops: float | None = None
     trial: Trial | None = None
-    """None where nobody doubts how many slices it can hold at once: simulated, or as the operator wants it."""
+    """None where nobody doubts what it claims, because it is simulated."""
 
 
 Rule = Callable[[Requirements, Traits], bool]

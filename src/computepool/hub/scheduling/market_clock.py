@@ -125,20 +125,26 @@ class MarketClock:
         return {segment: Use(busy[segment], total[segment]) for segment in total}
 
     def _use_of(self, node: FleetNode) -> Iterator[tuple[Segment, Use]]:
-        """Of a node that is there. What its owner keeps is no part of the market, unless a job has it."""
+        """Of a node that is there. What its owner keeps is no part of the market, unless a job has it; nor is what it
+        only claims to have: a price that claims could move would cost nothing to move."""
         if node.line is None or node.state is not NodeState.ONLINE:
             return
-        place = self._book.place_of(node.traits.node_id)
+        traits, left = node.traits, node.availability
+        place = self._book.place_of(traits.node_id)
         if place is None:
             return
-        left = node.availability
-        if place.gpu is not None:
-            gpus, free = node.traits.gpus, node.free.gpus
+        gpus, free, cpu_millis = list(traits.gpus), node.free.gpus, traits.cpu_millis
+        if traits.trial is not None:
+            measured = traits.trial.measured
+            gpus, free = ([gpu for gpu in some if gpu.id in measured.gpus] for some in (gpus, free))
+            cpu_millis = min(cpu_millis, measured.cpu_millis)
+        if place.gpu is not None and gpus:
             kept = sum(gpu.id in left.gpus_in_use for gpu in free) if left.strangers else len(free)
             yield place.gpu, Use(len(gpus) - len(free), len(gpus) - kept)
-        busy = node.traits.cpu_millis - node.free.cpu_millis
-        open_to_all = left.strangers and not left.gpu_only
-        yield place.cpu, Use(busy, node.traits.cpu_millis if open_to_all else busy)
+        if cpu_millis:
+            busy = min(traits.cpu_millis - node.free.cpu_millis, cpu_millis)
+            open_to_all = left.strangers and not left.gpu_only
+            yield place.cpu, Use(busy, cpu_millis if open_to_all else busy)
 
     async def _hear(self) -> frozenset[str]:
         """Nodes that were examined since the last look."""
