@@ -8,8 +8,9 @@ import pytest
 from support.agents import running_agent
 from support.fake_hub import FakeHub
 
+from computepool.agent import checkpoints
 from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT
-from computepool.protocol.manifest import Saved, SavedFile
+from computepool.protocol.manifest import Grant, Saved, SavedFile
 from computepool.protocol.receipt import EndReason
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -223,6 +224,57 @@ def test_too_many_files_are_not_saved_and_the_job_goes_on(tmp_path):
         await hub.until(lambda: attempt_id in hub.receipts)
         assert hub.checkpoints[attempt_id] == []
         assert hub.receipts[attempt_id].exit_code == 85
+
+    story(tmp_path, tell)
+
+
+def disk_of(megabytes: int) -> Grant:
+    return Grant(cpus=0.1, memory_bytes=64_000_000, disk_bytes=megabytes * 1_000_000)
+
+
+def test_copy_of_a_checkpoint_counts_against_the_jobs_disk(tmp_path):
+    """Where it does not fit it is not made; the last one needs none."""
+
+    async def tell(hub, running):
+        script = """
+            head -c 4000000 /dev/zero > data; head -c 4000000 /dev/zero > "$COMPUTEPOOL_CHECKPOINT/state"
+            while [ ! -e leave ]; do sleep 0.05; done; exit 85
+        """
+        attempt_id = shell(hub, running, script, checkpoint_seconds=OFTEN, grant=disk_of(10))
+        no_room = b"a copy of what changed does not fit on the job's disk"
+        await hub.until(lambda: no_room in hub.logs[attempt_id] or hub.checkpoints[attempt_id])
+        assert hub.checkpoints[attempt_id] == []
+        assert not list(running.home.staging.glob("*/files/*"))
+        (running.job_folders[0] / "work" / "leave").touch()
+        await hub.until(lambda: attempt_id in hub.receipts)
+        (saved,) = hub.checkpoints[attempt_id]
+        assert hub.content(saved) == {"state": bytes(4_000_000)}
+        assert hub.receipts[attempt_id].reason is EndReason.EXITED
+
+    story(tmp_path, tell)
+
+
+def test_copy_that_is_not_counted_is_found(tmp_path, monkeypatch):
+    """A planted bug, for the test above."""
+    monkeypatch.setattr(checkpoints, "_copy_bytes", lambda looks, paths: 0)
+    with pytest.raises(AssertionError):
+        test_copy_of_a_checkpoint_counts_against_the_jobs_disk(tmp_path)
+
+
+def test_copy_is_given_up_when_the_job_wants_its_room(tmp_path):
+    async def tell(hub, running):
+        script = """
+            head -c 3000000 /dev/zero > "$COMPUTEPOOL_CHECKPOINT/state"
+            while [ ! -e grow ]; do sleep 0.05; done
+            head -c 5000000 /dev/zero > data; exec sleep 3600
+        """
+        hub.fail_uploads = 1_000_000
+        attempt_id = shell(hub, running, script, checkpoint_seconds=OFTEN, grant=disk_of(10))
+        await hub.until(lambda: list(running.home.staging.glob("*/files/state")))
+        (running.job_folders[0] / "work" / "grow").touch()
+        await hub.until(lambda: b"does not fit on the job's disk" in hub.logs[attempt_id])
+        await hub.until(lambda: not list(running.home.staging.glob("*/files/*")))
+        assert attempt_id not in hub.receipts, "the job goes on"
 
     story(tmp_path, tell)
 

@@ -8,7 +8,7 @@ import pytest
 from support.waiting import patience
 
 from computepool.agent.outputs import Interrupted, OutputsRefused, collect
-from computepool.agent.snapshots import FILES, copy_changed, hash_copies, look_at
+from computepool.agent.snapshots import FILES, copy_files, hash_files, look_at
 
 MIB = 1 << 20
 
@@ -79,8 +79,9 @@ def test_checkpoint_larger_than_the_jobs_disk_is_refused(job):
 def test_copy_of_a_checkpoint_has_the_same_content_and_the_same_holes(job, tmp_path, pieces):
     source = job / "checkpoint/model"
     write_hollow(source, 64 * MIB, *pieces)
-    snapshot = copy_changed(job, "checkpoint", look_at(job, "checkpoint"), {}, tmp_path / "staging")
-    [file] = hash_copies(snapshot, tmp_path / "staging").values()
+    paths = list(look_at(job, "checkpoint"))
+    copy_files(job, "checkpoint", paths, tmp_path / "staging")
+    [file] = hash_files(tmp_path / "staging", FILES, paths).values()
     assert file.size_bytes == 64 * MIB
     assert file.digest == f"sha256:{hashlib.sha256(source.read_bytes()).hexdigest()}"
     copy = tmp_path / "staging" / FILES / "model"
@@ -91,6 +92,6 @@ def test_copy_of_a_whole_file_is_whole(job, tmp_path):
     data = os.urandom(3 * MIB + 5)
     (job / "checkpoint/model").write_bytes(data)
     (job / "checkpoint/empty").write_bytes(b"")
-    copy_changed(job, "checkpoint", look_at(job, "checkpoint"), {}, tmp_path / "staging")
+    copy_files(job, "checkpoint", list(look_at(job, "checkpoint")), tmp_path / "staging")
     assert (tmp_path / "staging" / FILES / "model").read_bytes() == data
     assert (tmp_path / "staging" / FILES / "empty").read_bytes() == b""

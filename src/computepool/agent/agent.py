@@ -39,7 +39,7 @@ from computepool.agent.session import Session
 from computepool.agent.status import status_of
 from computepool.agent.supervisor import Supervisor
 from computepool.agent.telemetry import Telemetry
-from computepool.agent.unremoved import UnremovedFolders
+from computepool.agent.unremoved import UNREMOVED_FILE, UnremovedFolders
 from computepool.agent.workbook import WorkBook
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
@@ -100,7 +100,7 @@ class Agent:
         self._parts = parts
         self._outgoing = Outgoing()
         self._hub_time = HubTime(parts.clock)
-        unremoved = parts.unremoved or UnremovedFolders(parts.offload)
+        unremoved = parts.unremoved or UnremovedFolders(parts.offload, parts.home.root / UNREMOVED_FILE)
         self._shop = Workshop(
             node=parts.node,
             identity=parts.identity,

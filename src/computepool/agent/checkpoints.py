@@ -3,11 +3,16 @@
 Saved means that the hub has every byte and has said so. What has not changed is not sent again. The copy is taken while
 the job stands still, and preferably when it has just stopped writing: then even a job that writes its files in place is
 caught between two of them, not within one.
+
+The copy counts against the disk that the job was granted: it is not made where it does not fit, and given up when the
+job wants the room. The last checkpoint needs none: nobody writes there any more.
 """
 
 import asyncio
 import contextlib
 import logging
+import os
+import time
 from enum import StrEnum
 from pathlib import Path
 
@@ -18,7 +23,10 @@ from computepool.agent.placement import checkpoint_place
 from computepool.agent.ports import TransferFailed
 from computepool.agent.resting import RestReason
 from computepool.agent.sandbox.interface import SandboxError
-from computepool.agent.snapshots import Known, Look, Snapshot, copy_changed, hash_copies, look_at
+from computepool.agent.sandbox.space import folder_bytes
+from computepool.agent.sandbox.watchdog import DISK_SECONDS, pause_after
+from computepool.agent.snapshots import FILES, Known, Look, copy_files, find_changed, hash_files, look_at
+from computepool.agent.trees import ENTRY_BYTES, Uncountable, open_folder
 from computepool.agent.uploads import UploadFailed, Uploads
 from computepool.agent.workshop import Workshop, ask_for_places
 from computepool.protocol.checkpoint_list import find_list_problem
@@ -86,7 +94,7 @@ class Checkpoints:
                     return LastSave.REFUSED if self._is_refused else LastSave.SAVED
                 self._shop.tell(self._attempt, "finishing")
                 for _ in range(LAST_TRIES):
-                    if await self._save():
+                    if await self._save(in_place=True):
                         return LastSave.SAVED
                     if not self._is_refused:
                         return LastSave.UNSENT
@@ -98,7 +106,9 @@ class Checkpoints:
             return LastSave.REFUSED if goes_forward else LastSave.UNSENT
 
     async def close(self) -> None:
+        """Away with the copy."""
         if self._copied:
+            self._copied = False
             await self._shop.unremoved.remove([str(self._staging)])
 
     def _is_new(self, looks: dict[str, Look]) -> bool:
@@ -123,20 +133,42 @@ class Checkpoints:
             looks = again
         return looks
 
-    async def _save(self) -> bool:
+    async def _save(self, *, in_place: bool = False) -> bool:
+        """With `in_place` nobody writes to the folder any more."""
         async with self._turn:
             try:
-                snapshot = await self._copy()
-                copies = await self._shop.offload(hash_copies, snapshot, self._staging)
-                seconds = self._attempt.ran_seconds(self._shop.clock.monotonic())
-                self._uploads = Uploads(self._staging, self._shop.transfer, self._ask)
-                await self._uploads.put_all(list(copies.values()))
-                await self._report(snapshot, copies, seconds)
-                return True
+                await (self._save_in_place() if in_place else self._save_copy())
+                is_saved = True
             except Exception as error:
                 self._known.clear()
                 self._failed(error)
-                return False
+                is_saved = False
+            await self.close()
+            return is_saved
+
+    async def _save_in_place(self) -> None:
+        looks = await self._look_well()
+        await self._send(looks, find_changed(looks, self._known), self._folder, self._place)
+
+    async def _save_copy(self) -> None:
+        looks, changed = await self._copy()
+        copied_bytes = _copy_bytes(looks, changed)
+        sending = asyncio.ensure_future(self._send(looks, changed, self._staging, FILES))
+        watching = asyncio.ensure_future(self._until_no_room(copied_bytes))
+        try:
+            await asyncio.wait([sending, watching], return_when=asyncio.FIRST_COMPLETED)
+            await (sending if sending.done() else watching)
+        finally:
+            for task in (sending, watching):
+                task.cancel()
+            await asyncio.gather(sending, watching, return_exceptions=True)
+
+    async def _send(self, looks: dict[str, Look], changed: list[str], folder: Path, place: str) -> None:
+        files = await self._shop.offload(hash_files, folder, place, changed)
+        seconds = self._attempt.ran_seconds(self._shop.clock.monotonic())
+        self._uploads = Uploads(folder, self._shop.transfer, self._ask)
+        await self._uploads.put_all(list(files.values()))
+        await self._report(looks, files, seconds)
 
     def _failed(self, error: Exception) -> None:
         """The job decides what is in the folder: only the node's own disk, sandbox and uplink are not its doing."""
@@ -144,28 +176,60 @@ class Checkpoints:
         self._is_refused = not is_nodes and not isinstance(error, UploadFailed | TransferFailed | SandboxError)
         self._tell_refused(str(error) or type(error).__name__)
 
-    async def _copy(self) -> Snapshot:
-        """While it is copied the job stands still."""
+    async def _look_well(self) -> dict[str, Look]:
+        """Raises OutputsRefused."""
+        looks = await self._shop.offload(look_at, self._folder, self._place, self._attempt.manifest.grant.disk_bytes)
+        problem = find_list_problem([SavedFile(path=path, digest=DIGEST, size_bytes=0) for path in looks])
+        if problem is not None:
+            raise OutputsRefused(problem)
+        return looks
+
+    async def _copy(self) -> tuple[dict[str, Look], list[str]]:
+        """All that is there, and what of it was copied. While it is copied the job stands still."""
         rest = self._attempt.rest
-        self._copied = True
         try:
             await rest.hold(RestReason.COPY)
             # Once more: it may have written since.
-            looks = await self._shop.offload(
-                look_at, self._folder, self._place, self._attempt.manifest.grant.disk_bytes
-            )
-            problem = find_list_problem([SavedFile(path=path, digest=DIGEST, size_bytes=0) for path in looks])
-            if problem is not None:
-                raise OutputsRefused(problem)
-            return await self._shop.offload(
-                copy_changed, self._folder, self._place, looks, dict(self._known), self._staging
-            )
+            looks = await self._look_well()
+            changed = find_changed(looks, self._known)
+            await self._check_room(_copy_bytes(looks, changed))
+            self._copied = True
+            await self._shop.offload(copy_files, self._folder, self._place, changed, self._staging)
+            return looks, changed
         finally:
             await rest.let_go(RestReason.COPY)
 
-    async def _report(self, snapshot: Snapshot, copies: dict[str, Collected], seconds: float) -> None:
+    async def _check_room(self, copied_bytes: int) -> None:
+        """Raises OutputsRefused."""
+        disk_bytes = self._attempt.manifest.grant.disk_bytes
+        room_bytes = disk_bytes - copied_bytes
+        root = open_folder(self._folder)
+        try:
+            has_room = room_bytes >= 0 and await folder_bytes(root, enough=room_bytes) <= room_bytes
+        except Uncountable:
+            has_room = False
+        finally:
+            os.close(root)
+        if not has_room:
+            raise OutputsRefused(
+                f"a copy of what changed does not fit on the job's disk ({disk_bytes} bytes) beside the rest: ask for"
+                " more with resources.disk"
+            )
+
+    async def _until_no_room(self, copied_bytes: int) -> None:
+        """While the copy is sent the job goes on, and may write: its disk is for both. Raises OutputsRefused."""
+        pause = DISK_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            started = time.monotonic()
+            # What cannot be opened now is the watchdog's to judge.
+            with contextlib.suppress(OSError):
+                await self._check_room(copied_bytes)
+            pause = pause_after(time.monotonic() - started)
+
+    async def _report(self, looks: dict[str, Look], sent: dict[str, Collected], seconds: float) -> None:
         shop, attempt = self._shop, self._attempt
-        files = {path: copies.get(path) or self._known[path].file for path in snapshot.looks}
+        files = {path: sent.get(path) or self._known[path].file for path in looks}
         # Never one that was said before: its answer may still be on its way.
         number = self._reported = self._reported + 1
         report = CheckpointSaved(
@@ -185,7 +249,7 @@ class Checkpoints:
         if problem is not None:
             raise OutputsRefused(problem)
         self._number = number
-        self._known = {path: Known(look, files[path]) for path, look in snapshot.looks.items()}
+        self._known = {path: Known(look, files[path]) for path, look in looks.items()}
         self._refused, self._is_refused = None, False
         log.info("checkpoint.saved", extra={"attempt_id": attempt.id, "number": number, "files": len(files)})
 
@@ -199,3 +263,7 @@ class Checkpoints:
             log.warning("checkpoint.failed", extra={"attempt_id": self._attempt.id, "reason": why})
             if self._attempt.spool.sealed is None:
                 self._attempt.say(f"the checkpoint was not saved: {why}")
+
+
+def _copy_bytes(looks: dict[str, Look], paths: list[str]) -> int:
+    return sum(max(ENTRY_BYTES, looks[path].disk_bytes) for path in paths)

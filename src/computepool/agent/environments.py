@@ -7,9 +7,11 @@ nothing else: what it changed elsewhere in the job's folder, its home, would be 
 import asyncio
 import contextlib
 import functools
+import itertools
 import os
 import secrets
 import stat
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
@@ -19,7 +21,7 @@ from computepool.agent.folders import START_SECONDS
 from computepool.agent.placement import ENVIRONMENT
 from computepool.agent.ports import Offload
 from computepool.agent.sandbox.interface import Sandbox
-from computepool.agent.trees import open_folder, walk
+from computepool.agent.trees import Uncountable, name_of, open_folder, walk
 from computepool.agent.unremoved import UnremovedFolders
 from computepool.protocol.states import IsolationLevel
 
@@ -28,6 +30,7 @@ NEW, GONE, SIZE = ".new", ".gone", ".size"
 CACHES = ".cache"
 INSTALLERS_CACHES = (".npm", f"{CACHES}/pip", f"{CACHES}/uv")
 """In the job's home: no job misses what they hold. Any other cache may be what the job is to find there."""
+_LEFT_OUT = frozenset((ENVIRONMENT, *INSTALLERS_CACHES))
 _MOST_ENTRIES = 2_000_000
 
 PREPARE = """\
@@ -159,21 +162,25 @@ def _strays(folders: Iterable[Path]) -> list[str]:
 def look(folder: Path) -> dict[str, tuple[int, int, int]]:
     """What is in a job's folder beside its environment: enough to tell whether `setup` changed it. Blocking."""
     found: dict[str, tuple[int, int, int]] = {}
-    left_out = {f"{folder}/{name}" for name in (ENVIRONMENT, *INSTALLERS_CACHES)}
-    pending = [str(folder)]
-    while pending and len(found) < _MOST_ENTRIES:
-        with contextlib.suppress(OSError), os.scandir(pending.pop()) as entries:
-            for entry in entries:
-                info = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(info.st_mode):
-                    if entry.name != "__pycache__" and entry.path not in left_out:
-                        pending.append(entry.path)
-                        # An empty one may be there for the sake of an installer.
-                        if entry.path != f"{folder}/{CACHES}":
-                            found[entry.path] = (info.st_mode, 0, 0)
-                else:
-                    found[entry.path] = (info.st_mode, info.st_size, info.st_mtime_ns)
+    root = open_folder(folder)
+    try:
+        with contextlib.closing(walk(root, enters=_is_looked_into)) as entries:
+            for _, path, info in itertools.islice(entries, _MOST_ENTRIES):
+                if not stat.S_ISDIR(info.st_mode):
+                    found[path] = (info.st_mode, info.st_size, info.st_mtime_ns)
+                # An empty one may be there for the sake of an installer.
+                elif path != CACHES and _is_looked_into(path):
+                    found[path] = (info.st_mode, 0, 0)
+    except Uncountable:
+        # No two of these are the same.
+        found[""] = (0, 0, time.monotonic_ns())
+    finally:
+        os.close(root)
     return found
+
+
+def _is_looked_into(path: str) -> bool:
+    return path not in _LEFT_OUT and name_of(path) != "__pycache__"
 
 
 def keep(folder: Path, place: Path) -> None:
@@ -217,7 +224,8 @@ def _close(folder: Path) -> None:
         if is_root:
             os.fchown(root, 0, 0)
         os.fchmod(root, 0o755)
-        for parent, name, info in walk(root):
+        for parent, path, info in walk(root):
+            name = name_of(path)
             if is_root:
                 os.chown(name, 0, 0, dir_fd=parent, follow_symlinks=False)
             if not stat.S_ISLNK(info.st_mode):

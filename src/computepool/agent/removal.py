@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from computepool.agent.trees import KeptClosed, let_in, open_below
+from computepool.agent.trees import ENTRY_BYTES, KeptClosed, let_in, open_below
 from computepool.protocol.output_paths import show_path
 
 log = logging.getLogger(__name__)
@@ -255,7 +255,8 @@ class _Removal:
     def _count(self, parent: int, name: str) -> None:
         self._entries += 1
         with contextlib.suppress(OSError):
-            self._size_bytes += os.stat(name, dir_fd=parent, follow_symlinks=False).st_blocks * 512
+            blocks = os.stat(name, dir_fd=parent, follow_symlinks=False).st_blocks
+            self._size_bytes += max(ENTRY_BYTES, blocks * 512)
 
 
 def _shown(name: str, reason: str | None) -> str:

@@ -1,12 +1,13 @@
 """A job's checkpoint folder, read at one moment: what changed since the last time is copied aside, and then hashed.
+Of a job that is gone no copy is needed.
 
 The job may be hostile: like its outputs, its folder is read through directory descriptors, and no link is followed.
 """
 
 import errno
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,6 +27,8 @@ class Look:
     inode: int
     size_bytes: int
     changed_ns: int
+    disk_bytes: int = field(default=0, compare=False)
+    """What a copy takes: a hole takes nothing."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,6 @@ class Known:
 
     look: Look
     file: Collected
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    looks: Mapping[str, Look]
-    """By path below the checkpoint folder."""
-    copied: frozenset[str]
-    """Those of which there is a copy; the others are as they were saved."""
 
 
 def look_at(folder: Path, place: str, limit_bytes: int | None = None) -> dict[str, Look]:
@@ -58,24 +53,26 @@ def look_at(folder: Path, place: str, limit_bytes: int | None = None) -> dict[st
             with open_file(root, where) as file:
                 info = os.fstat(file.fileno())
             allowance.take(info.st_size)
-            found[relative] = Look(info.st_ino, info.st_size, max(info.st_mtime_ns, info.st_ctime_ns))
+            found[relative] = Look(
+                info.st_ino, info.st_size, max(info.st_mtime_ns, info.st_ctime_ns), info.st_blocks * 512
+            )
     return found
 
 
-def copy_changed(
-    folder: Path, place: str, looks: Mapping[str, Look], known: Mapping[str, Known], staging: Path
-) -> Snapshot:
+def find_changed(looks: Mapping[str, Look], known: Mapping[str, Known]) -> list[str]:
+    return [path for path, look in looks.items() if path not in known or known[path].look != look]
+
+
+def copy_files(folder: Path, place: str, paths: Sequence[str], staging: Path) -> None:
     """Blocking: the job stands still meanwhile."""
     if (remains := remove_tree(staging)) is not None:
-        raise OSError(f"{staging} could not be emptied: {remains.reason}")
-    changed = [path for path, look in looks.items() if path not in known or known[path].look != look]
+        raise OSError(errno.EIO, f"it could not be emptied ({remains.reason})", str(staging))
     with opened(str(folder)) as root:
-        for path in changed:
+        for path in paths:
             target = staging / FILES / path
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open_file(root, f"{place}/{path}") as source, target.open("xb") as copy:
                 _copy(source, copy)
-    return Snapshot(looks, frozenset(changed))
 
 
 def _copy(source: BinaryIO, copy: BinaryIO) -> None:
@@ -100,9 +97,9 @@ def _copy(source: BinaryIO, copy: BinaryIO) -> None:
     copy.truncate(size)
 
 
-def hash_copies(snapshot: Snapshot, staging: Path) -> dict[str, Collected]:
-    """Blocking, but the job runs on."""
-    if not snapshot.copied:
+def hash_files(folder: Path, place: str, paths: Sequence[str]) -> dict[str, Collected]:
+    """Of the copies, below FILES, or of what lies still in the job's folder. Blocking, but the job runs on."""
+    if not paths:
         return {}
-    with opened(str(staging)) as root:
-        return {path: hashed(root, f"{FILES}/{path}", path) for path in sorted(snapshot.copied)}
+    with opened(str(folder)) as root:
+        return {path: hashed(root, f"{place}/{path}", path) for path in sorted(paths)}

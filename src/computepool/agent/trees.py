@@ -7,13 +7,15 @@ again and again, or digs deeper than anybody honest, hides something.
 import contextlib
 import os
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 # Each step down costs the agent two descriptors.
 MAX_DEPTH = 100
 OPENING_TRIES = 3
+# Everything with a name takes room, also where the file system counts no blocks for it.
+ENTRY_BYTES = 4096
 # A folder that may be neither read nor entered; systems without such handles cannot be helped there.
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY)
 _FOLDER_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -36,45 +38,54 @@ def open_folder(folder: Path) -> int:
     return os.open(folder, os.O_RDONLY | _FOLDER_FLAGS)
 
 
-def walk(root: int) -> Generator[tuple[int, str, os.stat_result], None, None]:
-    """(its folder's descriptor, name, what it is) of everything below an open folder, never following links.
+def walk(
+    root: int, *, enters: Callable[[str], bool] = lambda path: True
+) -> Generator[tuple[int, str, os.stat_result], None, None]:
+    """(its folder's descriptor, its path, what it is) of everything below an open folder, never following links.
 
-    A folder comes before what is in it. Close the iterator. Raises Uncountable.
+    A folder comes before what is in it; one whose path `enters` declines is not looked into. Paths are relative to the
+    root, as `name_of` wants them. Close the iterator. Raises Uncountable.
     """
-    path = [_Folder.open(root, ".")]
+    way = [_Folder.open(root, ".", "")]
     try:
-        while path:
-            name = next(path[-1].names, None)
+        while way:
+            name = next(way[-1].names, None)
             if name is None:
-                path.pop().close()
+                way.pop().close()
                 continue
             # What is gone by now takes no room.
             with contextlib.suppress(OSError):
-                info = _look_at(path[-1].fd, name)
-                yield path[-1].fd, name, info
-                if stat.S_ISDIR(info.st_mode):
-                    if len(path) >= MAX_DEPTH:
+                here = way[-1]
+                info, path = _look_at(here.fd, name), f"{here.prefix}{name}"
+                yield here.fd, path, info
+                if stat.S_ISDIR(info.st_mode) and enters(path):
+                    if len(way) >= MAX_DEPTH:
                         raise TooDeep
-                    path.append(_Folder.open(path[-1].fd, name))
+                    way.append(_Folder.open(here.fd, name, f"{path}/"))
     finally:
-        for folder in path:
+        for folder in way:
             folder.close()
+
+
+def name_of(path: str) -> str:
+    return path[path.rfind("/") + 1 :]
 
 
 @dataclass(frozen=True)
 class _Folder:
     fd: int
     names: Iterator[str]
+    prefix: str
     resources: contextlib.ExitStack
 
     @classmethod
-    def open(cls, parent: int, name: str) -> "_Folder":
+    def open(cls, parent: int, name: str, prefix: str) -> "_Folder":
         with contextlib.ExitStack() as resources:
             fd = open_below(parent, name)
             resources.callback(os.close, fd)
             # Name by name: a list of a million would hold the event loop for long.
             entries = resources.enter_context(os.scandir(fd))
-            return cls(fd, (entry.name for entry in entries), resources.pop_all())
+            return cls(fd, (entry.name for entry in entries), prefix, resources.pop_all())
 
     def close(self) -> None:
         self.resources.close()

@@ -202,11 +202,20 @@ def _machine(status: Status) -> Table | None:
         ("cores", cores),
         ("memory", _of(usage.get("memory_bytes"), capacity.get("memory_bytes"), size)),
         ("disk", _of(usage.get("disk_bytes"), capacity.get("disk_bytes"), size)),
+        ("not removed", _unremoved(_list(status.get("unremoved")))),
         ("cache", _of(cache.get("used_bytes"), cache.get("limit_bytes"), size)),
         ("network", _of(network.get("used_bytes"), network.get("allowance_bytes"), size, "this month")),
     )
     known = [(name, Text(text)) for name, text in rows if text]
     return _pairs(known) if known else None
+
+
+def _unremoved(remains: list[Status]) -> str:
+    """Folders of ended jobs that the agent cannot remove."""
+    if not remains:
+        return ""
+    whole = sum(_number(one.get("size_bytes")) or 0.0 for one in remains)
+    return f"{count(len(remains), 'folder')} of ended jobs, {size(whole)}: see computepool agent doctor"
 
 
 def _of(used: object, whole: object, shown: Any, note: str = "") -> str:

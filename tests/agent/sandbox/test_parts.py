@@ -11,9 +11,9 @@ from computepool.agent.sandbox.cgroup_tree import Mount, read_mounts
 from computepool.agent.sandbox.environment import job_environment
 from computepool.agent.sandbox.layout import build_etc, owners_arguments, problem_with_command, remove_etc
 from computepool.agent.sandbox.lookup import problem_on_host
-from computepool.agent.sandbox.space import ENTRY_BYTES, folder_bytes
+from computepool.agent.sandbox.space import folder_bytes
 from computepool.agent.sandbox.watchdog import DISK_LONGEST_SECONDS, DISK_SECONDS, pause_after
-from computepool.agent.trees import MAX_DEPTH, KeptClosed, TooDeep, open_folder
+from computepool.agent.trees import ENTRY_BYTES, MAX_DEPTH, KeptClosed, TooDeep, open_folder
 
 
 def test_environment_is_what_the_job_gave_and_a_few_defaults():

@@ -7,12 +7,10 @@ import stat
 import sys
 import time
 
-from computepool.agent.trees import walk
+from computepool.agent.trees import ENTRY_BYTES, walk
 
 # How long a walk may hold the event loop at once.
 SLICE_SECONDS = 0.002
-# Everything with a name takes room, also where the file system counts no blocks for it.
-ENTRY_BYTES = 4096
 # One more name of a file that was counted.
 NAME_BYTES = 256
 
