@@ -65,6 +65,8 @@ WRONG = [
     ("COMPUTEPOOL_LIMIT_CREDITS_PER_MONTH", "0", "has to be at least 1"),
     ("COMPUTEPOOL_UNPROVEN_SLICES", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_BAN_AFTER_WRONG_RESULTS", "-1", "has to be at least 0"),
+    ("COMPUTEPOOL_CONFIRM_FINDINGS", "sometimes", "is neither true nor false"),
+    ("COMPUTEPOOL_CHECK_CREDITS_PER_DAY", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_CANARY_RATE_PER_DAY", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_CANARY_RATE_PER_DAY", "nan", "finite number"),
     ("COMPUTEPOOL_TRUSTED_PROXIES", "proxy.example.org", "expected addresses or networks such as 127.0.0.1"),

@@ -6,9 +6,10 @@ ext4, for one, looks for an inode that was not freed in the last seconds.
 
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
+
+from computepool.agent.removal import remove_tree
 
 MEMORY = Path("/dev/shm")
 FREE_BYTES = 4 << 30
@@ -27,8 +28,8 @@ def memory() -> Path | None:
 
 
 def remove(folder: Path) -> None:
-    """With all that tests made there. Python's rmtree stops at folders that are nested a thousand deep."""
-    subprocess.run(["rm", "-rf", "--", folder], check=False, stderr=subprocess.DEVNULL)
+    """With all that tests made there: nested to any depth, closed, locked."""
+    remove_tree(folder)
 
 
 def temporary_folder() -> Path | None:

@@ -26,3 +26,7 @@ class PromptServer(uvicorn.Server):
         for task in self.server_state.tasks:
             task.cancel()
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
+        for connection in list(self.server_state.connections):
+            # One whose reader is slow would wait for it, and outlive the loop.
+            connection.transport.abort()
+        await asyncio.sleep(0)
