@@ -89,3 +89,22 @@ def test_streams_of_one_account_cost_little_and_are_limited(pool):
         # Whoever follows it with the CLI is told in intervals.
         pool.client.cancel(job.id)
         assert pool.cli("logs", "--follow", job.id).code == 0
+
+
+def test_large_polls_of_unknown_nodes_are_not_kept(pool):
+    session, head = "s" * 32, b"POST /api/v1/agent/poll HTTP/1.1\r\nHost: hub\r\nContent-Length: 4000000\r\n\r\n"
+    body = (
+        b'{"node_id":"node_nobody","session":"%b","start":0,"received":0,"wait_seconds":0,"messages":["'
+        % session.encode()
+    )
+    assert pool.client.version()
+    before = resident_bytes(pool.hub.pid)
+    with connected(pool, 20) as lines:
+        for line in lines:
+            line.settimeout(2)
+            with suppress(OSError):
+                line.sendall(head + body + b"x" * 3_000_000)
+        assert grown_bytes(pool, before) < 16 * MB
+        for line in lines:
+            line.settimeout(patience())
+            assert b'"unknown_node"' in line.recv(4096)

@@ -332,7 +332,7 @@ def everybody_hears_every_offer(patch):
 
 
 def polls_are_not_checked(patch):
-    patch.setattr(polls, "_check_signature", lambda key, body, signature: None)
+    patch.setattr(polls, "_check_signature", lambda key, type, body, signature: None)
 
 
 def gate_is_left_open(monkeypatch):

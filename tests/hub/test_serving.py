@@ -113,6 +113,17 @@ async def body_after_the_answer_ends(hub: Served) -> None:
     assert not connection.cycle.body
 
 
+async def body_after_the_answer_is_not_read(hub: Served) -> None:
+    line = await hub.connect()
+    await line.send(b"POST /api/v1/mine HTTP/1.1\r\nContent-Length: 60000000\r\n\r\nx")
+    assert (await line.answer()).status == 405
+    (connection,) = hub.connections
+    await line.send(bytes(20_000_000))
+    assert connection._raw_bytes < 1_000_000
+    hub.pass_time(3)
+    await hub.until_open(0)
+
+
 async def reader_that_takes_nothing_is_cut_off(hub: Served) -> None:
     line = await hub.connect()
     await line.send(b"GET /api/v1/large HTTP/1.1\r\n\r\n")
@@ -296,6 +307,10 @@ def any_number_of_pipelined_requests(monkeypatch):
     monkeypatch.setattr(http_connection, "PIPELINED_LIMIT", 10**9)
 
 
+def everything_is_read(monkeypatch):
+    monkeypatch.setattr(http_connection, "UNWANTED_BYTES", 10**12)
+
+
 def nobody_looks(monkeypatch):
     monkeypatch.setattr(HttpConnection, "look", lambda self, now: None)
 
@@ -371,6 +386,7 @@ MUTANTS = {
     empty_lines_do_not_keep_a_connection: [idle_connections_are_not_looked_at],
     slow_body_ends: [nothing_stalls, every_byte_is_progress],
     body_after_the_answer_ends: [idle_connections_are_not_looked_at],
+    body_after_the_answer_is_not_read: [everything_is_read],
     reader_that_takes_nothing_is_cut_off: [nothing_stalls],
     unread_answers_are_bounded_together: [nobody_counts_unread_answers],
     connections_of_an_address_are_bounded: [any_number_of_connections, connections_are_never_given_back],

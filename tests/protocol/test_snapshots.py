@@ -16,7 +16,7 @@ from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.settings import Settings
 from computepool.protocol.enrol import EnrolReply, EnrolRequest
 from computepool.protocol.manifest import Manifest
-from computepool.protocol.messages import PROTOCOL_VERSION, FromAgent, FromHub, PollReply, PollRequest
+from computepool.protocol.messages import PROTOCOL_VERSION, FromAgent, FromHub, PollHead, PollReply, PollRequest
 from computepool.protocol.receipt import Receipt
 from computepool.protocol.signing import Signed
 
@@ -31,7 +31,7 @@ def agent_messages():
         "protocol": PROTOCOL_VERSION,
         "from_agent": of(get_args(get_args(FromAgent)[0])),
         "from_hub": of(get_args(get_args(FromHub)[0])),
-        "polls": of([PollRequest, PollReply]),
+        "polls": of([PollHead, PollRequest, PollReply]),
         "enrolment": of([EnrolRequest, EnrolReply]),
         "papers": of([Signed, Manifest, Receipt]),
     }

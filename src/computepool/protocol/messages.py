@@ -389,12 +389,15 @@ LINK_PROOF = "link_proof"
 
 POLL = "poll"
 POLL_SIGNATURE_HEADER = "X-Computepool-Signature"
+POLL_HEAD = "poll_head"
+POLL_HEAD_HEADER = "X-Computepool-Poll"
+POLL_HEAD_SIGNATURE_HEADER = "X-Computepool-Poll-Signature"
 
 
 class PollRequest(Wire):
     """One exchange of a polled link. Both directions are counted, so a lost reply loses and repeats no message.
 
-    The body's signature (type `poll`, the node's key) travels in `POLL_SIGNATURE_HEADER`.
+    The body's signature (type `poll`, the node's key) travels in `POLL_SIGNATURE_HEADER`, and a `PollHead` beside it.
     """
 
     node_id: Id
@@ -406,6 +409,18 @@ class PollRequest(Wire):
     received: int = Field(ge=0)
     """How many messages of the hub the agent has, in this session: the hub forgets those."""
     wait_seconds: float = Field(ge=0, le=60)
+
+
+class PollHead(Wire):
+    """Who polls with which body, so that the hub knows it before it reads the body. Older agents do not send one.
+
+    Its JSON is in `POLL_HEAD_HEADER`, its signature (type `poll_head`, the node's key) in `POLL_HEAD_SIGNATURE_HEADER`.
+    """
+
+    node_id: Id
+    session: str = Field(min_length=32, max_length=64)
+    body_digest: str = Field(max_length=80)
+    """`sha256:…`"""
 
 
 class PollReply(Wire):

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import hashlib
 import random
 import secrets
 
@@ -18,6 +19,9 @@ from computepool.hub.gateway.polls import IDLE_SECONDS, INBOX_LIMIT, SESSIONS_PE
 from computepool.protocol.messages import (
     LINK_PROOF,
     POLL,
+    POLL_HEAD,
+    POLL_HEAD_HEADER,
+    POLL_HEAD_SIGNATURE_HEADER,
     POLL_SIGNATURE_HEADER,
     Challenge,
     Goodbye,
@@ -26,6 +30,7 @@ from computepool.protocol.messages import (
     Hello,
     Holding,
     Offer,
+    PollHead,
     PollReply,
     PollRequest,
     Proof,
@@ -254,6 +259,78 @@ def test_polled_link_does_all_that_a_socket_does(hub_url):
         await polling.hear(HeartbeatAck)
 
     play(hub_url, story)
+
+
+class HeadedAgent(PollingAgent):
+    """As agents do it since there are heads: over HTTP, and known before its body is read."""
+
+    def headers(self, body, key=None, **wrong):
+        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+        told = {"node_id": self.node_id, "session": self.session, "body_digest": digest} | wrong
+        head = PollHead(**told).to_bytes()
+        signature = sign(key or self.agent.key, "k", POLL_HEAD, head).signature
+        return {POLL_HEAD_HEADER: head.decode(), POLL_HEAD_SIGNATURE_HEADER: signature}
+
+    async def _signed(self, request):
+        body = request.to_bytes()
+        answer = await self.pool.client.post("agent/poll", content=body, headers=self.headers(body))
+        assert answer.status_code == 200, answer.text
+        return PollReply.model_validate_json(answer.content)
+
+
+def test_agent_that_proves_itself_in_the_head_needs_no_other_signature(hub_url):
+    async def story(pool):
+        polling = HeadedAgent(pool, await add_agent(pool, connect=False))
+        await polling.connect()
+        await polling.say(Heartbeat())
+        await polling.hear(HeartbeatAck)
+
+    play(hub_url, story)
+
+
+@pytest.mark.parametrize("wrong", ["key", "node", "head", "none"])
+def test_body_of_an_unknown_sender_is_not_read(sqlite_hub, wrong):
+    async def story(pool):
+        polling = HeadedAgent(pool, await add_agent(pool, connect=False))
+        request = polling.request()
+        body = request.to_bytes()
+        read: list[int] = []
+
+        async def pieces():
+            for start in range(0, 4_000_000, 1000):
+                read.append(start)
+                yield body if not start else b" " * 1000
+
+        match wrong:
+            case "key":
+                headers = polling.headers(body, key=Ed25519PrivateKey.generate())
+            case "node":
+                headers = polling.headers(body, node_id="node_unknown")
+            case "head":
+                headers = polling.headers(body) | {POLL_HEAD_HEADER: "{}"}
+            case _:
+                headers = {POLL_SIGNATURE_HEADER: "x"}
+                body = request.model_copy(update={"node_id": "node_unknown"}).to_bytes() + b" " * 300
+        answer = await pool.client.post("agent/poll", content=pieces(), headers=headers)
+        assert answer.status_code in (403, 422)
+        assert len(read) <= (1 if wrong == "none" else 0)
+
+    play(sqlite_hub, story)
+
+
+def test_body_that_was_not_signed_for_is_refused(sqlite_hub):
+    async def story(pool):
+        polling = HeadedAgent(pool, await add_agent(pool, connect=False))
+        body = polling.request().to_bytes()
+        headers = polling.headers(body)
+        other = polling.request(wait_seconds=1).to_bytes()
+        answer = await pool.client.post("agent/poll", content=other, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "bad_signature")
+        twice = body.replace(b'"start"', b'"node_id":"node_other","start"')
+        answer = await pool.client.post("agent/poll", content=twice, headers=polling.headers(twice))
+        assert answer.status_code == 422
+
+    play(sqlite_hub, story)
 
 
 def test_two_first_requests_at_once_are_one_session(sqlite_hub):

@@ -6,6 +6,7 @@ directions are counted, so a request or a reply that is lost loses no message an
 
 import asyncio
 import contextlib
+import hashlib
 import random
 import secrets
 from collections import deque
@@ -15,7 +16,17 @@ from pydantic import ValidationError
 
 from computepool.agent.home import Identity
 from computepool.agent.link.base import LinkClosed, carried_bytes
-from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, POLL, POLL_SIGNATURE_HEADER, PollReply, PollRequest
+from computepool.protocol.messages import (
+    MESSAGE_LIMIT_BYTES,
+    POLL,
+    POLL_HEAD,
+    POLL_HEAD_HEADER,
+    POLL_HEAD_SIGNATURE_HEADER,
+    POLL_SIGNATURE_HEADER,
+    PollHead,
+    PollReply,
+    PollRequest,
+)
 from computepool.protocol.timing import POLL_IDLE_SECONDS
 
 POLL_PATH = "/api/v1/agent/poll"
@@ -139,10 +150,7 @@ class PollLink:
                 wait_seconds=wait_seconds,
             )
             body = request.to_bytes()
-            headers = {
-                "Content-Type": "application/json",
-                POLL_SIGNATURE_HEADER: self._identity.sign(POLL, body).signature,
-            }
+            headers = {"Content-Type": "application/json", **self._proof(body)}
             try:
                 status, answer = await self._post(body, headers, wait_seconds + REPLY_MARGIN_SECONDS)
             except OSError as error:
@@ -158,6 +166,16 @@ class PollLink:
             await asyncio.sleep(RETRY_SECONDS * (attempt + 1))
         await self._end(f"the hub's poll route fails: {reason}")
         return False
+
+    def _proof(self, body: bytes) -> dict[str, str]:
+        """Of the head, for a hub that checks it before it reads the body; and of the body, for older ones."""
+        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+        head = PollHead(node_id=self._node_id, session=self._session, body_digest=digest)
+        return {
+            POLL_HEAD_HEADER: head.to_bytes().decode(),
+            POLL_HEAD_SIGNATURE_HEADER: self._identity.sign(POLL_HEAD, head.to_bytes()).signature,
+            POLL_SIGNATURE_HEADER: self._identity.sign(POLL, body).signature,
+        }
 
     async def _take(self, answer: bytes) -> bool:
         try:

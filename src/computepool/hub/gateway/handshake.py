@@ -112,12 +112,13 @@ class Gateway:
         self._connected: dict[str, Connected] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
-    async def serve(self, pipe: Pipe) -> None:
-        """Speak with one agent until either side ends it."""
+    async def serve(self, pipe: Pipe, proven: Callable[[], None] = lambda: None) -> None:
+        """Speak with one agent until either side ends it. `proven` is called once it is known who it is."""
         node_id: str | None = None
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 known = await self._introduce(pipe)
+            proven()
             # From here on the agent is not waited for, and what is decided is not left half-way.
             node_id = known.hello.node_id
             await self._take_over(known.hello, pipe)

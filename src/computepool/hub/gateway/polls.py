@@ -6,6 +6,8 @@ Each request is signed with the node's key: a session's id alone is worth nothin
 
 import asyncio
 import base64
+import hashlib
+import re
 from collections import deque
 
 import structlog
@@ -15,7 +17,15 @@ from computepool.hub.core.errors import Forbidden, Invalid, TooMany, Unavailable
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.pipe import PipeClosed
 from computepool.hub.nodes.tables import Node
-from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, POLL, PollReply, PollRequest
+from computepool.protocol.messages import (
+    MESSAGE_LIMIT_BYTES,
+    POLL,
+    POLL_HEAD,
+    POLL_HEAD_HEADER,
+    PollHead,
+    PollReply,
+    PollRequest,
+)
 from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, load_public_key, verify
 from computepool.protocol.timing import OFFLINE_AFTER_SECONDS
 
@@ -25,6 +35,9 @@ IDLE_SECONDS = 60.0 + OFFLINE_AFTER_SECONDS
 """A session nobody polls for this long is over: the longest wait, and then silence."""
 INBOX_LIMIT = 256
 REPLY_BYTES = MESSAGE_LIMIT_BYTES // 2
+SENDER_BYTES = 300
+"""A body begins with its sender, in less than this."""
+_SENDER = re.compile(rb'\{"node_id":"([A-Za-z0-9_-]{1,80})","session":"([A-Za-z0-9_-]{32,64})",')
 
 log = structlog.get_logger()
 
@@ -118,19 +131,39 @@ class Polls:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
-    async def exchange(self, body: bytes, signature: str) -> PollReply:
+    async def check_head(self, head: str, signature: str) -> PollHead:
+        """Who polls, before the body is read."""
+        try:
+            told = PollHead.model_validate_json(head)
+        except ValueError:
+            raise Invalid(f"The header {POLL_HEAD_HEADER} does not fit.") from None
+        sign_key = await self._find_key(told.node_id, told.session)
+        _check_signature(sign_key, POLL_HEAD, head.encode(), signature)
+        return told
+
+    async def check_node(self, beginning: bytes) -> None:
+        """Whether a body of an agent that sends no head begins with a node of this pool. That proves nothing yet."""
+        await self._find_key(*_sender_in(beginning))
+
+    async def exchange(self, body: bytes, proof: PollHead | str) -> PollReply:
+        """`proof` is the head, if it was checked; else the signature of the body."""
+        node_id, session = _sender_in(body)
+        sign_key = await self._find_key(node_id, session)
+        if isinstance(proof, str):
+            _check_signature(sign_key, POLL, body, proof)
+        elif (proof.node_id, proof.session, proof.body_digest) != (node_id, session, _digest_of(body)):
+            raise Forbidden("The body is not the one that was signed for.", code="bad_signature")
         request = _parse(body)
-        pipe = self._pipes.get(request.session)
-        known = pipe is not None and pipe.node_id == request.node_id
-        sign_key = pipe.sign_key if pipe is not None and known else await self._find_key(request.node_id)
-        _check_signature(sign_key, body, signature)
-        # Again: a session begins with two requests at once, and while this one's key was fetched the other opened it.
-        pipe = pipe or self._pipes.get(request.session)
+        if (request.node_id, request.session) != (node_id, session):
+            raise Invalid("This is not a poll request.")
+        # Looked up now: a session begins with two requests at once, and while this one's key was fetched the other
+        # may have opened it.
+        pipe = self._pipes.get(session)
         if pipe is None:
             if request.start != 0 or request.received != 0:
                 return PollReply(accepted=0, start=0, closed=True)  # of a hub that was restarted since
             pipe = await self._open(request, sign_key)
-        elif pipe.node_id != request.node_id:
+        elif pipe.node_id != node_id:
             raise Forbidden("This session is another node's.")
         pipe.polled_at = self._context.clock.monotonic()
         return await pipe.exchange(request)
@@ -173,19 +206,34 @@ class Polls:
         await asyncio.sleep(IDLE_SECONDS)
         self._pipes.pop(session, None)
 
-    async def _find_key(self, node_id: str) -> bytes:
+    async def _find_key(self, node_id: str, session: str) -> bytes:
+        pipe = self._pipes.get(session)
+        if pipe is not None and pipe.node_id == node_id:
+            return pipe.sign_key
         row = await self._context.db.read(lambda session: session.get(Node, node_id))
         if row is None:
             raise Forbidden("This node is not part of the pool.", code="unknown_node")
         return base64.b64decode(row.sign_key)
 
 
-def _check_signature(key: bytes, body: bytes, signature: str) -> None:
+def _check_signature(key: bytes, type: str, body: bytes, signature: str) -> None:
     try:
-        signed = Signed(type=POLL, key_id=key_id_of(key), body=body.decode(), signature=signature[:100])
-        verify(signed, POLL, {key_id_of(key): load_public_key(key)})
+        signed = Signed(type=type, key_id=key_id_of(key), body=body.decode(), signature=signature[:100])
+        verify(signed, type, {key_id_of(key): load_public_key(key)})
     except (SignatureRefused, UnicodeDecodeError):
         raise Forbidden("The request is not signed with this node's key.", code="bad_signature") from None
+
+
+def _digest_of(body: bytes) -> str:
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"
+
+
+def _sender_in(body: bytes) -> tuple[str, str]:
+    """Who says to have sent it, from its first bytes: nothing of it is parsed before it is known who did."""
+    found = _SENDER.match(body)
+    if found is None:
+        raise Invalid("This is not a poll request.")
+    return found[1].decode(), found[2].decode()
 
 
 def _parse(body: bytes) -> PollRequest:

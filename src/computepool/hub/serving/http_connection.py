@@ -19,6 +19,8 @@ STALL_BYTES = 16 * 1024
 """Must be moved within the setting `limit_stall_seconds`."""
 WRITE_BUFFER_BYTES = 64 * 1024
 """At least so much leaves whenever a full write buffer is emptied."""
+UNWANTED_BYTES = 64 * 1024
+"""Of a request that was answered before its end; more of it is not read."""
 LINGER_SECONDS = 2.0
 """After a refusal: closed at once, the kernel would drop the answer before the client reads it."""
 LINGERING_LIMIT = 500
@@ -64,6 +66,7 @@ class HttpConnection(HttpToolsProtocol):
         self._raw_bytes = 0
         """Of the message so far; of its first piece all, even if it began in the middle."""
         self._body_bytes = 0
+        self._raw_bytes_at_answer = 0
         self._refusal: PoolError | None = None
         self._refused_at: float | None = None
         self._drains = 0
@@ -128,8 +131,11 @@ class HttpConnection(HttpToolsProtocol):
         """What is not body is head, trailers, or the sizes of chunks: never much, and not more than the body itself."""
         if self._raw_bytes - 2 * self._body_bytes > HEAD_LIMIT_BYTES:
             raise HeadTooLarge
-        if self._head_since is not None and self._connection is not None:
-            self._connection.hold(count)
+        if self._head_since is not None:
+            if self._connection is not None:
+                self._connection.hold(count)
+        elif self._raw_bytes - self._raw_bytes_at_answer > UNWANTED_BYTES and self.cycle.response_complete:
+            self._hang_up()
 
     # The parser calls these. It makes an error of its own of what they raise, so `_stop` keeps what it was.
 
@@ -199,6 +205,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         self.cycle.body.clear()  # of an answer that did not wait for it; the next request may be long in coming
+        self._raw_bytes_at_answer = self._raw_bytes
         super().on_response_complete()
 
     def pause_writing(self) -> None:
@@ -215,11 +222,6 @@ class HttpConnection(HttpToolsProtocol):
     def _refuse(self, error: PoolError) -> None:
         """Tell why, as far as that is possible, and read nothing more."""
         self._guard.note_refusal(error.code)
-        self._unset_keepalive_if_required()
-        self._refused_at = self.loop.time()
-        self._guard.lingering += 1
-        if self._connection is not None:
-            self._connection.release()
         self.pipeline.clear()
         self.headers = []
         answered, cycle = False, self._cycle()
@@ -227,14 +229,21 @@ class HttpConnection(HttpToolsProtocol):
             answered = cycle.response_started
             cycle.disconnected = True
             cycle.message_event.set()
-        if answered or self._guard.lingering > LINGERING_LIMIT or not self.transport.can_write_eof():
-            if not answered:
-                self.transport.write(_answer(error))
+        if not answered:
+            self.transport.write(_answer(error))
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        self._unset_keepalive_if_required()
+        self._refused_at = self.loop.time()
+        self._guard.lingering += 1
+        if self._connection is not None:
+            self._connection.release()
+        if self._guard.lingering > LINGERING_LIMIT or not self.transport.can_write_eof():
             self.transport.close()
-            return
-        self.flow.pause_reading()
-        self.transport.write(_answer(error))
-        self.transport.write_eof()
+        elif not self.transport.is_closing():
+            self.flow.pause_reading()
+            self.transport.write_eof()
 
     def _cycle(self) -> RequestResponseCycle | None:
         return self.cycle  # None before the first request, whatever its type says
