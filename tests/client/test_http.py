@@ -3,12 +3,13 @@
 import threading
 import time
 
+import httpx
 import pytest
 from support.fake_api import TOKEN, FakeHub
 
 from computepool.client import BadRequest, Conflict, HubError, HubUnreachable, NotFound, NotSignedIn, Pool
 from computepool.client.errors import ClientError, error_from
-from computepool.client.http import FIRST_CONTACT_SECONDS
+from computepool.client.http import FIRST_CONTACT_SECONDS, Http
 
 SPEC = {"run": ["true"]}
 
@@ -37,6 +38,34 @@ def test_reads_and_keyed_posts_wait_out_a_hub_that_says_later(hub, pool, status)
     assert list(pool.jobs()) == []
     hub.refuse = [status]
     assert pool.submit(SPEC).state == "queued"
+
+
+def asked_too_often(answers):
+    """A connection whose hub answers so, and how long it waited between."""
+    waits: list[float] = []
+    http = Http("https://hub.example", "token", sleep=waits.append)
+    transport = httpx.MockTransport(lambda request: answers.pop(0))
+    http._client = httpx.Client(transport=transport, base_url="https://hub.example/api/v1")
+    return http, waits
+
+
+def too_many(code="too_many_requests", retry_after="7"):
+    body = {"error": {"code": code, "message": "Too many."}}
+    return httpx.Response(429, json=body, headers={"Retry-After": retry_after})
+
+
+@pytest.mark.parametrize("ask", [lambda http: http.get("/jobs"), lambda http: http.post("/auth/device")])
+def test_request_that_was_one_too_many_is_repeated_when_the_hub_says(ask):
+    http, waits = asked_too_often([too_many(), too_many(retry_after="12"), httpx.Response(200, json={})])
+    assert ask(http) == {}
+    assert waits == [7, 12]
+
+
+def test_other_429_of_a_post_is_not_repeated():
+    http, waits = asked_too_often([too_many("too_many_tries")])
+    with pytest.raises(HubError) as caught:
+        http.post("/auth/login")
+    assert (caught.value.retry_after_seconds, waits) == (7, [])
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 413, 422, 500])

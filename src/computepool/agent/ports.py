@@ -13,6 +13,9 @@ from computepool.agent.link.base import Link
 P = ParamSpec("P")
 T = TypeVar("T")
 
+RETRY_AFTER_LIMIT_SECONDS = 15.0
+"""Well within a lease."""
+
 
 class Offload(Protocol):
     """Runs a blocking function off the event loop."""
@@ -41,6 +44,14 @@ class TransferFailed(Exception):
     def __init__(self, message: str, *, retry: bool) -> None:
         super().__init__(message)
         self.retry = retry
+
+
+def asked_to_wait_seconds(status: int, headers: Mapping[str, str]) -> float:
+    """How long a server that was asked too often wants to be left alone."""
+    value = headers.get("Retry-After", "")
+    if status not in {429, 503} or not value.isdecimal():
+        return 0.0
+    return min(float(value), RETRY_AFTER_LIMIT_SECONDS)
 
 
 class Sink(Protocol):

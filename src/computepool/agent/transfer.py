@@ -1,12 +1,13 @@
 """Downloads and uploads over HTTP, with one client for all of them, made when the first is needed."""
 
+import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urljoin
 
-from computepool.agent.ports import Sink, TransferFailed
+from computepool.agent.ports import Sink, TransferFailed, asked_to_wait_seconds
 from computepool.protocol.addresses import same_origin
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class HttpTransfer:
                     # Nothing behind the offset: all of it is here already.
                     return
                 if response.status_code not in {200, 206}:
-                    raise _failure("download", response.status_code)
+                    raise await _failure("download", response)
                 sink.begin(offset if response.status_code == 206 else 0)
                 # As they come: what arrived before the line breaks is not asked for again.
                 async for piece in response.aiter_raw():
@@ -92,12 +93,15 @@ class HttpTransfer:
         except httpx.HTTPError as error:
             raise TransferFailed(f"the upload broke off: {type(error).__name__} {error}", retry=True) from None
         if not response.is_success:
-            raise _failure("upload", response.status_code)
+            raise await _failure("upload", response)
 
     async def close(self) -> None:
         while self._clients:
             await self._clients.popitem()[1].aclose()
 
 
-def _failure(what: str, status: int) -> TransferFailed:
+async def _failure(what: str, response: "httpx.Response") -> TransferFailed:
+    """Whoever tries again does so after as long as the store asks for."""
+    status = response.status_code
+    await asyncio.sleep(asked_to_wait_seconds(status, response.headers))
     return TransferFailed(f"the {what} was answered with HTTP {status}", retry=status in _TRY_AGAIN)

@@ -127,7 +127,7 @@ class Downloader:
                     if code not in ("url_refused", "transfer_unavailable"):
                         raise
                     backoff = backoff if backoff is not None and have == before else self._http.backoff()
-                    if not backoff.wait():
+                    if not backoff.wait(getattr(error, "retry_after_seconds", 0.0)):
                         message = f"{output.path} could not be downloaded whole ({error})."
                         raise TransferError(message, hint=RESUME_HINT) from None
                     current = self._renewed(output) if code == "url_refused" else current

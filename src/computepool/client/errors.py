@@ -28,6 +28,8 @@ class WrongField:
 
 class ClientError(Exception):
     code = "client_error"
+    retry_after_seconds = 0.0
+    """How long the hub asked to wait, if it did."""
 
     def __init__(self, message: str, *, hint: str | None = None, code: str | None = None) -> None:
         super().__init__(message)

@@ -111,6 +111,7 @@ class Follower:
                 if time.monotonic() - heard_at > self._patience or not self._http.reached:
                     raise
                 yield HubAway(error.message)
+                wait = max(wait, error.retry_after_seconds)
             for _ in pause(wait, self._tick, self._http.sleep):
                 yield Idle()
             wait = min(wait * 2, 5.0)

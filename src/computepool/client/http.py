@@ -1,7 +1,8 @@
 """One hub over HTTP: signed-in requests, patient with a hub that is away for a moment, impatient with a wrong address.
 
 What is retried: lost connections and the answers 429, 502, 503, 504 — for requests that may be repeated without harm:
-reads, and posts that carry an idempotency key or are idempotent by themselves.
+reads, and posts that carry an idempotency key or are idempotent by themselves. A request that was one too many may
+always be repeated. The wait is at least what `Retry-After` says.
 """
 
 import random
@@ -38,6 +39,7 @@ LONGEST_WAIT_SECONDS = 5.0
 RETRY_AFTER_LIMIT_SECONDS = 30.0
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 AGENT = {"User-Agent": f"computepool/{__version__}"}
+TOO_MANY_REQUESTS = "too_many_requests"
 
 Retry = Literal["always", "unsent", "never"]
 """`unsent`: only while no connection could be made, so that nothing can have been done twice."""
@@ -163,9 +165,11 @@ class Http:
                 if may_repeat and backoff.wait():
                     continue
                 raise self.unreachable(error) from None
-            if response.status_code in RETRIED_STATUS and retry == "always" and backoff.wait(_retry_after(response)):
+            if not self.reached:  # it is there: worth more patience than an address that may be wrong
+                self.reached, backoff = True, Backoff(self.patience_seconds, self.sleep, self._chance)
+            may_repeat = response.status_code in RETRIED_STATUS if retry == "always" else _is_untouched(response, retry)
+            if may_repeat and backoff.wait(_retry_after(response)):
                 continue
-            self.reached = True
             return _checked(response)
 
     @contextmanager
@@ -255,13 +259,24 @@ def _transfer_refused(response: httpx.Response) -> TransferError:
         return TransferError("The storage no longer accepts this URL.", hint=RESUME_HINT, code="url_refused")
     error = error_from(response.status_code, _json_or_none(response))
     code = "transfer_unavailable" if response.status_code in RETRIED_STATUS else error.code
-    return TransferError(error.message, hint=error.hint, code=code)
+    failure = TransferError(error.message, hint=error.hint, code=code)
+    failure.retry_after_seconds = _retry_after(response)
+    return failure
 
 
 def _checked(response: httpx.Response) -> httpx.Response:
     if response.is_success:
         return response
-    raise error_from(response.status_code, _json_or_none(response))
+    error = error_from(response.status_code, _json_or_none(response))
+    error.retry_after_seconds = _retry_after(response)
+    raise error
+
+
+def _is_untouched(response: httpx.Response, retry: Retry) -> bool:
+    """Whether the hub counted too many requests and looked no further, so that nothing can have been done."""
+    if retry == "never" or response.status_code != 429:
+        return False
+    return error_from(429, _json_or_none(response)).code == TOO_MANY_REQUESTS
 
 
 def _json_or_none(response: httpx.Response) -> object:

@@ -65,7 +65,7 @@ class LogReader:
             except _Broken as broken:
                 offset += broken.received
                 backoff = backoff if backoff is not None and not broken.received else self._http.backoff(self._patience)
-                if not backoff.wait():
+                if not backoff.wait(getattr(broken.cause, "retry_after_seconds", 0.0)):
                     raise self._http.unreachable(broken.cause) from None
         return LogEnd(offset, complete=False)
 

@@ -1,7 +1,10 @@
 """Requests of those who poll. Only they pay for the HTTP client: it is imported and made when the first one asks."""
 
+import asyncio
 import ssl
 from typing import TYPE_CHECKING
+
+from computepool.agent.ports import asked_to_wait_seconds
 
 if TYPE_CHECKING:
     import httpx
@@ -19,7 +22,8 @@ class Poster:
         self._client: httpx.AsyncClient | None = None
 
     async def post(self, url: str, body: bytes, headers: dict[str, str], wait_seconds: float) -> tuple[int, bytes]:
-        """The status and the body. Raises ConnectionError where there is no answer."""
+        """The status and the body. Raises ConnectionError where there is no answer. A hub that was asked too often is
+        given the time that it asks for."""
         import httpx
 
         if self._client is None:
@@ -31,6 +35,8 @@ class Poster:
             response = await self._client.post(url, content=body, headers=headers, timeout=timeout)
         except httpx.HTTPError as error:
             raise ConnectionError(f"{type(error).__name__} {error}".strip()) from None
+        if wait_seconds := asked_to_wait_seconds(response.status_code, response.headers):
+            await asyncio.sleep(wait_seconds)
         return response.status_code, response.content
 
     async def close(self) -> None:
