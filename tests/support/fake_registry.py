@@ -77,6 +77,7 @@ class FakeRegistry:
     bytes_per_second: float | None = None
     break_off_after: dict[str, int] = field(default_factory=dict)
     out_of_order: int | None = None
+    no_head: bool = False
 
     def add(self, repository: str, tag: str, *layers: Mapping[str, bytes], **config: Any) -> str:
         """An image, by its tag and by its digest, which is returned. `config` is its Env, Volumes, Entrypoint …"""
@@ -123,8 +124,7 @@ class FakeRegistry:
         return sum(self.asked[f"blobs {layer}"] for layer in self.layers)
 
     def behave(self) -> None:
-        self.bytes_per_second, self.out_of_order = None, None
-        self.realm = None
+        self.bytes_per_second, self.out_of_order, self.realm, self.no_head = None, None, None, False
         for noted in (self.break_off_after, self.asked, self.seen, self.replies):
             noted.clear()
 
@@ -153,6 +153,8 @@ def _handler(registry: FakeRegistry) -> type[BaseHTTPRequestHandler]:
             if registry.realm and self.headers.get("Authorization") != f"Bearer {registry.token}":
                 challenge = f'Bearer realm="{registry.realm}",service="fake"'
                 return self._reply(Reply(b"{}", 401, {"WWW-Authenticate": challenge}), with_body)
+            if registry.no_head and not with_body:
+                return self._reply(Reply(status=405), with_body)
             if registry.out_of_order:
                 return self._say(registry.out_of_order, b"{}", "application/json", with_body)
             parts = self.path.strip("/").split("/")
@@ -176,10 +178,10 @@ def _handler(registry: FakeRegistry) -> type[BaseHTTPRequestHandler]:
             self.send_response(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)
-            if reply.endless:
+            if reply.endless or "Content-Length" in reply.headers:
                 self.send_header("Connection", "close")
                 self.close_connection = True
-            elif "Content-Length" not in reply.headers:
+            else:
                 self.send_header("Content-Length", str(len(reply.body)))
             self.end_headers()
             with contextlib.suppress(OSError):

@@ -54,13 +54,14 @@ class MemoryStore:
     async def use(self, digest: str, name: str) -> None:
         self.names[name] = digest
 
-    async def load(self, archive: AsyncIterator[bytes], digest: str, name: str, registry: str) -> None:
+    async def load(self, archive: AsyncIterator[bytes], digest: str, diff_ids: Any, name: str, registry: str) -> None:
         content = io.BytesIO(b"".join([piece async for piece in archive]))
         with tarfile.open(fileobj=content, mode="r:") as tar:
             (manifest,) = json.loads(_member(tar, "manifest.json"))
             assert manifest["RepoTags"] == [engine_name(digest)]
             config = json.loads(_member(tar, manifest["Config"]))
-            assert len(config["rootfs"]["diff_ids"]) == len(manifest["Layers"])
+            assert config["rootfs"]["diff_ids"] == list(diff_ids)
+            assert len(diff_ids) == len(manifest["Layers"])
             self.files[digest] = [_member(tar, layer) for layer in manifest["Layers"]]
         self.given_by.setdefault(digest, set()).add(registry)
 

@@ -3,6 +3,7 @@ which carries every tunnel to it, whatever address it was for. Also whoever give
 """
 
 import contextlib
+import functools
 import select
 import socket
 import socketserver
@@ -36,6 +37,10 @@ class SecureRegistry:
     """What names mean, where they do not mean a public address. Several: each time the next."""
     lookups: list[str] = field(default_factory=list)
 
+    @functools.cached_property
+    def _trusted(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.certificate))
+
     async def lookup(self, host: str, port: int) -> list[Any]:
         del port
         answers = self.addresses.get(host, [PUBLIC])
@@ -44,8 +49,7 @@ class SecureRegistry:
         return [ip_address(text) for text in answer.split()]
 
     def outside(self, **changes: Any) -> Outside:
-        trusted = ssl.create_default_context(cafile=str(self.certificate))
-        options = {"upstream": Upstream("127.0.0.1", self.proxy_port), "tls": trusted, **changes}
+        options = {"upstream": Upstream("127.0.0.1", self.proxy_port), "tls": self._trusted, **changes}
         return Outside(clock=SystemClock(), lookup=self.lookup, **options)
 
 

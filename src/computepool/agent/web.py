@@ -4,6 +4,7 @@ So a name is resolved and checked once for each connection, redirects too, and t
 that was checked: never to this machine, the network around it, or a cloud's metadata. What passes is counted.
 """
 
+import asyncio
 import contextlib
 import functools
 import hashlib
@@ -89,7 +90,8 @@ class FromWeb:
             for _ in range(REDIRECTS + 1):
                 check_url(url)
                 request = client.build_request("GET", url, headers=headers_from(partial.part_bytes))
-                response = await client.send(request, stream=True)
+                async with asyncio.timeout(STALL_SECONDS):
+                    response = await client.send(request, stream=True)
                 try:
                     if response.status_code not in MOVED:
                         return await self._take(response, partial, make_room, pace)
@@ -98,6 +100,8 @@ class FromWeb:
                     await response.aclose()
         except (httpx.InvalidURL, BadUrl) as error:
             raise BadInput(f"{self._url}: {error}") from None
+        except TimeoutError:
+            raise TransferFailed(f"it did not answer within {STALL_SECONDS:.0f} seconds", retry=True) from None
         except httpx.HTTPError as error:
             raise TransferFailed(f"it broke off: {type(error).__name__} {error}", retry=True) from None
         raise BadInput(f"{self._url} redirects more than {REDIRECTS} times; name the place where it really is")
@@ -192,7 +196,7 @@ async def receive(
         raise too_large(partial.size_bytes + coming)
     room = 0
     # As it comes: what arrived before the line breaks is not asked for again.
-    async for piece in response.aiter_raw():
+    async for piece in _pieces(response):
         pace.note(len(piece))
         if len(piece) > room:
             wanted = max(len(piece), coming if coming is not None and not room else ROOM_BYTES)
@@ -202,6 +206,20 @@ async def receive(
         if partial.size_bytes + len(piece) > limit_bytes:
             raise too_large(None)
         partial.write(piece)
+
+
+async def _pieces(response: "httpx.Response") -> AsyncIterator[bytes]:
+    """Each within its time: bytes that only frame the content would keep the connection alive for ever."""
+    pieces = response.aiter_raw()
+    try:
+        while True:
+            async with asyncio.timeout(STALL_SECONDS):
+                piece = await anext(pieces, None)
+            if piece is None:
+                return
+            yield piece
+    except TimeoutError:
+        raise TransferFailed(f"nothing came for {STALL_SECONDS:.0f} seconds", retry=True) from None
 
 
 def _offset(response: "httpx.Response", partial: Partial) -> int:

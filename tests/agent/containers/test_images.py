@@ -1,20 +1,27 @@
 """Images come by digest, once, with words about it; what is wrong is told, and whose doing it is."""
 
 import asyncio
+import contextlib
+import gzip
+import io
 import json
 import os
-from collections.abc import Callable
+import subprocess
+import tarfile
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 from support.containers import ContainerBench
-from support.fake_registry import digest_of
+from support.fake_registry import CONFIG, LAYER, digest_of, make_layer
 from support.images import puller_of
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.images import ImageMissing, ImageUnavailable, RegistryUnreachable
-from computepool.agent.sandbox.containers import EngineImages
-from computepool.agent.sandbox.containers.images import engine_name
+from computepool.agent.registry.archive import ImageArchive
+from computepool.agent.registry.layers import CheckedLayer
+from computepool.agent.sandbox.containers import Engine, EngineImages
+from computepool.agent.sandbox.containers.images import engine_name, load_images
 from computepool.agent.service.pulled import remove_pulled_images
 
 BUSYBOX = Path("/bin/busybox")
@@ -239,3 +246,126 @@ def test_uninstalling_says_what_stays_in_an_engine_that_does_not_answer(tmp_path
     assert len(told) == 1
     assert told[0].startswith("the image team/model:1 stay")
     assert "docker image rm" in told[0]
+
+
+# ── what an engine must not be left alone with ───────────────────────────────────────────────────────────────────────
+
+
+def put_image(registry, repository: str, layers: list[tuple[bytes, str]], config: bytes) -> str:
+    """An image of these layers (content and media type), whatever its configuration says."""
+    entries = [registry._keep(content, kind) for content, kind in layers]
+    described = registry._keep(config, CONFIG)
+    return registry.put_manifest(repository, "1", {"schemaVersion": 2, "config": described, "layers": entries})
+
+
+def config_of(*diff_ids: str) -> bytes:
+    rootfs = {"type": "layers", "diff_ids": list(diff_ids)}
+    return json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": rootfs}).encode()
+
+
+def tar_of(name: str, link: str = "") -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        entry = tarfile.TarInfo(name)
+        entry.type, entry.linkname = (tarfile.SYMTYPE, link) if link else (tarfile.REGTYPE, "")
+        tar.addfile(entry)
+    return content.getvalue()
+
+
+async def owners_layer(engine: Engine, secret: bytes) -> str:
+    """The owner has made an image that nobody else has; the digest of its only layer."""
+    root = gzip.decompress(make_layer({"secret": secret})[0])
+    image = await engine.import_image(root, labels={"owners": "yes"})
+    found = await engine.find_image(image)
+    assert found is not None
+    return str(found["RootFS"]["Layers"][0])
+
+
+async def shows_secret(engine: Engine, image: str) -> bool:
+    container = await engine.create(f"look-{os.urandom(4).hex()}", {"Image": image, "Cmd": ["x"]})
+    try:
+        return await engine.has_file(container, "/secret")
+    finally:
+        await engine.remove(container)
+
+
+def test_who_knows_the_digest_of_an_owners_layer_does_not_get_it(shared_kernel, registry, tmp_path, unique):
+    """Engines take a layer that they have instead of the one in the archive. The second configuration has two readings:
+    the agent's is harmless, the engine's is not."""
+    other, digest_of_other = make_layer({"file": unique})
+
+    async def story() -> None:
+        engine = shared_kernel.engine()
+        layer = await owners_layer(engine, unique)
+        store = store_of(shared_kernel, tmp_path)
+        puller = puller_of(store, tmp_path)
+        put_image(registry, "thief", [(other, LAYER)], config_of(layer))
+        with pytest.raises(ImageMissing, match="its configuration says"):
+            await puller.ensure(registry.name("thief", "1"), None, print, own=True)
+        twice = (
+            config_of(digest_of_other)[:-1]
+            + b', "RootFS": '
+            + json.dumps({"type": "layers", "diff_ids": [layer]}).encode()
+            + b"}"
+        )
+        digest = put_image(registry, "thief", [(other, LAYER)], twice)
+        with pytest.raises(ImageMissing, match=r"other layers|does not take it"):
+            await puller.ensure(registry.name("thief", "1"), None, print, own=True)
+        assert not await engine.find_image(engine_name(digest))
+        assert await store.list() == []
+        # The control: this is what an engine does that is left alone with it.
+        path = tmp_path / "other"
+        path.write_bytes(other)
+        forged = CheckedLayer(path, len(other), layer, 0, unpack=False)
+        archive = ImageArchive(engine_name(digest), config_of(layer), digest_of(config_of(layer)), [forged])
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for piece in archive.pieces():
+                yield piece
+
+        await store.load(pieces(), digest, [layer], "thief:1", "nowhere")
+        assert await shows_secret(engine, engine_name(digest))
+
+    asyncio.run(story())
+
+
+def test_layers_of_every_kind_are_taken(shared_kernel, registry, tmp_path, unique):
+    packed, digest = make_layer({"secret": unique})
+    plain = gzip.decompress(packed)
+    squeezed = subprocess.run(["zstd", "-q"], input=plain, capture_output=True, check=False).stdout
+    kinds = [(packed, "tar+gzip"), (plain, "tar"), *([(squeezed, "tar+zstd")] if squeezed else [])]
+    layers = [(content, f"application/vnd.oci.image.layer.v1.{kind}") for content, kind in kinds]
+
+    async def story() -> None:
+        engine = shared_kernel.engine()
+        puller = puller_of(store_of(shared_kernel, tmp_path), tmp_path)
+        for number, chosen in enumerate([*([layer] for layer in layers), layers + layers]):
+            pushed = put_image(registry, f"kind-{number}", chosen, config_of(*[digest] * len(chosen)) + b" " * number)
+            assert await puller.ensure(registry.name(f"kind-{number}", "1"), None, print, own=True) == pushed
+            assert await shows_secret(engine, engine_name(pushed))
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"no tar at all" * 1000, b"", tar_of("a" * 3000), tar_of("x", link="/etc") * 3, bytes(512) + b"x"],
+    ids=["text", "empty", "long name", "twice", "zeros"],
+)
+def test_layer_that_an_engine_cannot_unpack_is_never_the_hosts_doing(shared_kernel, registry, tmp_path, content):
+    """It is taken, or it is the renter's to mend."""
+    put_image(registry, "odd", [(gzip.compress(content, mtime=0), LAYER)], config_of(digest_of(content)))
+    with contextlib.suppress(ImageMissing):
+        ensure(shared_kernel, tmp_path, registry.name("odd", "1"))
+
+
+def test_images_of_agents_before_are_removed_but_never_used(tmp_path):
+    """Those had engines pull, under the names of registries."""
+    old = {
+        "digest": f"sha256:{'0' * 64}", "name": "team/model:1", "reference": f"team/model@sha256:{'0' * 64}",
+        "size_bytes": 1, "last_used_at": "2026-01-02T03:04:05+00:00", "is_ours": True,
+    }  # fmt: skip
+    owners = {**old, "reference": "team/owners:1", "is_ours": False}
+    (tmp_path / "images.json").write_text(json.dumps({"images": [old, owners]}))
+    (image,) = load_images(tmp_path / "images.json").values()
+    assert (image.reference, image.registries) == (old["reference"], ())

@@ -10,6 +10,7 @@ from support.images import MemoryStore, puller_of
 from support.secure_registry import REGISTRY, SecureRegistry, secure_registry
 
 from computepool.agent import inputs
+from computepool.agent.registry import pulling, session
 
 Pull = Callable[..., str]
 
@@ -17,6 +18,8 @@ Pull = Callable[..., str]
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(pulling, "TRIES", 2)
+    monkeypatch.setattr(session, "TRIES", 2)
 
 
 @pytest.fixture(scope="module")

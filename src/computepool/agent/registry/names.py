@@ -13,7 +13,7 @@ _DEFAULT_NAMES = frozenset({DEFAULT_REGISTRY, "index.docker.io", DEFAULT_HOST})
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _PATH = re.compile(rf"{_PART}(?:/{_PART})*")
-_REGISTRY = re.compile(r"([A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
+_REGISTRY = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::([0-9]{1,5}))?")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 PATH_LIMIT = 255
 

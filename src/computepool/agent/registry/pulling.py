@@ -6,7 +6,6 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 
-from computepool.agent.caching import NoRoom
 from computepool.agent.clock import Clock
 from computepool.agent.images import (
     ImageFailed,
@@ -21,7 +20,7 @@ from computepool.agent.sandbox.containers import EngineError, EngineImages
 from computepool.agent.sandbox.containers.images import engine_name
 
 from .archive import ImageArchive
-from .content import IMAGE_LIMIT_BYTES, ImageManifest, ManifestList, read_diff_ids, read_manifest
+from .content import ImageManifest, ManifestList, read_diff_ids, read_manifest
 from .layers import CheckedLayer, check_layer
 from .names import ImageName, read_name
 from .session import RegistrySession, digest_of, open_registry
@@ -116,13 +115,14 @@ class Puller:
             return digest
         config = await registry.config(manifest.config)
         diff_ids = read_diff_ids(config, manifest)
-        await self._make_room(manifest)
+        # An image that does not fit is not begun.
+        self._check_room(manifest.size_bytes * GROWTH)
         told = PullProgress(wanted, manifest, progress, self._clock.monotonic)
         async with contextlib.AsyncExitStack() as lending:
             layers = await self._bring(registry, manifest, diff_ids, told, lending)
             archive = ImageArchive(engine_name(digest), config, manifest.config.digest, layers)
             self._check_room(archive.size_bytes + archive.unpacked_bytes)
-            await self._store.load(self._pieces(archive), digest, wanted.tagged, wanted.registry)
+            await self._store.load(self._pieces(archive), digest, diff_ids, wanted.tagged, wanted.registry)
         return digest
 
     async def _manifest(self, registry: RegistrySession, wanted: ImageName) -> tuple[str, ImageManifest]:
@@ -147,34 +147,24 @@ class Puller:
         """The layers, which stay in the cache until `lending` ends, each checked to be what the image says."""
         checked: dict[tuple[str, str], CheckedLayer] = {}
         unpacked = 0
-        limit = min(self._room_bytes(), SMALL_BYTES + MAX_GROWTH * manifest.size_bytes)
+        limit = SMALL_BYTES + MAX_GROWTH * manifest.size_bytes
         for layer, diff_id in zip(manifest.layers, diff_ids, strict=True):
             if (layer.digest, diff_id) in checked:
                 continue
-            lent = self._layers.lend(
-                layer.digest, layer.size_bytes, registry.layer(layer), progress=progress.of(layer.digest)
-            )
+            note = progress.of(layer.digest)
+            lent = self._layers.lend(layer.digest, layer.size_bytes, registry.layer(layer), progress=note)
             path = await lending.enter_async_context(lent)
+            note(layer.size_bytes)
+            if (size := path.stat().st_size) != layer.size_bytes:
+                raise ImageMissing(f"its manifest gives {layer.digest} {layer.size_bytes} bytes, and it has {size}")
             found = await self._offload(check_layer, path, diff_id, limit - unpacked)
             unpacked += found.unpacked_bytes
             checked[layer.digest, diff_id] = found
         return [checked[layer.digest, diff_id] for layer, diff_id in zip(manifest.layers, diff_ids, strict=True)]
 
-    async def _make_room(self, manifest: ImageManifest) -> None:
-        """For all of it at once: an image that does not fit is not begun. Raises ImageUnavailable."""
-        self._check_room(manifest.size_bytes * GROWTH)
-        try:
-            await self._layers.make_room(manifest.size_bytes)
-        except NoRoom as error:
-            raise ImageUnavailable(f"no room for it: {error}") from None
-
-    def _room_bytes(self) -> int:
-        free = self._free_bytes()
-        return IMAGE_LIMIT_BYTES if free is None else max(0, free - self._floor_bytes)
-
     def _check_room(self, needed_bytes: int) -> None:
-        if self._room_bytes() < needed_bytes:
-            free = self._free_bytes() or 0
+        free = self._free_bytes()
+        if free is not None and free - needed_bytes < self._floor_bytes:
             raise ImageUnavailable(
                 f"no room for it: the node has {free / MEGABYTE:.0f} MB of disk left, about "
                 f"{needed_bytes / MEGABYTE:.0f} MB are needed, and {self._floor_bytes / MEGABYTE:.0f} MB are always "

@@ -85,10 +85,13 @@ class RegistrySession:
                 return  # what it is asked for next says what is wrong
 
     async def digest_of_tag(self) -> str | None:
-        """What it says that the tag means now; None if it does not say. Raises ImageFailed."""
-        async with self._document(self._manifest(self._image.wanted), "HEAD") as response:
-            digest = response.headers.get("docker-content-digest", "")
-            return digest if response.status_code == 200 and DIGEST.fullmatch(digest) else None
+        """What it says that the tag means now; None if it does not say: it may not know HEAD. Raises ImageFailed."""
+        try:
+            async with self._document(self._manifest(self._image.wanted), "HEAD") as response:
+                digest = str(response.headers.get("docker-content-digest", ""))
+        except ImageMissing:
+            return None
+        return digest if DIGEST.fullmatch(digest) else None
 
     async def manifest(self, wanted: str) -> tuple[bytes, str]:
         """Of a tag, or of a digest, which is then checked; with its type. Raises ImageFailed."""
@@ -119,11 +122,15 @@ class RegistrySession:
         import httpx
 
         try:
-            async with self._asked("GET", self._blob(wanted.digest), headers_from(partial.part_bytes)) as response:
+            asked = self._asked("GET", self._blob(wanted.digest), headers_from(partial.part_bytes))
+            async with asyncio.timeout(DOCUMENT_SECONDS) as waiting, asked as response:
+                waiting.reschedule(None)
                 if response.status_code not in ANSWERED:
                     raise self._failed(response.status_code)
                 limit = wanted.size_bytes
                 await receive(response, partial, make_room, limit_bytes=limit, too_large=too_large, pace=pace)
+        except TimeoutError:
+            raise TransferFailed(f"it did not answer within {DOCUMENT_SECONDS:.0f} seconds", retry=True) from None
         except httpx.HTTPError as error:
             raise self._broken(error) from None
 
@@ -170,9 +177,10 @@ class RegistrySession:
             async with self._sent(method, url, headers) as response:
                 if response.status_code in MOVED:
                     url = self._redirected(url, response.headers.get("location"))
+                    await _drain(response)
                 elif response.status_code == 401 and self._is_ours(response.request) and not has_new_token:
                     has_new_token = True
-                    await response.aclose()
+                    await _drain(response)
                     self._token = await self._new_token(response.headers.get_list("www-authenticate"))
                 else:
                     yield response
@@ -288,6 +296,14 @@ class FromRegistry:
             await persist(partial, fetch, TRIES)
         except TransferFailed as error:
             raise RegistryUnreachable(str(error)) from None
+
+
+async def _drain(response: "httpx.Response") -> None:
+    """What is said beside a redirect or a challenge, if it is little: the connection can then be used again."""
+    if re.fullmatch(r"\d{1,5}", response.headers.get("content-length", "")):
+        async for _ in response.aiter_raw():
+            pass
+    await response.aclose()
 
 
 def digest_of(content: bytes) -> str:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,12 +89,17 @@ class EngineImages:
 
     async def use(self, digest: str, name: str) -> None:
         """A job is about to run it, and called it so."""
-        reference = engine_name(digest)
-        self._images[reference] = replace(self._images[reference], name=name, last_used_at=self._clock.now())
-        await self._save()
+        if (known := self._images.get(engine_name(digest))) is not None:
+            self._images[known.reference] = replace(known, name=name, last_used_at=self._clock.now())
+            await self._save()
 
-    async def load(self, archive: AsyncIterator[bytes], digest: str, name: str, registry: str) -> None:
-        """`archive` names the image as `engine_name` does. Raises ImageMissing, ImageUnavailable, EngineError."""
+    async def load(
+        self, archive: AsyncIterator[bytes], digest: str, diff_ids: Sequence[str], name: str, registry: str
+    ) -> None:
+        """`archive` names the image as `engine_name` does, and has the layers `diff_ids`.
+
+        Raises ImageMissing, ImageUnavailable, EngineError.
+        """
         reference = engine_name(digest)
         await self._engine.version()  # an engine that is not there at all is no image's doing
         try:
@@ -108,6 +113,10 @@ class EngineImages:
             raise ImageMissing(f"{self.facts.kind} does not take it: {error}") from error
         if found is None:
             raise ImageMissing(f"{self.facts.kind} took it, and does not show it")
+        if list((found.get("RootFS") or {}).get("Layers") or []) != list(diff_ids):
+            # An engine that reads a configuration otherwise than the agent would take layers that it has of others.
+            await self._engine.remove_image(reference)
+            raise ImageMissing(f"{self.facts.kind} reads other layers from its configuration than it was given")
         known = self._images.get(reference)
         registries = dict.fromkeys((*(known.registries if known else ()), registry))
         self._images[reference] = StoredImage(
