@@ -30,6 +30,7 @@ PROGRAMS = {
     "podman": ["podman", "conmon", "runc"],
     "podman-rootless": ["podman", "conmon", "runc", "newuidmap"],
     "qemu": [f"qemu-{EMULATED}", f"qemu-{EMULATED}-static"],
+    "registry": ["docker-registry"],
     "small-disk": ["unshare", "nsenter"],
     "systemd-analyze": ["systemd-analyze"],
     "xvfb": ["Xvfb", "xdotool", "xprop"],

@@ -106,6 +106,15 @@ def try_qemu(folder: Path) -> None:
     assert subprocess.run([EMULATOR, str(folder / "door")], check=False, capture_output=True).returncode == 125
 
 
+def try_registry(folder: Path) -> None:
+    from support.real_registry import real_registry
+
+    if absent := [name for name in ("docker-registry", "setpriv") if not shutil.which(name)]:
+        raise FileNotFoundError(2, "", ", ".join(absent))
+    with real_registry() as registry:
+        assert registry.push_blob("trial", b"works", "text/plain")["size"] == len(b"works")
+
+
 def try_small_disk(folder: Path) -> None:
     from support.small_disks import small_disk
 
@@ -156,6 +165,7 @@ TRIALS: dict[str, Callable[[Path], None]] = {
     "podman": try_podman,
     "podman-rootless": try_podman_rootless,
     "qemu": try_qemu,
+    "registry": try_registry,
     "small-disk": try_small_disk,
     "system-python": try_system_python,
     "systemd-analyze": try_systemd_analyze,
