@@ -1,6 +1,7 @@
 """A layer is unpacked to see what it is, before an engine sees it."""
 
 import bz2
+import ctypes
 import gzip
 import hashlib
 import io
@@ -27,9 +28,10 @@ def zstd(content):
     if library is None:
         pytest.skip("libzstd: not installed")
     made = bytes(2 * len(content) + 1000)
-    library.ZSTD_compress.restype = layers.ctypes.c_size_t
-    arguments = [layers.ctypes.c_char_p, layers.ctypes.c_size_t] * 2
-    library.ZSTD_compress.argtypes = [*arguments, layers.ctypes.c_int]
+    library.ZSTD_compress.restype = ctypes.c_size_t
+    library.ZSTD_compress.argtypes = [
+        ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int
+    ]  # fmt: skip
     size = library.ZSTD_compress(made, len(made), content, len(content), 1)
     return made[:size]
 

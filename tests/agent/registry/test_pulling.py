@@ -275,7 +275,7 @@ TROUBLE = {
 def test_whose_doing_it_is_that_an_image_does_not_come(registry, pull, store, where, what):
     registry.add("team/model", "1", {"file": b"x"})
     lie_in(registry, where, (LIES | TROUBLE)[what])
-    expected = ImageMissing if what in LIES else RegistryUnreachable
+    expected: tuple[type[Exception], ...] = (ImageMissing,) if what in LIES else (RegistryUnreachable,)
     if (where, what) in (("config", "less than it says"), ("layer", "less than it says")):
         expected = (ImageMissing, RegistryUnreachable)  # it is more than is due, too
     with pytest.raises(expected):
