@@ -205,7 +205,7 @@ def test_uninstall_removes_what_the_agent_left(machine):
     machine.install("systemd")
     assert machine.uninstall("systemd").code == 0
     left = {path.name for path in root.iterdir()}
-    assert left <= {"identity.json", "node.json", "cache", "journal"}
+    assert left <= {"identity.json", "node.json", "cache", "layers", "journal"}
 
 
 def test_purge_asks_first_and_says_what_the_pool_still_knows(machine):

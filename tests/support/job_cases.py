@@ -50,7 +50,6 @@ class Where:
     """What the cases are for."""
 
     name: str
-    is_isolated: bool = True
     images: tuple[str, ...] = ()
     has_python: bool = True
 
@@ -99,7 +98,7 @@ def _draw(rng: random.Random, seed: str, where: Where) -> Case | None:
     image = rng.choice(where.images) if where.images and rng.random() < 0.6 else None
     theme = rng.choice(list(THEMES))
     has_setup = rng.random() < 0.25
-    quick_setup = has_setup and where.is_isolated and rng.random() < 0.9
+    quick_setup = has_setup and rng.random() < 0.9
     draft: dict[str, Any] = {
         "name": "case",
         "image": image,
@@ -148,14 +147,14 @@ def _script(
 ) -> str:
     lines = [_damage(rng, where, image, rng.choice(folders)) for _ in range(rng.randrange(1, 4))]
     if rng.random() < 0.2:
-        lines.append(_rudeness(rng, where))
+        lines.append(_rudeness(rng))
     return "\n".join([*lines, f"exit {rng.choice(codes)}"])
 
 
 def _damage(rng: random.Random, where: Where, image: str | None, folder: str) -> str:
     """To one folder. What cannot be done is passed over."""
     name, other = _quoted(rng), _quoted(rng)
-    nowhere = rng.choice(["/", "/etc", "..", "/proc/self/root", "/job"]) if where.is_isolated else "/nowhere"
+    nowhere = rng.choice(["/", "/etc", "..", "/proc/self/root", "/job"])
     # More than a checkpoint may have; each output is an upload of its own.
     files, long_names = (1_100, 800) if folder == CHECKPOINT else (20, 5)
     return rng.choice(
@@ -182,7 +181,7 @@ def _damage(rng: random.Random, where: Where, image: str | None, folder: str) ->
     )
 
 
-def _rudeness(rng: random.Random, where: Where) -> str:
+def _rudeness(rng: random.Random) -> str:
     """To whoever runs it."""
     actions = [
         r"printf '\377\000\033[2J\n'; head -c 100000 /dev/zero",
@@ -191,10 +190,11 @@ def _rudeness(rng: random.Random, where: Where) -> str:
         "kill -9 $$",
         "trap '' TERM",
         f"ulimit -{rng.choice('fnv')} 10",
+        "rm -rf ../*",
+        "kill -9 -1",
+        "rm -rf /job/* /job/.*",
+        "chmod 000 /job",
     ]
-    if where.is_isolated:
-        # A plain process is not kept from the rest of the machine.
-        actions += ["rm -rf ../*", "kill -9 -1", "rm -rf /job/* /job/.*", "chmod 000 /job"]
     return rng.choice(actions)
 
 
