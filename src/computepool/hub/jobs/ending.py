@@ -28,6 +28,7 @@ from computepool.hub.jobs.policy import (
     as_asked,
     job_end,
     may_be_the_jobs_doing,
+    may_be_the_jobs_fault,
     next_step,
     why_failed,
 )
@@ -156,6 +157,8 @@ def end_attempt(
         view = _take_back(session, view, AttemptState.FINISHING, now)
     end = _decide(session, view, End(attempt_id, fence, node_id, ending, facts or {}))
     (settled,) = money.settle(session, [end.bill], now)
+    if end.alike:
+        repute.lock_all(session, [view], end.alike)
     if is_back:
         repute.undo_end(session, view, now, half_life)  # only now: a node's record is locked after everything else
     ended = _carry_out(session, end, settled, now, half_life, unconfirmed=unconfirmed)
@@ -178,7 +181,9 @@ def end_attempts(session: Session, ends: Sequence[End], now: datetime, half_life
         slices.add((view.job_id, view.slice_index))
         decided[place] = _decide(session, view, end)
     settled = money.settle(session, [one.bill for one in decided.values()], now)
-    repute.lock_all(session, [one.bill.view for one in decided.values()])
+    repute.lock_all(
+        session, [one.bill.view for one in decided.values()], [each for one in decided.values() for each in one.alike]
+    )
     ended: list[Ended | None] = [None] * len(ends)
     for (place, one), paid in zip(decided.items(), settled, strict=True):
         ended[place] = _carry_out(session, one, paid, now, half_life)
@@ -296,6 +301,8 @@ class _Decided:
     """Without its usage."""
     newest: Newest | None
     progressed: bool
+    alike: tuple[repository.FailedAlike, ...] = ()
+    """Attempts that ended in the same way on nodes of different owners: then it is the job, and none of the nodes."""
 
 
 def _decide(session: Session, view: AttemptView, end: End) -> _Decided:
@@ -306,7 +313,24 @@ def _decide(session: Session, view: AttemptView, end: End) -> _Decided:
     usage = facts.pop("usage", None)
     progressed = newest is not None and newest.attempt_id == view.attempt_id
     saved_seconds = newest.running_seconds if newest is not None and progressed else None
-    return _Decided(money.Bill(view, ending, usage, saved_seconds), facts, newest, progressed)
+    alike: tuple[repository.FailedAlike, ...] = ()
+    if may_be_the_jobs_fault(ending, progressed=progressed, own=view.own):
+        alike = _find_alike(session, view, ending)
+        if alike:
+            # Nobody is billed for what a node called its own fault, whoever else says so.
+            ending = replace(ending, verdict=Verdict.HUB)
+    return _Decided(money.Bill(view, ending, usage, saved_seconds), facts, newest, progressed, alike)
+
+
+def _find_alike(session: Session, view: AttemptView, ending: Ending) -> tuple[repository.FailedAlike, ...]:
+    """None unless a node of another owner is among them. Other slices count while the job has not worked anywhere."""
+    found = repository.list_failed_alike(session, view, ending.reason, ending.exit_code)
+    of_slice = [one for one in found if one.slice_index == view.slice_index]
+    if any(one.is_others for one in of_slice):
+        return tuple(of_slice)
+    if any(one.is_others for one in found) and not repository.has_succeeded(session, view.job_id):
+        return tuple(found)
+    return ()
 
 
 def _carry_out(
@@ -332,7 +356,10 @@ def _carry_out(
     }
     repository.move_attempt(session, view.attempt_id, view.fence, ending.attempt_state, now, values)
     tries = Tries(view.failures, view.losses, view.retries_allowed, progressed=progressed)
-    if may_be_the_jobs_doing(ending, tries):
+    if end.alike:
+        nodes = {view.node_id, *(one.node_id for one in end.alike)}
+        tries = replace(tries, is_the_jobs=True, alike=len(nodes))
+    elif may_be_the_jobs_doing(ending, tries):
         where = (view.job_id, view.slice_index, ending.reason, ending.exit_code, view.node_id)
         tries = replace(tries, alike=repository.count_nodes_that_failed_alike(session, *where))
     step = next_step(ending, tries, cancel_requested=view.cancel_requested)
@@ -351,11 +378,13 @@ def _carry_out(
     if awaits and is_result(ending.reason, ending.exit_code):
         ended = _await_others(session, view, ending, step)
     else:
-        ended = _move_on(session, view, ending, step, newest.saved if newest else None, now)
+        told = replace(ending, verdict=Verdict.RENTER) if end.alike else ending
+        ended = _move_on(session, view, told, step, newest.saved if newest else None, now)
     if settled.cost_micros:
         spending.count(session, view.owner_id, now.date(), settled.cost_micros)
     standing = repute.count_end(session, view, ending, now, half_life, saved=progressed)
-    return replace(ended, owner_id=view.owner_id, spent_micros=settled.cost_micros, standing=standing)
+    after = Consequences(standings=repute.excuse(session, end.alike, now, half_life)) if end.alike else NOTHING_ELSE
+    return replace(ended, owner_id=view.owner_id, spent_micros=settled.cost_micros, standing=standing, after=after)
 
 
 def _too_late(session: Session, view: AttemptView, facts: dict[str, Any], now: datetime) -> Ended:

@@ -122,6 +122,8 @@ class Tries:
     """This attempt saved a checkpoint: the next one goes on from there."""
     alike: int = 1
     """Nodes on which an attempt ended as this one did, this one's among them."""
+    is_the_jobs: bool = False
+    """Nodes of different owners ended it in the same way: whatever they say, it is the job (ADR 0037)."""
 
 
 @dataclass(frozen=True)
@@ -171,11 +173,19 @@ def next_step(ending: Ending, tries: Tries, *, cancel_requested: bool) -> Next:
         return Next(JobState.QUEUED, tries.failures, tries.losses, delay_seconds=GO_ON_SECONDS, continues=True)
     if ending.verdict is Verdict.PREEMPTED:
         return Next(JobState.QUEUED, tries.failures, tries.losses, delay_seconds=PREEMPTED_SECONDS)
-    follows = _after_renters_doing if ending.verdict is Verdict.RENTER else _after_others_doing
-    step = follows(ending, tries)
+    is_renters = ending.verdict is Verdict.RENTER or tries.is_the_jobs
+    step = _after_renters_doing(ending, tries) if is_renters else _after_others_doing(ending, tries)
+    if tries.is_the_jobs and step.state is JobState.FAILED:
+        return replace(step, message=_same_way(ending, tries.alike))
     if step.state is JobState.QUEUED and tries.alike >= SAME_WAY_LIMIT and may_be_the_jobs_doing(ending, tries):
         return Next(JobState.FAILED, step.failures, step.losses, message=_same_way(ending, tries.alike))
     return step
+
+
+def may_be_the_jobs_fault(ending: Ending, *, progressed: bool, own: bool) -> bool:
+    """The node blames itself, in a receipt. One that vanished, or that the hub does not believe, is not excused."""
+    told = not ending.lost and ending.reason in TOLD_BY_NODES
+    return ending.verdict is Verdict.HOST and told and not progressed and not own
 
 
 def may_be_the_jobs_doing(ending: Ending, tries: Tries) -> bool:

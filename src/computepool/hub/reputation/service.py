@@ -54,13 +54,18 @@ def count_end(
 
 
 def undo_end(
-    session: Session, node_id: str, attempt_id: str, now: datetime, half_life: timedelta = HALF_LIFE
+    session: Session,
+    node_id: str,
+    attempt_id: str,
+    now: datetime,
+    half_life: timedelta = HALF_LIFE,
+    note: str | None = None,
 ) -> Standing | None:
-    """A lost attempt is there again: as if it had never been lost."""
+    """As if it had never been counted: a lost attempt is there again, or another reason that the note says."""
     event = repository.find_counted(session, attempt_id)
     if event is None:
         return None
-    event.resolution, event.resolved_at = "taken_back", now
+    event.resolution, event.resolved_at, event.resolution_note = "taken_back", now, note
     return undo(session, event, node_id, now, half_life)
 
 
