@@ -55,6 +55,8 @@ NOT_OBJECTS = {
     "GET /api/v1/wallet/cash-outs/{cash_out_id}": "tests/hub/payments/test_cash_outs.py",
     "POST /api/v1/jobs/{job_id}/dispute": "tests/hub/disputes/test_disputes.py",
     "GET /api/v1/disputes/{dispute_id}": "tests/hub/disputes/test_disputes.py",
+    "DELETE /api/v1/jobs/{job_id}": "tests/hub/jobs/test_removal.py",
+    "DELETE /api/v1/artifacts/{artifact_id}": "tests/hub/jobs/test_removal.py",
     "GET /api/v1/wallet/statements/{period}": "of one's own wallet; tests/hub/wallet/test_statements.py",
 }
 HTTP_OBJECTS = [route for route in OWN_OBJECTS if route.startswith(("GET", "POST", "PATCH", "DELETE"))]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from computepool.hub.core.settings import Settings, SettingsError, env_example, load_settings
+from computepool.hub.core.env_example import env_example
+from computepool.hub.core.settings import Settings, SettingsError, load_settings
 from computepool.hub.core.variables import NOT_YET, OTHERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,6 +86,10 @@ WRONG = [
     ("COMPUTEPOOL_STORAGE_LIMIT_OBJECTS", "many", "is not a whole number"),
     ("COMPUTEPOOL_STORAGE_LIMIT_BYTES_PER_DAY", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_DISK_RESERVE_BYTES", "-1", "has to be at least 0"),
+    ("COMPUTEPOOL_KEEP_LOGS_DAYS", "0", "has to be at least 1"),
+    ("COMPUTEPOOL_KEEP_OUTPUTS_DAYS", "a month", "is not a whole number"),
+    ("COMPUTEPOOL_KEEP_AUDIT_DAYS", "0", "has to be at least 1"),
+    ("COMPUTEPOOL_KEEP_OUTBOX_DAYS", "0", "has to be at least 1"),
 ]
 
 
@@ -243,7 +248,7 @@ def test_example_file_names_what_the_store_needs():
 
 
 def test_example_file_is_current():
-    program = 'from computepool.hub.core.settings import env_example; print(env_example(), end="")'
+    program = 'from computepool.hub.core.env_example import env_example; print(env_example(), end="")'
     hint = f"write it anew: ./dev run python -c '{program}' > .env.example"
     assert (ROOT / ".env.example").read_text() == env_example(), hint
 

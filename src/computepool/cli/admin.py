@@ -13,7 +13,8 @@ from computepool.cli.ledger import grant, ledger, withdraw, write_off
 from computepool.cli.mail import mail
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.reputation import contests, resolve, unverify, verify
-from computepool.cli.users import users
+from computepool.cli.storage import storage
+from computepool.cli.users import owner_id_of, users
 
 if TYPE_CHECKING:
     from computepool.client.pool import Pool
@@ -43,7 +44,7 @@ for _command in (
     admin.add_command(_command)
 
 
-for _command in (admin_cash_outs, disputes, vouchers, reports, mail, users):
+for _command in (admin_cash_outs, disputes, vouchers, reports, mail, users, storage):
     admin.add_command(_command)
 
 
@@ -282,7 +283,7 @@ def limits() -> None:
 def show_limits(owner: str, as_json: bool) -> None:
     """Show what a user or team may have, and has. OWNER is an id or a user's e-mail address."""
     with open_pool() as pool:
-        document = pool.limits(_owner_id(pool, owner))
+        document = pool.limits(owner_id_of(pool, owner))
     if as_json:
         print_json(document)
     else:
@@ -308,15 +309,11 @@ def set_limits(
     change: dict[str, int | None] = {"slices": slices}
     change |= {name: _micros(text) if text is not None else None for name, text in given.items()}
     with open_pool() as pool:
-        document = pool.change_limits(_owner_id(pool, owner), change)
+        document = pool.change_limits(owner_id_of(pool, owner), change)
     if as_json:
         print_json(document)
     else:
         _print_limits(document)
-
-
-def _owner_id(pool: "Pool", named: str) -> str:
-    return str(pool.users.show(named)["id"]) if "@" in named else named
 
 
 def _micros(text: str) -> int:

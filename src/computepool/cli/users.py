@@ -1,13 +1,22 @@
 """For operators: who is here, and who of them runs the pool."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from computepool.cli.errors import clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
+if TYPE_CHECKING:
+    from computepool.client.pool import Pool
+
 ROLES = ["admin", "user"]
+
+
+def owner_id_of(pool: "Pool", named: str) -> str:
+    """Of a user by e-mail address; any other name is taken for an id."""
+    return str(pool.users.show(named)["id"]) if "@" in named else named
 
 
 @click.group(invoke_without_command=True, epilog="Example: computepool admin users --search alice")

@@ -21,9 +21,13 @@ def jobs_named(text: str, jobs: Iterable[Job]) -> list[Job]:
 
 
 def limits_path(owner_id: str) -> str:
+    return owner_path("limits", owner_id)
+
+
+def owner_path(what: str, owner_id: str) -> str:
     """Whatever was typed is one name, and not a way to somewhere else."""
     if not owner_id.strip(". "):
         raise ClientError("No user or team is named.", hint="Write its id, such as user_01….")
     if "/" in owner_id:
         raise ClientError(f"There is no user or team {owner_id!r}.", hint="Write its id, such as user_01….")
-    return f"/admin/limits/{quote(owner_id, safe='')}"
+    return f"/admin/{what}/{quote(owner_id, safe='')}"

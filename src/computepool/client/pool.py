@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from computepool.client.market import Market
     from computepool.client.payments import Payments
     from computepool.client.receipts import ReceiptItem
+    from computepool.client.storage import Storage
     from computepool.client.users import Users
     from computepool.client.wallet import Wallet
     from computepool.protocol.messages import HubKey
@@ -336,6 +337,12 @@ class Pool:
         from computepool.client.users import Users
 
         return Users(self._http)
+
+    @property
+    def storage(self) -> "Storage":
+        from computepool.client.storage import Storage
+
+        return Storage(self._http)
 
     @property
     def payments(self) -> "Payments":

@@ -20,6 +20,7 @@ from computepool.hub.disputes import api as disputes_api
 from computepool.hub.engine import Engine
 from computepool.hub.gateway import api as gateway_api
 from computepool.hub.jobs import api as jobs_api
+from computepool.hub.jobs import storage_api
 from computepool.hub.mail import api as mail_api
 from computepool.hub.market import api as market_api
 from computepool.hub.metrics import CONTENT_TYPE, check_reader, write_metrics
@@ -85,7 +86,7 @@ def create_app(engine: Engine, fingerprint: str | None = None) -> FastAPI:
             look_back(context.settings.reliability_half_life),
         ),
         reputation_api.router(authenticate, context, engine.standing_changed),
-        trust_api.router(authenticate, context, engine.checks_changed),
+        trust_api.router(authenticate, context, engine.checks_changed, engine.removal.artifacts.reruns),
         artifacts_api.router(engine.uploads, engine.store, authenticate),
         jobs_api.router(
             authenticate,
@@ -96,7 +97,9 @@ def create_app(engine: Engine, fingerprint: str | None = None) -> FastAPI:
             engine.logs,
             engine.store,
             engine.uploads,
+            engine.removal,
         ),
+        storage_api.router(authenticate, context, engine.removal),
         market_api.router(
             authenticate, context, engine.book, engine.market.reprice, lambda: dict(engine.market.unlisted)
         ),

@@ -29,8 +29,8 @@ from computepool.hub.artifacts.uploads import Uploads
 from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.pruning import prune_in_batches
-from computepool.hub.core.records import Event, prune_outbox
-from computepool.hub.disputes.service import heard_of_chargeback
+from computepool.hub.core.records import Event, prune_audit, prune_outbox
+from computepool.hub.disputes.service import find_open_about, heard_of_chargeback
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.polls import Polls
 from computepool.hub.gateway.reports import Reports
@@ -38,6 +38,7 @@ from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.ending import Canceled
 from computepool.hub.jobs.invariants import INVARIANTS
+from computepool.hub.jobs.removal import Removal
 from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.storage import StorageWatch
 from computepool.hub.jobs.submission import StoreJob
@@ -118,6 +119,7 @@ class Engine:
         self.presence = Presence(context, self.scheduler)
         self.leases = LeaseKeeper(context, self.scheduler, self.presence, self._attempt_lost, self.logs.size)
         self.storage = StorageWatch(context)
+        self.removal = Removal(context, store, self.logs, self, find_open_about)
         reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints, self.storage)
         self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports, self.appraise)
         self.polls = Polls(context, self.gateway)
@@ -159,10 +161,11 @@ class Engine:
         self._spawn(self.leases.run())
         self._spawn(self._every(POLL_SWEEP_SECONDS, self.polls.sweep))
         self._spawn(self._every(TIDY_SECONDS, self._tidy))
+        self._spawn(self._every(TIDY_SECONDS, self.removal.tidy))
         self._spawn(self._every(TICK_SECONDS, self.market.tick))
         self._spawn(self._every(INSTALMENT_SWEEP_SECONDS, self.instalments.sweep))
         self._spawn(self._every(RESTITUTION_SECONDS, self._make_good))
-        self._spawn(self._every(CANARY_SECONDS, self.canaries.tick))
+        self._spawn(self._every(CANARY_SECONDS, self._send_canaries))
         self._spawn(self.payments.run())
         self._spawn(self.mailer.run())
         if self.context.settings.money == "on":
@@ -196,6 +199,10 @@ class Engine:
 
     def canceled(self, job_id: str, *, final: bool) -> None:
         self.scheduler.canceled(job_id, final=final)
+
+    def find_user_of(self, artifact_id: str) -> str | None:
+        briefs = self.scheduler.briefs.values()
+        return next((one.root for one in briefs if artifact_id in (one.bundle_id, *one.input_ids.values())), None)
 
     def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None:
         self.gateway.stop_attempt(node_id, attempt_id, fence, reason)
@@ -362,9 +369,19 @@ class Engine:
         except Exception:
             log.exception("logs.seal_cut_off_failed")
 
+    async def _send_canaries(self) -> None:
+        async with self.removal.artifacts.reruns:
+            await self.canaries.tick()
+
     async def _make_good(self) -> None:
         async for owner_id, day, micros in make_good(self.context):
             self.scheduler.limits.spend([Spent(owner_id, day, -micros)])
+
+    async def _prune(self) -> None:
+        settings, now = self.context.settings, self.context.now()
+        await prune_in_batches(self.context.db, prune_outbox, now - timedelta(days=settings.keep_outbox_days))
+        if settings.keep_audit_days is not None:
+            await prune_in_batches(self.context.db, prune_audit, now - timedelta(days=settings.keep_audit_days))
 
     async def _tidy(self) -> None:
         self.scheduler.limits.forget_before(self.context.now().date().replace(day=1))
@@ -373,6 +390,6 @@ class Engine:
         await sweep_abandoned(self.context, self.store)
         await self.refresh_standings()
         self.checks_changed(await self.context.db.run(give_up_old, self.context.now()))
-        await prune_in_batches(self.context.db, prune_outbox, self.context.now())
+        await self._prune()
         await self.mailer.tidy()
         await self.market.tidy()

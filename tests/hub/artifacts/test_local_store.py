@@ -1,7 +1,10 @@
 """A put is whole and durable, or it never was: wherever the hub is killed, and wherever the power is cut."""
 
 import asyncio
+import hashlib
 import os
+import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from computepool.hub.artifacts import local
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced, UploadClosed
 from computepool.hub.artifacts.logs import LogStore
-from computepool.hub.artifacts.store import Entry, StoreError
+from computepool.hub.artifacts.store import Entry, StorageFull, StoreError
 from computepool.hub.opening import offload_to_threads
 
 CALLS = ("open", "write", "fdatasync", "fsync", "close", "rename", "mkdir", "unlink")
@@ -174,3 +177,69 @@ def test_announced_bytes_are_kept_where_they_are_expected(local_store: LocalStor
         incoming.write(b"st")
         incoming.keep()
     assert local_store.read("a/b", 0, 4) == b"test"
+
+
+def receive(store: LocalStore, key: str, data: bytes) -> bool:
+    """Whether it was taken."""
+    with store.receive(key, len(data), f"sha256:{hashlib.sha256(data).hexdigest()}") as incoming:
+        incoming.write(data)
+        try:
+            incoming.keep()
+        except UploadClosed:
+            return False
+        finally:
+            incoming.drop()
+    return True
+
+
+def test_cleared_folder_takes_nothing_until_it_is_prepared_again(local_store: LocalStore):
+    local_store.prepare("a/b/")
+    assert receive(local_store, "a/b/0", b"first")
+    local_store.clear("a/b/")
+    assert not receive(local_store, "a/b/0", b"first")
+    assert local_store.list("a/") == []
+    local_store.prepare("a/b/")
+    assert receive(local_store, "a/b/0", b"first")
+
+
+def test_nothing_stays_in_a_folder_that_is_cleared_while_uploads_arrive(local_store: LocalStore):
+    """Whichever comes first: an upload that was taken is deleted with the others, a later one is refused."""
+    for number in range(40):
+        folder = f"a/{number}"
+        local_store.prepare(f"{folder}/")
+        begin = threading.Barrier(4)
+
+        def upload(part: int, folder: str = folder, begin: threading.Barrier = begin) -> None:
+            begin.wait()
+            receive(local_store, f"{folder}/{part}", b"%d" % part)
+
+        uploads = [threading.Thread(target=upload, args=(part,)) for part in range(3)]
+        for thread in uploads:
+            thread.start()
+        begin.wait()
+        local_store.clear(f"{folder}/")
+        for thread in uploads:
+            thread.join()
+        assert local_store.list(f"{folder}/") == []
+
+
+def test_disk_keeps_its_reserve_and_what_is_stored_can_be_read_and_deleted(signer, tmp_path: Path):
+    free = shutil.disk_usage(tmp_path).free
+    store = LocalStore(tmp_path / "artifacts", signer)
+    store.put("a/kept", b"kept")
+    store.reserve_bytes = free // 2
+    store.prepare("a/")
+    store.put("a/more", b"more")
+    with pytest.raises(StorageFull, match="are kept for its database"):
+        store.receive("a/b", free, DIGEST)
+    first = store.receive("a/b", free // 3, DIGEST)  # its room is set aside, though nothing of it has come
+    with pytest.raises(StorageFull):
+        store.receive("a/c", free // 3, DIGEST)
+    first.drop()
+    store.receive("a/c", free // 3, DIGEST).drop()
+    store.reserve_bytes = 2 * free
+    with pytest.raises(StorageFull):
+        store.put("a/log", b"x")
+    assert store.read("a/kept", 0, 4) == b"kept"
+    store.delete("a/kept")
+    assert store.size("a/kept") is None

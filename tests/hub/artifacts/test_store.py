@@ -103,3 +103,12 @@ def test_s3_settings_name_what_is_missing():
         load_s3_settings()
     with pytest.raises(SettingsError, match="AWS_ENDPOINT_URL"):
         load_s3_settings(access_key_id="a", secret_access_key="b", endpoint_url="s3.example.org")
+
+
+def test_cleared_folder_is_empty_and_its_neighbours_are_not(store: Store):
+    for key in ("a/one/000000", "a/one/000001", "a/other/000000"):
+        store.put(key, b"x")
+    store.clear("a/one/")
+    assert [entry.key for entry in store.list("a/")] == ["a/other/000000"]
+    store.clear("a/one/")
+    store.clear("a/never/")

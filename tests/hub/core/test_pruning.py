@@ -8,7 +8,7 @@ from support.small_hub import small_hub
 from computepool.hub.accounts.background import prune
 from computepool.hub.core.idempotency import IdempotencyKeyRow
 from computepool.hub.core.pruning import PRUNED_AT_ONCE, prune_in_batches
-from computepool.hub.core.records import OUTBOX_KEPT, prune_outbox
+from computepool.hub.core.records import prune_outbox
 from computepool.hub.core.tables import OutboxRow
 
 DAY = timedelta(days=1)
@@ -40,7 +40,7 @@ def test_old_news_goes_in_batches_and_others_write_in_between(database_url):
     rows, at_once = 5_000, 500
 
     def add(session, now):
-        row = {"topic": "job/job_1", "payload": {}, "created_at": now - OUTBOX_KEPT - DAY}
+        row = {"topic": "job/job_1", "payload": {}, "created_at": now - DAY}
         session.execute(insert(OutboxRow), [row] * rows)
 
     def add_one(session, now):

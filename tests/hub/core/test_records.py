@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import select
 
 from computepool.hub.core.db import open_database
-from computepool.hub.core.records import OUTBOX_KEPT, prune_outbox, record
+from computepool.hub.core.records import prune_audit, prune_outbox, record
 from computepool.hub.core.tables import AuditRow, HubFact, OutboxRow
 from computepool.hub.tables import metadata
 
@@ -103,10 +103,22 @@ def test_instant_without_a_zone_is_refused(db):
 def test_old_news_is_pruned_and_audit_is_kept(db):
     async def story():
         await db.run(change, "a")
-        await db.run(prune_outbox, NOW + OUTBOX_KEPT, 10)
+        await db.run(prune_outbox, NOW, 10)
         assert len(await db.read(outbox)) == 2
-        await db.run(prune_outbox, NOW + OUTBOX_KEPT + timedelta(microseconds=1), 10)
+        await db.run(prune_outbox, NOW + timedelta(microseconds=1), 10)
         assert await db.read(outbox) == []
         assert len(await db.read(audits)) == 1
+
+    asyncio.run(story())
+
+
+def test_old_records_are_pruned_a_few_at_a_time_and_newer_ones_kept(db):
+    async def story():
+        for number in range(5):
+            await db.run(lambda session, at: record(session, "x", "y", at), NOW + timedelta(days=number))
+        assert await db.run(prune_audit, NOW + timedelta(days=3), 2) == 2
+        assert await db.run(prune_audit, NOW + timedelta(days=3), 2) == 1
+        assert await db.run(prune_audit, NOW + timedelta(days=3), 2) == 0
+        assert [row[0] for row in await db.read(audits)] == [NOW + timedelta(days=3), NOW + timedelta(days=4)]
 
     asyncio.run(story())

@@ -138,6 +138,11 @@ class LogStore:
         """Make one object of it; whether it was in pieces. May be cut off anywhere, and repeated."""
         return await self._alone(attempt_id, self._seal)
 
+    async def delete(self, attempt_id: str) -> None:
+        """Nobody writes it any more, and nobody may read it. May be repeated."""
+        await self._alone(attempt_id, self._delete)
+        self._in_pieces.pop(attempt_id, None)
+
     def forget(self, attempt_id: str) -> None:
         """Nobody writes it any more: drop what is kept of it in memory as soon as nobody needs it."""
         log = self._logs.get(attempt_id)
@@ -301,6 +306,15 @@ class LogStore:
             await self._merge_from(log, 0)
         await self._clear(log)
         return in_pieces
+
+    async def _delete(self, log: Log) -> None:
+        """Whoever waits to seal it finds nothing to seal."""
+        folder = folder_of(log.attempt_id)
+        with doubted(log):
+            await self._offload(self._store.clear, folder)
+        log.segments, log.leftovers, log.hash, log.hashed_bytes = Segments(folder), [], hashlib.sha256(), 0
+        log.tail.clear()
+        log.kept, log.loaded, log.settled = False, True, True
 
     async def _merge_from(self, log: Log, start: int) -> None:
         segments = log.segments

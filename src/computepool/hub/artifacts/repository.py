@@ -222,6 +222,11 @@ def forget_unfinished(session: Session, attempt_id: str) -> list[Artifact]:
     return _forget(session, Artifact.attempt_id, [attempt_id], Artifact.state == ArtifactState.UPLOADING)
 
 
+def abandon(session: Session, artifact_id: str) -> list[Artifact]:
+    """Whatever state it is in."""
+    return _forget(session, Artifact.id, [artifact_id])
+
+
 def let_go_at_once(session: Session, artifact_ids: Sequence[str]) -> list[Artifact]:
     """What is stored, and whoever needed it has just said that it needs it no more."""
     return _forget(session, Artifact.id, artifact_ids, Artifact.state == ArtifactState.STORED)

@@ -48,7 +48,7 @@ def begin_upload(
     known = repository.find_shared(session, owner_id, digest)
     if known is not None:
         if (known.size_bytes, known.part_digests) == (size_bytes, parts) or _is_stored(known, size_bytes):
-            repository.renew(session, [known.id], now + WRITABLE)
+            _note_use(session, known, now)
             return known
         if known.state == ArtifactState.STORED:
             raise AnnouncedOtherwise(digest, known.size_bytes)
@@ -139,6 +139,14 @@ def new_row(
         "writable_until": now + WRITABLE,
         "created_at": now,
     }
+
+
+def _note_use(session: Session, known: Artifact, now: datetime) -> None:
+    """It was announced again: if it is stored, that is when it was last needed."""
+    if known.state == ArtifactState.STORED:
+        repository.touch_stored(session, [known.id], now)
+    else:
+        repository.renew(session, [known.id], now + WRITABLE)
 
 
 def _is_stored(artifact: Artifact, size_bytes: int) -> bool:

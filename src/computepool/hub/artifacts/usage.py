@@ -196,6 +196,11 @@ def find_stored(session: Session, owner_id: str) -> Stored:
     return Stored(*row) if row is not None else Stored(owner_id, 0, 0, None, 0, None, None)
 
 
+def list_largest(session: Session, limit: int) -> list[Stored]:
+    rows = session.execute(select(*_COLUMNS).order_by(_TABLE.c.bytes.desc(), _TABLE.c.owner_id).limit(limit))
+    return [Stored(*row) for row in rows]
+
+
 def check(session: Session, owner_id: str, now: datetime, quotas: Quotas) -> None:
     """Raises StorageExceeded where somebody has more than they may."""
     error = why_exceeded(session, find_stored(session, owner_id), now, quotas)

@@ -7,8 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import String
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from computepool.hub.core.errors import NotFound
 from computepool.hub.core.tables import Base, Id
 
 
@@ -28,3 +29,8 @@ class Owner(Base):
     id: Mapped[str] = mapped_column(Id, primary_key=True)
     kind: Mapped[str] = mapped_column(String(8))
     created_at: Mapped[datetime]
+
+
+def check_owner(session: Session, owner_id: str) -> None:
+    if session.get(Owner, owner_id) is None:
+        raise NotFound(f"There is no user or team {owner_id[:60]}.")

@@ -12,7 +12,7 @@ PRUNED_AT_ONCE = 1_000
 PAUSE_SECONDS = 0.05
 
 Prune = Callable[[Session, datetime, int], int]
-"""Deletes at most so many rows that are too old at that instant; how many."""
+"""Deletes at most so many rows that are older than that instant, or out of date at it; how many."""
 
 
 async def prune_in_batches(db: Database, prune: Prune, now: datetime, *, at_once: int = PRUNED_AT_ONCE) -> int:

@@ -6,7 +6,7 @@ after it the events go to the bus.
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 from sqlalchemy import Connection, Table, delete, insert, select
@@ -15,8 +15,6 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.tables import AuditRow, OutboxRow
 
 HUB_ACTOR = "hub"
-OUTBOX_KEPT = timedelta(days=7)
-"""Long enough for any reader that was away to catch up."""
 
 
 # Plain statements on the tables: the ORM would take longer over them than the database.
@@ -89,7 +87,14 @@ def write_records(session: Session) -> list[Event]:
     return records.events
 
 
-def prune_outbox(session: Session, now: datetime, limit: int) -> int:
+def prune_outbox(session: Session, before: datetime, limit: int) -> int:
     """Forget news that everybody has heard; how many rows."""
-    old = select(OutboxRow.id).where(OutboxRow.created_at < now - OUTBOX_KEPT).limit(limit)
+    old = select(OutboxRow.id).where(OutboxRow.created_at < before).limit(limit)
     return len(session.execute(delete(OutboxRow).where(OutboxRow.id.in_(old)).returning(OutboxRow.id)).all())
+
+
+def prune_audit(session: Session, before: datetime, limit: int) -> int:
+    """Forget who did what so long ago; how many rows. They are numbered in order: only the first are looked at."""
+    first = select(AuditRow.id, AuditRow.at).order_by(AuditRow.id).limit(limit).subquery()
+    old = select(first.c.id).where(first.c.at < before)
+    return len(session.execute(delete(AuditRow).where(AuditRow.id.in_(old)).returning(AuditRow.id)).all())

@@ -24,17 +24,6 @@ DATABASE_VARIABLES = ("COMPUTEPOOL_DATABASE_URL", "DATABASE_URL")
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 """Whatever driver a URL names, the hub uses its own."""
 
-S3_EXAMPLE = [
-    "# With s3://bucket: the keys, and if needed the session token, the region, and the address of a store that is not",
-    "# Amazon's. Agents and clients must reach that address too.",
-    "#AWS_ACCESS_KEY_ID=",
-    "#AWS_SECRET_ACCESS_KEY=",
-    "#AWS_SESSION_TOKEN=",
-    "#AWS_REGION=us-east-1",
-    "#AWS_ENDPOINT_URL=",
-    "",
-]
-
 
 class SettingsError(Exception):
     """A setting has a wrong value. The text names the variable and what was expected."""
@@ -127,6 +116,23 @@ class Settings(EdgeSettings):
             "free, nothing more is stored, and the hub works on. Unset: 1 GB, or a twentieth of a smaller disk.",
         ),
     ] = None
+
+    keep_logs_days: Annotated[
+        int | None,
+        Field(ge=1, le=36_500, description="Days after its end for which a job's logs are kept. Unset: for ever."),
+    ] = None
+    keep_outputs_days: Annotated[
+        int | None,
+        Field(ge=1, le=36_500, description="Days after its end for which a job's outputs are kept. Unset: for ever."),
+    ] = None
+    keep_audit_days: Annotated[
+        int | None,
+        Field(ge=1, le=36_500, description="Days for which records of who did what are kept. Unset: for ever."),
+    ] = None
+    keep_outbox_days: Annotated[
+        int,
+        Field(ge=1, le=3_650, description="Days for which news is kept for programs that were away."),
+    ] = 7
 
     agent_minimum: Annotated[
         str,
@@ -432,19 +438,3 @@ def load_settings(**overrides: object) -> Settings:
                 variable = next((usual for usual in DATABASE_VARIABLES if usual in os.environ), variable)
             lines.append(f"{variable}: {words_for(problem)}")
         raise SettingsError("\n".join(lines)) from None
-
-
-def env_example() -> str:
-    """The text of `.env.example`, so that the documented settings are the real ones."""
-    lines = ["# Settings of a ComputePool hub. Everything has a default: an empty file is a working hub.", ""]
-    for name, info in Settings.documented().items():
-        lines += [f"# {info.description}", f"#{PREFIX}{name.upper()}={_example(info.default)}", ""]
-        if name == "storage_url":
-            lines += S3_EXAMPLE
-    return "\n".join(lines)
-
-
-def _example(default: object) -> str:
-    if default is None:
-        return ""
-    return "~/.computepool" if isinstance(default, Path) else str(default)

@@ -72,6 +72,11 @@ def open_dispute(
     return row
 
 
+def find_open_about(session: Session, job_id: str) -> str | None:
+    """The open dispute about a job."""
+    return session.scalar(select(Dispute.id).where(Dispute.job_id == job_id, Dispute.state == DisputeState.OPEN))
+
+
 def resolve(
     session: Session,
     dispute_id: str,

@@ -34,6 +34,7 @@ from computepool.hub.jobs import ending, queries, submission
 from computepool.hub.jobs.errors import JobNotFinal
 from computepool.hub.jobs.live import LiveJobs
 from computepool.hub.jobs.ports import Dispatch
+from computepool.hub.jobs.removal import Removal
 from computepool.hub.jobs.stream import JobStream, offset_of, parse_resume
 from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, view_of_new
@@ -126,23 +127,28 @@ def router(
     logs: LogStore,
     store: Store,
     uploads: Uploads,
+    removal: Removal,
 ) -> APIRouter:
     routes = priced_routes(authenticate, context.settings, tags=["jobs"])
-    _add_submit(routes, context, dispatch, uploads)
-    _add_change(routes, context, dispatch)
+    _add_submit(routes, context, dispatch, uploads, removal)
+    _add_change(routes, context, dispatch, removal)
     _add_show(routes, context, dispatch)
     _add_results(routes, context, keyring, store)
     _add_logs(routes, context, logs, still_holds)
     return routes.router
 
 
-def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: Uploads) -> None:
+def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: Uploads, removal: Removal) -> None:
     db = context.db
 
-    async def create(request: submission.Request, raw: bytes, bundle: dict[str, Any] | None) -> JobView:
+    async def create(caller: Principal, key: str | None, raw: bytes, bundle_id: str | None) -> JobView:
         spec = submission.read_spec(raw)
-        inputs = await db.read(submission.find_inputs, spec, request.principal.user_id) if spec.inputs else None
-        return await _submit(context, dispatch, request, spec, bundle, inputs)
+        with removal.artifacts.taking(submission.artifacts_of(spec, bundle_id)):
+            found = await db.read(submission.find_bundle, bundle_id, caller.user_id) if bundle_id else None
+            inputs = await db.read(submission.find_inputs, spec, caller.user_id) if spec.inputs else None
+            identity = raw + str(found["digest"]).encode() if found else raw
+            request = submission.Request(caller, key, digest_of(identity))
+            return await _submit(context, dispatch, request, spec, found, inputs)
 
     @routes.post("/jobs", visible="own", scope=Scope.JOBS_WRITE, status_code=201, body_limit_bytes=BUNDLE_LIMIT_BYTES)
     async def submit_job(
@@ -150,12 +156,10 @@ def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: U
     ) -> JobView:
         """The body is the spec as JSON; or multipart, with the spec as `spec` and an archive as `bundle`."""
         if request.headers.get("content-type", "").startswith("multipart/"):
-            raw, found = await _read_multipart(uploads, request, caller)
+            raw, bundle = await _read_multipart(uploads, request, caller)
         else:
             raw = await _read_bounded(request)
-            found = await db.read(submission.find_bundle, bundle, caller.user_id) if bundle is not None else None
-        identity = raw + str(found["digest"]).encode() if found else raw
-        return await create(submission.Request(caller, key, digest_of(identity)), raw, found)
+        return await create(caller, key, raw, bundle)
 
 
 async def _submit(
@@ -175,7 +179,7 @@ async def _submit(
     return await context.db.read(queries.show_job, request.principal, job_id)
 
 
-def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
+def _add_change(routes: Routes, context: Context, dispatch: Dispatch, removal: Removal) -> None:
     db, unbroken = context.db, Unbroken()
 
     async def cancel(job_id: str, caller: Principal) -> None:
@@ -207,7 +211,9 @@ def _add_change(routes: Routes, context: Context, dispatch: Dispatch) -> None:
         which = "all" if indices is None else "failed"
         request = submission.Request(caller, key, digest_of(f"retry {job_id} {which}".encode()))
         spec = parse_spec(old.spec)
-        return await _submit(context, dispatch, request, spec, old.bundle, old.inputs, job_id, indices)
+        with removal.artifacts.taking(submission.artifacts_of_job(old)):
+            await db.read(submission.check_stored, old)
+            return await _submit(context, dispatch, request, spec, old.bundle, old.inputs, job_id, indices)
 
 
 def _add_show(routes: Routes, context: Context, dispatch: Dispatch) -> None:
@@ -370,7 +376,7 @@ async def _read_bounded(request: Request) -> bytes:
     return raw
 
 
-async def _read_multipart(uploads: Uploads, request: Request, caller: Principal) -> tuple[bytes, dict[str, Any] | None]:
+async def _read_multipart(uploads: Uploads, request: Request, caller: Principal) -> tuple[bytes, str]:
     async with request.form(max_files=1, max_fields=4) as form:
         spec, bundle = form.get("spec"), form.get("bundle")
         raw = await spec.read(SPEC_LIMIT_BYTES + 1) if isinstance(spec, UploadFile) else (spec or "").encode()
@@ -378,7 +384,7 @@ async def _read_multipart(uploads: Uploads, request: Request, caller: Principal)
         if not isinstance(bundle, UploadFile):
             raise Invalid("The multipart body has no file called `bundle`.", hint="Send the spec alone as JSON.")
         artifact = await uploads.keep_file(caller.user_id, bundle.file, actor=caller.user_id)
-        return raw, {"id": artifact.id, "digest": artifact.digest, "size_bytes": artifact.size_bytes}
+        return raw, artifact.id
 
 
 def _cancel(

@@ -1,9 +1,12 @@
 """
 NotFound
-└── NoSuchJob
+├── NoSuchJob
+└── Removed                its logs or outputs were deleted
 Conflict
 ├── StaleLease             the reporter's lease was given to somebody else
-└── JobNotFinal            it is still under way
+├── JobNotFinal            it is still under way
+├── JobDisputed            an operator needs what it left behind
+└── ArtifactInUse          a job that is under way needs it
 Invalid
 ├── BadSpec                each wrong field, with what would be right
 ├── NotSupportedYet        understood, but this pool cannot do it
@@ -12,6 +15,7 @@ Invalid
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from computepool.hub.core.errors import Conflict, Invalid, NotFound
 from computepool.protocol.errors import FieldError
@@ -37,8 +41,33 @@ class JobNotFinal(Conflict):
 
     def __init__(self, job_id: str, state: str) -> None:
         super().__init__(
-            f"{job_id} is still {state}.", hint="Cancel it first, or wait until it has ended, and retry it then."
+            f"{job_id} is still {state}.", hint="Cancel it first, or wait until it has ended, and try again then."
         )
+
+
+class JobDisputed(Conflict):
+    code = "job_disputed"
+
+    def __init__(self, job_id: str, dispute_id: str) -> None:
+        super().__init__(
+            f"{job_id} is disputed ({dispute_id}): what it left behind is needed to decide.",
+            hint="Delete it when the dispute is resolved.",
+        )
+
+
+class ArtifactInUse(Conflict):
+    code = "artifact_in_use"
+
+    def __init__(self, artifact_id: str, job_id: str | None) -> None:
+        who = f"{job_id}, which has not ended" if job_id is not None else "a job that is just being submitted"
+        super().__init__(f"{artifact_id} is needed by {who}.", hint="Cancel the job, or wait until it has ended.")
+
+
+class Removed(NotFound):
+    code = "removed"
+
+    def __init__(self, what: str, job_id: str, at: datetime) -> None:
+        super().__init__(f"The {what} of {job_id} were deleted on {at.astimezone(UTC):%Y-%m-%d}.")
 
 
 class BadSpec(Invalid):

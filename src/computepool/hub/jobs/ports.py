@@ -25,6 +25,10 @@ class Dispatch(Protocol):
         """Nothing of it waits any more."""
         ...
 
+    def find_user_of(self, artifact_id: str) -> str | None:
+        """An open job that needs this bundle or input."""
+        ...
+
     def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None: ...
 
     async def why(self, job_id: str) -> list[dict[str, Any]]:

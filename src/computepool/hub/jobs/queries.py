@@ -11,7 +11,7 @@ from computepool.hub.accounts.visibility import owned_by, sees
 from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Principal
-from computepool.hub.jobs.errors import NoSuchJob
+from computepool.hub.jobs.errors import NoSuchJob, Removed
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, find_view, page_of
 from computepool.hub.nodes.tables import Node
@@ -32,7 +32,8 @@ class LogPlace:
 
 
 def load_job(session: Session, principal: Principal, job_id: str) -> Job:
-    job = session.scalar(select(Job).where(Job.id == job_id, owned_by(principal, Job.owner_id)))
+    visible = (owned_by(principal, Job.owner_id), Job.deleted_at.is_(None))
+    job = session.scalar(select(Job).where(Job.id == job_id, *visible))
     if job is None:
         raise NoSuchJob(job_id)
     return job
@@ -60,7 +61,8 @@ def show_jobs(
     visible = owned_by(principal, Job.owner_id)
     if mine:
         visible &= Job.owner_id.in_(sorted(principal.owner_ids))
-    query = select(Job).where(visible, Job.rerun_of.is_(None)).order_by(Job.id.desc()).limit(limit + 1)
+    shown = (visible, Job.rerun_of.is_(None), Job.deleted_at.is_(None))
+    query = select(Job).where(*shown).order_by(Job.id.desc()).limit(limit + 1)
     if states:
         query = query.where(Job.state.in_(states))
     if before is not None:
@@ -89,6 +91,8 @@ def find_log(session: Session, principal: Principal, job_id: str, index: int, at
     """The newest attempt, or the one that was asked for."""
     job = load_job(session, principal, job_id)
     check_slice(job, index)
+    if job.logs_removed_at is not None:
+        raise Removed("logs", job_id, job.logs_removed_at)
     query = select(Attempt.id, Attempt.number, Attempt.state).where(
         Attempt.job_id == job_id, Attempt.slice_index == index
     )
@@ -161,7 +165,9 @@ def page_outputs(
 ) -> tuple[list[Output], str | None]:
     """What the last ended attempt of each slice left behind, or the one that others proved right; by slice and path,
     and where to go on."""
-    load_job(session, principal, job_id)
+    job = load_job(session, principal, job_id)
+    if job.outputs_removed_at is not None:
+        raise Removed("outputs", job_id, job.outputs_removed_at)
     index, path = _read_cursor(cursor) if cursor is not None else (0, "")
     deciding = (
         select(Attempt.slice_index, func.max(Attempt.number).label("number"))

@@ -20,6 +20,7 @@ from computepool.hub.jobs.brief import JobBrief, Rerun, as_rerun, brief_of, repl
 from computepool.hub.jobs.errors import BadBundle, BadInputs, BadSpec, NotSupportedYet
 from computepool.hub.jobs.repository import OpenJob
 from computepool.hub.jobs.service import Lease, NewJob, Outcome
+from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.verification import Role
 from computepool.protocol.errors import FieldError
 from computepool.protocol.spec import JobSpec, SpecError, Trust, not_supported_yet, parse_spec
@@ -88,6 +89,26 @@ def find_bundle(session: Session, artifact_id: str, owner_id: str) -> dict[str, 
     if row.state != "stored":
         raise BadBundle(f"The upload of {artifact_id} is not complete.", hint="Finish it, then submit the job.")
     return {"id": row.id, "digest": row.digest, "size_bytes": row.size_bytes}
+
+
+def artifacts_of(spec: JobSpec, bundle_id: str | None) -> list[str]:
+    """Stored ones that a job is given."""
+    given = [bundle_id, *(source.artifact_id for source in spec.inputs.values())]
+    return list(dict.fromkeys(artifact_id for artifact_id in given if artifact_id is not None))
+
+
+def artifacts_of_job(job: Job) -> list[str]:
+    given = [job.bundle, *(job.inputs or {}).values()]
+    return list(dict.fromkeys(one["id"] for one in given if one is not None))
+
+
+def check_stored(session: Session, old: Job) -> None:
+    """What a job that is run once more was given is still there. Raises BadBundle."""
+    for artifact_id in artifacts_of_job(old):
+        state = session.scalar(select(Artifact.state).where(Artifact.id == artifact_id))
+        if state != ArtifactState.STORED:
+            what = "bundle" if old.bundle is not None and artifact_id == old.bundle["id"] else "input"
+            raise BadBundle(f"The {what} {artifact_id} of {old.id} was deleted.", hint="Submit the job anew, with it.")
 
 
 def find_inputs(session: Session, spec: JobSpec, owner_id: str) -> dict[str, Any] | None:

@@ -82,6 +82,9 @@ class JobSummary(BaseModel):
     started_at: datetime | None
     finished_at: datetime | None
     cancel_requested_at: datetime | None
+    logs_removed_at: datetime | None = None
+    """The pool's operator keeps logs only for so long."""
+    outputs_removed_at: datetime | None = None
 
 
 class JobView(JobSummary):
@@ -104,7 +107,7 @@ _COMPUTED = frozenset({"counts", "simulated"})
 # Built once, and without the ORM: a job is looked at far more often than it changes.
 _JOB_COLUMNS = [getattr(Job, name) for name in JobSummary.model_fields if name not in _COMPUTED]
 _ATTEMPT_COLUMNS = [getattr(Attempt, name) for name in AttemptView.model_fields if name != "node_name"]
-_JOB = select(*_JOB_COLUMNS, Job.spec).where(Job.id == bindparam("job_id"))
+_JOB = select(*_JOB_COLUMNS, Job.spec).where(Job.id == bindparam("job_id"), Job.deleted_at.is_(None))
 _SLICES = (
     select(
         Slice.index,

@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Authenticate, Caller, Scope
 from computepool.hub.core.money import Micros, need_money, priced_routes
+from computepool.hub.core.owners import check_owner
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.scheduling.limits import Limits
-from computepool.hub.scheduling.limits_store import change_limits, check_owner
+from computepool.hub.scheduling.limits_store import change_limits
 from computepool.hub.scheduling.scheduler import Scheduler
 
 MOST_SLICES = 1_000_000

@@ -7,8 +7,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, ForeignKey, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from computepool.hub.core.errors import NotFound
-from computepool.hub.core.owners import Owner
+from computepool.hub.core.owners import check_owner
 from computepool.hub.core.records import record
 from computepool.hub.core.tables import Base, Id
 from computepool.hub.scheduling.limits import Limits
@@ -33,11 +32,6 @@ class OwnerLimits(Base):
 def list_limits(session: Session) -> list[tuple[str, Limits]]:
     rows: Sequence[OwnerLimits] = session.scalars(select(OwnerLimits).limit(STORED_LIMIT)).all()
     return [(row.owner_id, Limits(row.slices, row.hourly_micros, row.daily_micros, row.monthly_micros)) for row in rows]
-
-
-def check_owner(session: Session, owner_id: str) -> None:
-    if session.get(Owner, owner_id) is None:
-        raise NotFound(f"There is no user or team {owner_id[:60]}.")
 
 
 def change_limits(session: Session, owner_id: str, limits: Limits, now: datetime, *, actor: str) -> None:

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Literal
@@ -82,7 +83,8 @@ class KnownAnswers(BaseModel):
     items: list[KnownAnswer]
 
 
-def router(authenticate: Authenticate, context: Context, started: Started) -> APIRouter:
+def router(authenticate: Authenticate, context: Context, started: Started, reruns: asyncio.Lock) -> APIRouter:
+    """`reruns` is held while something is run again, so that nobody deletes what that needs."""
     routes = priced_routes(authenticate, context.settings, tags=["verification"])
     unbroken = Unbroken()
 
@@ -106,8 +108,9 @@ def router(authenticate: Authenticate, context: Context, started: Started) -> AP
         """Let a node run a slice whose right result is known. To the node it looks like paid work."""
 
         async def both() -> Consequences:
-            after = await context.db.run(_start, context, means_of(context), caller, body)
-            started(after)
+            async with reruns:
+                after = await context.db.run(_start, context, means_of(context), caller, body)
+                started(after)
             return after
 
         after = await unbroken.run(both())

@@ -19,6 +19,7 @@ from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.records import record as note
 from computepool.hub.jobs.brief import Rerun
+from computepool.hub.jobs.submission import artifacts_of_job
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import NOTHING_ELSE, Consequences, Role
 from computepool.hub.ledger.settlement import Share
@@ -150,12 +151,13 @@ def _can_be_sent(session: Session, known: Known) -> bool:
     pinned = (spec.get("where") or {}).get("node") is not None
     from_the_web = len(spec.get("inputs") or {}) > len(stored)
     return (
-        known.seconds <= LONGEST_SECONDS
+        root.deleted_at is None
+        and known.seconds <= LONGEST_SECONDS
         and is_repeatable(root)
         and not pinned
         and not from_the_web
         and not repository.is_known_to_vary(session, root.spec_digest)
-        and _are_stored(session, [one["id"] for one in (root.bundle, *stored.values()) if one])
+        and _are_stored(session, artifacts_of_job(root))
     )
 
 
@@ -269,6 +271,8 @@ def _rerun(known: Known, node_id: str) -> Rerun:
 def start_by_hand(session: Session, root: Job, index: int, node: Node, now: datetime, means: Means) -> Consequences:
     """Let a node do what was done before, as the operator chose. Raises BadCanary."""
     attempt, expected = _deciding(session, root, index)
+    if not _are_stored(session, artifacts_of_job(root)):
+        raise BadCanary(root.id)
     seconds = _seconds_of(attempt)
     known = Known(
         check_id="",

@@ -1,0 +1,227 @@
+"""Deleting what jobs were given and what they left behind, for the owner who asks for it and for the operator's rules.
+
+A job is deleted by a mark, and then piece by piece: logs, outputs, checkpoints. Whatever cuts that off, `tidy` goes on
+with it. What was paid, and the signed papers that say why, stay. An artifact that a job needs which has not ended stays
+too: a job that is just being submitted has `taking`, and whoever deletes has `leaving`; both are only in this process's
+memory, as the open jobs are.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+import structlog
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session, aliased
+
+from computepool.hub.artifacts import repository as artifacts
+from computepool.hub.artifacts import usage
+from computepool.hub.artifacts.errors import NoSuchArtifact
+from computepool.hub.artifacts.freeing import free, free_soon
+from computepool.hub.artifacts.logs import LogStore
+from computepool.hub.artifacts.store import Store
+from computepool.hub.artifacts.tables import Artifact, ArtifactKind
+from computepool.hub.artifacts.usage import Amount
+from computepool.hub.core.context import Context
+from computepool.hub.core.errors import Conflict
+from computepool.hub.core.http import Principal
+from computepool.hub.core.records import record
+from computepool.hub.jobs import queries, repository
+from computepool.hub.jobs.errors import ArtifactInUse, JobDisputed, JobNotFinal, NoSuchJob
+from computepool.hub.jobs.ports import Dispatch
+from computepool.hub.jobs.tables import Attempt, Checkpoint, Job, topics_of
+from computepool.protocol.states import JOB_FINAL
+
+ATTEMPTS_AT_ONCE = 50
+"""Whose logs and outputs are deleted before the next ones are looked up."""
+JOBS_AT_ONCE = 100
+HIDDEN_LIMIT = 10_000
+
+FindDispute = Callable[[Session, str], str | None]
+"""The open dispute about a job."""
+
+log = structlog.get_logger()
+
+
+class TakenArtifacts:
+    """Which stored artifacts are about to be needed, and which are about to go. Never both."""
+
+    def __init__(self) -> None:
+        self._taken: Counter[str] = Counter()
+        self._leaving: set[str] = set()
+        self.reruns = asyncio.Lock()
+        """Held by whoever runs something that has ended once more, and by whoever deletes."""
+
+    @contextmanager
+    def taking(self, artifact_ids: Sequence[str]) -> Iterator[None]:
+        """From before they are looked up until the job that needs them is among the open ones."""
+        for artifact_id in artifact_ids:
+            if artifact_id in self._leaving:
+                raise NoSuchArtifact(artifact_id)
+        self._taken.update(artifact_ids)
+        try:
+            yield
+        finally:
+            self._taken.subtract(artifact_ids)
+            for artifact_id in artifact_ids:
+                if not self._taken[artifact_id]:
+                    del self._taken[artifact_id]
+
+    @contextmanager
+    def leaving(self, artifact_id: str) -> Iterator[None]:
+        if artifact_id in self._taken:
+            raise ArtifactInUse(artifact_id, None)
+        self._leaving.add(artifact_id)
+        try:
+            yield
+        finally:
+            self._leaving.discard(artifact_id)
+
+
+class Removal:
+    def __init__(
+        self, context: Context, store: Store, logs: LogStore, dispatch: Dispatch, find_dispute: FindDispute
+    ) -> None:
+        self.artifacts = TakenArtifacts()
+        self._context = context
+        self._store = store
+        self._logs = logs
+        self._dispatch = dispatch
+        self._find_dispute = find_dispute
+
+    async def delete_job(self, job_id: str, principal: Principal) -> None:
+        """Its logs, outputs and checkpoints are gone when this returns, unless the store is away: then soon."""
+        jobs = await self._context.db.run(mark_deleted, principal, job_id, self._find_dispute, self._context.now())
+        try:
+            await self.clear(jobs)
+        except Exception:
+            log.exception("job.not_cleared", job_id=job_id)  # `tidy` goes on with it
+
+    async def delete_artifact(self, artifact_id: str, principal: Principal) -> None:
+        async with self.artifacts.reruns:
+            with self.artifacts.leaving(artifact_id):
+                user = self._dispatch.find_user_of(artifact_id)
+                if user is not None:
+                    raise ArtifactInUse(artifact_id, user)
+                deleted = await self._context.db.run(delete_artifact, artifact_id, principal, self._context.now())
+        await free_soon(self._context, self._store, deleted)
+
+    async def clear(self, job_ids: Sequence[str], *, with_logs: bool = True, with_outputs: bool = True) -> None:
+        """What these jobs, which have ended, left behind. May be repeated, and cut off anywhere."""
+        db = self._context.db
+        for job_id in job_ids:
+            after = ""
+            while attempts := await db.read(_list_attempts, job_id, after, ATTEMPTS_AT_ONCE):
+                if with_logs:
+                    for attempt_id in attempts:
+                        await self._logs.delete(attempt_id)
+                if with_outputs:
+                    await free(self._context, self._store, await db.run(artifacts.forget_outputs, attempts))
+                after = attempts[-1]
+            if with_outputs:
+                await free(self._context, self._store, await db.run(_forget_checkpoints, job_id))
+            await db.run(_note_removed, job_id, self._context.now(), with_logs=with_logs, with_outputs=with_outputs)
+
+    async def tidy(self) -> None:
+        """Go on with what was cut off, and delete what the operator keeps no longer. Run it every hour or so."""
+        settings, now, db = self._context.settings, self._context.now(), self._context.db
+        while leaving := await db.read(list_leaving, JOBS_AT_ONCE):
+            await self.clear(leaving)
+        if settings.keep_logs_days is not None:
+            before = now - timedelta(days=settings.keep_logs_days)
+            while old := await db.read(list_ended, before, JOBS_AT_ONCE, logs=True):
+                await self.clear(old, with_outputs=False)
+        if settings.keep_outputs_days is not None:
+            before = now - timedelta(days=settings.keep_outputs_days)
+            while old := await db.read(list_ended, before, JOBS_AT_ONCE, logs=False):
+                await self.clear(old, with_logs=False)
+
+
+def mark_deleted(
+    session: Session, principal: Principal, job_id: str, find_dispute: FindDispute, now: datetime
+) -> list[str]:
+    """The job, and hidden ones that ran it once more: nobody sees them any more. Raises JobNotFinal, JobDisputed."""
+    job = queries.load_job(session, principal, job_id)
+    if job.rerun_of is not None:
+        raise NoSuchJob(job_id)
+    if job.state not in JOB_FINAL:
+        raise JobNotFinal(job_id, job.state)
+    dispute_id = find_dispute(session, job_id)
+    if dispute_id is not None:
+        raise JobDisputed(job_id, dispute_id)
+    repository.lock_jobs(session, [job_id])
+    hidden = select(Job.id).where(Job.rerun_of == job_id, Job.finished_at.is_not(None)).limit(HIDDEN_LIMIT)
+    jobs = [job_id, *session.scalars(hidden)]
+    session.execute(update(Job).where(Job.id.in_(jobs), Job.deleted_at.is_(None)).values(deleted_at=now))
+    topics = topics_of(job_id, job.owner_id)
+    record(session, "job.deleted", job_id, now, actor=principal.user_id, topics=topics)
+    return jobs
+
+
+def delete_artifact(session: Session, artifact_id: str, principal: Principal, now: datetime) -> list[Artifact]:
+    """A bundle, an input, or an output of a job that has ended: to be freed. Raises NoSuchArtifact, ArtifactInUse."""
+    artifact = artifacts.find_artifact(session, artifact_id, principal.owner_ids)
+    if artifact is None:
+        raise NoSuchArtifact(artifact_id)
+    if artifact.kind == ArtifactKind.CHECKPOINT:
+        raise Conflict(
+            f"{artifact_id} is part of a checkpoint of {artifact.job_id}.", hint="It goes with the job, or before."
+        )
+    if artifact.attempt_id is not None:
+        left_by = select(Job).join(Attempt, Attempt.job_id == Job.id).where(Attempt.id == artifact.attempt_id)
+        job = session.scalar(left_by)
+        if job is not None and job.state not in JOB_FINAL:
+            raise ArtifactInUse(artifact_id, job.rerun_of or job.id)
+    record(session, "artifact.deleted", artifact_id, now, actor=principal.user_id, digest=artifact.digest)
+    return artifacts.abandon(session, artifact_id)
+
+
+def list_leaving(session: Session, limit: int) -> list[str]:
+    """Deleted jobs that are not cleared, and hidden ones that ended after their job was deleted."""
+    deleted = select(Job.id).where(Job.deleted_at.is_not(None), Job.logs_removed_at.is_(None)).limit(limit)
+    found = list(session.scalars(deleted))
+    root = aliased(Job)
+    late = (
+        select(Job.id)
+        .join(root, root.id == Job.rerun_of)
+        .where(Job.rerun_of.is_not(None), Job.finished_at.is_not(None), Job.logs_removed_at.is_(None))
+        .where(root.deleted_at.is_not(None))
+        .limit(limit)
+    )
+    return found or list(session.scalars(late))
+
+
+def list_ended(session: Session, before: datetime, limit: int, *, logs: bool) -> list[str]:
+    """Jobs that ended before then and still have logs, or outputs."""
+    removed_at = Job.logs_removed_at if logs else Job.outputs_removed_at
+    ended = select(Job.id).where(Job.finished_at < before, removed_at.is_(None))
+    return list(session.scalars(ended.order_by(Job.id).limit(limit)))
+
+
+def _list_attempts(session: Session, job_id: str, after: str, limit: int) -> list[str]:
+    query = select(Attempt.id).where(Attempt.job_id == job_id, Attempt.id > after)
+    return list(session.scalars(query.order_by(Attempt.id).limit(limit)))
+
+
+def _forget_checkpoints(session: Session, job_id: str) -> list[Artifact]:
+    session.execute(delete(Checkpoint).where(Checkpoint.job_id == job_id))
+    return artifacts.forget_checkpoint_files(session, [job_id])
+
+
+def _note_removed(session: Session, job_id: str, now: datetime, *, with_logs: bool, with_outputs: bool) -> None:
+    """Its owner has that much less stored. Once."""
+    if with_outputs:
+        outputs = update(Job).where(Job.id == job_id, Job.outputs_removed_at.is_(None))
+        session.execute(outputs.values(outputs_removed_at=now))
+    if not with_logs:
+        return
+    logs = update(Job).where(Job.id == job_id, Job.logs_removed_at.is_(None)).values(logs_removed_at=now)
+    owner_id = session.scalar(logs.returning(Job.owner_id))
+    if owner_id is not None:
+        counted = select(func.sum(Attempt.log_bytes), func.count()).where(
+            Attempt.job_id == job_id, Attempt.log_bytes > 0
+        )
+        size_bytes, objects = session.execute(counted).one()
+        usage.count(session, {owner_id: Amount(-int(size_bytes or 0), -int(objects))}, now)
