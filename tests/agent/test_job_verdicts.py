@@ -1,7 +1,7 @@
 """No job input yields a host verdict: generated jobs on a real agent, in bubblewrap.
 
-The same in containers: containers/test_job_verdicts.py. Not as plain processes: these jobs remove whatever they reach, and
-nothing would keep them from the machine that runs the tests.
+The same in containers: containers/test_job_verdicts.py. Not as plain processes: these jobs remove whatever they reach,
+and nothing would keep them from the machine that runs the tests.
 """
 
 import asyncio

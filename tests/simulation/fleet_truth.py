@@ -15,7 +15,8 @@ from simulation.feasible import Holding
 
 from computepool.hub.core import facts
 from computepool.hub.jobs import ending, policy, service
-from computepool.hub.jobs.ending import Applied, End, Ended, Requeued
+from computepool.hub.jobs.deciding import End
+from computepool.hub.jobs.ending import Applied, Ended, Requeued
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.metering import hub_seconds
 from computepool.hub.jobs.policy import Ending, Tries

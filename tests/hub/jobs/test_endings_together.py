@@ -18,7 +18,8 @@ from computepool.hub.core.driver import Driver
 from computepool.hub.core.records import write_records
 from computepool.hub.core.tables import AuditRow, Base, OutboxRow
 from computepool.hub.jobs import ending, instalments, service
-from computepool.hub.jobs.ending import Applied, End
+from computepool.hub.jobs.deciding import End
+from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.spending import Spending
 from computepool.hub.jobs.tables import Attempt, Job, Slice

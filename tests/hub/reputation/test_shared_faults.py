@@ -7,7 +7,7 @@ from support.engine import ADMIN, ALICE, BOB, play
 from support.planted import each_mutant
 from support.scripted_agent import add_agent
 
-from computepool.hub.jobs import ending, repository, repute
+from computepool.hub.jobs import deciding, repute
 from computepool.hub.jobs.tables import Attempt
 from computepool.hub.reputation import repository as records
 from computepool.hub.reputation.tables import ReputationEvent
@@ -89,7 +89,7 @@ async def job_that_works_elsewhere_does_not_excuse_other_slices(pool):
 
 
 def nothing_is_recognised(patch):
-    patch.setattr(ending, "_find_alike", lambda session, view, told: ())
+    patch.setattr(deciding, "find_alike", lambda session, view, told: ())
 
 
 def nobody_is_excused(patch):
@@ -97,14 +97,12 @@ def nobody_is_excused(patch):
 
 
 def every_node_is_a_witness(patch):
-    real = repository.list_failed_alike
-    patch.setattr(
-        repository, "list_failed_alike", lambda *about: [one._replace(is_others=True) for one in real(*about)]
-    )
+    real = deciding.list_failed_alike
+    patch.setattr(deciding, "list_failed_alike", lambda *about: [one._replace(is_others=True) for one in real(*about)])
 
 
 def success_elsewhere_is_not_seen(patch):
-    patch.setattr(repository, "has_succeeded", lambda session, job_id: False)
+    patch.setattr(deciding, "has_succeeded", lambda session, job_id: False)
 
 
 MUTANTS = {

@@ -18,7 +18,8 @@ from computepool.hub.artifacts.outputs import Outputs, OutputsRefused
 from computepool.hub.artifacts.store import is_digest
 from computepool.hub.core.context import Context
 from computepool.hub.jobs import checkpoints, service
-from computepool.hub.jobs.ending import Applied, End
+from computepool.hub.jobs.deciding import End
+from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import OUT_OF_STORAGE, PREEMPTED, Ending, ending_of
 from computepool.hub.jobs.receipts import Order, find_order

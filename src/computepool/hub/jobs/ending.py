@@ -5,7 +5,7 @@ the same few lines decide: the attempt moves, the money follows, the slice is re
 job. A rescue can never overwrite a completion, because both write through the same guard.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository, repute, spending, storage
-from computepool.hub.jobs.checkpoints import Newest, find_newest
+from computepool.hub.jobs.deciding import Decided, End, decide
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.metering import rest_of
 from computepool.hub.jobs.policy import (
@@ -25,10 +25,8 @@ from computepool.hub.jobs.policy import (
     Ending,
     Next,
     Tries,
-    as_asked,
     job_end,
     may_be_the_jobs_doing,
-    may_be_the_jobs_fault,
     next_step,
     why_failed,
 )
@@ -115,18 +113,6 @@ class Canceled:
     """The hidden jobs that were canceled with it, and where they are then."""
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """What is said of an attempt by whoever says that it is over."""
-
-    attempt_id: str
-    fence: int
-    node_id: str
-    ending: Ending
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """Receipt, log, isolation, usage."""
-
-
 def end_attempt(
     session: Session,
     attempt_id: str,
@@ -155,7 +141,7 @@ def end_attempt(
             return Ended(Applied.DUPLICATE, attempt_id, view.job_id, view.slice_index)
         money.hold_again(session, view, now, has_ended=True)
         view = _take_back(session, view, AttemptState.FINISHING, now)
-    end = _decide(session, view, End(attempt_id, fence, node_id, ending, facts or {}))
+    end = decide(session, view, End(attempt_id, fence, node_id, ending, facts or {}))
     (settled,) = money.settle(session, [end.bill], now)
     if end.alike:
         repute.lock_all(session, [view], end.alike)
@@ -170,7 +156,7 @@ def end_attempts(session: Session, ends: Sequence[End], now: datetime, half_life
     """Many that nobody has to confirm, in one transaction. None for each that has to be ended alone: it is stale, had
     been given up, shares its slice with another of these, or somebody else is deciding on its job."""
     views = repository.find_attempts(session, [end.attempt_id for end in ends], skip_locked=True)
-    decided: dict[int, _Decided] = {}
+    decided: dict[int, Decided] = {}
     slices = set()
     for place, end in enumerate(ends):
         view = views.get(end.attempt_id)
@@ -179,7 +165,7 @@ def end_attempts(session: Session, ends: Sequence[End], now: datetime, half_life
         if view.state not in ATTEMPT_LIVE or not view.is_current or (view.job_id, view.slice_index) in slices:
             continue
         slices.add((view.job_id, view.slice_index))
-        decided[place] = _decide(session, view, end)
+        decided[place] = decide(session, view, end)
     settled = money.settle(session, [one.bill for one in decided.values()], now)
     repute.lock_all(
         session, [one.bill.view for one in decided.values()], [each for one in decided.values() for each in one.alike]
@@ -292,50 +278,9 @@ def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: dat
     return Ended(Applied.APPLIED, "", job_id, index, job_final=final)
 
 
-@dataclass(frozen=True, slots=True)
-class _Decided:
-    """How an attempt ends, before anything of it is written."""
-
-    bill: money.Bill
-    facts: Mapping[str, Any]
-    """Without its usage."""
-    newest: Newest | None
-    progressed: bool
-    alike: tuple[repository.FailedAlike, ...] = ()
-    """Attempts that ended in the same way on nodes of different owners: then it is the job, and none of the nodes."""
-
-
-def _decide(session: Session, view: AttemptView, end: End) -> _Decided:
-    leaves_for = Verdict(view.leave_for or Verdict.PREEMPTED) if view.asked_to_leave else None
-    ending = as_asked(end.ending, leaves_for=leaves_for, cancel_requested=view.cancel_requested)
-    newest = None if ending.verdict is Verdict.OK else find_newest(session, view.job_id, view.slice_index)
-    facts = dict(end.facts)
-    usage = facts.pop("usage", None)
-    progressed = newest is not None and newest.attempt_id == view.attempt_id
-    saved_seconds = newest.running_seconds if newest is not None and progressed else None
-    alike: tuple[repository.FailedAlike, ...] = ()
-    if may_be_the_jobs_fault(ending, progressed=progressed, own=view.own):
-        alike = _find_alike(session, view, ending)
-        if alike:
-            # Nobody is billed for what a node called its own fault, whoever else says so.
-            ending = replace(ending, verdict=Verdict.HUB)
-    return _Decided(money.Bill(view, ending, usage, saved_seconds), facts, newest, progressed, alike)
-
-
-def _find_alike(session: Session, view: AttemptView, ending: Ending) -> tuple[repository.FailedAlike, ...]:
-    """None unless a node of another owner is among them. Other slices count while the job has not worked anywhere."""
-    found = repository.list_failed_alike(session, view, ending.reason, ending.exit_code)
-    of_slice = [one for one in found if one.slice_index == view.slice_index]
-    if any(one.is_others for one in of_slice):
-        return tuple(of_slice)
-    if any(one.is_others for one in found) and not repository.has_succeeded(session, view.job_id):
-        return tuple(found)
-    return ()
-
-
 def _carry_out(
     session: Session,
-    end: _Decided,
+    end: Decided,
     settled: money.Settled,
     now: datetime,
     half_life: timedelta,

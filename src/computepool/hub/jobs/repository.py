@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import IDLE_REASONS
 from computepool.hub.jobs.tables import Attempt, Job, Slice
-from computepool.hub.nodes.tables import Node
 from computepool.protocol.states import (
     ATTEMPT_ENDED,
     ATTEMPT_LIVE,
@@ -74,10 +73,6 @@ _ASK_TO_LEAVE = (
 _NOTE_SETTLED = _ATTEMPTS.update().where(_ATTEMPTS.c.id == bindparam("for_id"))
 _NOTIFIED = select(_JOBS.c.spec["notify"]).where(_JOBS.c.id == bindparam("for_id"), _JOBS.c.rerun_of.is_(None))
 _ADD_JOB, _ADD_SLICES, _ADD_ATTEMPTS = _JOBS.insert(), _SLICES.insert(), _ATTEMPTS.insert()
-
-
-FAILED_ALIKE_LIMIT = 100
-"""Attempts of a job that are compared with one that the node is to blame for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,39 +204,6 @@ def count_nodes_that_failed_alike(
         .where(Attempt.state == AttemptState.FAILED, Attempt.node_id != node_id)
     )
     return 1 + (session.scalar(query) or 0)
-
-
-class FailedAlike(NamedTuple):
-    """An attempt of another owner's node, or of another node of the same owner, that ended in the same way."""
-
-    attempt_id: str
-    node_id: str
-    slice_index: int
-    is_others: bool
-    """Its node has another owner."""
-
-
-def list_failed_alike(session: Session, view: AttemptView, reason: str, exit_code: int | None) -> list[FailedAlike]:
-    """Earlier attempts of the same job on strangers' nodes that ended in the same way, told by the nodes themselves."""
-    same = Attempt.exit_code.is_(None) if exit_code is None else Attempt.exit_code == exit_code
-    mine = select(Node.owner_id).where(Node.id == view.node_id).scalar_subquery()
-    query = (
-        select(Attempt.id, Attempt.node_id, Attempt.slice_index, Node.owner_id != mine)
-        .join(Node, Node.id == Attempt.node_id)
-        .where(Attempt.job_id == view.job_id, Attempt.reason == reason, same, Attempt.own.is_(False))
-        .where(Attempt.state == AttemptState.FAILED, Attempt.id != view.attempt_id)
-        .order_by(Attempt.id.desc())
-        .limit(FAILED_ALIKE_LIMIT)
-    )
-    return [FailedAlike(*row) for row in session.execute(query)]
-
-
-def has_succeeded(session: Session, job_id: str) -> bool:
-    """Whether any attempt of the job was ok."""
-    return (
-        session.scalar(select(Attempt.id).where(Attempt.job_id == job_id, Attempt.verdict == Verdict.OK).limit(1))
-        is not None
-    )
 
 
 def add_job(session: Session, job: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> None:

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import repository
+from computepool.hub.jobs.deciding import FailedAlike
 from computepool.hub.jobs.policy import Ending
-from computepool.hub.jobs.repository import AttemptView, FailedAlike
+from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.market.standing import Standing
 from computepool.hub.reputation import repository as records
 from computepool.hub.reputation import service as reputation

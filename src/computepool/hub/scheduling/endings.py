@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from computepool.hub.core.context import Context
 from computepool.hub.core.together import Together
 from computepool.hub.jobs import ending
-from computepool.hub.jobs.ending import End, Ended
+from computepool.hub.jobs.deciding import End
+from computepool.hub.jobs.ending import Ended
 from computepool.hub.scheduling.open_jobs import OpenJobs
 from computepool.hub.trust import service as verification
 from computepool.hub.trust.consequences import means_of

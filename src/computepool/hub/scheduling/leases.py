@@ -19,7 +19,8 @@ import structlog
 from computepool.hub.artifacts.store import StoreError
 from computepool.hub.core.context import Context
 from computepool.hub.core.facts import find_last_sign, say_alive
-from computepool.hub.jobs.ending import End, Ended
+from computepool.hub.jobs.deciding import End
+from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.scheduling.fleet import REACHABLE, FleetNode, Held
