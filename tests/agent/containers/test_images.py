@@ -124,7 +124,7 @@ def test_pull_that_breaks_off_goes_on_and_keeps_whole_layers(shared_kernel, regi
     assert registry.asked[f"blobs {small}"] == 1
 
 
-def test_image_that_does_not_fit_is_declined_before_it_is_begun(registry, tmp_path, bench, unique):
+def test_image_that_does_not_fit_is_not_begun(registry, tmp_path, bench, unique):
     docker = bench("docker")
     registry.add("large", "1", {"big": unique + os.urandom(4_000_000)})
     name = registry.name("large", "1")
