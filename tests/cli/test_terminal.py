@@ -156,6 +156,7 @@ def screen_of(chunks: list[bytes], *, several: bool = False) -> tuple[Emulator, 
 @example([b"\x1b[8mhidden", b" to the end"])
 @example([b"half a line, then\r"])
 @example([b"\x1b[31m", b"x"])
+@example([b"\x1b[32mgreen\r\xc2"])
 def lines_of_the_cli_stay_as_they_are(chunks):
     _, lines = screen_of(chunks)
     assert lines[0] == BEFORE

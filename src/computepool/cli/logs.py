@@ -40,10 +40,7 @@ class LogSink:
             self._show(chunk.slice, chunk.data, chunk.data.endswith(b"\n"))
             return
         one = self._filters.setdefault(chunk.slice, TerminalFilter())
-        style, text = one.style, one.feed(chunk.data)
-        if text and self._prefixer is None:
-            text = style + text + (RESET if one.style else "")
-        self._show(chunk.slice, text.encode(self._encoding, "replace"), one.at_line_start)
+        self._show_filtered(chunk.slice, one, one.style, one.feed(chunk.data))
 
     def end_line(self) -> None:
         """On a terminal: what comes next, from whomever, begins a line of its own."""
@@ -54,7 +51,7 @@ class LogSink:
 
     def finish(self) -> None:
         for slice, one in self._filters.items():
-            self._show(slice, one.finish().encode(self._encoding, "replace"), one.at_line_start)
+            self._show_filtered(slice, one, one.style, one.finish())
         if self._prefixer is not None:
             self._put(self._prefixer.flush(), at_line_start=True)
         self.end_line()
@@ -66,6 +63,12 @@ class LogSink:
             self._put(self._prefixer.flush(slice), at_line_start=True)
         else:
             self.end_line()
+
+    def _show_filtered(self, slice: int, one: TerminalFilter, style: str, text: str) -> None:
+        """`style` is what was in force before `text`; nothing is in force after it."""
+        if text and self._prefixer is None:
+            text = style + text + (RESET if one.style else "")
+        self._show(slice, text.encode(self._encoding, "replace"), one.at_line_start)
 
     def _show(self, slice: int, data: bytes, at_line_start: bool) -> None:
         if self._prefixer is not None:
