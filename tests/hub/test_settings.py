@@ -87,6 +87,8 @@ WRONG = [
     ("COMPUTEPOOL_STORAGE_LIMIT_BYTES_PER_DAY", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_DISK_RESERVE_BYTES", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_KEEP_LOGS_DAYS", "0", "has to be at least 1"),
+    ("COMPUTEPOOL_LIMIT_QUEUED_SLICES", "-1", "has to be at least 0"),
+    ("COMPUTEPOOL_LIMIT_QUEUED_BYTES", "much", "is not a whole number"),
     ("COMPUTEPOOL_KEEP_OUTPUTS_DAYS", "a month", "is not a whole number"),
     ("COMPUTEPOOL_KEEP_AUDIT_DAYS", "0", "has to be at least 1"),
     ("COMPUTEPOOL_KEEP_OUTBOX_DAYS", "0", "has to be at least 1"),

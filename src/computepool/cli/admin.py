@@ -325,6 +325,14 @@ def _micros(text: str) -> int:
         raise CliError(error.sentence, error.hint_sentence, USAGE) from None
 
 
+def _queued(document: dict[str, Any]) -> str:
+    """Nothing where the hub does not tell."""
+    if "queued_slices" not in document:
+        return ""
+    most = document["limit_queued_slices"]
+    return f"{document['queued_slices']}" + (f" of {most} slices" if most is not None else " slices")
+
+
 def _print_limits(document: dict[str, Any]) -> None:
     from computepool.cli.display import credits, in_credits, print_pairs
 
@@ -341,5 +349,6 @@ def _print_limits(document: dict[str, Any]) -> None:
             ("an hour", shown(document["hourly_micros"], document["running_hourly_micros"])),
             ("today", shown(document["daily_micros"], document["spent_today_micros"])),
             ("this month", shown(document["monthly_micros"], document["spent_this_month_micros"])),
+            ("queued", _queued(document)),
         )
     )

@@ -70,6 +70,7 @@ from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.limits import Spent
 from computepool.hub.scheduling.market_clock import TICK_SECONDS, MarketClock
 from computepool.hub.scheduling.presence import Presence
+from computepool.hub.scheduling.queue_limits import check_queue
 from computepool.hub.scheduling.quotes import with_its_ceiling
 from computepool.hub.scheduling.replicas import Seat
 from computepool.hub.scheduling.scheduler import Scheduler
@@ -191,6 +192,7 @@ class Engine:
 
     async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
         await self.storage.check(job.owner_id)
+        check_queue(self.context.settings, self.scheduler.queue, self.scheduler.briefs, job, brief)
         brief, ceiling = with_its_ceiling(self.scheduler.fleet, self.book, brief)
         return await self.scheduler.submit(replace(job, ceiling_micros=ceiling), brief, store)
 

@@ -244,6 +244,12 @@ class Settings(EdgeSettings):
         int | None,
         Field(ge=1, description="Slices that one renter may run at once on other people's nodes. Unset: no limit."),
     ] = None
+    limit_queued_slices: Annotated[
+        int, Field(ge=0, description="Slices of one renter that may wait for a node. 0: no limit.")
+    ] = 50_000
+    limit_queued_bytes: Annotated[
+        int, Field(ge=0, description="Bytes of the specs of one renter's open jobs, at least 4 kB each. 0: no limit.")
+    ] = 64 * 1024**2
     limit_credits_per_hour: Annotated[
         int | None, Field(ge=1, description="Credits that what one renter runs may cost in an hour. Unset: no limit.")
     ] = None

@@ -14,6 +14,9 @@ from computepool.protocol.spec import Input, JobSpec
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.timing import MANIFEST_VALID_SECONDS
 
+JOB_BYTES = 4096
+"""Of memory, for an open job of one slice with a small spec: benchmarks/queue_memory.py measures it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
@@ -79,6 +82,13 @@ class JobBrief:
     def root(self) -> str:
         """The job whose result it is."""
         return self.rerun_of or self.job_id
+
+    @property
+    def kept_bytes(self) -> int:
+        """About what it takes of the hub's memory while the job is open: its texts, and what every job takes."""
+        texts = (self.name, *self.argv, *self.env, *self.env.values(), *self.outputs, *self.setup)
+        places = [text for one in self.inputs for text in (one.path, one.digest, one.url or "")]
+        return JOB_BYTES + sum(map(len, texts)) + sum(map(len, places))
 
     @property
     def wanted(self) -> tuple[str, ...]:

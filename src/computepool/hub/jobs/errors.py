@@ -5,6 +5,7 @@ NotFound
 Conflict
 ├── StaleLease             the reporter's lease was given to somebody else
 ├── JobNotFinal            it is still under way
+├── QueueFull              its owner has as much waiting as it may
 ├── JobDisputed            an operator needs what it left behind
 └── ArtifactInUse          a job that is under way needs it
 Invalid
@@ -43,6 +44,13 @@ class JobNotFinal(Conflict):
         super().__init__(
             f"{job_id} is still {state}.", hint="Cancel it first, or wait until it has ended, and try again then."
         )
+
+
+class QueueFull(Conflict):
+    code = "queue_full"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="Wait until some of your jobs have run, or cancel some: computepool ps.")
 
 
 class JobDisputed(Conflict):

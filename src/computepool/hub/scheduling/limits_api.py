@@ -45,6 +45,12 @@ class LimitsView(BaseModel):
     spent_today_micros: Micros
     """By what has ended, since midnight of UTC."""
     spent_this_month_micros: Micros
+    queued_slices: int
+    """That wait for a node."""
+    queued_bytes: int
+    """What the specs of open jobs take of the hub's memory, about."""
+    limit_queued_slices: int | None
+    limit_queued_bytes: int | None
 
 
 def router(authenticate: Authenticate, context: Context, scheduler: Scheduler) -> APIRouter:
@@ -59,6 +65,10 @@ def router(authenticate: Authenticate, context: Context, scheduler: Scheduler) -
             running_hourly_micros=share.hourly_micros,
             spent_today_micros=max(0, scheduler.limits.spent(owner_id, today)),
             spent_this_month_micros=max(0, scheduler.limits.spent(owner_id, today.replace(day=1))),
+            queued_slices=scheduler.queue.count_of(owner_id),
+            queued_bytes=scheduler.briefs.bytes_of(owner_id),
+            limit_queued_slices=context.settings.limit_queued_slices or None,
+            limit_queued_bytes=context.settings.limit_queued_bytes or None,
         )
 
     async def change(owner_id: str, limits: Limits, actor: str) -> None:

@@ -1,6 +1,6 @@
-"""The briefs of all jobs that are not final, by id; and whether any of them has to do with verification."""
+"""The briefs of all jobs that are not final, by id; how much they take, and whether any has to do with verification."""
 
-from collections import UserDict
+from collections import Counter, UserDict
 from collections.abc import Callable
 
 from computepool.hub.jobs.brief import JobBrief
@@ -9,17 +9,31 @@ from computepool.hub.jobs.brief import JobBrief
 class OpenJobs(UserDict[str, JobBrief]):
     def __init__(self) -> None:
         self._watched: set[str] = set()
+        self._bytes: Counter[str] = Counter()
         super().__init__()
 
     def __setitem__(self, job_id: str, brief: JobBrief) -> None:
+        self._count(self.data.get(job_id), brief)
         super().__setitem__(job_id, brief)
         if brief.role is not None:
             self._watched.add(job_id)
 
     def __delitem__(self, job_id: str) -> None:
+        self._count(self.data.get(job_id), None)
         super().__delitem__(job_id)
         self._watched.discard(job_id)
+
+    def bytes_of(self, owner_id: str) -> int:
+        """About what the open jobs of this owner take of the hub's memory, without their slices."""
+        return self._bytes[owner_id]
 
     def to_watch(self) -> Callable[[str], JobBrief | None] | None:
         """None while the results of no open job are to be compared with others."""
         return self.get if self._watched else None
+
+    def _count(self, before: JobBrief | None, after: JobBrief | None) -> None:
+        for brief, sign in ((before, -1), (after, 1)):
+            if brief is not None:
+                self._bytes[brief.owner_id] += sign * brief.kept_bytes
+                if not self._bytes[brief.owner_id]:
+                    del self._bytes[brief.owner_id]

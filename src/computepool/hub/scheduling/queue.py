@@ -5,6 +5,7 @@ among all lines of an owner, priority comes first, then age, then the slice's pl
 owners is another question: `turns` answers it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -98,9 +99,14 @@ class Queue:
     def __init__(self) -> None:
         self._lines: dict[Requirements, Line] = {}
         self._by_key: dict[tuple[str, int], Waiting] = {}
+        self._by_owner: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._by_key)
+
+    def count_of(self, owner_id: str) -> int:
+        """How many slices of this owner wait."""
+        return self._by_owner[owner_id]
 
     def __contains__(self, key: tuple[str, int]) -> bool:
         return key in self._by_key
@@ -114,6 +120,7 @@ class Queue:
     def add(self, waiting: Waiting) -> None:
         self.remove(waiting.key)
         self._by_key[waiting.key] = waiting
+        self._by_owner[waiting.brief.owner_id] += 1
         waiting.removed = False
         needs = waiting.brief.requirements
         line = self._lines.get(needs)
@@ -125,6 +132,9 @@ class Queue:
         waiting = self._by_key.pop(key, None)
         if waiting is not None:
             waiting.removed = True
+            self._by_owner[waiting.brief.owner_id] -= 1
+            if not self._by_owner[waiting.brief.owner_id]:
+                del self._by_owner[waiting.brief.owner_id]
             line = self._lines[waiting.brief.requirements]
             line.remove(waiting)
             if not len(line):
