@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from computepool.agent.home import AgentHome, AlreadyRunning, HomeError, NodeRecord, NotEnrolled, write_atomically
-from computepool.protocol.messages import HubKey
+from computepool.protocol.hub_keys import HubKey
 
 RECORD = NodeRecord(hub_url="http://hub", hub_id="hub_1", node_id="node_1", name="n", hub_keys=())
 

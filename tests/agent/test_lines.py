@@ -126,6 +126,35 @@ def test_next_key_of_the_hub_is_pinned_when_the_current_one_signed_it(tmp_path):
     asyncio.run(story())
 
 
+def test_order_of_a_retired_key_is_refused_whatever_time_the_hub_tells(tmp_path):
+    async def story():
+        async with FakeHub() as hub, running_agent(hub, tmp_path) as running:
+            old_key, old_id = hub.key, hub.key_id
+            following = Ed25519PrivateKey.generate()
+            key_id = key_id_of(raw_public(following))
+
+            def offer_signed_by(key, signer_id):
+                manifest = hub.manifest(running.node, ("/bin/true",))
+                hub.offer_signed(running.node, sign(key, signer_id, MANIFEST, manifest.to_bytes()))
+                return manifest.attempt_id
+
+            hub.announce_key(running.node, following)
+            before = offer_signed_by(old_key, old_id)
+            await hub.until(lambda: before in hub.receipts)
+            hub.key, hub.key_id = following, key_id
+            hub.retire_key(running.node, old_id, hub.now() - timedelta(seconds=1))
+            # A thief who has the old key and the line can tell any time.
+            running.agent.supervisor._shop.hub_time.set(hub.now() - timedelta(days=1))
+            refused = offer_signed_by(old_key, old_id)
+            running.agent.supervisor._shop.hub_time.set(hub.now())
+            accepted = offer_signed_by(following, key_id)
+            await hub.until(lambda: accepted in hub.receipts)
+            assert refused not in hub.updates
+            assert running.home.node().keys_at(hub.now()).keys() == {key_id}
+
+    asyncio.run(story())
+
+
 def test_blocked_websocket_is_replaced_by_long_poll(tmp_path):
     async def story():
         async with FakeHub() as hub:

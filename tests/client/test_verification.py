@@ -1,6 +1,7 @@
 """A receipt holds only when every signature, every name and every digest does."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from support.receipts import Signer, receipt_item
 from computepool.client import ClientError
 from computepool.client.receipts import ReceiptItem, read_receipt
 from computepool.client.verification import INSTEAD, Check, Evidence, verify
-from computepool.protocol.messages import HubKey
+from computepool.protocol.hub_keys import KEY_RETIREMENT, HubKey, Retirement
+from computepool.protocol.manifest import Manifest
 from computepool.protocol.spec import parse_spec
 
 HUB, NODE, OTHER = Signer(), Signer(), Signer()
@@ -52,6 +54,20 @@ def test_receipt_of_another_order_is_found(change, wrong):
 )
 def test_order_for_something_else_is_found(change):
     assert "receipt answers order" in failed(receipt_item(HUB, NODE, manifest=change), job_id="job_1")
+
+
+def test_order_of_a_retired_key_holds_for_the_time_before_its_end_alone():
+    issued = Manifest.model_validate_json(ReceiptItem.model_validate(receipt_item(HUB, NODE)).manifest.body).issued_at
+
+    def trusted(not_after):
+        body = Retirement(hub_id="hub_1", key_id=HUB.hub_key["key_id"], not_after=not_after).to_bytes()
+        ended = {**HUB.hub_key, "retirement": OTHER.sign(KEY_RETIREMENT, body)}
+        return [HubKey.model_validate(ended), HubKey.model_validate(OTHER.hub_key)]
+
+    assert failed(receipt_item(HUB, NODE), hub_keys=trusted(issued)) == set()
+    late = judged(receipt_item(HUB, NODE), hub_keys=trusted(issued - timedelta(seconds=1)))
+    assert not late["hub signature"].passed
+    assert "ended" in late["hub signature"].detail
 
 
 def test_receipt_of_another_job_is_found():

@@ -57,7 +57,7 @@ def test_agent_messages_are_as_in_the_snapshot():
 def test_openapi_is_as_in_the_snapshot():
     key = Ed25519PrivateKey.generate()
     db, clock = InlineDatabase(create_engine("sqlite://")), HandClock()
-    keyring = Keyring(current=key, current_id="k", public=(), announcement=None)
+    keyring = Keyring(current=key, current_id="k", public=(), pinned=(), announcement=None)
     app = create_app(make_engine(db, clock, MemoryStore(), keyring, Settings()))
     schema = app.openapi()
     db.close()

@@ -32,7 +32,7 @@ from computepool.hub.core.context import Context, Offload
 from computepool.hub.core.db import Database, OutcomeUnknown, durable_engine, open_database
 from computepool.hub.core.http import Principal, Role
 from computepool.hub.core.idempotency import digest_of
-from computepool.hub.core.keyring import Keyring, load_keyring
+from computepool.hub.core.keyring import Keyring, start_keyring
 from computepool.hub.core.owners import Owner
 from computepool.hub.core.records import Event, write_records
 from computepool.hub.core.settings import Settings
@@ -195,7 +195,7 @@ class Pool:
             self.db,
             self.clock,
             self.store,
-            await self.db.run(load_keyring, SECRET_KEY, self.clock.now()),
+            await self.db.run(start_keyring, SECRET_KEY, self.clock.now(), HUB_ID),
             self.settings,
             randbits=self.rng.getrandbits,
             fence_epoch=self.fence_epoch,

@@ -26,9 +26,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from support.waiting import patience
 
 from computepool.protocol.enrol import EnrolReply, EnrolRequest
+from computepool.protocol.hub_keys import KEY_ANNOUNCEMENT, KEY_RETIREMENT, HubKey, Retirement
 from computepool.protocol.manifest import MANIFEST, BundleRef, Grant, Manifest
 from computepool.protocol.messages import (
-    KEY_ANNOUNCEMENT,
     LINK_PROOF,
     POLL,
     POLL_SIGNATURE_HEADER,
@@ -40,8 +40,8 @@ from computepool.protocol.messages import (
     Heartbeat,
     HeartbeatAck,
     Hello,
-    HubKey,
     KeyAnnouncement,
+    KeyRetirement,
     LogAck,
     LogChunk,
     NodeReport,
@@ -583,6 +583,11 @@ class FakeHub:
         body = HubKey(key_id=key_id_of(raw), public_key=base64.b64encode(raw).decode()).to_bytes()
         assert node.line is not None
         node.line.say(KeyAnnouncement(announcement=sign(self.key, self.key_id, KEY_ANNOUNCEMENT, body)))
+
+    def retire_key(self, node: Node, key_id: str, not_after: datetime) -> None:
+        body = Retirement(hub_id=self.hub_id, key_id=key_id, not_after=not_after).to_bytes()
+        assert node.line is not None
+        node.line.say(KeyRetirement(retirement=sign(self.key, self.key_id, KEY_RETIREMENT, body)))
 
 
 class _Broken(Response):

@@ -64,6 +64,11 @@ class HubTime:
         instant, at = self._anchor
         return instant + timedelta(seconds=self._clock.monotonic() - at)
 
+    def latest(self) -> datetime:
+        """By the later of both clocks: for what has ended, and must not begin again because a hub tells an earlier
+        time."""
+        return max(self.now(), self._clock.now())
+
     @property
     def skew_seconds(self) -> float:
         """How far this machine's wall clock is ahead of the hub's."""

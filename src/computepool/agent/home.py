@@ -13,6 +13,7 @@ import os
 import ssl
 import tempfile
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from computepool.protocol.messages import HubKey
+from computepool.protocol.hub_keys import HubKey, ends_of, retire
 from computepool.protocol.pinning import PinnedContext
 from computepool.protocol.problem_words import words_for
 from computepool.protocol.signing import Signed, key_id_of, load_public_key, sign
@@ -73,6 +74,23 @@ class NodeRecord(_Stored):
     @cached_property
     def trusted_keys(self) -> dict[str, Ed25519PublicKey]:
         return {key.key_id: load_public_key(base64.b64decode(key.public_key)) for key in self.hub_keys}
+
+    def keys_at(self, now: datetime) -> dict[str, Ed25519PublicKey]:
+        """The hub's keys that may sign at this instant."""
+        return {
+            key_id: key
+            for key_id, key in self.trusted_keys.items()
+            if key_id not in self._key_ends or now <= self._key_ends[key_id]
+        }
+
+    @cached_property
+    def _key_ends(self) -> dict[str, datetime]:
+        return ends_of(self.hub_keys)
+
+    def retiring(self, signed: Signed, now: datetime) -> "NodeRecord":
+        """The same record with the end of a key. Raises SignatureRefused."""
+        keys = tuple(retire(self.hub_keys, signed, self.hub_id, now))
+        return self if keys == self.hub_keys else self.changed(hub_keys=keys)
 
     def trusting(self, key: HubKey) -> "NodeRecord":
         """The same record with one more pinned key, the hub's next."""

@@ -4,7 +4,6 @@ Knows nothing of links: what is to be said goes into `outgoing`, and is said aga
 """
 
 import asyncio
-import base64
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -27,9 +26,9 @@ from computepool.agent.spool import LogSpool
 from computepool.agent.unremoved import UnremovedFolders
 from computepool.agent.workshop import Workshop
 from computepool.protocol.benchmark import BenchmarkFromHub
+from computepool.protocol.hub_keys import read_announcement
 from computepool.protocol.manifest import Grant, Manifest, open_manifest
 from computepool.protocol.messages import (
-    KEY_ANNOUNCEMENT,
     AttemptRef,
     Availability,
     FromHub,
@@ -37,8 +36,8 @@ from computepool.protocol.messages import (
     Heartbeat,
     HeartbeatAck,
     Holding,
-    HubKey,
     KeyAnnouncement,
+    KeyRetirement,
     LogAck,
     Offer,
     Refused,
@@ -48,7 +47,7 @@ from computepool.protocol.messages import (
 )
 from computepool.protocol.model import Wire
 from computepool.protocol.receipt import EndReason
-from computepool.protocol.signing import SignatureRefused, load_public_key, verify
+from computepool.protocol.signing import SignatureRefused
 from computepool.protocol.states import NodeState
 from computepool.protocol.timing import SPOOL_KEPT_SECONDS
 
@@ -152,8 +151,8 @@ class Supervisor:
             case HeartbeatAck():
                 self._shop.hub_time.set(message.hub_time)
                 self._renewed(message)
-            case KeyAnnouncement():
-                self._trust_next_key(message)
+            case KeyAnnouncement() | KeyRetirement():
+                self._follow_keys(message)
             case _ if isinstance(message, BenchmarkFromHub):
                 self.on_benchmark(message)
             case _:
@@ -184,7 +183,7 @@ class Supervisor:
         try:
             manifest = open_manifest(
                 offer.manifest,
-                shop.node.trusted_keys,
+                shop.node.keys_at(shop.hub_time.latest()),
                 hub_id=shop.node.hub_id,
                 node_id=shop.node.node_id,
                 now=shop.hub_time.now(),
@@ -293,17 +292,20 @@ class Supervisor:
         if report is not None and report.type in {"finished", "gone"}:
             self.forget(attempt)
 
-    def _trust_next_key(self, message: KeyAnnouncement) -> None:
+    def _follow_keys(self, message: KeyAnnouncement | KeyRetirement) -> None:
+        before, now = self._shop.node, self._shop.hub_time.latest()
         try:
-            body = verify(message.announcement, KEY_ANNOUNCEMENT, self._shop.node.trusted_keys)
-            key = HubKey.model_validate_json(body)
-            load_public_key(base64.b64decode(key.public_key, validate=True))
-        except (SignatureRefused, ValidationError, ValueError) as error:
+            if isinstance(message, KeyAnnouncement):
+                node = before.trusting(read_announcement(message.announcement, before.keys_at(now)))
+            else:
+                node = before.retiring(message.retirement, now)
+        except SignatureRefused as error:
             log.warning("key.refused", extra={"reason": str(error).splitlines()[0]})
             return
-        self._shop.node = self._shop.node.trusting(key)
-        self._save_node()
-        log.info("key.pinned", extra={"key_id": key.key_id})
+        if node is not before:
+            self._shop.node = node
+            self._save_node()
+            log.info("keys.changed", extra={"pinned": sorted(node.keys_at(now))})
 
     # ── lives of attempts ──
 

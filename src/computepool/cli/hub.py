@@ -200,7 +200,7 @@ def announce() -> None:
 @click.option("--force", is_flag=True, help="Though some nodes have not heard of it: those have to join again.")
 @home_option
 def rotate(force: bool) -> None:
-    """Make the announced key the current one. The old one is kept, for what it signed."""
+    """Make the announced key the current one. The old one ends with the hub's next start."""
     commands, settings = hub_commands(), hub_settings()
     with database_trouble():
         try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from computepool.client.pool import Pool
     from computepool.client.receipts import ReceiptItem
     from computepool.client.verification import Check, Evidence
-    from computepool.protocol.messages import HubKey
+    from computepool.protocol.hub_keys import HubKey
 
 KNOWN_HUBS = "known_hubs"
 
@@ -122,7 +122,7 @@ class Proof:
         import json
 
         from computepool.client.receipts import read_receipt
-        from computepool.protocol.messages import HubKey
+        from computepool.protocol.hub_keys import HubKey
 
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
@@ -172,14 +172,16 @@ def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":
     """The hub's keys as this machine first saw them: a hub cannot swap them afterwards without being noticed."""
     from computepool.cli.display import count
     from computepool.client.config import load_preferences, save_preference
-    from computepool.protocol.messages import HubKey
+    from computepool.protocol.hub_keys import HubKey, follow_keys
 
     told = pool.hub_keys()
     known_hubs = load_preferences(pool.target.home).get(KNOWN_HUBS)
     hubs: dict[str, Any] = known_hubs if isinstance(known_hubs, dict) else {}
     known = [HubKey.model_validate(key) for key in hubs.get(pool.target.url, [])]
     if known and not trust_new_keys:
-        strange = [key for key in told if key.public_key not in {other.public_key for other in known}]
+        # Those that a known key announced are no surprise; and a known one may have ended.
+        followed = follow_keys(known, told)
+        strange = [key for key in told if key.public_key not in {other.public_key for other in followed}]
         if strange:
             keys = count(len(strange), "signing key")
             tell(
@@ -187,9 +189,10 @@ def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":
                 " trusted. If the operator announced a new key: --trust-new-keys",
                 fg="yellow",
             )
-        return known
-    hubs = {**hubs, pool.target.url: [key.model_dump(mode="json") for key in told]}
-    save_preference(pool.target.home, KNOWN_HUBS, hubs)
+        told = followed
+    if told != known:
+        hubs = {**hubs, pool.target.url: [key.model_dump(mode="json", exclude_none=True) for key in told]}
+        save_preference(pool.target.home, KNOWN_HUBS, hubs)
     return told
 
 

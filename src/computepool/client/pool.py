@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from computepool.client.storage import Storage
     from computepool.client.users import Users
     from computepool.client.wallet import Wallet
-    from computepool.protocol.messages import HubKey
+    from computepool.protocol.hub_keys import HubKey
     from computepool.protocol.spec import JobSpec
 
 PAGE_LIMIT = 100
@@ -296,7 +296,7 @@ class Pool:
         return [read_receipt(item) for item in self._pages(f"/jobs/{job_id}/receipts", {}, limit=None)]
 
     def hub_keys(self) -> "list[HubKey]":
-        from computepool.protocol.messages import HubKey
+        from computepool.protocol.hub_keys import HubKey
 
         return [HubKey.model_validate(item) for item in self._http.get("/keys")["items"]]
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from computepool.client.errors import ClientError
 from computepool.client.models import Model
-from computepool.protocol.messages import HubKey
+from computepool.protocol.hub_keys import HubKey
 from computepool.protocol.problem_words import words_for
 from computepool.protocol.signing import Signed
 

@@ -11,12 +11,11 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
 from computepool.client.receipts import Instead, ReceiptItem
+from computepool.protocol.hub_keys import HubKey, ends_of, trusted_keys
 from computepool.protocol.manifest import MANIFEST, Manifest
-from computepool.protocol.messages import HubKey
 from computepool.protocol.receipt import RECEIPT, EndReason, Receipt
 from computepool.protocol.signing import SignatureRefused, key_id_of, load_public_key
 from computepool.protocol.signing import verify as open_signed
@@ -130,8 +129,12 @@ class _Judge:
 
     def _manifest(self, keys: Sequence[HubKey]) -> Manifest | None:
         try:
-            body = open_signed(self._item.manifest, MANIFEST, _trusted(keys))
+            body = open_signed(self._item.manifest, MANIFEST, trusted_keys(keys))
             manifest = Manifest.model_validate_json(body)
+            signer = self._item.manifest.key_id
+            end = ends_of(keys).get(signer)
+            if end is not None and manifest.issued_at > end:
+                raise SignatureRefused(f"the order was issued after its key {signer} ended at {end:%Y-%m-%d %H:%M} UTC")
         except SignatureRefused as error:
             self._say("hub signature", False, str(error))
             return None
@@ -262,15 +265,3 @@ class _JudgeOfOther(_Judge):
         detail = f"the other order is not for the same: {', '.join(wrong)}"
         told = f"others proved {replaced.node_id} wrong; what {self._instead.node.name or manifest.node_id} gave counts"
         self._say("same work", not wrong, detail if wrong else told)
-
-
-def _trusted(keys: Sequence[HubKey]) -> dict[str, Ed25519PublicKey]:
-    """By the id that follows from the key itself: a name beside it could be anything."""
-    trusted = {}
-    for key in keys:
-        try:
-            raw = base64.b64decode(key.public_key, validate=True)
-            trusted[key_id_of(raw)] = load_public_key(raw)
-        except (binascii.Error, ValueError):
-            continue
-    return trusted

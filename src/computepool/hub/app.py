@@ -36,7 +36,7 @@ from computepool.hub.scheduling import limits_api
 from computepool.hub.stats import PublicStats, read_stats
 from computepool.hub.trust import api as trust_api
 from computepool.hub.wallet import api as wallet_api
-from computepool.protocol.messages import HubKey
+from computepool.protocol.hub_keys import HubKey
 from computepool.protocol.model import Wire
 
 

@@ -13,7 +13,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.db import open_database
 from computepool.hub.core.facts import load_facts
 from computepool.hub.core.ids import new_id
-from computepool.hub.core.keyring import load_keyring
+from computepool.hub.core.keyring import start_keyring
 from computepool.hub.core.secrets import load_secret_key
 from computepool.hub.core.settings import Settings
 from computepool.hub.engine import Engine
@@ -40,7 +40,7 @@ async def open_engine(settings: Settings) -> Engine:
     try:
         await offload_to_threads(check_schema, db.engine)
         facts = await db.run(load_facts, new_id("hub", clock.now(), secrets.randbits))
-        keyring = await db.run(load_keyring, secret_key, clock.now())
+        keyring = await db.run(start_keyring, secret_key, clock.now(), facts.hub_id)
     except BaseException:
         db.close()
         raise

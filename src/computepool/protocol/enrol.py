@@ -6,7 +6,8 @@ from pydantic import Field
 
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.countries import Country
-from computepool.protocol.messages import AgentVersion, HubKey
+from computepool.protocol.hub_keys import HubKey
+from computepool.protocol.messages import AgentVersion
 from computepool.protocol.model import Wire
 from computepool.protocol.spec_fields import TAG
 

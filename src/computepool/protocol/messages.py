@@ -232,12 +232,6 @@ class Challenge(Wire):
     hub_time: datetime
 
 
-class HubKey(Wire):
-    key_id: str
-    public_key: str
-    """Base64 of the 32 raw bytes."""
-
-
 class Welcome(Wire):
     type: Literal["welcome"] = "welcome"
     hub_id: str
@@ -319,6 +313,13 @@ class KeyAnnouncement(Wire):
     announcement: Signed
 
 
+class KeyRetirement(Wire):
+    """When an earlier key of the hub ends, signed by its current one."""
+
+    type: Literal["key_retirement"] = "key_retirement"
+    retirement: Signed
+
+
 class Goodbye(Wire):
     """The hub ends the link, and says whether coming back makes sense."""
 
@@ -339,13 +340,13 @@ FromHub = Annotated[
     | UploadGrant
     | Refused
     | KeyAnnouncement
+    | KeyRetirement
     | Goodbye
     | BenchmarkFromHub,
     Field(discriminator="type"),
 ]
 
 Command = Offer | Stop
-KEY_ANNOUNCEMENT = "key_announcement"
 
 _FROM_AGENT: TypeAdapter[FromAgent] = TypeAdapter(FromAgent)
 _FROM_HUB: TypeAdapter[FromHub] = TypeAdapter(FromHub)

@@ -9,9 +9,10 @@ from sqlalchemy.orm import Session
 from support.engine import ALICE, SECRET_KEY, play
 from support.scripted_agent import MemoryPipe, add_agent
 
-from computepool.hub.core.keyring import announce_next_key
+from computepool.hub.core.keyring import announce_next_key, rotate_keys
 from computepool.hub.core.tables import AuditRow, OutboxRow
 from computepool.hub.nodes.tables import Node
+from computepool.protocol.hub_keys import HubKey, ends_of, follow_keys
 from computepool.protocol.messages import (
     HOLDING_LIMIT,
     PROTOCOL_VERSION,
@@ -20,6 +21,7 @@ from computepool.protocol.messages import (
     Hello,
     Holding,
     KeyAnnouncement,
+    KeyRetirement,
     Offer,
     Proof,
     Stop,
@@ -27,6 +29,7 @@ from computepool.protocol.messages import (
     parse_from_hub,
 )
 from computepool.protocol.states import AttemptState, NodeState
+from computepool.protocol.timing import MANIFEST_VALID_SECONDS
 
 
 def test_welcome_tells_stream_time_and_the_constants_of_leases(hub_url):
@@ -296,6 +299,33 @@ def test_next_key_is_announced_to_every_link(sqlite_hub):
         await agent.connect()
         announced = await agent.expect(KeyAnnouncement)
         assert announced.announcement.key_id == pool.engine.keyring.current_id
+
+    play(sqlite_hub, story)
+
+
+def test_retired_key_ends_when_its_successor_signs_and_every_link_hears_of_it(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, connect=False)
+        old = pool.engine.keyring.current_id
+        await pool.db.run(announce_next_key, SECRET_KEY, pool.clock.now())
+        await pool.db.run(rotate_keys, pool.clock.now())
+        await pool.restart()
+        began = pool.clock.now()
+        await agent.connect()
+        retired = await agent.expect(KeyRetirement)
+        keyring = pool.engine.keyring
+        assert [key.key_id for key in keyring.pinned] == [keyring.current_id]
+        assert keyring.current_id != old
+        ends = ends_of(keyring.public)
+        assert set(ends) == {old}
+        assert began <= ends[old] <= began + timedelta(seconds=MANIFEST_VALID_SECONDS)
+        assert retired.retirement.key_id == keyring.current_id
+        # A verifier that knew the old key alone follows it to the new one.
+        known = [HubKey(key_id=key.key_id, public_key=key.public_key) for key in keyring.public if key.key_id == old]
+        assert {key.key_id for key in follow_keys(known, keyring.public)} == {old, keyring.current_id}
+        # The next start does not give it more time.
+        await pool.restart()
+        assert ends_of(pool.engine.keyring.public) == ends
 
     play(sqlite_hub, story)
 

@@ -40,6 +40,7 @@ from computepool.protocol.messages import (
     Goodbye,
     Hello,
     KeyAnnouncement,
+    KeyRetirement,
     MalformedMessage,
     Proof,
     Welcome,
@@ -260,6 +261,8 @@ class Gateway:
         session.post(welcome)
         if self._keyring.announcement is not None:
             session.post(KeyAnnouncement(announcement=self._keyring.announcement))
+        for retirement in self._keyring.retirements:
+            session.post(KeyRetirement(retirement=retirement))
         await self._settle(node, line, result)
         self._leases.renew(node, [one for one in proof.holding if not one.gone])
         if self._is_current(node_id, pipe):

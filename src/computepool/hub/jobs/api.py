@@ -39,7 +39,7 @@ from computepool.hub.jobs.stream import JobStream, offset_of, parse_resume
 from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, view_of_new
 from computepool.protocol.errors import SIGNED_OUT
-from computepool.protocol.messages import HubKey
+from computepool.protocol.hub_keys import HubKey
 from computepool.protocol.signing import Signed
 from computepool.protocol.spec import MAX_SLICES, JobSpec, parse_spec
 from computepool.protocol.spec_input import MAX_SPEC_BYTES

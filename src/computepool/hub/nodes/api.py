@@ -163,7 +163,7 @@ def router(
         """
         node = await context.db.run(service.enrol, context.new_id("node"), body, context.now())
         await _tell(changed, await context.db.read(_with_replaced, node))
-        return EnrolReply(node_id=node.id, name=node.name, hub_id=context.hub_id, keys=keyring.public)
+        return EnrolReply(node_id=node.id, name=node.name, hub_id=context.hub_id, keys=keyring.pinned)
 
     @routes.get("/nodes", visible="own", scope=Scope.NODES_READ)
     async def list_nodes(
