@@ -79,7 +79,7 @@ def _not_for_strangers(
     if left.gpu_only and needs.gpu is None:
         return "its owner keeps all but GPUs"
     if closed_until is not None and closed_until > now:
-        return f"it is in quarantine until {closed_until}"
+        return f"it is in quarantine, or declined, and closed until {closed_until}"
     if (needs.min_reliability or 0.0) > traits.standing.lower:
         return f"it is worth {traits.standing.lower}"
     if _slots_left(node, held) < 1:
@@ -104,8 +104,13 @@ def overcommitted(node: FleetNode, grants: Iterable[Grant]) -> str | None:
 
 
 def _slots_left(node: FleetNode, held: Sequence[Holding]) -> int:
-    slots = node.traits.standing.slots
-    return 1 if slots is None else slots - sum(not one.own for one in held)
+    standing, trial = node.traits.standing, node.traits.trial
+    limits = [] if standing.slots is None else [standing.slots]
+    if trial is not None and trial.first > 0 and not standing.marked:
+        hardware = max(int(trial.measured.cores), len(trial.measured.gpus))
+        quickly, slowly = min(trial.first + standing.ok_count, hardware), 1 + standing.ok_count // 2
+        limits.append(max(quickly, slowly))
+    return min(limits) - sum(not one.own for one in held) if limits else 1
 
 
 def _no_room(needs: Requirements, node: FleetNode, grants: Sequence[Grant], *, own: bool) -> str | None:

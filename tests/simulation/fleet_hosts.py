@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simulation.fleet_truth import read_order
 
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.policy import PREEMPTED, Ending
+from computepool.hub.jobs.policy import PREEMPTED, Ending, ending_of
 from computepool.hub.scheduling.evicting import EVICTED
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.protocol.manifest import Manifest
@@ -26,6 +26,7 @@ BROKEN = Ending(Verdict.HOST, EndReason.SANDBOX)
 LEFT = Ending(Verdict.PREEMPTED, PREEMPTED, lost=True)
 CANCELED = Ending(Verdict.RENTER, EndReason.CANCELED)
 FORGOTTEN = Ending(Verdict.HOST, "agent_restarted", lost=True)
+DECLINED = ending_of(EndReason.DECLINED, None, "")
 TAKEN_BACK = Ending(Verdict.OWNER, "taken_back_by_owner", lost=True)
 
 
@@ -37,6 +38,12 @@ class Host:
     node: FleetNode
     breaks_jobs: float = 0.0
     """How often it fails at them, or says so."""
+    is_idle: bool = False
+    """It takes everything, says that it has it, and begins nothing."""
+    declines: bool = False
+    """It declines everything."""
+    taken_at: dict[str, float] = field(default_factory=dict)
+    """When it took what it does nothing with."""
     awake: bool = True
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     """While its line is up."""
@@ -48,8 +55,16 @@ class Host:
 
     def offer(self, attempt_id: str, manifest: Signed, downloads: Mapping[str, tuple[str, ...]]) -> None:
         order = read_order(manifest.body)
-        if self.awake:
-            self.fences[attempt_id] = order.fence
+        if not self.awake:
+            return
+        self.fences[attempt_id] = order.fence
+        if self.is_idle:
+            self.taken_at[attempt_id] = self.world.clock.monotonic()
+            self.world.fired["taken_and_not_begun"] += 1
+        elif self.declines:
+            self.world.fired["declined"] += 1
+            self._later(self._decline(attempt_id))
+        else:
             self.runs[attempt_id] = asyncio.create_task(self._work(order))
 
     def stop(self, attempt_id: str, fence: int, reason: str) -> None:
@@ -65,6 +80,7 @@ class Host:
     def beat(self) -> None:
         if self.awake and self.node.line is self:
             refs = [AttemptRef(attempt_id=one, fence=fence) for one, fence in self.fences.items()]
+            self.world.leases.heard(self.node, [ref for ref in refs if ref.attempt_id in self.runs])
             self.world.leases.renew(self.node, refs)
 
     async def _work(self, order: Manifest) -> None:
@@ -81,6 +97,11 @@ class Host:
             await self.end(attempt_id, BROKEN if breaks else FAILED if order.argv[2] == "1" else DONE)
         except StaleLease:
             self.forget(attempt_id)
+
+    async def _decline(self, attempt_id: str) -> None:
+        await asyncio.sleep(self.world.rng.random())
+        await self.heard.wait()
+        await self.end(attempt_id, DECLINED)
 
     async def _leave(self, attempt_id: str, how: Ending) -> None:
         await asyncio.sleep(self.world.rng.uniform(0.1, 20.0))
@@ -106,6 +127,7 @@ class Host:
     def forget(self, attempt_id: str) -> None:
         self.fences.pop(attempt_id, None)
         self.runs.pop(attempt_id, None)
+        self.taken_at.pop(attempt_id, None)
 
     # ── its life ──
 
@@ -120,6 +142,7 @@ class Host:
         """Nobody hears of it. If it crashed, what it ran is gone; else it goes on."""
         self.awake = False
         self.heard.clear()
+        self.taken_at.clear()
         if crashed:
             for task in self.runs.values():
                 task.cancel()

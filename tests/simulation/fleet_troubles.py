@@ -35,7 +35,8 @@ class FleetTroubles:
         world = self._world
         for host in list(world.hosts.values()):
             if not host.gone:
-                host.breaks_jobs = 0.0
+                host.breaks_jobs, host.is_idle, host.declines = 0.0, False, False
+                world.mark(host)
                 host.node.availability, host.node.drain_requested = Availability(), False
                 await host.come_back()
 
@@ -44,7 +45,8 @@ class FleetTroubles:
         while not any(map(is_large, self._world.hosts.values())):
             await self._world.connect(self._world.join())
         for host in self._world.hosts.values():
-            host.breaks_jobs = 0.0
+            host.breaks_jobs, host.is_idle, host.declines = 0.0, False, False
+            self._world.mark(host)
 
     async def _join(self, _host: "Host") -> None:
         await self._world.connect(self._world.join())

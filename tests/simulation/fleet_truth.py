@@ -24,11 +24,13 @@ from computepool.hub.jobs.service import Lease, NewJob, Outcome
 from computepool.hub.ledger.settlement import cost_of, rule_of
 from computepool.hub.market import repository as market
 from computepool.hub.reputation import record as records
+from computepool.hub.reputation.declining import after_decline
 from computepool.hub.reputation.record import Happening, Record, fresh, standing_of
 from computepool.hub.reputation.reliability import HALF_LIFE, weight_of
 from computepool.hub.scheduling import presence
 from computepool.hub.trust import service as verification
 from computepool.protocol.manifest import Manifest
+from computepool.protocol.receipt import EndReason
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import ATTEMPT_LIVE, AttemptState, JobState, Verdict
 
@@ -85,6 +87,9 @@ class Truth:
     records: dict[str, Record] = field(default_factory=dict)
     closed: dict[str, tuple[datetime | None, datetime]] = field(default_factory=dict)
     """Until when nodes are in quarantine, and since when that is known."""
+    declined: dict[str, tuple[datetime | None, datetime]] = field(default_factory=dict)
+    """The same for nodes that are not asked, because they declined."""
+    not_begun: int = 0
     spent: Counter[str] = field(default_factory=Counter)
     counted: Counter[str] = field(default_factory=Counter)
     """Ends that moved a record, by attempt."""
@@ -173,19 +178,27 @@ class Truth:
     def _count(self, row: AttemptRow, end: Ending, now: datetime) -> Any:
         weight = weight_of(end.verdict, end.reason, saved=False)
         node_id = row.lease.node_id
-        if row.lease.own or weight == 0:
-            return None
-        self.counted[row.lease.attempt_id] += 1
         before = self.records.get(node_id) or fresh(now)
-        after = records.after(before, Happening(end.verdict, weight, now), HALF_LIFE)
+        if row.lease.own:
+            return None
+        if end.reason == EndReason.DECLINED:
+            after = replace(before, declines=after_decline(before.declines, now))
+        elif weight == 0:
+            return None
+        else:
+            self.counted[row.lease.attempt_id] += 1
+            after = records.after(before, Happening(end.verdict, weight, now), HALF_LIFE)
         self.records[node_id] = after
+        self.not_begun += end.reason == policy.NOT_BEGUN.reason
+        if after.declines != before.declines:
+            self.declined[node_id] = (after.declines.until, now)
         if after.trouble.until != before.trouble.until:
             self.closed[node_id] = (after.trouble.until, now)
         return standing_of(after, now, HALF_LIFE)
 
     def _move_on(self, row: AttemptRow, one: SliceRow, end: Ending, now: datetime, *, canceled: bool) -> Ended:
         step = policy.next_step(end, Tries(one.failures, one.losses, one.retries), cancel_requested=canceled)
-        if end.verdict.value in ("host", "owner", "hub") and end.reason != "declined":
+        if end.verdict.value in ("host", "owner", "hub") and end.reason not in ("declined", "not_begun"):
             one.lost_by_others += 1
         one.state, one.failures, one.losses = step.state, step.failures, step.losses
         if step.avoid_node:

@@ -15,6 +15,7 @@ from computepool.hub.scheduling.queue import Waiting
 from computepool.hub.scheduling.scheduler import AFTER_FAILURE_SECONDS, Placement
 from computepool.hub.scheduling.turns import lane_of
 from computepool.protocol.states import JobState
+from computepool.protocol.timing import BEGIN_SECONDS, HEARTBEAT_SECONDS
 
 if TYPE_CHECKING:
     from simulation.fleet_world import FleetWorld
@@ -24,6 +25,8 @@ SINGLE_SECONDS = 300.0
 LARGE_SECONDS = 500.0
 """A minute until room is kept, what runs there and its margin, and one more such slice before."""
 LATE_SECONDS = 10.0
+IDLE_SECONDS = BEGIN_SECONDS + 3 * HEARTBEAT_SECONDS + LATE_SECONDS
+"""Until a heartbeat, a look at the leases and its commit."""
 TRIES_AGAIN_SECONDS = AFTER_FAILURE_SECONDS + 1.0
 """After a commit that failed."""
 
@@ -135,6 +138,7 @@ class FleetWatch:
             return  # what is decided, and what is true, are not the same right now
         self._pending.clear()
         self._check_memory()
+        self._check_nothing_is_kept_idle()
         if world.loop.time() - world.db.broke_at > TRIES_AGAIN_SECONDS:
             self._check_kept_room()
             self._check_nobody_waits_in_vain()
@@ -158,6 +162,17 @@ class FleetWatch:
         if {one.key for one in scheduler.queue} != queued:
             self.blame(f"memory: the queue differs by {sorted({one.key for one in scheduler.queue} ^ queued)}")
         self._check_renters()
+
+    def _check_nothing_is_kept_idle(self) -> None:
+        """By a node that can be heard and does nothing with a stranger's slice."""
+        now = self._world.clock.monotonic()
+        for host in self._world.hosts.values():
+            for attempt_id, since in host.taken_at.items():
+                held = host.node.attempts.get(attempt_id)
+                if held is not None and not held.order.own and not host.gone and now - since > IDLE_SECONDS:
+                    self.blame(
+                        f"stuck: {host.node.name} has {attempt_id} since {now - since:.0f} s, and has not begun it"
+                    )
 
     def _check_renters(self) -> None:
         scheduler, truth = self._scheduler, self._world.truth
@@ -198,7 +213,8 @@ class FleetWatch:
             for node in self._could(line.needs, now):
                 node_id = node.traits.node_id
                 held = self._held(node_id)
-                if why_not(line.needs, node, held, self._closed_until(node_id, now), now) is None and self._may_have(
+                closed_until = self._closed_until(node_id, now, -1.0)  # the hub may have heard of it at once
+                if why_not(line.needs, node, held, closed_until, now) is None and self._may_have(
                     first, node_id, now, tick
                 ):
                     self.blame(f"{first.key} waits, and {node.name} has room for it")
@@ -232,6 +248,8 @@ class FleetWatch:
         truth, fired = self._world.truth, self._world.fired
         fired["preempted"] += truth.preempted
         fired["quarantined"] += len(truth.closed)
+        fired["not_begun"] += truth.not_begun
+        fired["asked_less"] += len(truth.declined)
         for row in self._rows:
             attempt_id = row.lease.attempt_id
             if row.ended != 1 or truth.counted[attempt_id] > 1:
@@ -253,10 +271,12 @@ class FleetWatch:
         truly = [row.holding for row in self._world.truth.live.get(node_id, {}).values()]
         return truly + [holding for where, _, holding in self._pending.values() if where == node_id]
 
-    def _closed_until(self, node_id: str, now: datetime) -> datetime | None:
-        """Of what the hub has had the time to hear of."""
-        until, since = self._world.truth.closed.get(node_id, (None, now))
-        return until if until is not None and (now - since).total_seconds() > 0.1 else None
+    def _closed_until(self, node_id: str, now: datetime, heard_seconds: float = 0.1) -> datetime | None:
+        """Quarantined, or not asked after it declined: of what the hub has had so long to hear of."""
+        truth = self._world.truth
+        known = [found for found in (truth.closed.get(node_id), truth.declined.get(node_id)) if found is not None]
+        ends = [until for until, since in known if until is not None and (now - since).total_seconds() > heard_seconds]
+        return max(ends, default=None)
 
     def _could(self, needs: Requirements, now: datetime) -> Iterable[FleetNode]:
         """Nodes that could hold it, were they empty, and not in quarantine."""

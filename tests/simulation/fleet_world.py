@@ -18,8 +18,12 @@ from simulation.virtual_time import VirtualClock, VirtualLoop
 from computepool.hub.core.settings import Settings
 from computepool.hub.jobs.brief import brief_of
 from computepool.hub.jobs.service import NewJob
-from computepool.hub.market.book import Book
+from computepool.hub.market.allowance import MeasuredCapacity
+from computepool.hub.market.book import Book, Speeds
 from computepool.hub.market.rates import HostPrice
+from computepool.hub.nodes.benchmarks import hardware_digest
+from computepool.hub.reputation.record import fresh, standing_of
+from computepool.hub.reputation.reliability import HALF_LIFE
 from computepool.hub.scheduling.fleet import FleetNode, free_of, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.limits import Limits
@@ -80,7 +84,7 @@ class FleetWorld:
             fence_epoch=1,
             new_id=self._new_id,
         )
-        self.book = Book()
+        self.book = Book(unproven_slices=self.rng.choice((0, 2)))
         self.scheduler = Scheduler(context, PlainSigner(), lambda brief, saved: {}, lambda attempt_id: None)  # type: ignore[arg-type]  # signs
         # There is no ledger here: nobody is ever short of credits.
         self.scheduler.purse.load(dict.fromkeys((*RENTERS, NEWCOMER, "user_large"), 10**17))
@@ -120,6 +124,13 @@ class FleetWorld:
         if rng.random() < 0.1:
             host.breaks_jobs = rng.choice((0.3, 1.0))
             self.fired["bad_host"] += 1
+        elif rng.random() < 0.1:
+            host.is_idle = True
+        elif rng.random() < 0.1:
+            host.declines = True
+        if rng.random() < 0.5:
+            measured = MeasuredCapacity(cpus, frozenset(gpu.id for gpu in gpus))
+            self.book.speeds[node_id] = Speeds(hardware_digest(capacity), {}, measured)
         self.set_price(host)
         self.scheduler.fleet.put(node)
         return host
@@ -141,6 +152,14 @@ class FleetWorld:
         self.book.set_host_price(node.traits.node_id, price)
         node.traits = self.book.appraise(node.traits, node.capacity)
         self.scheduler.wake()
+
+    def mark(self, host: Host) -> None:
+        """The operator has checked its owner: from now on its claim is believed."""
+        now, node_id = self.clock.now(), host.node.traits.node_id
+        record = self.truth.records[node_id] = replace(self.truth.records.get(node_id) or fresh(now), marked=True)
+        if not host.gone:
+            self.scheduler.standings.put(node_id, standing_of(record, now, HALF_LIFE))
+            self.scheduler.wake()
 
     async def leave(self, host: Host) -> None:
         """For good: as the engine does it when a node is banned."""

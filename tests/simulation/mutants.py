@@ -231,6 +231,23 @@ def quarantine_is_ignored() -> None:
     Standings.put = put  # type: ignore[method-assign]  # the point of a mutant
 
 
+def idle_slices_are_kept() -> None:
+    fleet_node.Held.why_idle = lambda self, *, tells: None  # type: ignore[method-assign]  # the point of a mutant
+
+
+def declines_are_ignored() -> None:
+    original = Standings.put
+
+    def put(self: Standings, node_id: str, standing: Standing) -> None:
+        original(self, node_id, replace(standing, declined_until=None))
+
+    Standings.put = put  # type: ignore[method-assign]  # the point of a mutant
+
+
+def claims_are_believed() -> None:
+    fleet_node.slices_at_once = lambda standing, trial: standing.slots  # type: ignore[attr-defined]  # as above
+
+
 def preempted_counts_as_lost() -> None:
     original = policy.next_step
 
@@ -323,6 +340,9 @@ MUTANTS: dict[str, Callable[[], None]] = {
     "room_is_never_kept": room_is_never_kept,
     "quarantine_is_ignored": quarantine_is_ignored,
     "preempted_counts_as_lost": preempted_counts_as_lost,
+    "idle_slices_are_kept": idle_slices_are_kept,
+    "declines_are_ignored": declines_are_ignored,
+    "claims_are_believed": claims_are_believed,
     "turns_do_not_know_use": turns_do_not_know_use,
     "price_is_read_again_at_the_end": price_is_read_again_at_the_end,
     "any_answer_is_right": any_answer_is_right,

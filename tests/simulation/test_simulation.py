@@ -118,11 +118,15 @@ FOUND_IN_FLEETS = {
     "quarantine_is_ignored": "infeasible: .*in quarantine",
     "preempted_counts_as_lost": "times it was others' doing",
     "turns_do_not_know_use": "was passed over",
+    "idle_slices_are_kept": "stuck: .*has not begun it",
+    "declines_are_ignored": "infeasible: .*or declined",
+    "claims_are_believed": "infeasible: .*more of strangers' at once",
 }
 FLEET_FAULTS = (
     *("join", "leave", "crash", "cut_off", "owner_comes", "reprice", "drain", "cancel"),
     *("bad_host", "limited_renter", "repriced_while_leased", "waits_in_calm"),
     *("preempted", "quarantined", "kept_room"),
+    *("taken_and_not_begun", "not_begun", "declined", "asked_less"),
 )
 QUICK_TO_FIND = (
     "rescue_overwrites_completion",
