@@ -14,6 +14,7 @@ from computepool.agent.clock import HubTime, SystemClock
 from computepool.agent.control import AgentNotRunning, ask_agent, serve_control
 from computepool.agent.detect import detect, nvidia_gpus
 from computepool.agent.doctor import examine
+from computepool.agent.own_jobs import believed
 from computepool.agent.placement import choose_sandbox, is_safe_id, why_no_room
 from computepool.agent.sandbox import ProcessSandbox
 from computepool.protocol.capacity import Gpu
@@ -108,7 +109,8 @@ def test_quickest_sandbox_that_will_do_is_chosen_and_process_only_for_ones_own(t
     both, everything = [process, bubblewrap], list(levels.values())
 
     def choose(sandboxes, least, *, host_asks=IsolationLevel.BUBBLEWRAP, **changes):
-        return choose_sandbox(sandboxes, hub.manifest(node, ("x",), isolation=least, **changes), host_asks)
+        manifest = hub.manifest(node, ("x",), isolation=least, **changes)
+        return choose_sandbox(sandboxes, manifest, host_asks, owner=believed(manifest))
 
     assert choose(both, IsolationLevel.PROCESS, own=True) is bubblewrap
     assert choose(both, IsolationLevel.PROCESS, own=False) is bubblewrap

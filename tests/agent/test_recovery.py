@@ -20,18 +20,20 @@ REAL_AGENT = """
 import asyncio, pathlib, sys
 from computepool.agent.home import AgentHome
 from computepool.agent.main import run_agent
+from computepool.agent.own_jobs import OwnJobs
 from computepool.agent.sandbox import ProcessSandbox
 home = AgentHome(pathlib.Path(sys.argv[1]))
 async def main():
-    await run_agent(home, sandboxes=[ProcessSandbox(home.root, cgroups=None)])
+    own_jobs = OwnJobs(home_key=sys.argv[2], from_up=True)
+    await run_agent(home, sandboxes=[ProcessSandbox(home.root, cgroups=None)], own_jobs=own_jobs)
 asyncio.run(main())
 """
 
 
 @contextlib.asynccontextmanager
-async def real_agent(home):
+async def real_agent(hub, home):
     agent = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", REAL_AGENT, str(home.root), stderr=asyncio.subprocess.DEVNULL
+        *(sys.executable, "-c", REAL_AGENT, str(home.root), hub.own_jobs.home_key), stderr=asyncio.subprocess.DEVNULL
     )
     try:
         yield agent
@@ -52,7 +54,7 @@ def test_killed_agent_leaves_no_orphan_and_its_job_is_gone_after_the_restart(tmp
     async def story():
         async with FakeHub() as hub:
             home, node = enrolled_home(hub, tmp_path)
-            async with real_agent(home) as agent:
+            async with real_agent(hub, home) as agent:
                 await hub.until(lambda: node.line is not None)
                 script = "trap '' TERM HUP; setsid sleep 3600 & echo $$ $!; sleep 3600"
                 attempt_id = hub.offer(node, "/bin/sh", "-c", script)
@@ -61,7 +63,7 @@ def test_killed_agent_leaves_no_orphan_and_its_job_is_gone_after_the_restart(tmp
                 agent.kill()
                 await agent.wait()
             await hub.until(lambda: node.line is None)
-            async with real_agent(home) as again:
+            async with real_agent(hub, home) as again:
                 await hub.until(lambda: attempt_id in hub.gone)
                 # The agent holds it until the hub has heard that it is gone, and why.
                 assert [held.attempt_id for held in node.proofs[-1].holding] == [attempt_id]
@@ -152,7 +154,7 @@ def test_sigterm_drains_and_a_second_one_stops(tmp_path):
     async def story():
         async with FakeHub() as hub:
             home, node = enrolled_home(hub, tmp_path)
-            async with real_agent(home) as agent:
+            async with real_agent(hub, home) as agent:
                 await hub.until(lambda: node.line is not None)
                 attempt_id = hub.offer(node, "/bin/sh", "-c", "echo up; sleep 3600")
                 await hub.until(lambda: hub.logs[attempt_id])

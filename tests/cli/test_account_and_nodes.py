@@ -124,7 +124,8 @@ def test_tags_are_shown_set_and_cleared(hub, cli):
 
 
 def test_join_token_comes_as_the_line_to_run(hub, cli):
-    assert cli("node", "join-token").text == f"computepool join {hub.url} --token cpj_1\n"
+    key = cli("key").text.strip()
+    assert cli("node", "join-token").text == f"computepool join {hub.url} --token cpj_1 --owner-key {key}\n"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ ELSEWHERE = """
     up; simulate; hub admin; hub backup; hub doctor; hub keys announce; hub keys rotate; hub migrate; hub restore
     hub serve; join
     agent benchmark; agent doctor; agent drain; agent install; agent logs; agent policy; agent start; agent stop
-    agent uninstall; login; logout
+    agent trust; agent uninstall; key; login; logout
 """
 """About this machine or this hub, without a question to a pool."""
 

@@ -93,8 +93,9 @@ def test_machine_that_replaces_another_takes_its_place_and_the_other_is_out(shar
         old_id = old.node_id
         old.kill()  # the machine is gone; its keys with it
         new = Agent(shared, "new", {"PATH": path_without("bwrap")})
+        new.needs_no_sandbox()
         shared.agents.append(new)
-        words = ["--token", shared.client.join_token().token, "--name", "new", "--tag", "old", "--replace", old_id]
+        words = [*shared.join_words(), "--name", "new", "--tag", "old", "--replace", old_id]
         new.run("join", shared.url, *words)
         listed = {node.id: node.state for node in shared.client.nodes()}
         assert listed[new.node_id] == "online"

@@ -5,7 +5,7 @@ import contextlib
 import random
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -19,6 +19,7 @@ from computepool.agent.home import AgentHome, NodeRecord
 from computepool.agent.images import Images
 from computepool.agent.link.connections import Connections
 from computepool.agent.outside import Outside
+from computepool.agent.own_jobs import OwnCheckpoints, OwnJobs
 from computepool.agent.ownership import OpenWatch
 from computepool.agent.ports import Connect, offload_to_threads
 from computepool.agent.sandbox import ProcessSandbox, Sandbox
@@ -96,6 +97,7 @@ async def running_agent(
     monitor: GpuMonitor | None = None,
     engines: EngineWatch | None = None,
     passed: Callable[[int], None] = lambda count: None,
+    own_jobs: OwnJobs | None = None,
 ) -> AsyncIterator[Running]:
     home, node = enrolled_home(hub, folder)
     own = sandboxes is None
@@ -123,6 +125,9 @@ async def running_agent(
             open_watch=open_watch,
             monitor=monitor,
             engines=engines,
+            own_jobs=None
+            if own_jobs is None
+            else replace(own_jobs, checkpoints=OwnCheckpoints(home.root, offload_to_threads)),
         )
     )
     task = asyncio.ensure_future(agent.run())

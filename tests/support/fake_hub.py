@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from support.waiting import patience
 
+from computepool.agent.own_jobs import OwnJobs
 from computepool.protocol.enrol import EnrolReply, EnrolRequest
 from computepool.protocol.hub_keys import KEY_ANNOUNCEMENT, KEY_RETIREMENT, HubKey, Retirement
 from computepool.protocol.manifest import MANIFEST, BundleRef, Grant, Manifest
@@ -61,6 +62,7 @@ from computepool.protocol.messages import (
     parse_from_agent,
 )
 from computepool.protocol.model import Wire
+from computepool.protocol.own_job import OWN_JOB, OwnJob, Work, key_text
 from computepool.protocol.receipt import RECEIPT, Receipt
 from computepool.protocol.signing import Signed, key_id_of, load_public_key, sign, verify
 from computepool.protocol.states import IsolationLevel
@@ -184,6 +186,8 @@ class FakeHub:
     def __init__(self, *, heartbeat_seconds: float = 0.5) -> None:
         self.key = Ed25519PrivateKey.generate()
         self.key_id = key_id_of(raw_public(self.key))
+        self.owner_key = Ed25519PrivateKey.generate()
+        """Of the CLI of the nodes' owner: no hub has it. The manifests of own jobs come signed with it."""
         self.hub_id = "hub_" + secrets.token_hex(8)
         self.stream_id = secrets.token_hex(8)
         self.heartbeat_seconds = heartbeat_seconds
@@ -527,7 +531,25 @@ class FakeHub:
             "own": True,
             "max_runtime_seconds": 3600.0,
         }
-        return Manifest.model_validate(fields | changes)
+        manifest = Manifest.model_validate(fields | changes)
+        if not manifest.own or "own_job" in changes:
+            return manifest
+        return manifest.model_copy(update={"own_job": self.own_job(manifest)})
+
+    def own_job(self, manifest: Manifest, **changes: object) -> Signed:
+        """The owner's signature under what the manifest orders, or under something else."""
+        statement = OwnJob(
+            hub_id=self.hub_id,
+            work=Work.ordered_by(manifest).digest(),
+            expires_at=self.now() + timedelta(days=7),
+        )
+        body = statement.model_copy(update=changes).to_bytes()
+        return sign(self.owner_key, key_id_of(raw_public(self.owner_key)), OWN_JOB, body)
+
+    @property
+    def own_jobs(self) -> OwnJobs:
+        """As an agent knows them whose owner's CLI is in the same home, and that `up` started."""
+        return OwnJobs(home_key=key_text(self.owner_key.public_key()), from_up=True)
 
     def sign_manifest(self, manifest: Manifest) -> Signed:
         return sign(self.key, self.key_id, MANIFEST, manifest.to_bytes())

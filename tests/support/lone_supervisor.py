@@ -62,6 +62,7 @@ class NoTransfer:
 
 class LoneSupervisor:
     def __init__(self, folder: Path, clock: Clock | None = None) -> None:
+        """It believes its hub, until `shop.own_jobs` is set."""
         clock = clock or SystemClock()
         self.hub = FakeHub()
         self.home, self.node = enrolled_home(self.hub, folder)
@@ -72,27 +73,25 @@ class LoneSupervisor:
         self._listening: asyncio.Task[None] | None = None
         transfer = NoTransfer()
         unremoved = UnremovedFolders(offload_inline)
-        self.supervisor = Supervisor(
-            Workshop(
-                node=self.home.node(),
-                identity=self.home.identity(),
-                capacity=CAPACITY,
-                clock=clock,
-                hub_time=HubTime(clock),
-                offload=offload_inline,
-                sandboxes=[self.sandbox],
-                staging=self.home.staging,
-                journal=Journal(self.home.journal),
-                folders=JobFolders(offload_inline, unremoved),
-                cache=InputCache(self.home.cache, transfer, offload_inline),
-                environments=Environments(offload_inline, unremoved),
-                unremoved=unremoved,
-                transfer=transfer,
-                outgoing=self.outgoing,
-                open_output=FakeOutput,
-            ),
-            lambda: None,
+        self.shop = Workshop(
+            node=self.home.node(),
+            identity=self.home.identity(),
+            capacity=CAPACITY,
+            clock=clock,
+            hub_time=HubTime(clock),
+            offload=offload_inline,
+            sandboxes=[self.sandbox],
+            staging=self.home.staging,
+            journal=Journal(self.home.journal),
+            folders=JobFolders(offload_inline, unremoved),
+            cache=InputCache(self.home.cache, transfer, offload_inline),
+            environments=Environments(offload_inline, unremoved),
+            unremoved=unremoved,
+            transfer=transfer,
+            outgoing=self.outgoing,
+            open_output=FakeOutput,
         )
+        self.supervisor = Supervisor(self.shop, lambda: None)
         self.number = 0
 
     def give(self, signed: Signed) -> None:

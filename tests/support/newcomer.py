@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -58,10 +59,13 @@ def count_words(readme: str, clone: Path, folder: Path) -> None:
 
 
 def second_machine(join: str, printed: Callable[[], str], clone: Path, home: Path) -> None:
-    """The README's join line with the address and the token that `up` printed, from another home."""
+    """The README's join line with the address, the token and the key that `up` printed, from another home."""
     home.mkdir()
-    address, token = re.findall(r"^  join +computepool join (\S+) --token (\S+)", printed(), re.MULTILINE)[0]
-    join = re.sub(r"cpj_\S+", token, re.sub(r"http://\S+", address, join))
+    line = r"^  join +computepool join (\S+) --token (\S+) --owner-key (\S+)"
+    address, token, key = re.findall(line, printed(), re.MULTILINE)[0]
+    join = re.sub(r"cpk_\S+", key, re.sub(r"cpj_\S+", token, re.sub(r"http://\S+", address, join)))
+    if shutil.which("bwrap") is None:
+        output_of(f"HOME={home} ./dev run computepool agent policy own.process true", clone)
     name = join.split("--name ")[1].split()[0]
     with background(join, clone, home / "join.txt", variables={"HOME": str(home)}):
 

@@ -30,10 +30,14 @@ from support.waiting import eventually, patience
 
 from computepool.agent.control import AgentNotRunning, ask_agent
 from computepool.agent.home import AgentHome
+from computepool.agent.owner.policy import Own, Policy
+from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.sandbox.identity import SYSTEM_FOLDER, instance_of
 from computepool.client.models import Job
 from computepool.client.pool import Pool as Client
+from computepool.client.signing_key import ensure_signing_key
 from computepool.hub.core.db import durable_engine
+from computepool.protocol.own_job import key_text
 
 T = TypeVar("T")
 
@@ -130,6 +134,11 @@ class Agent:
         if wait:
             self.pool.until(lambda: self.link is not None, f"{self.name} has a line to the hub")
 
+    def needs_no_sandbox(self) -> None:
+        """Its owner says that the owner's own jobs may run as plain processes."""
+        self.files.prepare()
+        PolicyFile(self.files.root).write(Policy(own=Own(process=True)))
+
     def start(self, *, wait: bool = True) -> None:
         self.run("agent", "start", wait=wait)
 
@@ -206,12 +215,17 @@ class Pool(Person):
     # ── machines and people ──
 
     def join(self, name: str, *, url: str | None = None, words: Sequence[str] = (), **environment: str) -> Agent:
-        """A second machine: its own home, its own process, a fresh token."""
+        """A second machine: its own home, its own process, a fresh token. Its owner's jobs need no sandbox there."""
         agent = Agent(self, name, environment)
+        agent.needs_no_sandbox()
         self.agents.append(agent)
-        token = self.client.join_token().token
-        agent.run("join", url or self.url, "--token", token, "--name", name, *words)
+        agent.run("join", url or self.url, *self.join_words(), "--name", name, *words)
         return agent
+
+    def join_words(self) -> list[str]:
+        """As the operator's own CLI prints them: a fresh token, and the key that signs the operator's jobs."""
+        key = key_text(ensure_signing_key(self.home).public_key())
+        return ["--token", self.client.join_token().token, "--owner-key", key]
 
     def join_without_bubblewrap(self, name: str) -> Agent:
         """A bare machine: the same programs, except bwrap."""

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,6 +20,7 @@ from computepool.agent.detect.monitor import GpuMonitor
 from computepool.agent.engines import EngineWatch
 from computepool.agent.environments import Environments
 from computepool.agent.folders import JobFolders
+from computepool.agent.going_on import for_ever, going_on
 from computepool.agent.home import AgentHome, Identity, NodeRecord
 from computepool.agent.housekeeping import Housekeeping
 from computepool.agent.images import Images
@@ -32,6 +33,7 @@ from computepool.agent.link.handshake import Dismissed, HandshakeFailed, Standin
 from computepool.agent.outgoing import Outgoing
 from computepool.agent.output import PipeOutput
 from computepool.agent.outside import Outside
+from computepool.agent.own_jobs import OwnJobs
 from computepool.agent.ownership import EVICT_GRACE_SECONDS, OpenWatch, OwnerFirst
 from computepool.agent.ports import Connect, LinkKind, Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
@@ -93,6 +95,8 @@ class Parts:
     """None where the sandboxes stay as they are."""
     open_watch: OpenWatch | None = None
     """None for a machine without an owner to be considered, such as a simulated one."""
+    own_jobs: OwnJobs | None = None
+    """None for a machine that is not real: there the hub's word is enough."""
 
 
 class Agent:
@@ -125,6 +129,7 @@ class Agent:
             caches=parts.caches,
             rules=parts.capacity.rules,
             least_isolation=parts.least_isolation,
+            own_jobs=parts.own_jobs,
         )
         self._supervisor = Supervisor(self._shop, lambda: parts.home.save_node(self._shop.node))
         self._baton = Baton(parts.rng)
@@ -266,9 +271,9 @@ class Agent:
         await self._supervisor.recover()
         self._supervisor.on_idle = self._leave_if_drained
         self._leave_if_drained()
-        beside = [self._tick(), self._keep_leases(), _for_ever(self.telemetry.run)]
+        beside = [self._tick(), self._keep_leases(), for_ever(self.telemetry.run, TICK_SECONDS)]
         if self._parts.engines is not None:
-            beside.append(_for_ever(self._parts.engines.run))
+            beside.append(for_ever(self._parts.engines.run, TICK_SECONDS))
         if self.owner is not None:
             beside.append(self.owner.run())
         ticking = [asyncio.ensure_future(work) for work in beside]
@@ -304,24 +309,16 @@ class Agent:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            with self._going_on("agent.tick_failed"):
+            with going_on("agent.tick_failed"):
                 self._supervisor.tick()
                 await self._housekeeping.tick(self.owner.watch.policy if self.owner is not None else None)
-
-    @contextlib.contextmanager
-    def _going_on(self, event: str) -> Iterator[None]:
-        """One fault must not end, unnoticed, what keeps leases and time limits for as long as the agent runs."""
-        try:
-            yield
-        except Exception:
-            log.exception(event)
 
     async def _keep_leases(self) -> None:
         """What must not outlive its lease is looked at more often: also after a sleep of the machine."""
         while True:
             await self._supervisor.leases.until_they_matter()
             await asyncio.sleep(LEASE_LOOK_SECONDS)
-            with self._going_on("agent.leases_failed"):
+            with going_on("agent.leases_failed"):
                 self._supervisor.leases.keep()
 
     def _leave_if_drained(self) -> None:
@@ -436,13 +433,3 @@ class Agent:
         delay = reconnect_delay_seconds(self._failures, limit, self._parts.rng)
         log.info("link.down", extra={"reason": trouble, "retry_seconds": round(delay, 2)})
         await asyncio.wait([left], timeout=delay)
-
-
-async def _for_ever(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """What goes on beside the line: one fault of ours must not end it unseen."""
-    while True:
-        try:
-            await work()
-        except Exception:
-            log.exception("agent.fault")
-        await asyncio.sleep(TICK_SECONDS)

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from computepool.agent.journal import Ended
 from computepool.agent.logs import LogSender
+from computepool.agent.own_jobs import STRANGERS, OwnerCheck
 from computepool.agent.reports import Reports
 from computepool.agent.resting import Rest
 from computepool.agent.spool import LogSpool
@@ -49,6 +50,7 @@ class Attempt:
     spool: LogSpool
     log: LogSender
     rest: Rest
+    owner: OwnerCheck = STRANGERS
     reports: Reports = field(default_factory=Reports)
     state: AttemptState = AttemptState.LEASED
     folder: str | None = None
@@ -84,6 +86,11 @@ class Attempt:
     saving_said_at: float = 0.0
     saved: asyncio.Future[str | None] | None = None
     """Why it does not count, or None if it does."""
+
+    @property
+    def own(self) -> bool:
+        """It is the owner's own, by the owner's signature."""
+        return self.owner.own
 
     @property
     def id(self) -> str:

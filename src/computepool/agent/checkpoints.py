@@ -243,6 +243,8 @@ class Checkpoints:
             ),
             running_seconds=max(0.0, seconds),
         )
+        if attempt.owner.trusted and shop.own_jobs is not None and shop.own_jobs.checkpoints is not None:
+            await shop.own_jobs.checkpoints.note(attempt.manifest, report.files)
         answer = attempt.report_saved(report, shop.clock.monotonic())
         shop.outgoing.put(report)
         problem = await answer

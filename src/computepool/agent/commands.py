@@ -72,7 +72,8 @@ class Commands:
         async with at(Place.SETUP, attempt):
             (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
             await shop.offload(self._sandbox.adopt, self._folder)
-            key = await shop.offload(key_of, attempt.manifest, self._folder, self._image_digest)
+            trusted = attempt.owner.trusted
+            key = await shop.offload(key_of, attempt.manifest, self._folder, self._image_digest, trusted=trusted)
             place = shop.environments.place(self._sandbox, key)
         async with contextlib.AsyncExitStack() as turn:
             # A twin's setup may take long: a stop is not kept waiting for it.
@@ -196,7 +197,7 @@ class Commands:
         if self._shop.outside is None:
             raise AttemptOver(EndReason.DECLINED, "this node gives jobs no way out")
         egress = self._shop.outside.open(
-            internet=internet, own=self._attempt.manifest.own, tell=self._attempt.say, may_pass=self._has_lease
+            internet=internet, own=self._attempt.own, tell=self._attempt.say, may_pass=self._has_lease
         )
         self._ways_out.append(egress)
         return egress

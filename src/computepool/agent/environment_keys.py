@@ -16,7 +16,7 @@ from computepool.agent.outputs import OutputsRefused, open_file, opened
 from computepool.agent.placement import WORK
 from computepool.protocol.manifest import Manifest
 
-FORMAT = "2"
+FORMAT = "3"
 """Part of every key: an environment that was made in another way is another."""
 DEPENDENCY_FILES = re.compile(
     r"(requirements.*\.(txt|in)|constraints.*\.txt|pyproject\.toml|setup\.(py|cfg)|.*\.lock|pylock.*\.toml|Pipfile"
@@ -45,9 +45,13 @@ _HARMLESS_OPTION = re.compile(
 )
 
 
-def key_of(manifest: Manifest, folder: Path, image_digest: str | None) -> str:
-    """Blocking: reads the files that `setup` depends on. No command of the job has run yet."""
-    parts = [FORMAT, manifest.renter, "\0".join(manifest.setup), image_digest or _host_python(), str(manifest.network)]
+def key_of(manifest: Manifest, folder: Path, image_digest: str | None, *, trusted: bool = False) -> str:
+    """Blocking: reads the files that `setup` depends on. No command of the job has run yet.
+
+    `trusted`: the owner's own. The hub names the renter, so that what others built must not serve the owner by name.
+    """
+    parts = [FORMAT, manifest.renter, str(trusted), "\0".join(manifest.setup)]
+    parts += [image_digest or _host_python(), str(manifest.network)]
     parts += [f"{name}={value}" for name, value in sorted(manifest.env.items())]
     with opened(str(folder)) as root:
         found = _Dependencies(root)

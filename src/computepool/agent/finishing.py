@@ -28,7 +28,7 @@ _KEPT_AFTER = frozenset({EndReason.EXITED, EndReason.MEMORY, EndReason.RUNTIME})
 
 async def finish(shop: Workshop, attempt: Attempt, ended: Ended) -> None:
     """Leaves a `Finished` among the attempt's reports, unless it was told meanwhile that nobody wants one."""
-    for_strangers.set(not attempt.manifest.own)
+    for_strangers.set(not attempt.own)
     attempt.state = AttemptState.FINISHING
     files: tuple[Collected, ...] = ()
     if ended.started_at is not None and ended.reason in _KEPT_AFTER and attempt.folder is not None:

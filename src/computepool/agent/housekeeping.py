@@ -57,6 +57,9 @@ class Housekeeping:
         kept = [attempt.folder for attempt in self._supervisor.attempts if attempt.folder is not None]
         for sandbox in sandboxes:
             await self._shop.folders.add(sandbox, kept)
+        own_jobs = self._shop.own_jobs
+        if own_jobs is not None:
+            capacity = capacity.model_copy(update=own_jobs.offered(sandboxes))
         self._shop.sandboxes = sandboxes
         self._shop.capacity = capacity
         self._tell_capacity()
@@ -74,10 +77,16 @@ class Housekeeping:
             shop.capacity = shop.capacity.model_copy(update={"rules": rules})
             shop.outgoing.put(NodeReport(rules=rules))
             log.info("owner.rules", extra={"rules": rules.model_dump_json(exclude_defaults=True)})
+        own_jobs = shop.own_jobs
+        if own_jobs is not None and own_jobs.following(policy.own) is not own_jobs:
+            shop.own_jobs = own_jobs.following(policy.own)
+            shop.capacity = shop.capacity.model_copy(update=shop.own_jobs.offered(shop.sandboxes))
+            self._tell_capacity()
+            log.info("owner.own_jobs", extra={"keys": shop.capacity.owner_keys, "process": shop.own_jobs.process})
 
     async def _keep_disk_free(self, keep_free_bytes: int) -> None:
         """Jobs have their limits; together with all else that happens on the machine they may be too much."""
-        busy = [one for one in self._supervisor.attempts if one.ended is None and one.folder and not one.manifest.own]
+        busy = [one for one in self._supervisor.attempts if one.ended is None and one.folder and not one.own]
         if not busy:
             return
         newest = busy[-1]

@@ -41,6 +41,7 @@ class Lease(Wire):
     folder: str
     """The job's folder on this machine."""
     accepted_at: datetime
+    own: bool = False
 
 
 class Ended(Wire):

@@ -8,6 +8,7 @@ import random
 import secrets
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 from computepool.agent.agent import Agent, Parts
@@ -22,6 +23,7 @@ from computepool.agent.home import AgentHome
 from computepool.agent.household import NodeImages, keep_house, make_stores
 from computepool.agent.housekeeping import is_beginning
 from computepool.agent.link.connections import Connections
+from computepool.agent.own_jobs import OwnCheckpoints, OwnJobs
 from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.ports import offload_to_threads
 from computepool.agent.proof import Proof
@@ -83,23 +85,29 @@ async def watch_engines(home: AgentHome) -> EngineWatch:
     return EngineWatch(found=engines, sandboxes=await proven_sandboxes(home, engines, run), look=look_again, make=make)
 
 
-async def measure(home: AgentHome) -> Capacity:
+async def measure(home: AgentHome, own_jobs: OwnJobs | None = None) -> Capacity:
     """What this machine can offer, for `join`."""
     home.prepare()
     engines = await find_engines()
     sandboxes = await proven_sandboxes(home, engines)
     try:
         hardware = await offload_to_threads(detect, home.root)
-        return _offer(hardware, sandboxes, PolicyFile(home.root), engines)
+        policy_file = PolicyFile(home.root)
+        policy_file.refresh()
+        own_jobs = (own_jobs or OwnJobs()).following(policy_file.policy.own)
+        return _offer(hardware, sandboxes, policy_file, engines, own_jobs)
     finally:
         for sandbox in sandboxes:
             await sandbox.close()
 
 
 def _offer(
-    hardware: Hardware, sandboxes: Sequence[Sandbox], policy_file: PolicyFile, engines: Sequence[FoundEngine]
+    hardware: Hardware,
+    sandboxes: Sequence[Sandbox],
+    policy_file: PolicyFile,
+    engines: Sequence[FoundEngine],
+    own_jobs: OwnJobs,
 ) -> Capacity:
-    policy_file.refresh()
     policy = policy_file.policy
     # Where jobs write, which may be another disk than the agent's own.
     disks = [offered_disk_bytes(sandbox.attempts_folder, policy.storage.keep_free) for sandbox in sandboxes]
@@ -107,6 +115,7 @@ def _offer(
         "rules": policy.house_rules(),
         "disk_bytes": min(disks, default=hardware.disk_bytes),
         "software": as_engines_say(hardware.software, parts_of(engines)),
+        **own_jobs.offered(sandboxes),
     }
     return hardware.capacity(sandboxes).model_copy(update=changes)
 
@@ -123,11 +132,15 @@ async def run_agent(
     sandboxes: Sequence[Sandbox] | None = None,
     handle_signals: bool = True,
     on_ready: Callable[[Agent], Awaitable[None]] | None = None,
+    own_jobs: OwnJobs | None = None,
 ) -> None:
-    """Run the agent of this home until it is drained or stopped. Raises HomeError, Dismissed."""
+    """Run the agent of this home until it is drained or stopped. Raises HomeError, Dismissed.
+
+    `own_jobs` is what whoever starts it says of its owner's jobs, beside the policy.
+    """
     home.prepare()
     with home.lock():
-        async with _real_agent(home, sandboxes) as agent:
+        async with _real_agent(home, sandboxes, own_jobs or OwnJobs()) as agent:
             with _signals(agent) if handle_signals else contextlib.nullcontext():
                 async with serve_control(agent, home.socket_path):
                     if on_ready is not None:
@@ -136,7 +149,7 @@ async def run_agent(
 
 
 @contextlib.asynccontextmanager
-async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> AsyncIterator[Agent]:
+async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None, own_jobs: OwnJobs) -> AsyncIterator[Agent]:
     node, identity = home.node(), home.identity()
     clock, rng = SystemClock(), random.SystemRandom()
     engines = await watch_engines(home) if sandboxes is None else None
@@ -144,7 +157,11 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
     hardware = await offload_to_threads(detect, home.root)
     policy_file = PolicyFile(home.root)
     policy_file.write_default_if_missing()
-    capacity = _offer(hardware, proven, policy_file, engines.found if engines is not None else ())
+    policy_file.refresh()
+    own_jobs = replace(
+        own_jobs, policy=policy_file.policy.own, checkpoints=OwnCheckpoints(home.root, offload_to_threads)
+    )
+    capacity = _offer(hardware, proven, policy_file, engines.found if engines is not None else (), own_jobs)
     connections = Connections(node, identity, agent_version(), rng)
     transfer = HttpTransfer(node.hub_url, tls=node.tls)
     async with contextlib.AsyncExitStack() as closing:
@@ -183,6 +200,7 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None) -> A
                 book=WorkBook(home.root / "work.json"),
                 engines=engines,
                 open_watch=house.open_watch,
+                own_jobs=own_jobs,
             )
         )
         if engines is not None:

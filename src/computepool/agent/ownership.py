@@ -14,7 +14,6 @@ from computepool.agent.owner.watch import OwnerWatch
 from computepool.agent.resting import RestReason
 from computepool.agent.sandbox.interface import SandboxError
 from computepool.agent.supervisor import Supervisor
-from computepool.protocol.manifest import Manifest
 from computepool.protocol.states import NodeState
 
 log = logging.getLogger(__name__)
@@ -69,9 +68,9 @@ class OwnerFirst:
 
     # ── what it decides ──
 
-    def why_unwelcome(self, manifest: Manifest) -> str | None:
+    def why_unwelcome(self, attempt: Attempt) -> str | None:
         decision = self.watch.decision
-        if decision.welcomes(manifest.grant.gpus, own=manifest.own):
+        if decision.welcomes(attempt.manifest.grant.gpus, own=attempt.own):
             return None
         return f"the owner is using the machine: {decision.reason}"
 
@@ -88,7 +87,7 @@ class OwnerFirst:
 
     def _treat(self, attempt: Attempt, decision: Decision) -> None:
         grant = attempt.manifest.grant
-        reaction = decision.reaction_for(grant.gpus, own=attempt.manifest.own)
+        reaction = decision.reaction_for(grant.gpus, own=attempt.own)
         rest, supervisor = attempt.rest, self._supervisor
         if reaction is Reaction.EVICT:
             supervisor.give_back(attempt, "owner", EVICT_GRACE_SECONDS)
@@ -140,7 +139,7 @@ class OwnerFirst:
     # ── what the watch wants to know ──
 
     def _strangers_work(self) -> bool:
-        return any(not one.manifest.own and one.ended is None for one in self._supervisor.attempts)
+        return any(not one.own and one.ended is None for one in self._supervisor.attempts)
 
     def _arrived(self, attempt: Attempt) -> None:
         """An attempt begins, or has ended: what runs decides how closely the machine is watched."""

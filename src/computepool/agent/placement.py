@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from computepool.agent.own_jobs import OwnerCheck
 from computepool.agent.sandbox.interface import Limits, Sandbox
 from computepool.protocol.capacity import Capacity, HouseRules
 from computepool.protocol.manifest import Grant, Manifest
@@ -31,33 +32,58 @@ def choose_sandbox(
     manifest: Manifest,
     least: IsolationLevel,
     unsafe: Collection[str] = (),
+    *,
+    owner: OwnerCheck,
 ) -> Sandbox | None:
     """The best of those that were proven here, are strong enough and can do what the job needs.
 
-    `process` is for the owner's own work only; `least` is what the host asks of strangers' work beyond the manifest,
-    and `unsafe` is software here that strangers' work could escape from.
+    `process` is for the owner's own work only, where the owner allows it; `least` is what the host asks of strangers'
+    work beyond the manifest, and `unsafe` is software here that strangers' work could escape from.
     """
-    rank = _RANK[manifest.isolation] if manifest.own else max(_RANK[manifest.isolation], _RANK[least])
+    rank = _RANK[_asked_level(manifest, least, owner)]
     wants_out = manifest.network or bool(manifest.setup)
     fit = [
         sandbox
         for sandbox in sandboxes
         if _RANK[sandbox.level] >= rank
-        and (manifest.own or sandbox.level is not IsolationLevel.PROCESS)
+        and (owner.process or sandbox.level is not IsolationLevel.PROCESS)
         and (manifest.image is None or sandbox.takes_images)
         and (not wants_out or sandbox.has_egress)
-        and (manifest.own or not is_escapable(sandbox.level, unsafe, uses_gpu=bool(manifest.grant.gpus)))
+        and (owner.trusted or not is_escapable(sandbox.level, unsafe, uses_gpu=bool(manifest.grant.gpus)))
     ]
     return min(fit, key=lambda sandbox: PREFERRED.index(sandbox.level), default=None)
 
 
-def why_no_sandbox(sandboxes: Sequence[Sandbox], manifest: Manifest, least: IsolationLevel) -> str:
-    has = ", ".join(sandbox.level for sandbox in sandboxes) or "nothing"
-    level = manifest.isolation if manifest.own else max(manifest.isolation, least, key=_RANK.__getitem__)
+def _asked_level(manifest: Manifest, least: IsolationLevel, owner: OwnerCheck) -> IsolationLevel:
+    levels = (manifest.isolation, owner.least) if owner.trusted else (manifest.isolation, owner.least, least)
+    return max(levels, key=_RANK.__getitem__)
+
+
+def why_no_sandbox(
+    sandboxes: Sequence[Sandbox], manifest: Manifest, least: IsolationLevel, *, owner: OwnerCheck
+) -> str:
+    real = [sandbox.level for sandbox in sandboxes if sandbox.level is not IsolationLevel.PROCESS]
+    if manifest.own and not real and manifest.image is None and not owner.process:
+        return _why_not_unsandboxed(owner)
+    has = ", ".join(real) or "none"
+    level = _asked_level(manifest, least, owner)
     wishes = [f"isolation {level} or better"]
     wishes += ["an image"] if manifest.image is not None else []
     wishes += ["a way out"] if manifest.network or manifest.setup else []
     return f"{' with '.join(wishes)} is asked, this node has {has}"
+
+
+def _why_not_unsandboxed(owner: OwnerCheck) -> str:
+    """To the owner, whose job does not run on the owner's own machine."""
+    if owner.trusted:
+        return (
+            "this machine has no sandbox, and its policy.toml does not allow its owner's jobs to run without one:"
+            " install bubblewrap, or `computepool agent policy own.process true`"
+        )
+    return (
+        f"this machine has no sandbox, and without one it runs only jobs that its owner signed; {owner.why_not}:"
+        " install bubblewrap, or submit it with a CLI whose key the machine trusts (`computepool agent trust KEY`)"
+    )
 
 
 def checkpoint_place(manifest: Manifest) -> str:
@@ -65,9 +91,9 @@ def checkpoint_place(manifest: Manifest) -> str:
     return CHECKPOINT if manifest.checkpoint is None else f"{WORK}/{manifest.checkpoint}".rstrip("/")
 
 
-def why_not_welcome(manifest: Manifest, rules: HouseRules) -> str | None:
+def why_not_welcome(manifest: Manifest, rules: HouseRules, *, own: bool) -> str | None:
     """Why the host does not want it, or None. The hub knows the rules, and may be a moment behind."""
-    if manifest.own:
+    if own:
         return None
     return rules.why_not(
         renter=manifest.renter,

@@ -116,12 +116,12 @@ async def _pull_pinned(images: Images, attempt: Attempt, name: str, told: Callab
     """What the name meant to the job's first attempt, wherever that is still to be had."""
     pinned = attempt.manifest.image_digest
     try:
-        return await images.ensure(name, pinned, told, own=attempt.manifest.own)
+        return await images.ensure(name, pinned, told, own=attempt.own)
     except ImageMissing:
         if pinned is None:
             raise
     attempt.say(f"{name} was {pinned} in an earlier attempt; that is gone, and what the name means now is used")
-    return await images.ensure(name, None, told, own=attempt.manifest.own)
+    return await images.ensure(name, None, told, own=attempt.own)
 
 
 async def _unpack_bundle(shop: Workshop, attempt: Attempt, folder: Path, bundle: BundleRef, progress: Progress) -> int:
@@ -162,7 +162,7 @@ def _input(shop: Workshop, attempt: Attempt, one: InputRef, room_bytes: int) -> 
         return _stored(shop, attempt, BundleRef(digest=one.digest, size_bytes=one.size_bytes or 0))
     if shop.outside is None:
         raise AttemptOver(EndReason.DECLINED, "this node gives jobs no way out")
-    source = FromWeb(shop.outside, one.url, own=attempt.manifest.own, limit_bytes=room_bytes)
+    source = FromWeb(shop.outside, one.url, own=attempt.own, limit_bytes=room_bytes)
     return Wanted(one.digest, None, source, room_bytes)
 
 

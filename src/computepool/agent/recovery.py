@@ -8,6 +8,7 @@ from computepool.agent.attempt import Attempt
 from computepool.agent.finishing import finish
 from computepool.agent.journal import Leftover
 from computepool.agent.logs import LogSender
+from computepool.agent.own_jobs import OwnerCheck
 from computepool.agent.reports import RECOVERED_SEQUENCE, Reports
 from computepool.agent.resting import Rest
 from computepool.agent.spool import EMPTY_LOG, LogSpool
@@ -65,6 +66,7 @@ def _attempt_of(shop: Workshop, leftover: Leftover) -> Attempt:
         spool=spool,
         log=LogSender(manifest.attempt_id, manifest.fence, spool, shop.outgoing, shop.clock),
         rest=Rest(shop.clock, lambda rests: None),
+        owner=OwnerCheck(own=leftover.lease.own),
         reports=Reports(first=RECOVERED_SEQUENCE),
         state=AttemptState.FINISHING,
         folder=None if ended is None else leftover.lease.folder,

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 async def run_attempt(shop: Workshop, attempt: Attempt) -> None:
     """From the offer to the signed receipt. Returns early where nobody wants one any more."""
-    for_strangers.set(not attempt.manifest.own)
+    for_strangers.set(not attempt.own)
     try:
         async with at(Place.ACCEPT, attempt):
             sandbox, folder = _accept(shop, attempt)
@@ -69,6 +69,7 @@ def _accept(shop: Workshop, attempt: Attempt) -> tuple[Sandbox, Path]:
         isolation=sandbox.level,
         folder=str(folder),
         accepted_at=shop.hub_time.now(),
+        own=attempt.own,
     )
     shop.journal.write_lease(attempt.id, lease)
     attempt.folder, attempt.isolation = str(folder), sandbox.level
@@ -121,10 +122,11 @@ def _is_to_be_continued(attempt: Attempt, ended: Ended) -> bool:
 
 
 def _sandbox_for(shop: Workshop, attempt: Attempt) -> Sandbox:
-    unsafe = () if attempt.manifest.own else tuple(one.name for one in unsafe_software(shop.capacity.software))
-    sandbox = choose_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation, unsafe)
+    owner = attempt.owner
+    unsafe = () if owner.trusted else tuple(one.name for one in unsafe_software(shop.capacity.software))
+    sandbox = choose_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation, unsafe, owner=owner)
     if sandbox is None:
-        why = why_no_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation)
+        why = why_no_sandbox(shop.sandboxes, attempt.manifest, shop.least_isolation, owner=owner)
         raise AttemptOver(EndReason.DECLINED, why)
     return sandbox
 

@@ -67,7 +67,7 @@ def _attempt(attempt: Attempt, clock: Clock) -> dict[str, Any]:
         "job_id": manifest.job_id,
         "name": manifest.name,
         "state": "gone" if attempt.gone else attempt.state.value,
-        "own": manifest.own,
+        "own": attempt.own,
         "gpus": list(manifest.grant.gpus),
         "isolation": attempt.isolation.value if attempt.isolation is not None else None,
         "started_at": None

@@ -78,7 +78,7 @@ class Supervisor:
         )
         self._errands: set[asyncio.Task[None]] = set()
         self.availability = Availability()
-        self.why_unwelcome: Callable[[Manifest], str | None] = lambda manifest: None
+        self.why_unwelcome: Callable[[Attempt], str | None] = lambda attempt: None
         """What the owner's policy says of work that would begin now."""
         self.on_attempt: Callable[[Attempt], None] = lambda attempt: None
         """Told when an attempt begins, and when its command is over."""
@@ -190,6 +190,8 @@ class Supervisor:
             )
             if not is_safe_id(manifest.attempt_id):
                 raise SignatureRefused(f"{manifest.attempt_id[:100]!r} cannot be an attempt's id")
+            if not is_safe_id(manifest.job_id):
+                raise SignatureRefused(f"{manifest.job_id[:100]!r} cannot be a job's id")
         except (SignatureRefused, ValidationError) as error:
             log.warning("manifest.refused", extra={"number": offer.number, "reason": str(error).splitlines()[0]})
             return
@@ -213,21 +215,25 @@ class Supervisor:
             log=LogSender(manifest.attempt_id, manifest.fence, spool, shop.outgoing, shop.clock),
             rest=Rest(shop.clock, lambda rests: self._rests(manifest.attempt_id, rests)),
             renewed_monotonic=self.leases.began(manifest),
+            owner=shop.whose(manifest),
         )
         taken = [other.manifest.grant for other in self._attempts.values() if other.takes_room]
         self.adopt(attempt)
         shop.journal.note_seen(manifest.attempt_id, manifest.expires_at)
-        problem = self._why_not(manifest, taken)
+        problem = self._why_not(attempt, taken)
         if problem is not None:
             self.start(attempt, decline(shop, attempt, problem))
         else:
             self.start(attempt, run_attempt(shop, attempt))
             self.on_attempt(attempt)
 
-    def _why_not(self, manifest: Manifest, taken: list[Grant]) -> str | None:
+    def _why_not(self, attempt: Attempt, taken: list[Grant]) -> str | None:
         if self.state is not NodeState.ONLINE:
             return f"the node is {self.state}"
-        problem = why_not_welcome(manifest, self._shop.rules) or self.why_unwelcome(manifest)
+        manifest, rules = attempt.manifest, self._shop.rules
+        problem = why_not_welcome(manifest, rules, own=attempt.own) or self.why_unwelcome(attempt)
+        if problem is not None and manifest.own and not attempt.own:
+            problem = f"{problem}; it does not count as the owner's own: {attempt.owner.why_not}"
         return problem or why_no_room(manifest.grant, self._shop.capacity, taken)
 
     def _rests(self, attempt_id: str, rests: bool) -> None:

@@ -18,10 +18,12 @@ from computepool.agent.journal import Journal
 from computepool.agent.outgoing import Outgoing
 from computepool.agent.output import PipeOutput
 from computepool.agent.outside import Outside
+from computepool.agent.own_jobs import OwnerCheck, OwnJobs, believed
 from computepool.agent.ports import Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.unremoved import UnremovedFolders
 from computepool.protocol.capacity import Capacity, HouseRules
+from computepool.protocol.manifest import Manifest
 from computepool.protocol.messages import LOG_LIMIT_BYTES, Update, UploadFile, UploadGrant, UploadRequest
 from computepool.protocol.states import AttemptState, IsolationLevel
 
@@ -58,6 +60,13 @@ class Workshop:
     rules: HouseRules = HouseRules()  # noqa: RUF009 - frozen
     least_isolation: IsolationLevel = IsolationLevel.BUBBLEWRAP
     """What the host asks for strangers' work."""
+    own_jobs: OwnJobs | None = None
+    """None where the hub is believed: on a machine that is not real."""
+
+    def whose(self, manifest: Manifest) -> OwnerCheck:
+        if self.own_jobs is None:
+            return believed(manifest)
+        return self.own_jobs.check(manifest, self.clock.now())
 
     async def tidy_caches(self) -> None:
         """Now and then. What cannot be tidied harms no job."""

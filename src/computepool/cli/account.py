@@ -20,6 +20,8 @@ from computepool.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from computepool.client.config import Target
     from computepool.client.pool import Pool
 
@@ -50,6 +52,7 @@ def login(address: str, token: str | None) -> None:
     with Pool(target.address, chosen, target.home, insecure=target.insecure) as pool:
         me = pool.me()
     save_credentials(target.home, Credentials(target.url, chosen, target.fingerprint, target.insecure))
+    signing_key_text(target.home)
     tell(f"Signed in to {target.url} as {clean(me.email or me.name or me.id)}.")
 
 
@@ -149,6 +152,25 @@ def whoami(as_json: bool) -> None:
 
     names = ("name", "email", "role", "country", "id")
     print_pairs([("hub", url), *((name, document.get(name)) for name in names)])
+
+
+@click.command(epilog="Example: computepool key")
+@home_option
+def key() -> None:
+    """Print the public key with which this CLI signs the jobs that it submits. It is made on first use.
+
+    Your machines take only signed jobs for your own: they need no sandbox where you allow that, and do not wait until
+    you leave the machine. The machine with the same home knows the key; for another one, run there:
+    computepool agent trust KEY
+    """
+    click.echo(signing_key_text(chosen_home()))
+
+
+def signing_key_text(home: "Path") -> str:
+    from computepool.client.signing_key import ensure_signing_key
+    from computepool.protocol.own_job import key_text
+
+    return key_text(ensure_signing_key(home).public_key())
 
 
 @click.group(epilog="Example: computepool token create ci --scope jobs:write --days 30")

@@ -6,7 +6,7 @@ import click
 
 from computepool.cli.agent_benchmark import benchmark
 from computepool.cli.agent_logs import logs
-from computepool.cli.agent_policy import policy
+from computepool.cli.agent_policy import policy, trust
 from computepool.cli.agent_service import install, uninstall
 from computepool.cli.errors import FAILED, CliError, clean, hint_line, tell_error
 from computepool.cli.machine import UNWANTED, agent_home, run_agent_here
@@ -20,18 +20,19 @@ def agent() -> None:
 
 @agent.command(epilog="Example: computepool agent start")
 @click.option("--while-stdin-open", is_flag=True, hidden=True, help="End when standard input ends.")
+@click.option("--from-up", is_flag=True, hidden=True, help="`up` starts it: own jobs may run without a sandbox.")
 @click.option("--as-service", is_flag=True, hidden=True, help="Log to the file alone; SIGTERM stops at once.")
 @click.option("--stay-away", is_flag=True, hidden=True, help="Exit with 0 when the hub sends this node away.")
 @insecure_option
 @home_option
-def start(while_stdin_open: bool, as_service: bool, stay_away: bool) -> int:
+def start(while_stdin_open: bool, from_up: bool, as_service: bool, stay_away: bool) -> int:
     """Run the agent here, in the foreground. Ctrl-C gives what runs back to the pool and stops."""
     home = agent_home()
     node = home.node()  # says how to join where that has not happened
     if is_insecure() and not node.insecure:
         home.save_node(node.changed(insecure=True))
     try:
-        return run_agent_here(home, while_stdin_open=while_stdin_open, as_service=as_service)
+        return run_agent_here(home, while_stdin_open=while_stdin_open, as_service=as_service, from_up=from_up)
     except CliError as error:
         if stay_away and error.exit_code == UNWANTED:
             # For service managers that take any other code for a reason to start it again.
@@ -178,6 +179,7 @@ def _print_status(found: dict[str, Any], as_json: bool) -> None:
 
 agent.add_command(benchmark)
 agent.add_command(policy)
+agent.add_command(trust)
 agent.add_command(logs)
 agent.add_command(install)
 agent.add_command(uninstall)

@@ -1,14 +1,17 @@
 """For hosts: when and for whom this machine works. The file is the truth; this shows and changes it."""
 
 import tomllib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from computepool.cli.errors import CliError, tell
 from computepool.cli.machine import agent_home
 from computepool.cli.options import home_option, json_option, print_json
+
+if TYPE_CHECKING:
+    from computepool.agent.owner.policy_file import PolicyFile
 
 
 @click.command(epilog="Example: computepool agent policy start.after_idle 5m")
@@ -22,14 +25,9 @@ def policy(setting: str | None, value: str | None, as_json: bool) -> None:
     A SETTING is written like start.after_idle, reactions.owner or gpu.GPU-1a2b.share; a list as '["suspend 5m",
     "evict"]'. Without one the whole file is shown, with what each setting means.
     """
-    from computepool.agent.owner.policy_file import PolicyError, PolicyFile, changed, toml_of, toml_value
+    from computepool.agent.owner.policy_file import PolicyError, changed, toml_of, toml_value
 
-    home = agent_home()
-    home.prepare()
-    file = PolicyFile(home.root)
-    file.refresh()
-    if file.problem:
-        raise CliError(f"{file.path}: {file.problem}", "Mend the file; until then the last good policy holds.")
+    file = _policy_file()
     if setting is not None and value is not None:
         try:
             file.write(changed(file.policy, setting, _read(value)))
@@ -47,6 +45,43 @@ def policy(setting: str | None, value: str | None, as_json: bool) -> None:
     for name, one in _rows(setting, found):
         # As it is written in the file, and as this command takes it.
         click.echo(f"{name} = {toml_value(one)}")
+
+
+@click.command(epilog="Example: computepool agent trust cpk_…")
+@click.argument("key")
+@home_option
+def trust(key: str) -> None:
+    """Take jobs that are signed with this key for your own, on this machine.
+
+    KEY is what `computepool key` prints where you submit jobs. The key of the CLI in the same home is trusted anyway.
+    To remove one, change the list: computepool agent policy own.keys
+    """
+    trust_keys([key])
+    tell("Jobs signed with this key are your own here, within seconds.")
+
+
+def trust_keys(keys: Sequence[str]) -> None:
+    """Written into the policy. A running agent follows."""
+    from computepool.agent.owner.policy_file import PolicyError, changed
+
+    file = _policy_file()
+    known = file.policy.own.keys
+    try:
+        file.write(changed(file.policy, "own.keys", list(dict.fromkeys([*known, *(key.strip() for key in keys)]))))
+    except PolicyError as error:
+        raise CliError(str(error), "Copy the whole of what `computepool key` prints.", 2) from None
+
+
+def _policy_file() -> "PolicyFile":
+    from computepool.agent.owner.policy_file import PolicyFile
+
+    home = agent_home()
+    home.prepare()
+    file = PolicyFile(home.root)
+    file.refresh()
+    if file.problem:
+        raise CliError(f"{file.path}: {file.problem}", "Mend the file; until then the last good policy holds.")
+    return file
 
 
 def _rows(setting: str, found: Any) -> Iterator[tuple[str, Any]]:

@@ -14,6 +14,7 @@ from computepool.cli.options import chosen_home
 
 if TYPE_CHECKING:
     from computepool.agent.home import AgentHome, NodeRecord
+    from computepool.agent.own_jobs import OwnJobs
 
 AGENT_FOLDER = "agent"
 UNWANTED = 78
@@ -31,7 +32,24 @@ def agent_home() -> "AgentHome":
     return AgentHome(chosen_home() / AGENT_FOLDER)
 
 
-def run_agent_here(home: "AgentHome", *, while_stdin_open: bool = False, as_service: bool = False) -> int:
+def own_jobs_here(*, from_up: bool = False) -> "OwnJobs":
+    """Whoever has the CLI in this home is the owner of its agent: jobs that it signed are the owner's own."""
+    from computepool.agent.own_jobs import OwnJobs
+    from computepool.client.config import ConfigError
+    from computepool.client.signing_key import ensure_signing_key
+    from computepool.protocol.own_job import key_text
+
+    try:
+        key = key_text(ensure_signing_key(chosen_home()).public_key())
+    except (ConfigError, OSError) as error:
+        tell(f"The CLI's own key is not used: {error}", fg="yellow")
+        key = None
+    return OwnJobs(home_key=key, from_up=from_up)
+
+
+def run_agent_here(
+    home: "AgentHome", *, while_stdin_open: bool = False, as_service: bool = False, from_up: bool = False
+) -> int:
     """Until it is drained or stopped. As a service it logs to its file alone, and SIGTERM stops it at once: who shuts
     a machine down does not wait for a job of hours."""
     from computepool.agent.link.handshake import Dismissed
@@ -44,7 +62,8 @@ def run_agent_here(home: "AgentHome", *, while_stdin_open: bool = False, as_serv
     if while_stdin_open:
         threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        asyncio.run(run_agent(home, on_ready=_stop_on_sigterm if as_service else None))
+        on_ready = _stop_on_sigterm if as_service else None
+        asyncio.run(run_agent(home, on_ready=on_ready, own_jobs=own_jobs_here(from_up=from_up)))
     except Dismissed as error:
         logging.getLogger("computepool.agent").error("agent.dismissed", extra={"reason": str(error)})
         raise CliError(
@@ -81,10 +100,10 @@ def end_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def measure_here(home: "AgentHome") -> Any:
+def measure_here(home: "AgentHome", *, from_up: bool = False) -> Any:
     from computepool.agent.main import measure
 
-    return run_async(measure(home))
+    return run_async(measure(home, own_jobs_here(from_up=from_up)))
 
 
 def run_async(work: "Coroutine[Any, Any, Any]") -> Any:
@@ -97,6 +116,11 @@ def tell_isolation(capacity: Any) -> None:
 
     if any(level != "process" for level in capacity.isolation):
         return
-    tell("Not isolated: this machine runs only your own jobs, as plain processes.", fg="yellow")
+    if "process" in capacity.isolation:
+        tell("Not isolated: this machine runs only your own jobs, as plain processes.", fg="yellow")
+        tell("  Your own are those that your CLI signed; what the hub says does not count.", dim=True)
+    else:
+        tell("No sandbox: this machine runs nothing yet.", fg="yellow")
+        tell("  Let your own jobs do without one: computepool agent policy own.process true", dim=True)
     if missing := how_to_get_bubblewrap():
         tell(f"  {missing}", dim=True)

@@ -92,7 +92,7 @@ def isolation_text(levels: "Sequence[str]", *, soft_limits: bool) -> str:
     """The strongest level that a machine has proven. Plain process is none, and is not shown as one."""
     real = [level for level in ("gvisor", "container", "bubblewrap") if level in levels]
     if not real:
-        return "not isolated: own jobs only"
+        return "not isolated: own jobs only" if "process" in levels else "no sandbox: no jobs"
     return real[0] + (", soft limits" if soft_limits else "")
 
 
@@ -209,10 +209,11 @@ def join_token(uses: int, hours: float, as_json: bool) -> None:
         return
     from urllib.parse import urlsplit
 
+    from computepool.cli.account import signing_key_text
     from computepool.cli.display import spoken
     from computepool.protocol.addresses import is_loopback
 
-    click.echo(clean(join_line(target.address, made.token)))
+    click.echo(clean(join_line(target.address, made.token, signing_key_text(target.home))))
     seconds = round(hours * 3600)
     if is_loopback(urlsplit(target.url).hostname or ""):
         tell("Only this machine reaches that address: others need the pool's own in its place.", dim=True)

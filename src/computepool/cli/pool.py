@@ -32,11 +32,12 @@ def up(demo: bool, host: str, port: int, no_agent: bool, verbose: bool) -> int:
     return Up(chosen_home(), host, port, share=not no_agent, verbose=verbose, demo=demo, insecure=is_insecure()).run()
 
 
-def join_line(address: str, token: str) -> str:
-    """What to type on the machine that joins."""
+def join_line(address: str, token: str, owner_key: str | None = None) -> str:
+    """What to type on the machine that joins. `owner_key` signs the jobs that are its owner's own there."""
     from computepool.protocol.addresses import is_exposed
 
-    return f"computepool join {address} --token {token}" + (" --insecure" if is_exposed(address) else "")
+    words = f"computepool join {address} --token {token}" + (f" --owner-key {owner_key}" if owner_key else "")
+    return words + (" --insecure" if is_exposed(address) else "")
 
 
 @click.command(epilog="Example: computepool join https://pool.example.org --token cpj_… --tag lab")
@@ -46,7 +47,15 @@ def join_line(address: str, token: str) -> str:
 @click.option("--country", metavar="CC", help="Where it stands, such as IN.")
 @click.option("--tag", "tags", multiple=True, metavar="T", help="Jobs can ask for tags.")
 @click.option("--replace", metavar="NODE", help="Go on with the record of this earlier node.")
+@click.option(
+    "--owner-key",
+    "owner_keys",
+    multiple=True,
+    metavar="KEY",
+    help="Jobs signed with it are yours here: computepool key prints it.",
+)
 @click.option("--enrol-only", is_flag=True, help="Do not start the agent.")
+@click.option("--from-up", is_flag=True, hidden=True, help="`up` starts it: own jobs may run without a sandbox.")
 @click.option("--while-stdin-open", is_flag=True, hidden=True, help="End when standard input ends.")
 @insecure_option
 @home_option
@@ -57,7 +66,9 @@ def join(
     country: str | None,
     tags: tuple[str, ...],
     replace: str | None,
+    owner_keys: tuple[str, ...],
     enrol_only: bool,
+    from_up: bool,
     while_stdin_open: bool,
 ) -> int:
     """Share this machine with a pool: enrol it, and run its agent here in the foreground.
@@ -68,11 +79,14 @@ def join(
     from computepool.agent.enrol import find_again, refuse_exposed
     from computepool.agent.enrol import join as enrol
     from computepool.agent.main import agent_version
+    from computepool.cli.agent_policy import trust_keys
     from computepool.cli.machine import agent_home, measure_here, run_agent_here, tell_isolation
     from computepool.client.config import read_address
 
     url, fingerprint = read_address(address)
     home = agent_home()
+    if owner_keys:
+        trust_keys(owner_keys)
     if home.is_enrolled() and replace is None and find_again(home, url, fingerprint, insecure=is_insecure()):
         node = home.node()
         tell(f"This machine is {clean(node.name)} ({node.node_id}) of {url} already.", dim=True)
@@ -80,7 +94,7 @@ def join(
             tell("Name, country and tags stay. To change them: computepool node rename, or node tags", fg="yellow")
     else:
         refuse_exposed(url, insecure=is_insecure())
-        capacity = measure_here(home)
+        capacity = measure_here(home, from_up=from_up)
         node = enrol(
             home,
             url,
@@ -98,4 +112,4 @@ def join(
         tell_isolation(capacity)
     if enrol_only:
         return 0
-    return run_agent_here(home, while_stdin_open=while_stdin_open)
+    return run_agent_here(home, while_stdin_open=while_stdin_open, from_up=from_up)

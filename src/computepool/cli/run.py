@@ -200,6 +200,8 @@ def agreed(pool: "Pool", request: Request, *, yes: bool, quiet: bool) -> bool:
         quote = _quote(pool, request) if strangers else None
         price = price_words(quote, request.spec.budget_micros) if strangers else _own_words(pool)
         _tell_plan(request, nodes, me.id, strangers, price)
+        if note := _no_sandbox_note(pool, request, [node for node in nodes if node.owner_id == me.id]):
+            tell(f"  {note}", fg="yellow")
         if quote is not None and (words := too_small_words(quote, request.spec.budget_micros)):
             tell(f"  {words}", fg="yellow")
     return not strangers or _accepts_strangers(pool, yes)
@@ -239,7 +241,7 @@ def _quote(pool: "Pool", request: Request) -> dict[str, Any] | None:
     from computepool.client.errors import HubError
 
     try:
-        return pool.market.quote(request.spec)
+        return pool.market.quote(request.spec, signed_by=pool.signer.key_id if _is_signed(request) else None)
     except HubError:
         return None
 
@@ -315,6 +317,42 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, 
     tell(f"  {' · '.join(part for part in parts if part)}", dim=True)
     if open_ended := [name for name, asked in _ranges(spec) if asked.maximum not in (None, asked.minimum)]:
         tell(f"  note: of a range a slice gets the lower end, never more ({', '.join(open_ended)})", dim=True)
+
+
+def _is_signed(request: Request) -> bool:
+    """What the hub alone knows the content of is not signed."""
+    return all(source.artifact_id is None for source in request.spec.inputs.values())
+
+
+def _no_sandbox_note(pool: "Pool", request: Request, mine: "list[Node]") -> str:
+    """If none of one's own machines would take it for want of a sandbox: that, and what to change."""
+    wanted = request.spec.where.node
+    online = [node for node in mine if node.state == "online" and not node.capacity.simulated]
+    online = [node for node in online if wanted in (None, node.id)]
+    key_id = pool.signer.key_id if online and _is_signed(request) else None
+    notes = [_why_no_sandbox(pool, node, key_id) for node in online]
+    return notes[0] if notes and all(notes) else ""
+
+
+def _why_no_sandbox(pool: "Pool", node: "Node", key_id: str | None) -> str:
+    levels, keys = node.capacity.isolation, node.capacity.owner_keys
+    if any(level != "process" for level in levels) or keys is None:
+        return ""
+    if not levels:
+        return (
+            f"{clean(node.name)} has no sandbox and runs nothing. There: install bubblewrap, or let your own jobs do"
+            " without one: computepool agent policy own.process true"
+        )
+    if key_id is None:
+        return (
+            f"{clean(node.name)} has no sandbox, and jobs with inputs named by artifact ids are not signed: name files."
+        )
+    if key_id in keys:
+        return ""
+    from computepool.cli.account import signing_key_text
+
+    trust = f"computepool agent trust {signing_key_text(pool.target.home)}"
+    return f"{clean(node.name)} has no sandbox, and does not trust this CLI's key. There: {trust}"
 
 
 def _ranges(spec: "JobSpec") -> "Iterator[tuple[str, Range[int] | Range[float]]]":

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 
 import click
 
+from computepool.cli.account import signing_key_text
 from computepool.cli.demo import LOG, NODES, Demo
 from computepool.cli.errors import CliError, clean, tell, tell_error
 from computepool.cli.hub import bind, database_trouble, hub_commands, hub_settings, url_at
@@ -182,7 +183,7 @@ class Up:
         from computepool.agent.home import AgentHome
 
         home = AgentHome(self.home / AGENT_FOLDER)
-        common = ["--home", str(self.home), "--while-stdin-open"]
+        common = ["--home", str(self.home), "--while-stdin-open", "--from-up"]
         if not home.is_enrolled():
             return [*join_line(self.address, join_token).split()[1:], *common]
         node = home.node()
@@ -271,7 +272,9 @@ class Up:
         click.echo(f"  web      {outside if reachable else self.url}")
         click.echo(f"  sign in  {self.url}{prepared.sign_in_path}  (once, as {clean(prepared.email)})")
         click.echo(f"  CLI      signed in as {clean(prepared.cli_email)}: computepool run -- python3 -c 'print(6*7)'")
-        click.echo(f"  join     {join_line(with_fingerprint(outside, pin), prepared.join_token)}")
+        click.echo(
+            f"  join     {join_line(with_fingerprint(outside, pin), prepared.join_token, signing_key_text(self.home))}"
+        )
         click.secho("           (one machine, within an hour; the next: computepool node join-token)", dim=True)
         if not reachable:
             click.secho("           (other machines reach this pool when it is started with --host 0.0.0.0)", dim=True)

@@ -146,11 +146,12 @@ class Http:
         params: Mapping[str, object] | None = None,
         idempotency_key: str | None = None,
         repeatable: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
         """`repeatable`: doing it twice is the same as doing it once, so a lost answer may be asked for again."""
-        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        sent = {**(headers or {}), **({"Idempotency-Key": idempotency_key} if idempotency_key else {})}
         retry: Retry = "always" if repeatable or idempotency_key else "unsent"
-        response = self.request("POST", path, json=json, params=_query(params), headers=headers, retry=retry)
+        response = self.request("POST", path, json=json, params=_query(params), headers=sent, retry=retry)
         return response.json() if response.content else None
 
     def request(self, method: str, path: str, *, retry: Retry = "always", **options: Any) -> httpx.Response:

@@ -31,12 +31,13 @@ class Market:
             if cursor is None or len(items) >= limit:
                 return items, page
 
-    def quote(self, spec: "Mapping[str, object] | JobSpec") -> dict[str, Any]:
-        """What the job would cost now and at most, and where."""
+    def quote(self, spec: "Mapping[str, object] | JobSpec", *, signed_by: str | None = None) -> dict[str, Any]:
+        """What the job would cost now and at most, and where. `signed_by`: the id of the key that will sign it."""
         from computepool.protocol.spec import JobSpec, parse_spec
 
         parsed = spec if isinstance(spec, JobSpec) else parse_spec(spec)
-        return dict(self._http.post("/market/quote", parsed.to_wire(), repeatable=True))
+        query = {"signed_by": signed_by}
+        return dict(self._http.post("/market/quote", parsed.to_wire(), params=query, repeatable=True))
 
     def prices(
         self, *, history: str | None = None, tier: str | None = None, region: str | None = None

@@ -121,6 +121,8 @@ class NodeCapacity(Model):
     soft_limits: bool = False
     platform: str = ""
     simulated: bool = False
+    owner_keys: tuple[str, ...] | None = None
+    """The ids of the keys whose jobs are its owner's own there; None where the hub is believed."""
 
 
 class NodeFree(Model):

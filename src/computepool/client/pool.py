@@ -26,6 +26,7 @@ from computepool.client.models import (
     Why,
 )
 from computepool.client.names import jobs_named, limits_path, refuse_nothing
+from computepool.client.signing_key import JobSigner
 from computepool.client.uploads import Progress, upload
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Pool:
             sleep=sleep,
             chance=chance,
         )
+        self.signer = JobSigner(self.target.home, self.hub_id)
 
     def __enter__(self) -> "Pool":
         return self
@@ -94,6 +96,9 @@ class Pool:
     ) -> Job:
         """A new job. A lost answer is asked for again with the same key, so it never becomes two.
 
+        It is signed with this home's key, if all of its files were uploaded here: then it is its owner's own on the
+        owner's nodes.
+
         `bundle`: a folder or an archive to send along, what `pack` made of one, or a stored artifact (or its id).
         `inputs`: files of this machine, or stored artifacts, by their path in the job's folder; those of the spec stay.
         """
@@ -110,6 +115,7 @@ class Pool:
             parsed.to_wire(),
             params={"bundle": artifact},
             idempotency_key=idempotency_key or secrets.token_hex(16),
+            headers=self.signer.headers_for(parsed, artifact),
         )
         return Job.model_validate(answer)
 
@@ -240,7 +246,7 @@ class Pool:
         progress: Progress | None = None,
     ) -> Artifact:
         """A stored file: an archive to send along with jobs, or an input of theirs."""
-        return upload(self._http, Path(path), kind=kind, progress=progress)
+        return self.signer.know(upload(self._http, Path(path), kind=kind, progress=progress))
 
     def _input_id(self, source: Path | Artifact, progress: Progress | None) -> str:
         if isinstance(source, Artifact):
@@ -262,7 +268,7 @@ class Pool:
             stored = upload(
                 self._http, bundle.path, digest=bundle.digest, size_bytes=bundle.size_bytes, progress=progress
             )
-            return stored.id
+            return self.signer.know(stored).id
         if bundle.is_dir():
             with tempfile.TemporaryDirectory(prefix="computepool-") as folder:
                 return self._bundle_id(pack(bundle, Path(folder) / "bundle.tar.gz"), progress)

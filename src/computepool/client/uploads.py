@@ -64,11 +64,18 @@ def upload(
         if answer["state"] == "stored":
             if progress is not None:
                 progress(size_bytes, size_bytes)
-            return Artifact.model_validate(answer)
+            return _stored(answer, digest, path)
         if _put_parts(http, path, answer, size_bytes, progress):
-            stored = http.post(f"/artifacts/{answer['id']}/complete", repeatable=True)
-            return Artifact.model_validate(stored)
+            return _stored(http.post(f"/artifacts/{answer['id']}/complete", repeatable=True), digest, path)
     raise TransferError(f"{path.name} could not be uploaded: its URLs ran out {ROUNDS} times.", hint=RESUME_HINT)
+
+
+def _stored(answer: Any, digest: str, path: Path) -> Artifact:
+    """What the hub calls it must be what was sent: jobs are signed with the digest that was computed here."""
+    artifact = Artifact.model_validate(answer)
+    if artifact.digest != digest:
+        raise TransferError(f"The hub stored {path.name} as {artifact.digest}, and it is {digest}.", hint=RESUME_HINT)
+    return artifact
 
 
 def _put_parts(http: Http, path: Path, answer: Any, size_bytes: int, progress: Progress | None) -> bool:

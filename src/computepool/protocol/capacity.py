@@ -101,6 +101,8 @@ class Capacity(Wire):
     """The levels at which `setup` reaches package indexes, and a job with `network: true` the internet."""
     rules: HouseRules = HouseRules()
     simulated: bool = False
+    owner_keys: tuple[str, ...] | None = Field(default=None, max_length=1000)
+    """The ids of the keys whose signature makes a job the owner's own here; None where the hub is believed."""
 
     @field_validator("gpus")
     @classmethod

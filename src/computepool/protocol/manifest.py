@@ -87,7 +87,7 @@ class Manifest(Wire):
     isolation: IsolationLevel
     """The weakest level that may run it."""
     own: bool
-    """The node's owner submitted it: the only work that may run at level `process`."""
+    """The hub says that the node's owner submitted it. The node believes it only with `own_job`."""
     max_runtime_seconds: float
     network: bool = False
     renter: str = ""
@@ -102,6 +102,8 @@ class Manifest(Wire):
     """The folder to save, below the job's working folder; None for the one that every job has beside it."""
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     saved: Saved | None = None
+    own_job: Signed | None = None
+    """The owner's signature under the job (`own_job.py`), on the owner's own nodes."""
 
 
 def open_manifest(

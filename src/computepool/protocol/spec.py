@@ -128,6 +128,9 @@ class JobSpec(SpecPart):
     def argv(self) -> tuple[str, ...]:
         return ("sh", "-c", self.run) if isinstance(self.run, str) else self.run
 
+    def setup_argv(self) -> tuple[str, ...]:
+        return ("sh", "-c", self.setup) if self.setup else ()
+
     def to_wire(self) -> dict[str, object]:
         """JSON-able, and itself a valid spec.
 

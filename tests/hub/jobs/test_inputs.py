@@ -205,10 +205,12 @@ def test_wrong_content_is_the_renters_and_a_silent_server_nobodys(sqlite_hub):
 def test_host_without_internet_for_strangers_is_not_asked_to_fetch_for_them():
     from computepool.hub.market.feasibility import is_welcome
     from computepool.hub.market.requirements import requirements_of
-    from computepool.protocol.capacity import HouseRules
+    from computepool.hub.scheduling.fleet_node import traits_of
+    from computepool.protocol.capacity import Capacity, HouseRules
 
-    rules = HouseRules(internet=False)
+    capacity = Capacity(cpus=1, memory_bytes=1, disk_bytes=1, rules=HouseRules(internet=False))
+    alices, bobs = (traits_of("node_1", owner_id, None, (), capacity) for owner_id in (ALICE, BOB))
     fetching = requirements_of(parse_spec(spec(a=URL)), ALICE)
     stored = requirements_of(parse_spec(spec(a="artifact_1")), ALICE)
-    assert (is_welcome(fetching, BOB, rules), is_welcome(stored, BOB, rules)) == (False, True)
-    assert is_welcome(fetching, ALICE, rules)
+    assert (is_welcome(fetching, bobs), is_welcome(stored, bobs)) == (False, True)
+    assert is_welcome(fetching, alices)

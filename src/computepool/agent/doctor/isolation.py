@@ -60,7 +60,8 @@ def check_bubblewrap(proven: Sequence[Sandbox]) -> Check:
     if missing is not None:
         if isolated:
             return warn("bubblewrap", "not there; containers isolate jobs here", missing)
-        return Check("bubblewrap", False, "without it this machine runs only its owner's own jobs", missing)
+        message = "without it this machine runs at most its owner's own jobs (own.process in policy.toml)"
+        return Check("bubblewrap", False, message, missing)
     if any(sandbox.level is IsolationLevel.BUBBLEWRAP for sandbox in proven) or os.geteuid() == 0:
         return Check("bubblewrap", True, "installed")
     why, hint = why_no_user_namespaces()

@@ -15,6 +15,7 @@ from computepool.agent.owner.ladder import Ladder, Reaction, Step
 from computepool.agent.owner.values import (
     CapPercent,
     Flag,
+    Keys,
     MaybeCelsius,
     MaybeRate,
     MaybeSeconds,
@@ -157,6 +158,21 @@ class Welcome(Section):
         return level
 
 
+class Own(Section):
+    """Your own jobs: those that one of your keys has signed. That the hub calls a job yours is not enough."""
+
+    keys: Keys = Field(
+        default=(),
+        description="Public keys whose jobs are yours, beside the one of the CLI in the same home. `computepool key`"
+        " prints a CLI's key, and `computepool agent trust KEY` adds it here.",
+    )
+    process: Flag = Field(
+        default=False,
+        description="Whether your own jobs may run without a sandbox where there is none: as plain processes that may"
+        " do all that the agent may. The agent that `computepool up` starts allows it without asking.",
+    )
+
+
 class Storage(Section):
     cache: Size = Field(
         default=20 * GIB, description="The most that the caches of images, inputs and environments hold."
@@ -186,6 +202,7 @@ class Policy(Section):
     start: Start = Start()
     reactions: Reactions = Reactions()
     welcome: Welcome = Welcome()
+    own: Own = Own()
     network: Network = Network()
     storage: Storage = Storage()
     power: Power = Power()

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, Strict
 
 from computepool.agent.owner import hours, ladder
+from computepool.protocol.own_job import read_key
 from computepool.protocol.units import (
     DURATION_EXAMPLES,
     SIZE_EXAMPLES,
@@ -63,6 +64,17 @@ def _texts(value: object) -> object:
     return value
 
 
+def _keys(value: object) -> object:
+    texts = _texts(value)
+    assert isinstance(texts, list | tuple)
+    for text in texts:
+        try:
+            read_key(str(text))
+        except ValueError as error:
+            raise BadValueError(str(error)) from None
+    return texts
+
+
 def _plain(value: Any) -> Any:
     return value
 
@@ -113,6 +125,13 @@ Texts = Annotated[
     PlainSerializer(list),
     Field(max_length=1000),
     Expected('a list, such as ["one", "two"]'),
+]
+Keys = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_keys),
+    PlainSerializer(list),
+    Field(max_length=1000),
+    Expected('a list of public keys, such as ["cpk_…"]'),
 ]
 MaybeTexts = Annotated[
     tuple[str, ...] | None,

@@ -40,6 +40,7 @@ from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, view_of_new
 from computepool.protocol.errors import SIGNED_OUT
 from computepool.protocol.hub_keys import HubKey
+from computepool.protocol.own_job import OWN_JOB_HEADER
 from computepool.protocol.signing import Signed
 from computepool.protocol.spec import MAX_SLICES, JobSpec, parse_spec
 from computepool.protocol.spec_input import MAX_SPEC_BYTES
@@ -141,13 +142,13 @@ def router(
 def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: Uploads, removal: Removal) -> None:
     db = context.db
 
-    async def create(caller: Principal, key: str | None, raw: bytes, bundle_id: str | None) -> JobView:
+    async def create(caller: Principal, key: str | None, raw: bytes, bundle_id: str | None, own: str | None) -> JobView:
         spec = submission.read_spec(raw)
         with removal.artifacts.taking(submission.artifacts_of(spec, bundle_id)):
             found = await db.read(submission.find_bundle, bundle_id, caller.user_id) if bundle_id else None
             inputs = await db.read(submission.find_inputs, spec, caller.user_id) if spec.inputs else None
             identity = raw + str(found["digest"]).encode() if found else raw
-            request = submission.Request(caller, key, digest_of(identity))
+            request = submission.Request(caller, key, digest_of(identity), own)
             return await _submit(context, dispatch, request, spec, found, inputs)
 
     @routes.post("/jobs", visible="own", scope=Scope.JOBS_WRITE, status_code=201, body_limit_bytes=BUNDLE_LIMIT_BYTES)
@@ -159,7 +160,7 @@ def _add_submit(routes: Routes, context: Context, dispatch: Dispatch, uploads: U
             raw, bundle = await _read_multipart(uploads, request, caller)
         else:
             raw = await _read_bounded(request)
-        return await create(caller, key, raw, bundle)
+        return await create(caller, key, raw, bundle, request.headers.get(OWN_JOB_HEADER))
 
 
 async def _submit(
@@ -209,7 +210,7 @@ def _add_change(routes: Routes, context: Context, dispatch: Dispatch, removal: R
             raise JobNotFinal(job_id, old.state)
         indices = None if every_slice else await db.read(queries.list_unfinished, old)
         which = "all" if indices is None else "failed"
-        request = submission.Request(caller, key, digest_of(f"retry {job_id} {which}".encode()))
+        request = submission.Request(caller, key, digest_of(f"retry {job_id} {which}".encode()), old.own_job)
         spec = parse_spec(old.spec)
         with removal.artifacts.taking(submission.artifacts_of_job(old)):
             await db.read(submission.check_stored, old)

@@ -10,6 +10,7 @@ from computepool.hub.market.requirements import Requirements, requirements_of
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.manifest import CHECKPOINT_SECONDS, BundleRef, Grant, InputRef, Manifest, Saved
 from computepool.protocol.messages import cached_image
+from computepool.protocol.signing import Signed
 from computepool.protocol.spec import Input, JobSpec
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.timing import MANIFEST_VALID_SECONDS
@@ -77,6 +78,8 @@ class JobBrief:
     """What all of its slices may cost together."""
     subsidy: Share = NOTHING
     """What the platform pays for it at most, if it is the platform's own."""
+    own_job: Signed | None = None
+    """The submitter's signature: what makes it the owner's own on the submitter's nodes."""
 
     @property
     def root(self) -> str:
@@ -126,7 +129,7 @@ def brief_of(
         priority=spec.priority,
         requirements=replace(requirements_of(spec, owner_id), budget_of="" if spec.budget_micros is None else job_id),
         image=spec.image,
-        setup=("sh", "-c", spec.setup) if spec.setup else (),
+        setup=spec.setup_argv(),
         checkpoint=spec.checkpoint,
         checkpoint_seconds=spec.checkpoint_seconds or CHECKPOINT_SECONDS,
         network=spec.network,
@@ -135,6 +138,13 @@ def brief_of(
         image_digest=image_digest,
         budget_micros=spec.budget_micros,
     )
+
+
+def with_signature(brief: JobBrief, own_job: Signed | None) -> JobBrief:
+    """Signed by its submitter: nodes that trust the key take it for their owner's own."""
+    if own_job is None:
+        return brief
+    return replace(brief, own_job=own_job, requirements=replace(brief.requirements, signed_by=own_job.key_id))
 
 
 def with_ceiling(brief: JobBrief, ceiling_micros: int | None) -> JobBrief:
@@ -223,4 +233,5 @@ def manifest_of(
         checkpoint=brief.checkpoint,
         checkpoint_seconds=brief.checkpoint_seconds,
         saved=saved,
+        own_job=brief.own_job if own else None,
     )

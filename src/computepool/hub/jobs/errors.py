@@ -12,7 +12,8 @@ Invalid
 ├── BadSpec                each wrong field, with what would be right
 ├── NotSupportedYet        understood, but this pool cannot do it
 ├── BadBundle              the bundle is not there, or not the caller's
-└── BadInputs              inputs are not there, not the caller's, or too large
+├── BadInputs              inputs are not there, not the caller's, or too large
+└── BadOwnJob              the signature that came with the job is under something else
 """
 
 from collections.abc import Sequence
@@ -97,6 +98,14 @@ class NotSupportedYet(Invalid):
 
 class BadBundle(Invalid):
     code = "bad_bundle"
+
+
+class BadOwnJob(Invalid):
+    code = "bad_signature"
+
+    def __init__(self, why: str) -> None:
+        hint = "Update the program that signed it, or submit the job without a signature."
+        super().__init__(f"The job's signature cannot be used: {why}.", hint=hint)
 
 
 class BadInputs(Invalid):

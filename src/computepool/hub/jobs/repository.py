@@ -411,6 +411,7 @@ class OpenJob(NamedTuple):
     role: str | None
     rerun_of: str | None
     rerun: dict[str, Any] | None
+    own_job: str | None = None
 
 
 def list_open_jobs(session: Session) -> list[OpenJob]:

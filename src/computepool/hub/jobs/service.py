@@ -78,6 +78,8 @@ class NewJob:
     image_digest: str | None = None
     replica_ids: tuple[str, ...] = ()
     """Of the hidden jobs that run the same slices once more."""
+    own_job: str | None = None
+    """The submitter's signature, as it came."""
 
     @property
     def indices(self) -> Sequence[int]:
@@ -219,6 +221,7 @@ def _add_job(session: Session, job: NewJob, state: JobState, fences: Mapping[int
             "role": job.role,
             "rerun_of": job.rerun_of,
             "rerun": job.rerun,
+            "own_job": job.own_job,
             "created_at": now,
         },
         [_new_slice(job.id, index, fences.get(index)) for index in job.indices],

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
@@ -16,13 +17,15 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.http import Principal
 from computepool.hub.core.idempotency import claim
 from computepool.hub.jobs import service
-from computepool.hub.jobs.brief import JobBrief, Rerun, as_rerun, brief_of, replicated, with_ceiling
-from computepool.hub.jobs.errors import BadBundle, BadInputs, BadSpec, NotSupportedYet
+from computepool.hub.jobs.brief import JobBrief, Rerun, as_rerun, brief_of, replicated, with_ceiling, with_signature
+from computepool.hub.jobs.errors import BadBundle, BadInputs, BadOwnJob, BadSpec, NotSupportedYet
 from computepool.hub.jobs.repository import OpenJob
 from computepool.hub.jobs.service import Lease, NewJob, Outcome
 from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.verification import Role
 from computepool.protocol.errors import FieldError
+from computepool.protocol.own_job import OWN_JOB, OWN_JOB_LIMIT_BYTES, OwnJob, Work
+from computepool.protocol.signing import Signed
 from computepool.protocol.spec import JobSpec, SpecError, Trust, not_supported_yet, parse_spec
 from computepool.protocol.spec_input import join_path
 from computepool.protocol.units import about_bytes
@@ -42,6 +45,8 @@ class Request:
     principal: Principal
     idempotency_key: str | None
     body_digest: str
+    own_job: str | None = None
+    """The signature that came with it."""
 
 
 def read_spec(raw: bytes) -> JobSpec:
@@ -170,7 +175,9 @@ def prepare(
 ) -> "tuple[NewJob, JobBrief, StoreOnce]":
     """What the scheduler needs to place and store it. `slice_indices` are those of the spec's slices that are run, if
     not all of them."""
-    owner_id = request.principal.user_id
+    owner_id, own_job = request.principal.user_id, _read_own_job(request.own_job)
+    if own_job is not None and retry_of is None:
+        _check_own_job(own_job, context.hub_id, spec, bundle, inputs)
     job_id, wire, digest = context.new_id("job"), spec.to_wire(), spec.digest()
     job = NewJob(
         id=job_id,
@@ -188,11 +195,43 @@ def prepare(
         inputs=inputs,
         role=role_of(spec),
         replica_ids=tuple(context.new_id("job") for _ in range(spec.verify.replicas - 1)) if spec.verify else (),
+        own_job=request.own_job,
     )
     brief = replace(brief_of(job_id, owner_id, job.name, spec, digest, bundle, inputs), role=job.role)
+    brief = with_signature(brief, own_job)
     if job.role == Role.REPLICATED:
         brief = replicated(brief, Role.REPLICATED, None)
     return job, brief, StoreOnce(request, context.now())
+
+
+def _read_own_job(header: str | None) -> Signed | None:
+    if header is None:
+        return None
+    if len(header) > OWN_JOB_LIMIT_BYTES:
+        raise BadOwnJob(f"it has more than {OWN_JOB_LIMIT_BYTES} bytes")
+    try:
+        signed = Signed.model_validate_json(header)
+    except ValidationError:
+        raise BadOwnJob("it is not an envelope as JSON") from None
+    if signed.type != OWN_JOB:
+        raise BadOwnJob(f"it is of type {signed.type!r}")
+    return signed
+
+
+def _check_own_job(
+    signed: Signed, hub_id: str, spec: JobSpec, bundle: dict[str, Any] | None, inputs: dict[str, Any] | None
+) -> None:
+    """Whether it is of this job. Whether it holds is for nodes to say, which know the key."""
+    try:
+        statement = OwnJob.model_validate_json(signed.body)
+    except ValidationError:
+        raise BadOwnJob("it is under something else than a job") from None
+    if statement.hub_id != hub_id:
+        raise BadOwnJob(f"it is for the hub {statement.hub_id}, and this one is {hub_id}")
+    artifacts = {each["id"]: each["digest"] for each in (inputs or {}).values()}
+    work = Work.asked_for(spec, bundle["digest"] if bundle is not None else None, artifacts)
+    if statement.work != work.digest():
+        raise BadOwnJob("another job was signed than the one that was sent")
 
 
 class StoreOnce:
@@ -223,6 +262,7 @@ def brief_of_row(job: OpenJob, known: dict[str, JobSpec]) -> JobBrief:
     brief = brief_of(
         job.id, job.owner_id, job.name, spec, job.spec_digest, job.bundle, job.inputs, image_digest=job.image_digest
     )
+    brief = with_signature(brief, _read_own_job(job.own_job))
     brief = replace(with_ceiling(brief, job.ceiling_micros), role=job.role)
     if job.role in (Role.REPLICATED, Role.REPLICA):
         return replicated(brief, job.role, job.rerun_of)

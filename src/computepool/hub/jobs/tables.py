@@ -85,6 +85,8 @@ class Job(Base):
     """With the job, or because they were older than the operator keeps logs."""
     outputs_removed_at: Mapped[datetime | None]
     """As for logs; its checkpoints go with them."""
+    own_job: Mapped[str | None] = mapped_column(Text)
+    """The submitter's signature under it, as it came: its owner's nodes check it."""
 
 
 class Slice(Base):

@@ -91,16 +91,37 @@ class Traits:
     core_gflops: float | None = None
     trial: Trial | None = None
     """None where nobody doubts what it claims, because it is simulated."""
+    owner_keys: frozenset[str] | None = None
+    """Whose signatures make a job its owner's own there; None for an agent that believes the hub."""
 
+
+NO_SANDBOX = (
+    "without a sandbox: install bubblewrap there, or let the owner's own jobs do without one"
+    " (computepool agent policy own.process true)"
+)
+NOT_SIGNED = (
+    "without a sandbox, and the job is not signed with a key that they trust"
+    " (computepool key prints yours; there: computepool agent trust KEY)"
+)
 
 Rule = Callable[[Requirements, Traits], bool]
 _WITH_IMAGES = tuple(TAKES_IMAGES)
 """A look through a few is quicker than the hash of an enum."""
 
 
+def is_owners_own(needs: Requirements, node: Traits) -> bool:
+    """Whether the node takes it for its owner's own: then it may run without isolation, and while the owner is there.
+
+    What it costs does not depend on that, but on whose node it is alone.
+    """
+    if node.owner_id != needs.owner_id:
+        return False
+    return node.owner_keys is None or needs.signed_by in node.owner_keys
+
+
 def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
     """Whether it is strong enough, and can do what the job needs of it."""
-    own = node.owner_id == needs.owner_id
+    own = is_owners_own(needs, node)
     if level.rank < needs.least_isolation(own=own).rank:
         return False
     if needs.image is not None and level not in _WITH_IMAGES:
@@ -115,9 +136,13 @@ def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
 
 def missing_isolation(needs: Requirements, node: Traits) -> str:
     """In words, what keeps the levels of a node whose isolation gate is closed from running it."""
-    own = node.owner_id == needs.owner_id
+    own = is_owners_own(needs, node)
     least = needs.least_isolation(own=own)
     levels = [level for level in node.isolation if level.rank >= least.rank]
+    if not levels and not node.isolation:
+        return NO_SANDBOX
+    if not levels and node.owner_id == needs.owner_id and not own:
+        return NOT_SIGNED
     if not levels:
         return f"below {least}"
     if needs.image is not None and not any(level in _WITH_IMAGES for level in levels):
@@ -156,15 +181,15 @@ def weakest_level(needs: Requirements, node: Traits) -> IsolationLevel:
     that choice goes: below the barred `container` it is bubblewrap, which is quicker, above it gVisor.
     """
     levels = [level for level in node.isolation if _will_do(level, needs, node)]
-    own = node.owner_id == needs.owner_id
+    own = is_owners_own(needs, node)
     return min(levels, key=lambda level: level.rank, default=needs.least_isolation(own=own))
 
 
-def is_welcome(needs: Requirements, owner_id: str, rules: HouseRules) -> bool:
+def is_welcome(needs: Requirements, node: Traits) -> bool:
     """What the host decided about the work of strangers. The owner's own is always welcome."""
-    if needs.owner_id == owner_id:
+    if is_owners_own(needs, node):
         return True
-    why_not = rules.why_not(
+    why_not = node.rules.why_not(
         renter=needs.on_behalf_of or needs.owner_id,
         internet=needs.internet or needs.fetches,
         gpu=needs.gpu is not None,
@@ -250,7 +275,7 @@ RULES: tuple[tuple[Gate, Rule], ...] = (
     (Gate.NODE, lambda needs, node: needs.node_id is None or needs.node_id == node.node_id),
     (Gate.TRUST, lambda needs, node: needs.owner_id == node.owner_id or _is_trusted(needs, node)),
     (Gate.INDEPENDENT, _is_independent),
-    (Gate.WELCOME, lambda needs, node: is_welcome(needs, node.owner_id, node.rules)),
+    (Gate.WELCOME, is_welcome),
     (Gate.VERSION, lambda needs, node: not node.outdated or needs.owner_id == node.owner_id),
     (Gate.COUNTRY, lambda needs, node: not needs.countries or node.country in needs.countries),
     (Gate.TAGS, lambda needs, node: needs.tags <= node.tags),

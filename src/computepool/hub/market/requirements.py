@@ -54,6 +54,8 @@ class Requirements:
     """Waits in a line of its own: where its slices may run, others of the same needs may not."""
     budget_of: str = ""
     """The job whose budget pays for it: when that is set aside, only its own slices wait."""
+    signed_by: str | None = None
+    """The id of the key with which its submitter signed it: nodes know their owner's jobs by it."""
 
     @property
     def gpu_count(self) -> int:

@@ -65,11 +65,16 @@ def router(authenticate: Authenticate, context: Context, fleet: Fleet, book: Boo
         return await context.offload(page_of, await shelf.offers(), filter, order, cursor, limit, priced=priced)
 
     @routes.post("/market/quote", visible="own", scope=Scope.JOBS_READ, body_limit_bytes=SPEC_LIMIT_BYTES)
-    async def market_quote(request: Request, caller: Caller) -> Quote:
-        """What a job would cost now and at most, and on which nodes. The body is its spec; nothing is stored."""
+    async def market_quote(
+        request: Request, caller: Caller, signed_by: Annotated[str | None, Query(max_length=80)] = None
+    ) -> Quote:
+        """What a job would cost now and at most, and on which nodes. The body is its spec; nothing is stored.
+
+        `signed_by` is the id of the key that will sign it: the caller's own nodes may take only such jobs for theirs.
+        """
         raw = await request.body()
         if len(raw) > SPEC_LIMIT_BYTES:
             raise TooLarge(f"A job spec has at most {SPEC_LIMIT_BYTES} bytes.")
-        return await quote(fleet, book, read_spec(raw), caller.user_id)
+        return await quote(fleet, book, read_spec(raw), caller.user_id, signed_by)
 
     return routes.router

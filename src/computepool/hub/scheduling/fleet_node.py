@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from computepool.hub.jobs.policy import NOT_BEGUN, STALLED, UNTOLD, UNTOLD_SECONDS, Ending
 from computepool.hub.jobs.receipts import Order, order_of
 from computepool.hub.market.allowance import slices_at_once
-from computepool.hub.market.feasibility import Free, Traits, alike_gpus, fits
+from computepool.hub.market.feasibility import Free, Traits, alike_gpus, fits, is_owners_own
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Grant, Manifest
@@ -197,13 +197,13 @@ class FleetNode:
 
 def left_to(needs: Requirements, node: FleetNode) -> bool:
     """The owner comes first, and is never held back."""
-    if node.traits.owner_id == needs.owner_id:
+    if is_owners_own(needs, node.traits):
         return True
     return node.availability.strangers and (needs.gpu is not None or not node.availability.gpu_only)
 
 
 def kept_from(needs: Requirements, node: FleetNode) -> tuple[str, ...]:
-    return () if node.traits.owner_id == needs.owner_id else node.availability.gpus_in_use
+    return () if is_owners_own(needs, node.traits) else node.availability.gpus_in_use
 
 
 def allowed_slices(node: FleetNode) -> int | None:
@@ -290,6 +290,7 @@ def traits_of(
         outdated=outdated,
         unsafe=frozenset(one.name for one in unsafe_software(capacity.software)),
         simulated=capacity.simulated,
+        owner_keys=None if capacity.owner_keys is None else frozenset(capacity.owner_keys),
     )
     if known is None:
         return said

@@ -145,8 +145,9 @@ def with_its_ceiling(fleet: Fleet, book: Book, brief: JobBrief) -> tuple[JobBrie
     return with_ceiling(brief, micros), micros
 
 
-async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str) -> Quote:
-    needs = requirements_of(spec, owner_id)
+async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str, signed_by: str | None = None) -> Quote:
+    """`signed_by`: the id of the key with which the job is going to be signed."""
+    needs = replace(requirements_of(spec, owner_id), signed_by=signed_by)
     ceiling = ceiling_for(fleet, book, needs, spec.slices)
     within = replace(needs, max_price_micros=ceiling.micros)
     seen = await fleet.survey(within)

@@ -16,9 +16,8 @@ def could_hold(fleet: Fleet, node: FleetNode, needs: Requirements) -> bool:
 
 def would_fit(node: FleetNode, needs: Requirements, without: Collection[str]) -> bool:
     """Whether there is room once these attempts are gone."""
-    kept = () if node.traits.owner_id == needs.owner_id else node.availability.gpus_in_use
     staying = [held for held in node.attempts.values() if held.attempt_id not in without]
-    return fits(needs, free_of(node.traits, staying), kept)
+    return fits(needs, free_of(node.traits, staying), kept_from(needs, node))
 
 
 def how_many_fit(node: FleetNode, needs: Requirements) -> int:
