@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import time
@@ -132,8 +133,11 @@ def machine() -> Data:
     }
 
 
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False)
+def _git(*arguments: str) -> str:
+    """Its answer; nothing on a machine without git, or outside of a checkout."""
+    if shutil.which("git") is None:
+        return ""
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 

@@ -170,7 +170,7 @@ def test_machine_whose_enrolment_was_answered_into_the_void_joins_with_the_same_
 
         def try_to_join():
             with httpx.Client(transport=transport) as client:
-                return join(home, "http://hub.test", text, capacity=CAPACITY, agent_version="1", client=client)
+                return join(home, "http://localhost", text, capacity=CAPACITY, agent_version="1", client=client)
 
         with pytest.raises(JoinFailed, match="cannot be reached"):
             await asyncio.to_thread(try_to_join)
