@@ -187,7 +187,7 @@ def test_check_of_a_slice_that_cost_nothing_pays_nothing(sqlite_hub):
 async def no_check_begins_when_the_budget_of_the_day_is_used_up(pool):
     (bob,) = await add_agents(pool, BOB)
     bob.beat_on()
-    for _ in range(3):
+    for _ in range(2):
         await pool.submit(**SAME)
         await answer(bob, seconds=3600)
     first = len(pool.rows(Check))
