@@ -30,7 +30,7 @@ class Registry:
 
 def pull(registry, pinned):
     said: list[str] = []
-    attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image_digest=pinned, own=False), say=said.append)
+    attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image_digest=pinned), own=False, say=said.append)
     return asyncio.run(_pull_pinned(registry, attempt, NAME, said.append)), said
 
 
@@ -73,7 +73,7 @@ def test_only_what_is_the_nodes_doing_is_told_as_the_nodes(trouble, reason):
         pass
 
     shop: Any = SimpleNamespace(images=Troubled(), outside=None, tidy_caches=tidy)
-    attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image=NAME, image_digest=None, own=True), say=print)
+    attempt: Any = SimpleNamespace(manifest=SimpleNamespace(image=NAME, image_digest=None), own=True, say=print)
     with pytest.raises(AttemptOver, match=str(trouble)) as told:
         asyncio.run(_pull(shop, attempt, SimpleNamespace(line=print, done=print)))  # type: ignore[arg-type]
     assert told.value.reason is reason

@@ -17,12 +17,14 @@ WORKS = """
     run -y -- true; run -d -y -- true; ps; show JOB; logs JOB; why WAITING; cancel WAITING; retry JOB; verify JOB
     get JOB -o outputs; nodes; node show machine; node rename machine attic; node rename attic machine
     node tags machine lab; node drain machine; node resume machine; node join-token; offers
-    node contest machine event_1 --reason no; admin audits; admin accusations list; admin accusations confirm 1;
+    node contest machine event_1 --reason no; admin audits; admin accusations list; admin accusations confirm 1
     admin accusations dismiss 1; admin canary machine JOB; admin canaries add JOB
     admin canaries list; admin canaries remove check_1; admin contests; admin resolve event_1 uphold
     admin verify machine; admin unverify machine; admin limits show OWNER; admin limits set OWNER --slices 5
     whoami; token create other; token list; token revoke other; agent status; agent pause
     agent resume; admin mail; admin users; admin users role OWNER admin; node ban machine
+    admin storage; admin storage show OWNER; admin storage limit OWNER --size 5GB; admin storage reconcile
+    artifacts list; artifacts rm artifact_1 -y; prune --older-than 30d -y; rm JOB -y
 """
 IS_OFF = """
     explain JOB; dispute JOB --reason no; node price machine; node price machine --floor 5; earnings; wallet

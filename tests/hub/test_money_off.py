@@ -62,7 +62,10 @@ async def switch_off(pool: Any) -> None:
 
 async def ask_all(pool: Any, values: dict[str, str]) -> dict[str, Any]:
     answers = {}
-    for method, path in sorted(ROUTES, key=lambda one: (any(part in one[1] for part in LAST), one[0] != "GET", one)):
+    order = ["GET", "PATCH", "POST", "PUT", "DELETE"]
+    for method, path in sorted(
+        ROUTES, key=lambda route: (any(part in route[1] for part in LAST), order.index(route[0]), route)
+    ):
         name, url = f"{method} {path.removeprefix(API_PREFIX)}", f"http://hub.test{path}"
         for parameter, value in values.items():
             url = url.replace(f"{{{parameter}}}", value)
@@ -76,7 +79,7 @@ def is_off(answer: Any) -> bool:
 
 
 def told(answer: Any) -> list[str]:
-    is_json = "json" in answer.headers.get("content-type", "")
+    is_json = "json" in answer.headers.get("content-type", "") and answer.content
     return list(told_in(answer.json())) if is_json else words_in(answer.text)
 
 

@@ -82,7 +82,8 @@ class Housekeeping:
             shop.own_jobs = own_jobs.following(policy.own)
             shop.capacity = shop.capacity.model_copy(update=shop.own_jobs.offered(shop.sandboxes))
             self._tell_capacity()
-            log.info("owner.own_jobs", extra={"keys": shop.capacity.owner_keys, "process": shop.own_jobs.process})
+            allowed = {"keys": shop.capacity.owner_keys, "unsandboxed": shop.own_jobs.process}
+            log.info("owner.own_jobs", extra=allowed)
 
     async def _keep_disk_free(self, keep_free_bytes: int) -> None:
         """Jobs have their limits; together with all else that happens on the machine they may be too much."""

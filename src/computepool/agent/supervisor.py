@@ -118,9 +118,7 @@ class Supervisor:
         """The hub's count of commands; a new one begins with each start of the hub."""
         self.leases.new_line()
         if stream_id != self.stream_id:
-            self.stream_id = stream_id
-            self.cursor = 0
-            self._gap_at = None
+            self.stream_id, self.cursor, self._gap_at = stream_id, 0, None
 
     def say_everything_again(self) -> None:
         """On a new line, in order: whatever the hub has not acknowledged."""
