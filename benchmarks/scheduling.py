@@ -183,13 +183,13 @@ async def _heartbeats(nodes: int, samples: int) -> Data:
             held = Held(f"attempt_{number}", 1, grant_on(node, FEASIBLE[0]), ORDER, renewed_at=0.0)
             node.attempts[held.attempt_id] = held
         holding = tuple(AttemptRef(attempt_id=one, fence=1) for one in node.attempts)
-        session = AgentSession(context, presence, leases, absent, absent, node, b"", lambda: None, absent)
+        session = AgentSession(context, presence, leases, absent, absent, node, b"", lambda: None, absent, absent)
         beats.append((session, Heartbeat(cursor=0, state="online", holding=holding)))
     fleet.choose(FEASIBLE[0])
     seconds = []
     for session, beat in beats:
         began = time.perf_counter()
-        await session._handle(beat)
+        await session._handle(beat, 0)
         seconds.append(time.perf_counter() - began)
     return {"nodes": nodes, "beat": summary_ms(seconds), "marked": len(fleet._changed)}
 

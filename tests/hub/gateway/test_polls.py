@@ -513,3 +513,41 @@ def test_banned_node_hears_it_by_poll_and_then_nothing(sqlite_hub):
         assert (goodbye.code, goodbye.retry) == ("unknown_node", False)
 
     play(sqlite_hub, story)
+
+
+def test_messages_that_nobody_fetches_wait_outside():
+    async def story():
+        pipe = PollPipe("node_1", b"")
+        poller = Poller(pipe.exchange)
+        sent: list[int] = []
+
+        async def send():
+            for number in range(12):
+                await pipe.send(b"x" * 1024 * 1024)
+                sent.append(number)
+
+        sending = asyncio.create_task(send())
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert len(sent) == 8
+        while poller.received < 12:
+            await poller.poll()
+            await asyncio.sleep(0)
+        await sending
+        assert len(poller.inbox) == 12
+
+    asyncio.run(story())
+
+
+def test_link_that_ends_lets_nobody_wait_to_send():
+    async def story():
+        pipe = PollPipe("node_1", b"")
+        for _ in range(8):
+            await pipe.send(b"x" * 1024 * 1024)
+        sending = asyncio.create_task(pipe.send(b"more"))
+        await asyncio.sleep(0)
+        await pipe.close()
+        with pytest.raises(PipeClosed):
+            await sending
+
+    asyncio.run(story())

@@ -1,6 +1,7 @@
 """The local store's own doors: signed URLs to put and get single objects. With S3 these routes do not exist."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -16,7 +17,9 @@ from computepool.hub.core.errors import Forbidden, Invalid, NotFound
 from computepool.hub.core.http import Authenticate, Routes
 
 WRITE_BYTES = 1024**2
-"""Collected before it is written: fewer hops to another thread, and no more memory than this for each upload."""
+"""Collected before it is written: fewer hops to another thread. Less where many upload at once:"""
+WRITES_BYTES = 8 * 1024**2
+"""of all uploads together."""
 
 
 class UploadRefused(Invalid):
@@ -41,6 +44,7 @@ class UploadOver(Forbidden):
 
 def blob_router(store: LocalStore, signer: BlobSigner, offload: Offload, authenticate: Authenticate) -> APIRouter:
     routes = Routes(authenticate, tags=["artifacts"])
+    under_way = UnderWay()
 
     @routes.put("/blobs/{key:path}", visible="signed", body_limit_bytes=PART_BYTES, status_code=201)
     async def put_blob(key: str, request: Request) -> Response:
@@ -53,8 +57,9 @@ def blob_router(store: LocalStore, signer: BlobSigner, offload: Offload, authent
         with disk_trouble_told():
             incoming = await offload(store.receive, key, right.size_bytes, right.digest)
             try:
-                async for data in _gathered(request.stream()):
-                    await offload(incoming.write, data)
+                with under_way.one():
+                    async for data in _gathered(request.stream(), under_way):
+                        await offload(incoming.write, data)
                 await offload(incoming.keep)
             except NotAsAnnounced as error:
                 raise UploadRefused(str(error)) from None
@@ -89,11 +94,30 @@ def blob_router(store: LocalStore, signer: BlobSigner, offload: Offload, authent
     return routes.router
 
 
-async def _gathered(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+class UnderWay:
+    """The uploads of this moment."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        self._count += 1
+        try:
+            yield
+        finally:
+            self._count -= 1
+
+    @property
+    def write_bytes(self) -> int:
+        return min(WRITE_BYTES, WRITES_BYTES // max(1, self._count))
+
+
+async def _gathered(pieces: AsyncIterator[bytes], under_way: UnderWay) -> AsyncIterator[bytes]:
     buffer = bytearray()
     async for piece in pieces:
         buffer += piece
-        if len(buffer) >= WRITE_BYTES:
+        if len(buffer) >= under_way.write_bytes:
             yield bytes(buffer)
             buffer.clear()
     if buffer:

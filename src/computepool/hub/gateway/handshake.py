@@ -20,7 +20,7 @@ from computepool.hub.gateway.line import NodeLine
 from computepool.hub.gateway.pipe import Pipe, PipeClosed
 from computepool.hub.gateway.reconcile import Reconciled, is_live_attempt, manifest_of_attempt, reconcile
 from computepool.hub.gateway.reports import Reports
-from computepool.hub.gateway.session import AgentSession
+from computepool.hub.gateway.session import AgentSession, InFlight
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.market.feasibility import Traits
@@ -56,6 +56,8 @@ from computepool.protocol.versions import is_older
 log = structlog.get_logger()
 
 HANDSHAKE_SECONDS = 20.0
+IN_FLIGHT_BYTES = 16 * 1024**2
+"""Of reports of all nodes that are handled at the same time, besides one of each."""
 FAREWELL_SECONDS = 3.0
 """A hub that stops does not wait longer for peers that do not listen."""
 First = TypeVar("First", Hello, Proof)
@@ -112,6 +114,7 @@ class Gateway:
         self._lines: dict[str, NodeLine] = {}
         self._connected: dict[str, Connected] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._in_flight = InFlight(IN_FLIGHT_BYTES)
 
     async def serve(self, pipe: Pipe, proven: Callable[[], None] = lambda: None) -> None:
         """Speak with one agent until either side ends it. `proven` is called once it is known who it is."""
@@ -246,6 +249,7 @@ class Gateway:
             known.sign_key,
             self._scheduler.wake,
             result.measured,
+            self._in_flight,
         )
         node.seen_at = self._context.clock.monotonic()
         welcome = Welcome(

@@ -35,6 +35,8 @@ IDLE_SECONDS = 60.0 + OFFLINE_AFTER_SECONDS
 """A session nobody polls for this long is over: the longest wait, and then silence."""
 INBOX_LIMIT = 256
 REPLY_BYTES = MESSAGE_LIMIT_BYTES // 2
+OUTBOX_LIMIT_BYTES = 8 * 1024**2
+"""Of messages that an agent has not confirmed; more of them wait."""
 SENDER_BYTES = 300
 """A body begins with its sender, in less than this."""
 _SENDER = re.compile(rb'\{"node_id":"([A-Za-z0-9_-]{1,80})","session":"([A-Za-z0-9_-]{32,64})",')
@@ -54,10 +56,12 @@ class PollPipe:
         self._room = asyncio.Semaphore(INBOX_LIMIT)
         self._accepted = 0
         self._outbox: deque[str] = deque()
+        self._outbox_bytes = 0
         self._confirmed = 0
         """How many of our messages the agent has: the outbox begins behind them."""
         self._closed = False
         self._news = asyncio.Event()
+        self._fetched = asyncio.Event()
         self._lock = asyncio.Lock()
 
     async def receive(self) -> str:
@@ -68,8 +72,12 @@ class PollPipe:
         return message
 
     async def send(self, raw: bytes) -> None:
+        while self._outbox_bytes >= OUTBOX_LIMIT_BYTES and not self._closed:
+            self._fetched.clear()
+            await self._fetched.wait()
         if self._closed:
             raise PipeClosed
+        self._outbox_bytes += len(raw)
         self._outbox.append(raw.decode())
         self._news.set()
 
@@ -77,6 +85,7 @@ class PollPipe:
         if not self._closed:
             self._closed = True
             self._news.set()
+            self._fetched.set()
             self._inbox.put_nowait(None)
             self._room.release()  # whoever waits for room finds that there is no more need
 
@@ -93,8 +102,9 @@ class PollPipe:
                 self._inbox.put_nowait(message)
                 self._accepted += 1
         while self._confirmed < request.received and self._outbox:
-            self._outbox.popleft()
+            self._outbox_bytes -= len(self._outbox.popleft().encode())
             self._confirmed += 1
+            self._fetched.set()
         if not self._unsent(request.received) and not self._closed and request.wait_seconds:
             await self._wait_for_news(request.received, request.wait_seconds)
         messages = self._unsent(request.received)

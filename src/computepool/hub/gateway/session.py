@@ -28,6 +28,27 @@ log = structlog.get_logger()
 IN_FLIGHT = 64
 """Reports of one node that are handled at the same time: bounds what a flooding agent can make the hub hold."""
 SEND_QUEUE_LIMIT = 10_000
+UNSENT_LIMIT_BYTES = 8 * 1024**2
+"""Of answers and commands that an agent has not read: with more of them it is not heard either."""
+
+
+class InFlight:
+    """Bytes of reports that are being handled, of all nodes together. One of each node is never made to wait."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._freed = asyncio.Event()
+        self.bytes = 0
+
+    async def take(self, count: int, *, is_only_one: bool) -> None:
+        while not is_only_one and self.bytes + count > self._limit_bytes:
+            self._freed.clear()
+            await self._freed.wait()
+        self.bytes += count
+
+    def give_back(self, count: int) -> None:
+        self.bytes -= count
+        self._freed.set()
 
 
 class AgentSession:
@@ -42,6 +63,7 @@ class AgentSession:
         sign_key: bytes,
         wake: Callable[[], None],
         measured: Benchmark | None,
+        in_flight: InFlight,
     ) -> None:
         """`wake` tells the scheduler that there may be room; `measured` is the node's last examination."""
         self._context = context
@@ -54,7 +76,10 @@ class AgentSession:
         self._wake = wake
         self._examiner = Examiner(context, node, self.post, measured)
         self._outgoing: asyncio.Queue[bytes] = asyncio.Queue(SEND_QUEUE_LIMIT)
+        self._unsent_bytes = 0
+        self._sent = asyncio.Event()
         self._room = asyncio.Semaphore(IN_FLIGHT)
+        self._in_flight = in_flight
         self._last: dict[str, asyncio.Task[None]] = {}
         """The newest report of each attempt that is being handled: the next one waits for it."""
 
@@ -64,6 +89,7 @@ class AgentSession:
     def post_raw(self, raw: bytes) -> None:
         try:
             self._outgoing.put_nowait(raw)
+            self._unsent_bytes += len(raw)
         except asyncio.QueueFull:
             log.warning("agent.too_slow", node_id=self._node.traits.node_id)  # it will ask again: all is repeatable
 
@@ -72,9 +98,13 @@ class AgentSession:
         beside = [asyncio.create_task(self._send_all()), asyncio.create_task(self._examiner.run())]
         try:
             while True:
-                message = parse_from_agent(await self._pipe.receive())
+                while self._unsent_bytes > UNSENT_LIMIT_BYTES:
+                    self._sent.clear()
+                    await self._sent.wait()
+                raw = await self._pipe.receive()
+                message = parse_from_agent(raw)
                 if message is not None:
-                    await self._handle(message)
+                    await self._handle(message, len(raw))
         finally:
             for task in beside:
                 task.cancel()
@@ -83,11 +113,16 @@ class AgentSession:
         """A link that does not carry answers any more is no link, even if it still carries reports."""
         try:
             while True:
-                await self._pipe.send(await self._outgoing.get())
+                raw = await self._outgoing.get()
+                await self._pipe.send(raw)
+                self._unsent_bytes -= len(raw)
+                self._sent.set()
         except PipeClosed:
+            self._unsent_bytes = 0
+            self._sent.set()
             await self._pipe.close()
 
-    async def _handle(self, message: FromAgent) -> None:
+    async def _handle(self, message: FromAgent, size_bytes: int) -> None:
         self._node.seen_at = self._context.clock.monotonic()
         if isinstance(message, Heartbeat):
             await self._heartbeat(message)
@@ -97,8 +132,9 @@ class AgentSession:
             self._examiner.heard(message)
         elif isinstance(message, Report):
             await self._room.acquire()
+            await self._in_flight.take(size_bytes, is_only_one=not self._last)
             before = self._last.get(message.attempt_id)
-            task = asyncio.create_task(self._report(message, before))
+            task = asyncio.create_task(self._report(message, before, size_bytes))
             self._last[message.attempt_id] = task
 
     async def _heartbeat(self, message: Heartbeat) -> None:
@@ -125,7 +161,7 @@ class AgentSession:
             self._node.traits = replace(self._node.traits, rules=message.rules)
             self._wake()
 
-    async def _report(self, message: Report, before: "asyncio.Task[None] | None") -> None:
+    async def _report(self, message: Report, before: "asyncio.Task[None] | None", size_bytes: int) -> None:
         try:
             if before is not None:
                 await asyncio.wait([before])
@@ -138,5 +174,6 @@ class AgentSession:
             log.exception("report.failed", attempt_id=message.attempt_id, type=message.type)
         finally:
             self._room.release()
+            self._in_flight.give_back(size_bytes)
             if self._last.get(message.attempt_id) is asyncio.current_task():
                 del self._last[message.attempt_id]
