@@ -124,6 +124,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "reliability-weights": reputation.reliability_weights,
     "reliability-numbers": reputation.reliability_numbers,
     "quarantines": reputation.quarantines,
+    "allowances": reputation.allowances,
     "owner-policy": interfaces.policy_table,
     "owner-unknowns": interfaces.policy_unknowns,
 }

@@ -63,3 +63,17 @@ def quarantines() -> str:
         rows.append((str(level), f"{minutes} minutes" if minutes < 60 else f"{minutes / 60:.3g} hours"))
         level += 1
     return table(("quarantine", "how long"), rows)
+
+
+def allowances() -> str:
+    from computepool.hub.core.settings import Settings
+    from computepool.hub.market.allowance import UNMEASURED, MeasuredCapacity, Trial, slices_at_once
+    from computepool.hub.market.standing import Standing
+
+    first = Settings.model_fields["unproven_slices"].default
+    trials = [Trial(first, measured) for measured in (UNMEASURED, MeasuredCapacity(cores=8))]
+    rows = []
+    for ok_count in (0, 2, 6, 20):
+        standing = Standing(mean=0.6, lower=0.25, ok_count=ok_count)
+        rows.append((str(ok_count), *(str(slices_at_once(standing, trial)) for trial in trials)))
+    return table(("ok for others", "not measured", "measured as 8 cores"), rows)
