@@ -253,8 +253,7 @@ def test_every_decision_has_its_parts_and_is_listed() -> None:
     folder = ROOT / "docs" / "adr"
     listed = (folder / "README.md").read_text()
     numbered = sorted(folder.glob("[0-9]*.md"))
-    numbers = [page.name[:4] for page in numbered]
-    assert len(set(numbers)) == len(numbers), "two decisions have one number"
+    assert [page.name[:4] for page in numbered] == [f"{number:04d}" for number in range(1, len(numbered) + 1)]
     for page in numbered:
         headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
         assert headings == ["Context", "Decision", "Consequences"], page.name
