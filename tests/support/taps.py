@@ -6,6 +6,7 @@ They are named 0.0.0.0, which is not an address of the loopback network, and yet
 
 import asyncio
 import contextlib
+import re
 import ssl
 import threading
 from collections.abc import Iterator
@@ -86,12 +87,13 @@ class Tap:
                 writer.transport.abort()
 
     async def _refuse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answered at its first bytes; whatever else there is to hear is heard."""
-        answered = False
+        """A whole request is heard before it is answered, however many pieces it comes in."""
+        request = b""
         while data := await reader.read(65536):
             self.heard += data
-            if not answered:
-                answered = True
+            request += data
+            if _is_whole(request):
+                request = b""
                 writer.write(NO_HUB)
                 await writer.drain()
 
@@ -113,6 +115,12 @@ class Tap:
                 self.heard += data
                 writer.write(data)
                 await writer.drain()
+
+
+def _is_whole(request: bytes) -> bool:
+    head, ended, body = request.partition(b"\r\n\r\n")
+    length = re.search(rb"(?im)^content-length:\s*(\d+)", head)
+    return bool(ended) and len(body) >= (int(length[1]) if length else 0)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
