@@ -79,6 +79,7 @@ def test_the_log_is_on_the_terminal_and_in_the_file(hub):
     assert "link.up" in said
 
 
+@pytest.mark.engine("bwrap")
 def test_a_service_logs_to_the_file_alone_and_stops_on_sigterm_without_waiting_for_jobs(hub):
     with agent(hub, "--as-service") as process:
         eventually(lambda: "link.up" in log_of(hub), "the line is up")

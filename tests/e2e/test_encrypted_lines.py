@@ -67,6 +67,7 @@ def test_no_command_sends_a_token_in_the_clear_to_another_machine(nobody):
         assert JOIN_TOKEN.encode() in listener.heard
 
 
+@pytest.mark.engine("bwrap")  # rita is not the owner of the machine
 def test_second_machine_works_over_https_and_an_eavesdropper_reads_nothing(pool):
     pin = pin_of(pool)
     with tap(pool.port) as way:

@@ -63,7 +63,7 @@ def second_machine(join: str, printed: Callable[[], str], clone: Path, home: Pat
     home.mkdir()
     line = r"^  join +computepool join (\S+) --token (\S+) --owner-key (\S+)"
     address, token, key = re.findall(line, printed(), re.MULTILINE)[0]
-    join = re.sub(r"cpk_\S+", key, re.sub(r"cpj_\S+", token, re.sub(r"http://\S+", address, join)))
+    join = re.sub(r"cpk_\S+", key, re.sub(r"cpj_\S+", token, re.sub(r"https?://\S+", address, join)))
     if shutil.which("bwrap") is None:
         output_of(f"HOME={home} ./dev run computepool agent policy own.process true", clone)
     name = join.split("--name ")[1].split()[0]
