@@ -11,7 +11,7 @@ from types import ModuleType
 
 from rich.console import Console
 
-from benchmarks import agent, dispatch, ledger, memory, picture, profile, report, scale, scheduling
+from benchmarks import agent, api, dispatch, floods, ledger, memory, picture, profile, report, scale, scheduling
 from benchmarks.measure import RESULTS, ROOT, Data, Options, Run, Table, untested_table
 from benchmarks.processes import fork_programs
 
@@ -22,6 +22,8 @@ BENCHMARKS: dict[str, ModuleType] = {
     "ledger": ledger,
     "memory": memory,
     "agent": agent,
+    "floods": floods,
+    "api": api,
     "profile": profile,
 }
 DOCS = "docs"

@@ -121,6 +121,7 @@ async def _measure(settings: Any, owner_id: str, invented: Sequence[Invented], s
         await _connect_all(engine, invented, serving)
         connecting = time.perf_counter() - began
         submitted = await _submit(engine, owner_id, submits)
+        leased = sum(len(node.attempts) for node in engine.scheduler.fleet)
         looked = _look(engine, owner_id, looks)
     finally:
         await engine.stop()
@@ -129,6 +130,7 @@ async def _measure(settings: Any, owner_id: str, invented: Sequence[Invented], s
     return {
         "nodes": len(invented),
         "submit": summary_ms(submitted),
+        "leased": leased,
         "choose": summary_ms(looked),
         "connecting_seconds": round(connecting, 2),
     }

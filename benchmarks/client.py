@@ -1,6 +1,7 @@
 """The client that measures: the same requests, over one kept connection, to the floor and to the pool."""
 
 import asyncio
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,8 @@ class Client:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         # There is no TLS here, so nobody needs the certificates, which take long to load.
         self.http = httpx.Client(base_url=self._url, headers=self._headers, timeout=TIMEOUT_SECONDS, verify=False)
+        # A hub shows everybody the same `stats` for a second, and its metrics as they are.
+        self._counts_url = f"{url}/metrics" if token else "stats"
         self._expected_seconds = 0.02
 
     def submit(self, run: Sequence[str], isolation: str = "bubblewrap", **resources: str) -> str:
@@ -45,7 +48,11 @@ class Client:
             time.sleep(SETTLE_SECONDS)
 
     def busy(self) -> int:
-        return _open(self.get("stats"))
+        return sum(self.slices())
+
+    def slices(self) -> tuple[int, int]:
+        """How many run, and how many wait."""
+        return _slices(_good(self.http.get(self._counts_url)))
 
     def start_seconds(self, run: Sequence[str], isolation: str = "bubblewrap") -> tuple[float, float]:
         """From before the submit until the job, which prints its clock, runs; and how long the submit itself took.
@@ -94,7 +101,7 @@ class Client:
                 await asyncio.gather(*(submit() for _ in range(now)))
                 left -= now
                 await asyncio.sleep(REFILL_SECONDS if left or still_open > in_flight // 4 else GLANCE_SECONDS * 5)
-                still_open = _open(_good(await http.get("stats")).json())
+                still_open = sum(_slices(_good(await http.get(self._counts_url))))
             return time.monotonic() - began
 
     def close(self) -> None:
@@ -107,5 +114,11 @@ def _good(response: httpx.Response) -> httpx.Response:
     return response
 
 
-def _open(stats: Any) -> int:
-    return int(stats["slices_running"]) + int(stats["slices_queued"])
+def _slices(response: httpx.Response) -> tuple[int, int]:
+    if "json" in response.headers["Content-Type"]:
+        stats = response.json()
+        return int(stats["slices_running"]), int(stats["slices_queued"])
+    running, queued = (re.search(rf"(?m)^\w*slices_{name} (\d+)", response.text) for name in ("running", "queued"))
+    assert running is not None, "the hub's metrics have no slices"
+    assert queued is not None
+    return int(running[1]), int(queued[1])

@@ -43,8 +43,8 @@ SMALL = Capacity(
     memory_bytes=32 * GIB,
     disk_bytes=200 * GIB,
     isolation=(IsolationLevel.BUBBLEWRAP, IsolationLevel.PROCESS),
-    simulated=True,
 )
+"""Not marked as simulated: nodes that are get only jobs that ask for them."""
 ENDLESS = SMALL.model_copy(update={"cpus": 60_000.0, "memory_bytes": 2**59, "disk_bytes": 2**59})
 """Room for every job of a benchmark."""
 
@@ -172,7 +172,7 @@ class SimulatedAgent:
         beats = asyncio.create_task(self._beat_on(link, heartbeat_seconds))
         try:
             while True:
-                self._take(await link.receive())
+                self.take(await link.receive())
         except LinkClosed:
             pass
         finally:
@@ -185,7 +185,8 @@ class SimulatedAgent:
             await self.beat(link)
             await asyncio.sleep(heartbeat_seconds)
 
-    def _take(self, raw: bytes) -> None:
+    def take(self, raw: bytes) -> None:
+        """What it is offered, it holds from now on."""
         if b'"offer"' not in raw:
             return
         offer = parse_from_hub(raw)

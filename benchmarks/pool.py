@@ -17,13 +17,15 @@ from computepool.hub import commands
 
 COMPUTEPOOL = ("-P", "-m", "computepool")
 UNBOUNDED = {f"COMPUTEPOOL_LIMIT_REQUESTS_PER_{whose}": "1000000" for whose in ("ADDRESS", "ACCOUNT")}
-"""A benchmark asks as often as the hub can answer. The requests are counted all the same."""
+UNBOUNDED |= {"COMPUTEPOOL_LIMIT_CONNECTIONS": "20000", "COMPUTEPOOL_LIMIT_CONNECTIONS_PER_ADDRESS": "20000"}
+"""A benchmark asks as often as the hub can answer, all from one address. What it asks is counted all the same."""
 
 
 class Hub:
     """Prepared as `up` does it, run as `hub serve` does it; it may be stopped, killed and started again."""
 
-    def __init__(self, folder: Path, *program: str) -> None:
+    def __init__(self, folder: Path, *program: str, bounded: bool = False) -> None:
+        """`bounded`: with the limits on requests that every hub has."""
         self.home = folder
         self.settings = commands.load_settings(home=folder)
         commands.migrate(self.settings)
@@ -33,6 +35,7 @@ class Hub:
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = Client(self.url, self.token)
         self._program = program or COMPUTEPOOL
+        self._variables = {} if bounded else UNBOUNDED
         self._child: Child | None = None
 
     @property
@@ -47,7 +50,7 @@ class Hub:
     def start(self) -> float:
         """Seconds from its start until it is ready."""
         words = ("hub", "serve", "--port", str(self.port), "--home", self.home)
-        child = self._child = Child(python(*self._program, *words), self.home / "hub.log", UNBOUNDED)
+        child = self._child = Child(python(*self._program, *words), self.home / "hub.log", self._variables)
         return wait_until(self._is_ready, "the hub", child)
 
     def stop(self) -> None:

@@ -101,6 +101,10 @@ def _past(folder: Path, finished_job: str, finished: int, warm_up: int, samples:
             for name, hub in (("new", new), ("old", old)):
                 calls[name] += _submits(hub, max(1, samples // ROUNDS))
                 lists[name] += _lists(hub, max(1, samples // ROUNDS // 5))
+        for hub in (new, old):
+            waiting = hub.client.slices()[1]
+            if waiting:
+                raise RuntimeError(f"{waiting} of the submitted slices were not leased")
     return {
         "finished_jobs": finished,
         "database_bytes": size_bytes,
@@ -171,7 +175,7 @@ def _restart_with(folder: Path, *, copies: int, slices: int) -> Data:
         hub.stop()
         copy_job(hub.database, job["id"], copies - 1)
         ready = hub.start()
-        queued = hub.client.get("stats")["slices_queued"]
+        queued = hub.client.slices()[1]
         if queued != copies * slices:
             raise RuntimeError(f"{copies * slices} slices were queued, {queued} came back")
         hub.stop()

@@ -15,6 +15,7 @@ import psutil
 from benchmarks import assignment, fairness
 from benchmarks.market_fleet import FEASIBLE, IMAGES, INFEASIBLE, invent_fleet
 from benchmarks.measure import PEERS, Data, Options, Table, ms, summary_ms
+from computepool.hub.core.bulk import BulkLane
 from computepool.hub.core.clock import SystemClock
 from computepool.hub.gateway.session import AgentSession
 from computepool.hub.jobs.receipts import Order
@@ -183,7 +184,9 @@ async def _heartbeats(nodes: int, samples: int) -> Data:
             held = Held(f"attempt_{number}", 1, grant_on(node, FEASIBLE[0]), ORDER, renewed_at=0.0)
             node.attempts[held.attempt_id] = held
         holding = tuple(AttemptRef(attempt_id=one, fence=1) for one in node.attempts)
-        session = AgentSession(context, presence, leases, absent, absent, node, b"", lambda: None, absent, absent)
+        session = AgentSession(
+            context, presence, leases, absent, absent, node, b"", lambda: None, absent, absent, BulkLane(), absent
+        )
         beats.append((session, Heartbeat(cursor=0, state="online", holding=holding)))
     fleet.choose(FEASIBLE[0])
     seconds = []

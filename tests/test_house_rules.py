@@ -4,6 +4,8 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,30 @@ def test_every_room_and_feature_says_what_it_is():
     silent = [str(path.relative_to(ROOT)) for path in packages if not ast.get_docstring(ast.parse(path.read_text()))]
     assert packages
     assert not silent
+
+
+def names_of_sql(tree: ast.Module) -> set[str]:
+    """What a module imports to write statements with."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "sqlalchemy"]
+    return {alias.name for node in imports for alias in node.names} & {"select", "insert", "update", "delete", "func"}
+
+
+def test_routes_leave_sql_to_the_features():
+    """A feature's tables belong to it alone: a route asks a function of the feature."""
+    assert names_of_sql(ast.parse("from sqlalchemy import func, select, text")) == {"func", "select"}
+    files = sorted((SOURCE / "hub" / "api").glob("*.py"))
+    guilty = {path.name: found for path in files if (found := names_of_sql(ast.parse(path.read_text())))}
+    assert len(files) > 20
+    assert not guilty
+
+
+def test_every_file_of_routes_has_one_router_of_the_engine():
+    for path in (SOURCE / "hub" / "api").glob("*.py"):
+        if path.stem in ("__init__", "glossary") or path.stem.endswith("_views"):
+            continue
+        functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+        routers = [node for node in functions if ast.unparse(node.returns or ast.Constant(None)) == "APIRouter"]
+        assert [(node.name, node.args.args[0].arg) for node in routers] == [("router", "engine")], path.name
 
 
 def test_protocol_is_pure():
@@ -271,3 +297,43 @@ def test_the_agent_removes_folders_in_one_way():
         path for path in (SOURCE / "agent").rglob("*.py") if re.search(r"\brmtree\b|\bos\.walk\b", path.read_text())
     ]
     assert [path.name for path in named] == ["layout.py"], "use computepool.agent.removal.remove_tree, trees.walk"
+
+
+SHARED_CLASS_NAMES = {
+    2: (
+        "AlreadyRunning Artifact AttemptFacts AttemptView BadRequest BadSignature Basis Broken Card Claim Clock "
+        "Conflict Counts Credentials Dismissed Display Engine Evidence FailedSlices Finding Forbidden "
+        "Gpu GpuNow GpuProcess Held Idle Job JoinToken Kept KeyTaken Lease LogChunk LogReader Meter "
+        "Miss Node NodePrice NotFound Offer Offload OutputsRefused Past Payments Policy Prepared ReceiptNode Report "
+        "Reports Resolution Role Rule Rules Section Session Share Slice Source Spot SystemClock Terms Transfer Uploads "
+        "Welcome"
+    ),
+    3: (
+        "Allowance Attempt Gate Kind Known Limits Outcome Output Plan Proof Record Refused Room "
+        "Shelf Standing Step Usage User"
+    ),
+    4: "Check Ended Entry Machine",
+    6: "Line Request",
+}
+"""Public classes that still share their name, by how many there are. New ones get a name of their own; whoever renames
+one of these takes it from the list."""
+
+
+def public_classes(tree: ast.Module) -> list[str]:
+    return [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+
+
+def shared_names(names: Iterable[str]) -> dict[str, int]:
+    return {name: count for name, count in Counter(names).items() if count > 1}
+
+
+def test_a_public_class_name_is_defined_once():
+    trees = [ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")]
+    known = {name: count for count, names in SHARED_CLASS_NAMES.items() for name in names.split()}
+    assert shared_names(name for tree in trees for name in public_classes(tree)) == known
+
+
+def test_a_class_name_that_is_defined_twice_is_found():
+    planted = ast.parse("class Twice: ...\nclass _Hidden: ...\nclass Once:\n    class Twice: ...")
+    assert public_classes(planted) == ["Twice", "Once"]
+    assert shared_names(public_classes(planted) * 2) == {"Twice": 2, "Once": 2}

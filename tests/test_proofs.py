@@ -14,6 +14,13 @@ TWINS = {
     "e2e/test_blocked_websocket.py::test_agent_finds_out_by_itself_that_the_wall_is_gone": (
         "e2e/test_blocked_websocket.py::test_polling_job_survives_a_restart_and_the_agent_returns_to_the_websocket"
     ),
+    # It needs npm and a registry.
+    "hub/test_typescript_client.py::test_typescript_client_is_made_and_compiles": (
+        "hub/test_openapi.py::test_no_answer_has_a_field_that_may_be_anything"
+    ),
+    "e2e/test_typescript_page.py::test_typescript_page_runs_a_job": (
+        "e2e/test_events.py::test_reader_goes_on_where_it_was_after_the_hub_was_killed"
+    ),
 }
 """Tests marked `proof(long=True)`, and the test of every run that takes the same steps."""
 ALONE = {"e2e/test_fresh.py": "it downloads everything that the locks name"}

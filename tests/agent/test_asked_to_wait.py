@@ -5,9 +5,11 @@ import io
 
 import httpx
 import pytest
+from websockets.asyncio.server import serve
 
 from computepool.agent import transfer
-from computepool.agent.link import posting
+from computepool.agent.link import posting, websocket
+from computepool.agent.link.base import LinkUnavailable
 from computepool.agent.link.posting import Poster
 from computepool.agent.ports import TransferFailed, asked_to_wait_seconds
 from computepool.agent.transfer import HttpTransfer
@@ -28,7 +30,7 @@ def waits(monkeypatch):
     async def wait(seconds):
         waited.append(seconds)
 
-    for module in (transfer, posting):
+    for module in (transfer, posting, websocket):
         monkeypatch.setattr(module.asyncio, "sleep", wait)
     return waited
 
@@ -55,6 +57,24 @@ def test_poll_waits(waits):
 
     asyncio.run(run())
     assert waits == [7]
+
+
+@pytest.mark.parametrize(("value", "is_busy"), [("5", True), ("", False)])
+def test_link_waits_and_a_busy_hub_is_no_reason_to_poll(waits, value, is_busy):
+    async def refuse(connection, request):
+        response = connection.respond(503, "busy")
+        response.headers["Retry-After"] = value
+        return response
+
+    async def run():
+        async with serve(lambda link: link.wait_closed(), "127.0.0.1", 0, process_request=refuse) as server:
+            port = server.sockets[0].getsockname()[1]
+            with pytest.raises(LinkUnavailable, match="HTTP 503") as unavailable:
+                await websocket.open_websocket(f"http://127.0.0.1:{port}", "1")
+        assert (unavailable.value.away, unavailable.value.blocked) == (is_busy, False)
+
+    asyncio.run(run())
+    assert waits == ([5] if is_busy else [0])
 
 
 @pytest.mark.parametrize("direction", ["download", "upload"])

@@ -223,7 +223,10 @@ def test_too_many_files_are_not_saved_and_the_job_goes_on(tmp_path):
         attempt_id = shell(hub, running, script)
         await hub.until(lambda: attempt_id in hub.receipts)
         assert hub.checkpoints[attempt_id] == []
-        assert hub.receipts[attempt_id].exit_code == 85
+        receipt = hub.receipts[attempt_id]
+        assert (receipt.exit_code, receipt.reason) == (85, EndReason.EXITED)
+        # Its log is sealed when the last checkpoint is read: the renter learns from the receipt what to mend.
+        assert "the checkpoint was not saved: a checkpoint has at most" in receipt.detail
 
     story(tmp_path, tell)
 

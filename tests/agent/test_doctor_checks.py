@@ -13,8 +13,8 @@ from support.fake_hub import FakeHub
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.detect import Hardware
-from computepool.agent.doctor import Check, examine, sandboxes_to_examine
-from computepool.agent.doctor.engines import Place, check_engines, check_view
+from computepool.agent.doctor import Check, examine, folder, sandboxes_to_examine
+from computepool.agent.doctor.engines import EngineSocket, check_engines, check_view
 from computepool.agent.doctor.folder import check_agent, check_permissions, check_policy
 from computepool.agent.doctor.isolation import check_bubblewrap, why_no_user_namespaces
 from computepool.agent.doctor.machine import check_gpus_inside
@@ -61,6 +61,23 @@ def test_an_agent_that_holds_the_folder_but_does_not_answer_is_told_apart_from_n
         found = check_agent(home)
     assert not found.ok
     assert "does not answer" in found.message
+
+
+@pytest.mark.parametrize(
+    ("link", "notice", "trouble", "level"),
+    [
+        ("websocket", "", "", "ok"),
+        ("websocket", "A second agent with this node's key was refused.", "", "warn"),
+        (None, "", "the hub said goodbye: Another agent is connected as this node", "failed"),
+    ],
+)
+def test_copy_of_a_node_is_told_on_both_machines(home, monkeypatch, link, notice, trouble, level):
+    status = {"state": "online", "link": link, "notice": notice, "trouble": trouble}
+    monkeypatch.setattr(folder, "ask_agent", lambda path, action: status)
+    found = check_agent(home)
+    assert found.level == level
+    assert notice in found.message
+    assert trouble in found.message
 
 
 def test_a_policy_that_cannot_be_read_is_told_with_the_line(home):
@@ -125,7 +142,7 @@ async def engine(path: Path, version: object, info: object):
 
     server = await asyncio.start_unix_server(talk, str(path))
     async with server:
-        yield Place("podman" if "podman" in path.name else "docker", path)
+        yield EngineSocket("podman" if "podman" in path.name else "docker", path)
 
 
 def engine_checks(path, version, info, hardware=HARDWARE):
@@ -177,7 +194,7 @@ def test_a_daemon_that_is_down_and_a_socket_of_others_are_told_apart(tmp_path):
     dead = tmp_path / "docker.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(dead))
-    found = by_name(asyncio.run(check_engines(HARDWARE, [Place("docker", dead)])))["docker"]
+    found = by_name(asyncio.run(check_engines(HARDWARE, [EngineSocket("docker", dead)])))["docker"]
     assert not found.ok
     assert "nobody answers" in found.message
     assert "start docker" in found.hint
@@ -192,7 +209,7 @@ def test_a_socket_of_others_names_the_group(tmp_path):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(foreign))
         foreign.chmod(0)
-        found = by_name(asyncio.run(check_engines(HARDWARE, [Place("docker", foreign)])))["docker"]
+        found = by_name(asyncio.run(check_engines(HARDWARE, [EngineSocket("docker", foreign)])))["docker"]
     assert "usermod -aG docker" in found.hint
     assert stat.S_ISSOCK(foreign.stat().st_mode)
 

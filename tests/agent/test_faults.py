@@ -11,7 +11,7 @@ from support.fake_hub import FakeHub
 from support.job_cases import JudgingHub
 
 from computepool.agent import preparing
-from computepool.agent.faults import REASON_AT, AttemptOver, Place, at, is_within_grant, plain, reason_of
+from computepool.agent.faults import REASON_AT, AttemptOver, FaultPlace, at, is_within_grant, plain, reason_of
 from computepool.agent.folders import JobFolders
 from computepool.hub.jobs.policy import VERDICT_OF_REASON
 from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT, DETAIL_LIMIT_CHARACTERS
@@ -29,11 +29,11 @@ def attempt_in(folder, disk_bytes) -> Any:
     return SimpleNamespace(id="attempt_1", folder=str(folder), manifest=SimpleNamespace(grant=grant))
 
 
-@pytest.mark.parametrize("place", Place)
+@pytest.mark.parametrize("place", FaultPlace)
 @pytest.mark.parametrize("error", FAILURES, ids=repr)
 def test_place_alone_decides(place, error):
     verdict = VERDICT_OF_REASON[reason_of(place, error, within_grant=True)]
-    assert (verdict is Verdict.HOST) == (place is Place.ACCEPT)
+    assert (verdict is Verdict.HOST) == (place is FaultPlace.ACCEPT)
 
 
 @pytest.mark.parametrize("place", REASON_AT)
@@ -41,7 +41,7 @@ def test_full_disk_is_the_nodes_only_while_the_job_is_within_its_grant(place):
     within, beyond = (VERDICT_OF_REASON[reason_of(place, FULL, within_grant=fits)] for fits in (True, False))
     assert beyond is not Verdict.HOST
     # What is fetched is as large as the job wants, and beside its grant.
-    assert within is (Verdict.HUB if place in {Place.FETCH, Place.IMAGE} else Verdict.HOST)
+    assert within is (Verdict.HUB if place in {FaultPlace.FETCH, FaultPlace.IMAGE} else Verdict.HOST)
 
 
 def test_room_that_a_job_takes_is_counted_when_the_disk_is_full(tmp_path):
@@ -50,7 +50,7 @@ def test_room_that_a_job_takes_is_counted_when_the_disk_is_full(tmp_path):
 
     async def reason(disk_bytes):
         try:
-            async with at(Place.UNPACK, attempt_in(tmp_path, disk_bytes)):
+            async with at(FaultPlace.UNPACK, attempt_in(tmp_path, disk_bytes)):
                 raise FULL
         except AttemptOver as over:
             return over.reason
@@ -58,6 +58,11 @@ def test_room_that_a_job_takes_is_counted_when_the_disk_is_full(tmp_path):
     assert asyncio.run(reason(2 * MEGABYTE)) is EndReason.DISK
     assert asyncio.run(reason(4 * MEGABYTE)) is EndReason.NODE_DISK
     assert not asyncio.run(is_within_grant(attempt_in(tmp_path, 4 * MEGABYTE), more_bytes=2 * MEGABYTE))
+
+
+def test_offer_that_a_full_disk_cannot_take_is_declined():
+    assert reason_of(FaultPlace.ACCEPT, FULL, within_grant=True) is EndReason.DECLINED
+    assert reason_of(FaultPlace.ACCEPT, OSError(errno.EIO, ""), within_grant=True) is EndReason.NODE_DISK
 
 
 def test_words_of_a_receipt_are_text_whatever_a_job_calls_its_files():

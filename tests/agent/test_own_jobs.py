@@ -100,6 +100,49 @@ def only_a_trusted_key_signs(folder):
     assert not check(MANIFEST, host=OwnJobs()).own
 
 
+def key_that_the_owner_removed_signs_nothing_more(folder):
+    trusting = OwnJobs(policy=Own(process=True, keys=(key_text(OWNER.public_key()),)))
+    assert check(MANIFEST, host=trusting).process
+    without = trusting.following(Own(process=True))
+    assert check(MANIFEST, host=without).why_not
+    assert not check(MANIFEST, host=without).own
+    assert without.offered([])["owner_keys"] == ()
+
+
+def job_from_a_browser_runs_in_a_sandbox(folder):
+    """Not signed, whatever level its spec accepts, on a machine that runs its owner's signed jobs without one."""
+    signed = signed_manifest(image=None, isolation="process")
+    browser = signed.model_copy(update={"own_job": None})
+    levels = [FakeSandbox(folder / level, level=level) for level in (IsolationLevel.PROCESS, IsolationLevel.BUBBLEWRAP)]
+    chosen = choose(levels, browser)
+    assert chosen is not None
+    assert chosen.level is IsolationLevel.BUBBLEWRAP
+    assert choose(levels[:1], browser) is None
+    assert choose(levels[:1], signed) is levels[0]
+
+
+def signed_job_of_one_node_is_no_other_nodes(folder):
+    """A hub that replays it: the old order as it is, or a new order around the old signature."""
+
+    async def story():
+        bench = LoneSupervisor(folder)
+        bench.shop.own_jobs = bench.hub.own_jobs
+        bench.shop.rules = Policy(welcome=Welcome(strangers=False)).house_rules()
+        mine = bench.manifest("say", "mine")
+        elsewhere = mine.model_copy(update={"node_id": "node_of_the_same_owner"})
+        bench.give(bench.hub.sign_manifest(elsewhere))
+        bound = bench.hub.own_job(mine, node_id="node_of_the_same_owner")
+        bench.give(bench.hub.sign_manifest(bench.manifest("say", "mine", own_job=bound)))
+        await asyncio.sleep(1)
+        assert [command.argv for command in bench.sandbox.started] == []
+        bench.give(bench.hub.sign_manifest(mine))
+        await asyncio.sleep(1)
+        assert [command.argv for command in bench.sandbox.started] == [("say", "mine")]
+        await bench.close()
+
+    run_in_virtual_time(story())
+
+
 def signature_is_for_one_hub_one_node_and_a_while(folder):
     assert check(stated()).own
     assert not check(stated(hub_id="hub_2")).own
@@ -197,6 +240,16 @@ def signature_is_not_checked(patch):
     patch.setattr(own_job_module, "verify", lambda signed, type, keys: signed.body.encode())
 
 
+def signature_is_not_needed(patch):
+    real = own_job_module.open_own_job
+    statement = OwnJob.model_validate_json(SIGNATURE.body)
+    patch.setattr(
+        own_jobs_module,
+        "open_own_job",
+        lambda manifest, keys, now: real(manifest, keys, now=now) if manifest.own_job is not None else statement,
+    )
+
+
 def type_is_not_checked(patch):
     real = verify
     patch.setattr(own_job_module, "verify", lambda signed, type, keys: real(signed, signed.type, keys))
@@ -250,6 +303,10 @@ def slices_are_not_counted(patch):
         "open_own_job",
         lambda manifest, keys, now: real(manifest.model_copy(update={"slice_index": 0}), keys, now=now),
     )
+
+
+def removed_keys_are_kept(patch):
+    patch.setattr(OwnJobs, "following", lambda self, policy: self)
 
 
 def process_needs_no_leave(patch):
@@ -309,6 +366,9 @@ MUTANTS = {
     signature_is_for_one_hub_one_node_and_a_while: [
         _any(name) for name in ("hub_id", "node_id", "version", "expires_at")
     ],
+    key_that_the_owner_removed_signs_nothing_more: [removed_keys_are_kept, signature_is_not_checked],
+    job_from_a_browser_runs_in_a_sandbox: [the_hub_is_believed, signature_is_not_needed],
+    signed_job_of_one_node_is_no_other_nodes: [_any("node_id"), supervisor_believes_the_hub],
     isolation_that_the_owner_asked_for_is_kept: [level_is_the_hubs_to_say],
     process_is_for_signed_jobs_where_the_policy_allows_it: [process_needs_no_leave, process_is_for_everybody],
     checkpoint_of_the_hubs_making_keeps_a_job_in_a_sandbox: [
@@ -377,6 +437,12 @@ def test_agent_tells_the_hub_whose_jobs_are_its_owners_and_follows_its_policy(tm
             declined = hub.offer(running.node, "/bin/true")
             await hub.until(lambda: declined in hub.receipts)
             assert "computepool agent policy own.process true" in hub.receipts[declined].detail
+            await agent._housekeeping.tick(Policy(own=Own(process=True)))
+            await hub.until(lambda: running.node.proofs[-1].capacity.owner_keys == ())
+            removed = hub.offer(running.node, "/bin/true")
+            await hub.until(lambda: removed in hub.receipts)
+            assert hub.receipts[removed].reason is EndReason.DECLINED
+            assert "not a trusted key" in hub.receipts[removed].detail, "its owner took the key out"
 
     asyncio.run(story())
 

@@ -236,9 +236,10 @@ def test_owners_eviction_while_the_hub_is_away_is_told_as_such_even_after_a_rest
 def test_strangers_work_ends_when_the_owners_disk_gets_full(tmp_path):
     async def tell(hub, running, person):
         stranger = hub.offer(running.node, "/bin/sh", "-c", COUNTING, own=False, isolation="bubblewrap")
-        await hub.until(lambda: stranger in hub.receipts)
-        assert hub.receipts[stranger].reason is EndReason.NODE_DISK
-        assert "nearly full" in hub.receipts[stranger].detail
+        await hub.until(lambda: stranger in hub.gone)
+        # The owner's wish: what filled the disk may be the logs of jobs, so it is no fault of the node's.
+        assert hub.gone[stranger].reason == "owner"
+        assert b"nearly full" in hub.logs[stranger]
 
     # More than any disk has.
     story(tmp_path, tell, POLICY + '[storage]\nkeep_free = "900TB"\n')

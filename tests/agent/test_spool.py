@@ -1,6 +1,7 @@
 """The log spool by itself: what is kept, where the hub goes on, and what a full disk does."""
 
 import asyncio
+import errno
 import hashlib
 import random
 
@@ -171,3 +172,66 @@ def test_log_is_never_longer_than_the_hub_takes(tmp_path):
         spool.append(b"x" * limit)
     assert spool.seal().size_bytes <= limit
     spool.remove()
+
+
+class FullNow(LogSpool):
+    """Its disk takes so many bytes more, and no other."""
+
+    room = 10**9
+
+    def _append_head(self, data):
+        super()._append_head(data[: self.room])
+        taken, self.room = min(len(data), self.room), max(0, self.room - len(data))
+        if taken < len(data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_full_disk_leaves_a_gap_that_the_log_tells_of_when_there_is_room_again(tmp_path):
+    spool = FullNow(tmp_path / "a.log")
+    spool.append(b"before\n")
+    spool.room = 3
+    spool.append(b"abcdef")
+    spool.append(b"lost")
+    spool.room = 10**9
+    spool.append(b"after\n")
+    sealed = spool.seal()
+    gap = b"\n[computepool: 7 bytes of the log were dropped here: the node's disk was full]\n"
+    assert whole(spool) == b"before\nabc" + gap + b"after\n"
+    assert sealed.digest == "sha256:" + hashlib.sha256(whole(spool)).hexdigest()
+
+
+def test_gap_at_the_end_of_a_log_is_told_too(tmp_path):
+    spool = FullNow(tmp_path / "a.log")
+    spool.append(b"before\n")
+    spool.room = 0
+    spool.append(b"lost")
+    sealed = spool.seal()
+    assert whole(spool) == b"before\n\n[computepool: 4 bytes of the log were dropped here]\n"
+    assert sealed.digest == "sha256:" + hashlib.sha256(whole(spool)).hexdigest()
+
+
+def test_disk_that_fails_is_told_apart_from_one_that_is_full(tmp_path):
+    class Broken(LogSpool):
+        def _append_head(self, data):
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output"):
+        Broken(tmp_path / "a.log").append(b"x")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_log_can_be_cut_off_anywhere(tmp_path, seed):
+    rng = random.Random(seed)
+    spool = LogSpool(tmp_path / "a.log", limit_bytes=1000)
+    spool.append(rng.randbytes(rng.choice([300, 800, 5000])))
+    sealed = spool.seal()
+    before, end = whole(spool), rng.randrange(sealed.size_bytes + 1)
+    cut = spool.cut_off(end)
+    assert whole(spool) == before[:end]
+    assert (cut.size_bytes, spool.ready_bytes) == (end, end)
+    assert cut.digest == "sha256:" + hashlib.sha256(before[:end]).hexdigest()
+    again = LogSpool.reopen(tmp_path / "a.log", cut, limit_bytes=1000)
+    assert whole(again) == before[:end]
+    assert again.is_intact()
+    again.close()
+    spool.close()

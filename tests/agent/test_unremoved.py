@@ -15,6 +15,7 @@ from computepool.agent import agent as agents
 from computepool.agent import environments, folders
 from computepool.agent.doctor.folder import check_unremoved
 from computepool.agent.outputs import OutputsRefused, collect
+from computepool.agent.pieces import run_through
 from computepool.agent.removal import Remains, remove_tree
 from computepool.agent.sandbox.space import folder_bytes
 from computepool.agent.snapshots import look_at
@@ -167,14 +168,14 @@ def test_no_walk_over_a_jobs_folders_depends_on_their_depth(tmp_path):
     try:
         deep = deep.rename(job / "output" / "deep")
         with pytest.raises(OutputsRefused, match="folders deep"):
-            collect(job, ())
+            run_through(collect(job, ()))
         deep = deep.rename(job / "work" / "deep")
         with pytest.raises(OutputsRefused, match="folders deep"):
-            collect(job, ["**"])
+            run_through(collect(job, ["**"]))
         assert environments.look(job) != environments.look(job), "nobody can say that nothing changed"
         deep = deep.rename(job / "checkpoint" / "deep")
         with pytest.raises(OutputsRefused, match="folders deep"):
-            look_at(job, "checkpoint")
+            run_through(look_at(job, "checkpoint"))
         root = open_folder(job)
         with pytest.raises(TooDeep):
             asyncio.run(folder_bytes(root))

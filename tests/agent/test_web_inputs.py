@@ -11,7 +11,7 @@ from support.secure_site import HOSTS, PUBLIC, Page, secure_site
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.egress import Allowance
-from computepool.agent.inputs import BadInput, InputCache, InputFailed, Unreachable
+from computepool.agent.inputs import BadInput, InputCache, InputFailed, InputUnreachable
 from computepool.agent.ports import offload_to_threads
 from computepool.agent.web import FromWeb, NotFetchedHere
 from computepool.protocol.manifest import Grant, InputRef
@@ -171,7 +171,7 @@ def test_redirects_are_followed_but_never_to_http_nor_for_ever(tmp_path):
 
 def test_site_that_cannot_prove_its_name_is_not_believed(tmp_path):
     async def tell(site):
-        with pytest.raises(Unreachable, match="certificate"):
+        with pytest.raises(InputUnreachable, match="certificate"):
             await fetch(site, tmp_path, "https://other.example.org/data", tries=1)
 
     story(tell)
@@ -203,7 +203,7 @@ def test_site_without_ranges_is_read_from_the_beginning(tmp_path):
 def test_content_that_changed_in_the_middle_is_fetched_anew(tmp_path):
     async def tell(site):
         site.pages["/data"] = Page(bytes(len(DATA)), breaks=[100_000])
-        with pytest.raises(Unreachable):
+        with pytest.raises(InputUnreachable):
             await fetch(site, tmp_path, tries=1)
         site.pages["/data"] = Page(DATA)
         assert await fetch(site, tmp_path) == DATA

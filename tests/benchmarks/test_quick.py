@@ -51,6 +51,12 @@ ROWS: dict[str, dict[str, int | None]] = {
         "The owner says pause": 1,
         "3 simulated nodes in one process": 4,
     },
+    "floods": {"Neighbours of a flood": 7},
+    "api": {
+        "Open event streams": 2,
+        "Commit → event in a client's hands, ms": 1,
+        "Public routes of a pool with 20 nodes, ms": 5,
+    },
     "profile": {"Processor time of a no-op job, ms": 6, "Inside the hub": None, "Inside the agent": None},
 }
 """The tables of a quick run with their rows; None: some."""
@@ -61,6 +67,7 @@ NEED_BUBBLEWRAP: dict[str, list[str]] = {
     "scale": ["lines", "past"],
     "memory": ["alone"],
     "agent": ["burst", "pause"],
+    "api": ["streams"],
 }
 """The parts that are untested where bubblewrap is missing; none are named where that is all of it."""
 
@@ -74,6 +81,7 @@ def _check_dispatch(data: Data) -> None:
 
 def _check_scale(data: Data) -> None:
     assert [found["nodes"] for found in data["allocation"]] == [5, 20]
+    assert all(found["leased"] > found["submit"]["n"] / 2 for found in data["allocation"])
     assert data["past"]["submit"]["none"]["n"] == data["past"]["submit"]["finished"]["n"] > 0
     assert data["lines"]["n"] > 0
 
@@ -104,6 +112,19 @@ def _check_agent(data: Data) -> None:
     assert data["simulated"]["still_online"] == 3
 
 
+def _check_floods(data: Data) -> None:
+    for found in data["floods"].values():
+        assert found["requests"]["n"] > 0
+        assert found["lost_leases"] == found["refused_requests"] == 0
+        assert any(found["sent"].values())
+
+
+def _check_api(data: Data) -> None:
+    assert data["streams"]["streams"] == 3
+    assert data["streams"]["arrivals"]["n"] > 0
+    assert all(found["n"] > 0 for found in data["public"]["routes"].values())
+
+
 def _check_profile(data: Data) -> None:
     assert all(data["shares"][name] for name in ("hub", "agent"))
 
@@ -115,6 +136,8 @@ CHECKS: dict[str, Callable[[Data], None]] = {
     "ledger": _check_ledger,
     "memory": _check_memory,
     "agent": _check_agent,
+    "floods": _check_floods,
+    "api": _check_api,
     "profile": _check_profile,
 }
 

@@ -60,6 +60,14 @@ def test_logout_revokes_and_forgets(hub, signed_out):
     assert "Nobody is signed in" in signed_out("logout").err
 
 
+def test_logout_everywhere_ends_the_sessions_of_browsers_too(hub, signed_out):
+    signed_out("login", hub.url, "--token", TOKEN)
+    hub.tokens, hub.my_token_id = [{"id": "token_9", "name": "cli"}], "token_9"
+    assert signed_out("logout", "--everywhere").code == 0
+    assert ("DELETE", "/api/v1/sessions") in hub.requests
+    assert hub.tokens == []
+
+
 def test_logout_forgets_even_when_the_hub_is_gone(hub, signed_out):
     signed_out("login", hub.url, "--token", TOKEN)
     hub.stop()

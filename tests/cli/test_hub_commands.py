@@ -241,3 +241,24 @@ def test_hub_ends_well_when_it_is_told_to(cli):
     with served(cli.home) as (child, _):
         child.signal(signal.SIGTERM)
         assert child.wait() == 0
+
+
+def test_secret_in_the_environment_is_replaced_by_the_one_in_another_variable(cli, monkeypatch):
+    old, new = "the old secret key of this operator", "the new secret key of this operator"
+    monkeypatch.setenv("COMPUTEPOOL_SECRET_KEY", old)
+    cli("hub", "migrate")
+    announced = cli("hub", "keys", "announce").out.decode().strip()
+    asked = cli("hub", "keys", "rotate-secret")
+    assert asked.code == 2
+    assert "COMPUTEPOOL_NEW_SECRET_KEY" in asked.err
+    monkeypatch.setenv("COMPUTEPOOL_NEW_SECRET_KEY", "short")
+    assert "too short" in cli("hub", "keys", "rotate-secret").err
+    monkeypatch.setenv("COMPUTEPOOL_NEW_SECRET_KEY", new)
+    done = cli("hub", "keys", "rotate-secret")
+    assert done.code == 0
+    assert "Set COMPUTEPOOL_SECRET_KEY to the new secret now" in done.err
+    assert new not in done.err + done.out.decode()
+    assert "This was done before" in cli("hub", "keys", "rotate-secret").err
+    monkeypatch.setenv("COMPUTEPOOL_SECRET_KEY", new)
+    assert cli("hub", "keys", "announce").out.decode().strip() == announced
+    assert cli("hub", "keys", "list").out.count(b"\n") == 2

@@ -16,6 +16,7 @@ from computepool.hub.payments.manual import Manual
 from computepool.hub.wallet.explain_views import Explained, View
 from computepool.hub.wallet.explaining import explain_attempt, summary
 from computepool.hub.wallet.facts import AttemptFacts, EntryFacts, Parties
+from computepool.protocol.states import JobState, Verdict
 
 JOB = "job_" + "1" * 26
 
@@ -183,8 +184,8 @@ def explained(view: View, slices: int = 1) -> dict:
     whole = Explained(
         job_id=JOB,
         view=view,
-        state="succeeded",
-        verdict="ok",
+        state=JobState.SUCCEEDED,
+        verdict=Verdict.OK,
         attempts=attempts,
         others=[],
         checks=[],

@@ -177,8 +177,8 @@ def test_resume_names_slice_attempt_and_offset(hub, pool):
     job = running(hub, b"0123456789")
     in_background(lambda: job.finish(0), after=lambda: job.streamed.get((0, 1)) == 10)
     followed(pool, job)
-    assert hub.queries[0] == ""
-    assert hub.queries[1] == "from=0.1:10"
+    assert hub.queries[0] == "frames=changes"
+    assert hub.queries[1] == "frames=changes&from=0.1:10"
 
 
 def test_one_slice_of_many_is_followed_alone(hub, pool):

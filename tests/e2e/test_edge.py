@@ -2,13 +2,16 @@
 
 import json
 import socket
+import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from select import select
 
 import pytest
 from support.children import resident_bytes
-from support.pool import running_pool
+from support.pool import Agent, running_pool
 from support.waiting import patience
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -119,3 +122,53 @@ def test_large_polls_of_unknown_nodes_are_not_kept(pool):
         assert grown_bytes(pool, before) < 16 * MB
         for line in lines:
             assert b'"unknown_node"' in answer_of(line)
+
+
+def open_files_limits(pid: int) -> tuple[int, int]:
+    """The soft and the hard one of another process."""
+    (line,) = [line for line in Path(f"/proc/{pid}/limits").read_text().splitlines() if "open files" in line]
+    soft, hard = line.split()[3:5]
+    return int(soft), int(hard)
+
+
+def version_over(line: HTTPConnection) -> bytes:
+    """What the hub says on this connection, which stays open if it was served."""
+    line.request("GET", "/api/v1/version")
+    return line.getresponse().read()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="linux: limits of other processes are read from /proc")
+def test_hub_with_few_descriptors_keeps_whom_it_serves_and_recovers(tmp_path):
+    settings = {"COMPUTEPOOL_LIMIT_CONNECTIONS_PER_ADDRESS": "10000", "COMPUTEPOOL_LIMIT_REQUESTS_PER_ADDRESS": "10000"}
+    with running_pool(tmp_path / "pool", settings, hub=False) as pool:
+        pool.start_hub(open_files=256)
+        assert pool.hub is not None
+        assert open_files_limits(pool.hub.pid) == (256, 256)
+        kept = HTTPConnection("127.0.0.1", pool.port, timeout=patience())
+        assert b"version" in version_over(kept)
+        with connected(pool, 191) as lines:
+            for line in lines:
+                line.sendall(b"GET / HTTP/1.1\r\nHost:")
+            late = HTTPConnection("127.0.0.1", pool.port, timeout=patience())
+            assert b'"too_many_connections"' in version_over(late), "three quarters of 256 are there, and no more"
+            late.close()
+            assert b"version" in version_over(kept), "whom it serves, it goes on to serve"
+            with connected(pool, 150):  # and now no descriptor is left
+                for _ in range(10):
+                    assert b"version" in version_over(kept)
+        kept.close()
+
+        def is_answered() -> bool | None:
+            line = HTTPConnection("127.0.0.1", pool.port, timeout=patience())
+            with suppress(OSError, HTTPException), closing(line):
+                return b'"version"' in version_over(line) or None
+            return None
+
+        pool.until(is_answered, "there is room for new ones again")
+
+        # An agent that begins with few raises its limit as far as it may.
+        agent = Agent(pool, "alpha", {})
+        pool.agents.append(agent)
+        agent.run("join", pool.url, *pool.join_words(), "--name", "alpha", open_files=512)
+        soft, hard = open_files_limits(agent.pid)
+        assert soft == hard > 512

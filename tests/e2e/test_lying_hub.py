@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from datetime import timedelta
 
 from support.agents import enrolled_home
 from support.children import COMPUTEPOOL, environment_with
@@ -39,6 +40,17 @@ def test_command_that_the_hub_calls_the_owners_own_does_not_run_without_the_owne
                 await hub.until(lambda: lie in hub.receipts)
                 assert not proof.exists()
                 assert "another job was signed" in hub.receipts[lie].detail
+                # Nor does one for another node or another hub, or one that has expired.
+                for changes, words in (
+                    ({"node_id": "node_of_the_same_owner"}, "signed for the node node_of_the_same_owner"),
+                    ({"hub_id": "hub_of_others"}, "signed for the hub hub_of_others"),
+                    ({"expires_at": hub.now() - timedelta(seconds=1)}, "its signature expired"),
+                ):
+                    signed = hub.own_job(hub.manifest(node, write_user), **changes)
+                    lie = hub.offer(node, *write_user, own=True, own_job=signed)
+                    await hub.until(lambda lie=lie: lie in hub.receipts)
+                    assert not proof.exists()
+                    assert words in hub.receipts[lie].detail
                 # The control: what the owner signed runs, and as a plain process.
                 own = hub.offer(node, *write_user)
                 await hub.until(lambda: own in hub.receipts)

@@ -2,8 +2,12 @@
 
 import json
 
+import httpx
 import pytest
 from support.pool import TINY
+from support.waiting import patience
+
+from computepool.protocol.receipt import Receipt
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +27,23 @@ def test_second_machine_joins_with_the_printed_line_and_takes_work(pool):
     assert pool.log_of(waiting.id) == b"from 1\n"
     listed = pool.cli("nodes", "--json").expect(0).json["items"]
     assert [(node["name"], node["state"], node["tags"]) for node in listed] == [("beta", "online", ["lab"])]
+
+
+@pytest.mark.engine("bwrap")
+def test_job_from_a_browser_runs_sandboxed_where_the_owners_signed_jobs_need_no_sandbox(pool):
+    """Nothing in a browser holds the CLI's key, so nothing signs the job."""
+    pool.join("alpha")
+    signed = pool.submit("true", isolation="process")
+    headers = {"Authorization": f"Bearer {pool.client.create_token('browser')['token']}"}
+    spec = {"run": ["true"], "isolation": "process"}
+    answer = httpx.post(f"{pool.url}/api/v1/jobs", json=spec, headers=headers, timeout=patience())
+    unsigned = answer.raise_for_status().json()["id"]
+    levels = []
+    for job_id in (signed.id, unsigned):
+        pool.until_state(job_id, "succeeded")
+        levels.append(Receipt.model_validate_json(pool.client.receipts(job_id)[0].receipt.body).isolation)
+    assert levels[1] == "bubblewrap"
+    assert pool.cli("verify", unsigned, "--json").expect(0).json["verified"]
 
 
 def test_used_join_token_is_refused_in_words(pool):

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.slow
 
 WORKS = """
     run -y -- true; run -d -y -- true; ps; show JOB; logs JOB; why WAITING; cancel WAITING; retry JOB; verify JOB
-    get JOB -o outputs; nodes; node show machine; node rename machine attic; node rename attic machine
+    show JOB --timeline; get JOB -o outputs; nodes; node show machine; node history machine
+    node rename machine attic; node rename attic machine
     node tags machine lab; node drain machine; node resume machine; node join-token; offers
     node contest machine event_1 --reason no; admin audits; admin accusations list; admin accusations confirm 1
     admin accusations dismiss 1; admin canary machine JOB; admin canaries add JOB
@@ -39,9 +40,10 @@ IS_OFF = """
     admin vouchers withdraw voucher_1; admin withdraw OWNER 5 --note yes; admin write-off OWNER --note yes
 """
 ELSEWHERE = """
-    up; simulate; hub admin; hub backup; hub doctor; hub keys announce; hub keys rotate; hub migrate; hub restore
-    hub serve; join
-    agent benchmark; agent doctor; agent drain; agent install; agent logs; agent policy; agent start; agent stop
+    up; simulate; hub admin; hub backup; hub doctor; hub keys announce; hub keys list; hub keys rotate
+    hub keys rotate-secret; hub migrate; hub restore; hub serve; join
+    agent benchmark; agent doctor; agent drain; agent install; agent logs; agent policy; agent rotate-key; agent start
+    agent stop
     agent trust; agent uninstall; key; login; logout
 """
 """About this machine or this hub, without a question to a pool."""

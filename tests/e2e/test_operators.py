@@ -120,10 +120,8 @@ def test_copy_of_a_machine_is_refused_and_recorded_and_the_first_one_works_on(sh
         assert ledger.read_text() == "ran\n"
         assert (first.link, copy.link) == ("websocket", None)
         with contextlib.closing(sqlite3.connect(f"file:{shared.home / 'pool.db'}?mode=ro", uri=True)) as database:
-            flagged = database.execute(
-                "SELECT count(*) FROM audit WHERE action = 'node.cloned' AND subject = ?", [first.node_id]
-            )
-            assert flagged.fetchone()[0] >= 1
+            query = "SELECT count(*) FROM audit WHERE action = 'node.cloned' AND subject = ?"
+            shared.until(lambda: database.execute(query, [first.node_id]).fetchone()[0] == 1, "it is recorded, once")
         # Once the first one is gone, whoever has its key is that machine.
         first.stop()
         shared.until(lambda: copy.link == "websocket", "the copy is let in")
@@ -131,7 +129,40 @@ def test_copy_of_a_machine_is_refused_and_recorded_and_the_first_one_works_on(sh
         copy.stop()
 
 
+def test_node_that_replaced_its_key_goes_on_and_its_copy_is_turned_away(shared):
+    with machines(shared, "keyed") as (agent,):
+        copy = Agent(shared, "keyed-copy", agent.environment)
+        shared.agents.append(copy)
+        shutil.copytree(agent.home, copy.home, ignore=shutil.ignore_patterns("*.sock", "*.lock"))
+        copy.start(wait=False)
+        shared.until(lambda: "agent rotate-key" in str((copy.status() or {}).get("trouble")), "it is told what to do")
+        before = shared.until_state(shared.submit("true", where={"tags": ["keyed"]}).id, "succeeded")
+        shared.until(lambda: shared.client.node_document(agent.node_id)["clone_seen_at"], "its owner is told")
+        copy.stop()
+        listed = shared.cli("nodes").expect(0)
+        assert "keyed: A second agent with this node's key was refused" in listed.err
+        assert "second agent" in shared.cli("node", "show", agent.node_id).expect(0).text.replace("\n", " ")
+        home = ("--home", str(agent.home))
+        assert "agent stop" in shared.cli("agent", "rotate-key", *home).expect(1).err, "not under a running agent"
+        agent.stop()
+        old = agent.files.identity()
+        key_id = shared.cli("agent", "rotate-key", *home).expect(0).text.strip()
+        assert key_id == agent.files.identity().key_id
+        # As if it had been killed before it heard of the hub's answer.
+        agent.files.save_identity(old, agent.files.identity())
+        copy.start(wait=False)
+        assert copy.ended() == UNWANTED
+        agent.start()
+        after = shared.until_state(shared.submit("true", where={"tags": ["keyed"]}).id, "succeeded")
+        for job in (before, after):
+            assert shared.cli("verify", job.id, "--json").expect(0).json["verified"]
+        signers = [shared.client.receipts(job.id)[0].receipt.key_id for job in (before, after)]
+        assert signers[0] != signers[1] == key_id
+        assert "keyed: A second agent" not in shared.cli("nodes").expect(0).err
+
+
 def test_keys_are_rotated_under_an_agent_that_pinned_them(pool):
+    """The signing key, and the secret that seals it."""
     agent = pool.join_without_bubblewrap("alpha")
     before = set(agent.files.node().trusted_keys)
     first = pool.until_state(pool.submit("true").id, "succeeded")
@@ -143,7 +174,14 @@ def test_keys_are_rotated_under_an_agent_that_pinned_them(pool):
     assert announced not in before
     assert pool.hub.stop() == 0
     assert pool.cli("hub", "keys", "rotate").expect(0).text.strip() == announced
+    secret = (pool.home / "secret.key").read_text()
+    told = pool.cli("hub", "keys", "rotate-secret").expect(0).err
+    assert "Goes on: nodes, personal tokens" in told
+    assert (pool.home / "secret.key").read_text() != secret
     pool.start_hub()
+    assert "A hub is already running" in pool.cli("hub", "keys", "rotate-secret").expect(1).err
+    listed = pool.cli("hub", "keys", "list", "--json").expect(0).json
+    assert [(key["id"], key["state"]) for key in listed] == [(announced, "current"), (*before, "retired")]
     second = pool.until_state(pool.submit("echo", "signed anew").id, "succeeded")
     signers = [pool.cli("verify", job.id, "--json").expect(0).json for job in (first, second)]
     assert all(each["verified"] for each in signers), "what the old key signed holds too"

@@ -8,20 +8,23 @@ import pytest
 from fastapi import APIRouter
 from support.asgi_socket import Closed, Denied, connected
 from support.engine import ADMIN, ALICE, BOB, SECRET_KEY, play
+from support.memory_store import MemoryStore
 from support.scripted_agent import add_agent, digest
 from support.small_hub import HandClock
 from support.snapshots import compare
 
-from computepool.hub import app as app_module
 from computepool.hub.accounts.directory import LiveToken
 from computepool.hub.accounts.tokens import hash_of, new_personal_token
+from computepool.hub.api import mail
 from computepool.hub.app import create_app
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.local import LocalStore
 from computepool.hub.artifacts.tables import Artifact
-from computepool.hub.core.http import Role, Scope, UndeclaredRouteError, route_table
+from computepool.hub.core.http import Role, Scope
+from computepool.hub.core.route_table import UndeclaredRouteError, route_table
 from computepool.protocol.messages import Challenge, Hello, UploadFile, UploadRequest
 from computepool.protocol.receipt import OutputRef
+from computepool.protocol.spec import MAX_SLICES
 
 OWN_OBJECTS = {
     # Every route with an object in its path, and how its owner calls it. A new one must be listed here.
@@ -34,9 +37,13 @@ OWN_OBJECTS = {
     "GET /api/v1/jobs/{job_id}/artifacts": 200,
     "GET /api/v1/jobs/{job_id}/receipts": 200,
     "GET /api/v1/jobs/{job_id}/logs": 200,
+    "GET /api/v1/jobs/{job_id}/usage": 200,
+    "GET /api/v1/jobs/{job_id}/timeline": 200,
     "WS /api/v1/jobs/{job_id}/stream": 200,
     "GET /api/v1/nodes/{node_id}": 200,
     "GET /api/v1/nodes/{node_id}/reliability": 200,
+    "GET /api/v1/nodes/{node_id}/telemetry": 200,
+    "GET /api/v1/nodes/{node_id}/attempts": 200,
     "PATCH /api/v1/nodes/{node_id}": 200,
     "POST /api/v1/nodes/{node_id}/drain": 200,
     "POST /api/v1/nodes/{node_id}/resume": 200,
@@ -50,6 +57,7 @@ NOT_OBJECTS = {
     "GET /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
     "PUT /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
     "HEAD /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
+    "POST /api/v1/nodes/{node_id}/key": "whoever holds the node's key; tests/hub/nodes/test_key_rotation.py",
     "POST /api/v1/nodes/{node_id}/reliability/{event_id}/contest": "tests/hub/reputation/test_contests.py",
     "GET /api/v1/wallet/top-ups/{top_up_id}": "tests/hub/payments/test_top_ups.py",
     "GET /api/v1/wallet/cash-outs/{cash_out_id}": "tests/hub/payments/test_cash_outs.py",
@@ -59,6 +67,7 @@ NOT_OBJECTS = {
     "DELETE /api/v1/artifacts/{artifact_id}": "tests/hub/jobs/test_removal.py",
     "GET /api/v1/wallet/statements/{period}": "of one's own wallet; tests/hub/wallet/test_statements.py",
 }
+PUBLIC_URL = "https://pool.example.org"
 HTTP_OBJECTS = [route for route in OWN_OBJECTS if route.startswith(("GET", "POST", "PATCH", "DELETE"))]
 IN_ACCOUNTS = ("DELETE /api/v1/tokens/{token_id}", "DELETE /api/v1/sessions/{session_id}")
 
@@ -71,8 +80,8 @@ def table_of(pool):
 def local(tmp_path):
     """The store that has routes of its own."""
 
-    def play_with_files(url, story):
-        play(url, story, store=LocalStore(tmp_path / "artifacts", BlobSigner(SECRET_KEY, HandClock())))
+    def play_with_files(url, story, **options):
+        play(url, story, store=LocalStore(tmp_path / "artifacts", BlobSigner(SECRET_KEY, HandClock())), **options)
 
     return play_with_files
 
@@ -116,6 +125,53 @@ def test_every_route_that_wants_a_token_refuses_without_one(sqlite_hub, local):
     local(sqlite_hub, story)
 
 
+def test_cookies_open_no_operation_of_the_document(sqlite_hub, local):
+    """The API is blind to cookies: where a bearer token is wanted, no cookie is one, from whatever page."""
+
+    async def story(pool):
+        answer = await pool.client.post(
+            "http://hub.test/api/v1/auth/register",
+            json={"email": "ann@example.org", "password": "correct horse battery", "name": "Ann", "browser": True},
+            headers={"Origin": PUBLIC_URL},
+        )
+        kept = answer.cookies["__Host-cp-refresh"]
+        pool.client.cookies.clear()
+        access = answer.json()["access_token"]
+        cookies = (
+            f"__Host-cp-refresh={kept}; __Host-cp-refresh-2={kept}; Authorization=Bearer {access}; bearer={access}"
+        )
+        headers = {"Cookie": cookies, "Origin": PUBLIC_URL, "Sec-Fetch-Site": "same-origin"}
+        operations = [
+            (method, path, operation)
+            for path, methods in pool.client._transport.app.openapi()["paths"].items()
+            for method, operation in methods.items()
+        ]
+        assert len(operations) > 100
+        open_ones = set()
+        for method, path, operation in operations:
+            place = re.sub(r"\{[^}]*\}", "x", path)
+            if "security" in operation:
+                answer = await pool.client.request(method, f"http://hub.test{place}", headers=headers)
+                assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthenticated"), (method, path)
+                assert "set-cookie" not in answer.headers
+            elif operation["x-visible"] == "public":
+                open_ones.add(f"{method.upper()} {path}")
+        # Of those that want no token, two read the cookie: tests/hub/accounts/test_browser_sessions.py.
+        assert {"POST /api/v1/auth/refresh", "POST /api/v1/auth/logout"} < open_ones
+        for entry in table_of(pool):
+            if entry.method == "WS" and entry.visible == "own":
+                with pytest.raises(Denied) as denied:
+                    async with connected(pool.client._transport.app, re.sub(r"\{[^}]*\}", "x", entry.path), headers):
+                        raise AssertionError("it was accepted")
+                assert denied.value.status == 401
+
+    local(sqlite_hub, story, settings={"public_url": PUBLIC_URL})
+
+
+STREAMS = {"/api/v1/events"}
+"""That do not end by themselves."""
+
+
 def test_token_without_the_scope_is_refused_by_every_route(sqlite_hub, local):
     """A personal token with one scope, against each route that wants another."""
 
@@ -131,9 +187,12 @@ def test_token_without_the_scope_is_refused_by_every_route(sqlite_hub, local):
             if entry.method == "WS" or entry.scope is None:
                 continue
             path = re.sub(r"\{[^}]*\}", "x", entry.path)
+            query = {"follow": "false"} if path in STREAMS else None
             for scope, text in tokens.items():
                 headers = {"Authorization": f"Bearer {text}"}
-                answer = await pool.client.request(entry.method, f"http://hub.test{path}", headers=headers)
+                answer = await pool.client.request(
+                    entry.method, f"http://hub.test{path}", headers=headers, params=query
+                )
                 refused = answer.status_code == 403 and answer.json()["error"]["code"] == "missing_scope"
                 assert refused == (scope is not entry.scope or entry.scope is Scope.ADMIN), (entry, scope)
 
@@ -324,6 +383,74 @@ def test_public_routes_tell_numbers_and_no_names(sqlite_hub):
     play(sqlite_hub, story)
 
 
+SHARED = ("stats", "market/offers", "market/prices", "version", "keys", "config", "openapi.json")
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_public_answers_are_shared_and_conditional(sqlite_hub, name):
+    async def story(pool):
+        path = f"http://hub.test/{name}" if name == "openapi.json" else f"http://hub.test/api/v1/{name}"
+        whole = await pool.client.get(path)
+        assert whole.status_code == 200
+        assert re.fullmatch(r"public, max-age=\d+", whole.headers["cache-control"])
+        known = await pool.client.get(path, headers={"If-None-Match": whole.headers["etag"]})
+        assert (known.status_code, known.content) == (304, b"")
+        told = await pool.client.head(path)
+        assert (told.status_code, told.headers["etag"]) == (200, whole.headers["etag"])
+        is_packed = whole.headers.get("content-encoding") == "gzip"
+        assert is_packed == (len(whole.content) >= 1024)
+
+    play(sqlite_hub, story)
+
+
+def test_private_answers_are_not_kept(sqlite_hub):
+    async def story(pool):
+        for path in ("jobs", "nodes", "wallet", "tokens", "sessions"):
+            answer = await pool.call("GET", path)
+            assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+            assert "etag" not in answer.headers
+
+    play(sqlite_hub, story)
+
+
+def test_config_tells_what_a_page_needs_before_sign_in(sqlite_hub):
+    secrets = {
+        "stripe_secret_key": "sk_test_secretkey",
+        "stripe_webhook_secret": "whsec_secret",
+        "smtp_url": "smtp://user:secret@mail.example.org",
+    }
+
+    async def story(pool):
+        answer = await pool.client.get("http://hub.test/api/v1/config")
+        told = answer.json()
+        assert told["sign_in"] == {
+            "registration": "closed",
+            "methods": ["password", "link", "device"],
+            "providers": [],
+            "browser_cookie": True,
+        }
+        assert (told["money"], told["currency"], told["mail"]) == (True, "eur", True)
+        assert told["features"] == {"top_ups": True, "direct_storage": False}
+        assert told["limits"]["slices"] == MAX_SLICES
+        assert told["websocket_subprotocol"] == "computepool.v1"
+        assert "secret" not in answer.text
+
+    play(sqlite_hub, story, settings={"registration": "closed", "currency": "eur", "public_url": PUBLIC_URL, **secrets})
+
+
+def test_pages_may_reach_the_bucket_where_artifacts_are_in_one(sqlite_hub):
+    store = MemoryStore()
+    store.origin = "https://pool.s3.example.org"
+
+    async def story(pool):
+        policy = (await pool.client.get("http://hub.test/")).headers["content-security-policy"]
+        allowed = {part.split()[0] for part in policy.split("; ") if "https://pool.s3.example.org" in part.split()}
+        assert allowed == {"connect-src", "img-src", "media-src"}
+        assert (await pool.client.get("http://hub.test/api/v1/config")).json()["features"]["direct_storage"] is True
+
+    play(sqlite_hub, story, store=store)
+
+
 def test_agents_link_speaks_over_a_websocket(sqlite_hub):
     async def story(pool):
         agent = await add_agent(pool, connect=False)
@@ -356,7 +483,7 @@ def test_app_with_a_route_that_declares_nothing_does_not_start(sqlite_hub, monke
         @careless.get("/forgotten")
         async def forgotten() -> None: ...
 
-        monkeypatch.setattr(app_module, "pages_router", lambda authenticate: careless)
+        monkeypatch.setattr(mail, "router", lambda engine: careless)
         with pytest.raises(UndeclaredRouteError, match="/forgotten"):
             create_app(pool.engine)
 

@@ -10,15 +10,19 @@ from typing import NamedTuple
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from support.browsers import page_in_browser
 from support.waiting import patience
 
-from computepool.hub import commands
+from computepool.hub import commands, pages
 from computepool.hub.app import create_app
+from computepool.hub.core.http_shell import content_policy, install_shell
 from computepool.hub.core.settings import Settings
 from computepool.hub.opening import open_engine
-from computepool.hub.pages import FOLDER, PAGES, PARTS
+from computepool.hub.pages import FOLDER, FOR_EVER, Pages
 
+PAGES = {"/": "index.html", "/device": "device.html", "/docs": "docs.html"}
+PARTS = sorted(file.name for file in FOLDER.iterdir() if file.suffix in (".js", ".css", ".svg"))
 SERVED = {**PAGES, **{f"/pages/{name}": name for name in PARTS}}
 SCRIPTS = sorted(name for name in PARTS if name.endswith(".js"))
 TYPES = {
@@ -93,9 +97,89 @@ def test_pages_are_served_with_their_types_and_a_strict_policy(tmp_path):
                 assert answer.content == (FOLDER / name).read_bytes()
                 if name.endswith(".html"):
                     policy = answer.headers["content-security-policy"]
-                    assert "default-src 'self'" in policy
+                    assert "default-src 'none'; script-src 'self'; style-src 'self';" in policy
                     assert "unsafe" not in policy
             assert (await hub.client.get("/pages/__init__.py")).status_code == 404
+
+    asyncio.run(story())
+
+
+def test_file_that_the_browser_knows_is_not_sent_again(tmp_path):
+    async def story():
+        async with whole_hub(tmp_path) as hub:
+            for path in SERVED:
+                tag = (await hub.client.get(path)).headers["etag"]
+                again = await hub.client.get(path, headers={"If-None-Match": tag})
+                assert (again.status_code, again.content) == (304, b"")
+            head = await hub.client.head("/")
+            assert (head.status_code, head.content) == (200, b"")
+            posted = await hub.client.post("/")
+            assert (posted.status_code, posted.headers["allow"]) == (405, "GET, HEAD")
+
+    asyncio.run(story())
+
+
+PAGE = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def test_address_that_nothing_answers_is_the_apps_own_but_never_below_the_api(tmp_path):
+    async def story():
+        async with whole_hub(tmp_path) as hub:
+            index = (FOLDER / "index.html").read_text()
+            for path in ("/jobs/job_1", "/market", "/models/ann/llama-3.1", "/apiary"):
+                answer = await hub.client.get(path, headers=PAGE)
+                assert (answer.status_code, answer.text) == (200, index), path
+                assert "content-security-policy" in answer.headers
+            reserved = ("api/v1/nothing", "api", "hf/nothing", "docs/nothing", "metrics/x", "assets/x.js", "pages/x.js")
+            for path in (*reserved, "healthz/x", "readyz/x", "openapi.json/x"):
+                answer = await hub.client.get(f"/{path}", headers=PAGE)
+                assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found"), path
+            for method, headers in (("GET", {}), ("GET", {"Accept": "*/*"}), ("POST", PAGE)):
+                assert (await hub.client.request(method, "/jobs/job_1", headers=headers)).status_code == 404
+
+    asyncio.run(story())
+
+
+def test_check_of_the_api_finds_a_page_in_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "NOT_PAGES", set())
+    with pytest.raises((AssertionError, ValueError)):
+        test_address_that_nothing_answers_is_the_apps_own_but_never_below_the_api(tmp_path)
+
+
+def test_built_app_is_served_from_its_folder(tmp_path):
+    built = tmp_path / "web"
+    (built / "assets").mkdir(parents=True)
+    (built / "index.html").write_text("<style nonce=__CSP_NONCE__></style>")
+    (built / "assets" / "app-1a2b3c.js").write_text("let x = 1;")
+    (built / "assets" / "app-1a2b3c.js.br").write_bytes(b"compressed by the build")
+    (built / "assets" / "notes.secret").write_text("of no type that is served")
+    (built / "robots.txt").write_text("User-agent: *")
+    app = FastAPI(openapi_url=None)
+    install_shell(app)
+    served = app.router.default = Pages(app.router.not_found, lambda nonce: content_policy(None, nonce), built)
+    assert "/docs" in served.files
+    assert "/device" not in served.files
+
+    async def story():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://hub.test") as client:
+            asset = await client.get("/assets/app-1a2b3c.js", headers={"Accept-Encoding": "identity"})
+            assert (asset.text, asset.headers["cache-control"]) == ("let x = 1;", FOR_EVER)
+            assert asset.headers["content-type"].startswith("text/javascript")
+            assert asset.headers["vary"] == "accept-encoding"
+            async with client.stream("GET", "/assets/app-1a2b3c.js", headers={"Accept-Encoding": "br"}) as packed:
+                assert packed.headers["content-encoding"] == "br"
+            assert (await client.get("/assets/notes.secret", headers=PAGE)).status_code == 404
+            assert (await client.get("/assets/gone-000000.js", headers=PAGE)).status_code == 404
+            assert (await client.get("/assets/../index.html")).status_code == 404
+            assert (await client.get("/robots.txt")).headers["cache-control"] == "no-cache"
+            seen = set()
+            for path in ("/", "/device", "/jobs/job_1"):
+                page = await client.get(path, headers=PAGE)
+                nonce = page.text.removeprefix("<style nonce=").removesuffix("></style>")
+                assert f"style-src 'self' 'nonce-{nonce}';" in page.headers["content-security-policy"]
+                assert page.headers["cache-control"] == "no-store"
+                seen.add(nonce)
+            assert len(seen) == 3
 
     asyncio.run(story())
 
@@ -168,7 +252,7 @@ def test_scripts_call_only_routes_that_the_hub_has(tmp_path):
             called = {
                 path for name in SCRIPTS for path in re.findall(r"\"(auth/[\w/-]+)\"", (FOLDER / name).read_text())
             }
-            assert len(called) == 6
+            assert len(called) == 7
             assert all("post" in paths[f"/api/v1/{path}"] for path in called)
             for what in ("cancel", "why", "logs", "artifacts"):
                 assert f"/api/v1/jobs/{{job_id}}/{what}" in paths

@@ -1,24 +1,36 @@
 """Limits of the hub's own server: each check holds, and finds the bugs that were put in on purpose."""
 
 import asyncio
+import errno
+import io
+import logging
 import secrets
+import ssl
 from contextlib import suppress
+from typing import Any, cast
 
 import pytest
 from support import waiting
 from support.planted import each_check, each_mutant
-from support.served import Served, served
+from support.served import Line, Served, served
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
 
-from computepool.hub.core import edge
+from computepool.hub.commands import certificate_of, load_settings
+from computepool.hub.core import edge, new_links
 from computepool.hub.core.edge import Connection, Edge
-from computepool.hub.serving import http_connection, websocket_connection
+from computepool.hub.serving import http_connection, server, websocket_connection
 from computepool.hub.serving.http_connection import HEAD_LIMIT_BYTES, HEADERS_LIMIT, HttpConnection
+from computepool.hub.serving.listening import Listener
 from computepool.hub.serving.websocket_connection import WebSocketConnection
 
 TOKEN = {"Authorization": "Bearer user_1"}
+UPGRADE = (
+    b"GET /api/v1/agent/link HTTP/1.1\r\nHost: hub\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
 
 
 async def large_head_is_refused_while_it_comes(hub: Served) -> None:
@@ -176,6 +188,65 @@ async def websockets_count_as_connections(hub: Served) -> None:
         await each.close()
 
 
+async def new_links_of_an_address_wait_for_room(hub: Served) -> None:
+    """3,000 anonymous links made the hub 90 MB larger."""
+    limit = hub.server.guard.edge.new_links
+    gone, *proven = [await connect(_link(hub)) for _ in range(3)]
+    lines = []
+    for count in range(1, 6):
+        lines.append(await hub.connect())
+        await lines[-1].send(UPGRADE)
+        await _until_waiting(hub, count)
+    assert len(hub.connections) == 5  # none is a WebSocket yet
+    await gone.close()
+    assert (await lines[0].answer()).status == 101
+    # A node that has proven who it is makes room, and stays.
+    for each in proven:
+        await each.send("known")
+        await each.send("still here")
+        assert await each.recv() == "still here"
+    assert [(await line.answer()).status for line in lines[1:3]] == [101, 101]
+    assert (limit.total, len(hub.connections)) == (3, 2)
+    hub.pass_time(9)
+    for line in lines[3:]:
+        answer = await line.answer()
+        assert (answer.status, answer.error["code"]) == (503, "too_many_connections")
+        assert int(answer.headers["retry-after"]) > 0
+    for line in lines:
+        line.close()
+    await hub.until(lambda: (limit.total, limit._waiting) == (0, {}), "nobody counts any more")
+    for each in proven:
+        await each.close()
+
+
+async def hundred_nodes_come_through_three_places(hub: Served) -> None:
+    """As after a restart of the hub, when all of a site come back at once."""
+
+    async def come() -> None:
+        async with connect(_link(hub), open_timeout=None) as link:
+            await link.send("known")
+            await link.send("online")
+            assert await link.recv() == "online"
+
+    async with asyncio.timeout(10 * waiting.patience()):
+        await asyncio.gather(*[come() for _ in range(100)])
+
+
+async def links_that_give_up_or_speak_too_early_stop_waiting(hub: Served) -> None:
+    limit = hub.server.guard.edge.new_links
+    held = [await connect(_link(hub)) for _ in range(3)]
+    impatient, hasty = await hub.connect(), await hub.connect()
+    for line in (impatient, hasty):
+        await line.send(UPGRADE)
+    await _until_waiting(hub, 2)
+    impatient.close()
+    await hasty.send(b"too early")
+    assert (await hasty.answer()).status == 400
+    await hub.until(lambda: not limit._waiting, "neither waits")
+    for each in held:
+        await each.close()
+
+
 async def requests_of_an_address_are_bounded(hub: Served) -> None:
     line = await hub.connect()
     statuses = [(await line.get()).status for _ in range(100)]
@@ -280,8 +351,148 @@ async def messages_of_unknown_senders_are_held(hub: Served) -> None:
             await client.recv()
 
 
+async def failures_of_an_address_are_bounded(hub: Served) -> None:
+    line = await hub.connect()
+    answers = [await line.get("/api/v1/suspect") for _ in range(60)]
+    assert {answer.status for answer in answers[:50]} == {200}
+    assert (answers[-1].status, answers[-1].error["code"]) == (429, "too_many_failures")
+    assert (await line.get()).status == 200  # others of the address are not concerned
+
+
+async def hub_without_descriptors_pauses_and_goes_on(hub: Served) -> None:
+    kept = await hub.connect()
+    assert (await kept.get()).status == 200
+    (listener,) = cast("list[Any]", hub.server.servers)
+    exhausted, tries = True, 0
+    real = listener._listener
+
+    class Exhausted:
+        """The listening socket of a process that has no descriptor left."""
+
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+        def accept(self):
+            nonlocal tries
+            tries += 1
+            if exhausted:
+                raise OSError(errno.EMFILE, "Too many open files")
+            return real.accept()
+
+    listener._listener = Exhausted()
+    late = await hub.connect()
+    await hub.until(lambda: tries, "there is no descriptor for it")
+    for _ in range(50):
+        assert (await kept.get()).status == 200
+    assert tries < 40, "it tries all the time"
+    exhausted = False
+    assert (await late.get()).status == 200
+    listener._listener = real
+
+
+async def many_connections_end_in_batches(hub: Served) -> None:
+    sockets = [await connect(_echo(hub)) for _ in range(30)]
+    turn, ended_in = 0, []
+
+    def noting(end):
+        def note() -> None:
+            ended_in.append(turn)
+            end()
+
+        return note
+
+    for each in cast("set[Any]", hub.server.server_state.connections):
+        each.shutdown = noting(each.shutdown)
+    ending = asyncio.create_task(hub.server.end_connections())
+    while not ending.done():
+        await asyncio.sleep(0)
+        turn += 1
+    assert len(ended_in) == 30
+    assert len(set(ended_in)) == 6
+    for client in sockets:
+        client.transport.abort()
+
+
+async def tokens_of_websockets_are_not_logged(hub: Served) -> None:
+    """The library writes what it reads and sends to its log, at the level DEBUG."""
+    logged = io.StringIO()
+    handler, logger = logging.StreamHandler(logged), logging.getLogger("uvicorn.error")
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        offered = [Subprotocol("computepool.v1"), Subprotocol("bearer.user.of-a_browser")]
+        async with connect(_mine(hub), subprotocols=offered) as client:
+            assert client.subprotocol == "computepool.v1"
+            assert await client.recv() == str(len("user.of-a_browser"))
+        async with connect(_mine(hub), additional_headers={"Authorization": "Bearer user.of-a_program"}) as client:
+            assert await client.recv() == str(len("user.of-a_program"))
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    assert "computepool.v1" in logged.getvalue()  # it does log heads
+    assert "user.of" not in logged.getvalue()
+
+
+def _mine(hub: Served) -> str:
+    return f"ws://127.0.0.1:{hub.port}/api/v1/mine"
+
+
 def _echo(hub: Served) -> str:
     return f"ws://127.0.0.1:{hub.port}/api/v1/echo"
+
+
+def _link(hub: Served) -> str:
+    return f"ws://127.0.0.1:{hub.port}/api/v1/agent/link"
+
+
+async def _until_waiting(hub: Served, count: int) -> None:
+    queues = hub.server.guard.edge.new_links._waiting
+    await hub.until(lambda: sum(map(len, queues.values())) == count, f"{count} links that wait")
+
+
+# ── TLS ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    return certificate_of(load_settings(home=tmp_path / "home"), "0.0.0.0")
+
+
+@pytest.mark.parametrize("is_counted", [True, False], ids=["counted", "planted bug"])
+def test_handshakes_of_an_address_are_counted(certificate, is_counted, monkeypatch):
+    if not is_counted:
+        any_number_of_connections(monkeypatch)
+
+    async def story() -> None:
+        async with served(certificate.context(), limit_connections_per_address=5) as hub:
+            silent = [await hub.connect() for _ in range(5)]  # no handshake yet
+            await hub.until(lambda: hub.server.guard.edge._open == 5, "all are counted")
+            assert await (await hub.connect()).ended() == b""
+            assert hub.server.guard.refused["too_many_connections"] == 1
+            silent[0].close()
+            await hub.until(lambda: hub.server.guard.edge._open == 4, "a failed handshake is given back")
+            trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+            line = Line(*await asyncio.open_connection("127.0.0.1", hub.port, ssl=trusting))
+            hub.lines.append(line)
+            assert b'"https"' in (await line.get()).body
+
+    if is_counted:
+        asyncio.run(story())
+    else:
+        monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.5)
+        with pytest.raises((AssertionError, TimeoutError, pytest.fail.Exception)):
+            asyncio.run(story())
+
+
+def test_handshakes_count_as_requests(certificate):
+    async def story() -> None:
+        async with served(certificate.context(), limit_requests_per_address=1) as hub:
+            for _ in range(12):
+                (await hub.connect()).close()
+            await hub.until(lambda: hub.server.guard.refused["too_many_requests"] > 0, "some are refused")
+
+    asyncio.run(story())
 
 
 # ── bugs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -375,7 +586,41 @@ def any_number_of_fragments(monkeypatch):
     monkeypatch.setattr(websocket_connection, "FRAGMENTS_LIMIT", 10**9)
 
 
+def failures_do_not_count(monkeypatch):
+    monkeypatch.setattr(Connection, "count_failure", lambda self: None)
+
+
+def it_never_pauses(monkeypatch):
+    monkeypatch.setattr(Listener, "_back_off", lambda self, error: None)
+
+
+def all_end_at_once(monkeypatch):
+    monkeypatch.setattr(server, "ENDING_BATCH", 10**6)
+
+
+def links_never_wait(monkeypatch):
+    monkeypatch.setattr(new_links.NewLinks, "_has_room", lambda *_: True)
+
+
+def links_never_leave(monkeypatch):
+    monkeypatch.setattr(new_links.NewLinks, "leave", lambda *_: None)
+
+
+def proven_links_count_on(monkeypatch):
+    def known(connection):
+        connection.is_sender_known = True
+
+    monkeypatch.setattr(Connection, "sender_is_known", known)
+
+
+def library_sees_every_header(monkeypatch):
+    monkeypatch.setattr(http_connection, "split_credentials", lambda headers: (list(headers), []))
+
+
 MUTANTS = {
+    failures_of_an_address_are_bounded: [failures_do_not_count],
+    hub_without_descriptors_pauses_and_goes_on: [it_never_pauses],
+    many_connections_end_in_batches: [all_end_at_once],
     large_head_is_refused_while_it_comes: [no_check_of_open_messages],
     large_head_is_refused_when_it_comes_at_once: [no_check_of_whole_heads],
     many_headers_are_refused: [any_number_of_headers],
@@ -391,6 +636,9 @@ MUTANTS = {
     unread_answers_are_bounded_together: [nobody_counts_unread_answers],
     connections_of_an_address_are_bounded: [any_number_of_connections, connections_are_never_given_back],
     websockets_count_as_connections: [websockets_do_not_count, connections_are_never_given_back],
+    new_links_of_an_address_wait_for_room: [links_never_wait, proven_links_count_on, nobody_looks],
+    hundred_nodes_come_through_three_places: [],
+    links_that_give_up_or_speak_too_early_stop_waiting: [links_never_leave],
     requests_of_an_address_are_bounded: [requests_do_not_count],
     requests_of_an_account_are_bounded: [requests_of_accounts_do_not_count],
     strangers_bodies_are_bounded_together: [nothing_is_held, nothing_is_released],
@@ -400,10 +648,14 @@ MUTANTS = {
     fragments_are_bounded: [any_number_of_fragments],
     pings_without_reading_end_it: [],
     messages_of_unknown_senders_are_held: [nothing_is_held],
+    tokens_of_websockets_are_not_logged: [library_sees_every_header],
 }
-LIMITS = {
+LIMITS: dict[Any, dict[str, Any]] = {
     connections_of_an_address_are_bounded: {"limit_connections_per_address": 10},
     websockets_count_as_connections: {"limit_connections_per_address": 10},
+    new_links_of_an_address_wait_for_room: {"limit_new_links_per_address": 3},
+    hundred_nodes_come_through_three_places: {"limit_new_links_per_address": 3},
+    links_that_give_up_or_speak_too_early_stop_waiting: {"limit_new_links": 3},
     requests_of_an_address_are_bounded: {"limit_requests_per_address": 10},
     requests_of_an_account_are_bounded: {"limit_requests_per_account": 5},
 }
@@ -415,12 +667,16 @@ async def play(check) -> None:
 
 
 @each_check(MUTANTS)
-def test_limit_holds(check):
+def test_limit_holds(check, monkeypatch):
+    monkeypatch.setattr(server, "ENDING_BATCH", 5)
+    monkeypatch.setattr(edge, "DELAY_SECONDS", 0.0)
     asyncio.run(play(check))
 
 
 @each_mutant(MUTANTS)
 def test_check_finds_the_bug(check, mutant, monkeypatch):
+    monkeypatch.setattr(server, "ENDING_BATCH", 5)
+    monkeypatch.setattr(edge, "DELAY_SECONDS", 0.0)
     monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.5)  # for an answer that never comes
     mutant(monkeypatch)
     with pytest.raises((AssertionError, TimeoutError, ConnectionError, pytest.fail.Exception)):

@@ -70,6 +70,8 @@ WRONG = [
     ("COMPUTEPOOL_CHECK_CREDITS_PER_DAY", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_CANARY_RATE_PER_DAY", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_CANARY_RATE_PER_DAY", "nan", "finite number"),
+    ("COMPUTEPOOL_CORS_ORIGINS", "https://app.example.org/", "is no origin such as https://app.example.org"),
+    ("COMPUTEPOOL_CORS_ORIGINS", "*", "is no origin such as https://app.example.org"),
     ("COMPUTEPOOL_TRUSTED_PROXIES", "proxy.example.org", "expected addresses or networks such as 127.0.0.1"),
     ("COMPUTEPOOL_TRUSTED_PROXIES", "10.0.0.1/8", "has host bits set"),
     ("COMPUTEPOOL_LIMIT_CONNECTIONS", "0", "has to be at least 10"),
@@ -77,6 +79,9 @@ WRONG = [
     ("COMPUTEPOOL_LIMIT_REQUESTS_PER_ADDRESS", "0", "has to be at least 1"),
     ("COMPUTEPOOL_LIMIT_REQUESTS_PER_ACCOUNT", "0", "has to be at least 1"),
     ("COMPUTEPOOL_LIMIT_STREAMS_PER_ACCOUNT", "0", "has to be at least 1"),
+    ("COMPUTEPOOL_LIMIT_NEW_LINKS", "0", "has to be at least 1"),
+    ("COMPUTEPOOL_LIMIT_NEW_LINKS_PER_ADDRESS", "0", "has to be at least 1"),
+    ("COMPUTEPOOL_LIMIT_REGISTRATIONS_PER_ADDRESS", "0", "has to be at least 1"),
     ("COMPUTEPOOL_LIMIT_HEAD_SECONDS", "0", "has to be at least 1"),
     ("COMPUTEPOOL_LIMIT_STALL_SECONDS", "soon", "is not a number"),
     ("COMPUTEPOOL_UPLOAD_LIMIT_BYTES", "lots", "is not a whole number"),
@@ -85,6 +90,10 @@ WRONG = [
     ("COMPUTEPOOL_STORAGE_LIMIT_BYTES", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_STORAGE_LIMIT_OBJECTS", "many", "is not a whole number"),
     ("COMPUTEPOOL_STORAGE_LIMIT_BYTES_PER_DAY", "-1", "has to be at least 0"),
+    ("COMPUTEPOOL_STORAGE_PRICE", "-0.01", "has to be at least 0"),
+    ("COMPUTEPOOL_STORAGE_PRICE", "0.0000001", "has more than 6 decimals"),
+    ("COMPUTEPOOL_STORAGE_FREE_BYTES", "5GB", "is not a whole number"),
+    ("COMPUTEPOOL_STORAGE_GRACE_DAYS", "366", "has to be at most 365"),
     ("COMPUTEPOOL_DISK_RESERVE_BYTES", "-1", "has to be at least 0"),
     ("COMPUTEPOOL_KEEP_LOGS_DAYS", "0", "has to be at least 1"),
     ("COMPUTEPOOL_LIMIT_QUEUED_SLICES", "-1", "has to be at least 0"),
@@ -92,6 +101,7 @@ WRONG = [
     ("COMPUTEPOOL_KEEP_OUTPUTS_DAYS", "a month", "is not a whole number"),
     ("COMPUTEPOOL_KEEP_AUDIT_DAYS", "0", "has to be at least 1"),
     ("COMPUTEPOOL_KEEP_OUTBOX_DAYS", "0", "has to be at least 1"),
+    ("COMPUTEPOOL_KEEP_HISTORY_DAYS", "0", "has to be at least 1"),
 ]
 
 

@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import create_engine
+from support.api_changes import breaking_changes
 from support.engine import HUB_ID, InlineDatabase, make_engine
 from support.memory_store import MemoryStore
 from support.small_hub import HandClock
@@ -14,13 +15,14 @@ from support.snapshots import breaking, compare, differences, load
 from computepool.hub.app import create_app
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.settings import Settings
+from computepool.protocol import events
 from computepool.protocol.enrol import EnrolReply, EnrolRequest
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.messages import PROTOCOL_VERSION, FromAgent, FromHub, PollHead, PollReply, PollRequest
-from computepool.protocol.receipt import Receipt
+from computepool.protocol.receipt import OLDER_REASONS, Receipt
 from computepool.protocol.signing import Signed
 
-MESSAGES = "agent-messages.json"
+MESSAGES, EVENTS, OPENAPI = "agent-messages.json", "event-messages.json", "openapi.json"
 
 
 def agent_messages():
@@ -42,6 +44,10 @@ def test_agent_messages_only_grow():
     before, now = load(MESSAGES), agent_messages()
     if before is None or before["protocol"] != now["protocol"]:
         return
+    for papers in (before["papers"], now["papers"]):
+        # Later reasons are told only to hubs that say in their welcome that they know them.
+        reasons = papers["Receipt"]["$defs"]["EndReason"]
+        reasons["enum"] = [reason for reason in reasons["enum"] if reason not in OLDER_REASONS]
     found = []
     for group in set(before) - {"protocol"}:
         found += [f"{group}: {name} was removed" for name in before[group].keys() - now[group].keys()]
@@ -54,7 +60,74 @@ def test_agent_messages_are_as_in_the_snapshot():
     compare(MESSAGES, agent_messages())
 
 
-def test_openapi_is_as_in_the_snapshot():
+def event_messages():
+    """Each kind by itself: a new kind is no change of the others, and readers pass over those that they do not know."""
+
+    def of(*unions, mode="serialization"):
+        kinds = [kind for union in unions for kind in get_args(get_args(union)[0])]
+        return {kind.__name__: kind.model_json_schema(mode=mode) for kind in kinds}
+
+    public = events.PublicMessage.model_json_schema(mode="serialization")
+    return {
+        "version": events.EVENTS_VERSION,
+        "events": of(events.PoolEvent),
+        "from_hub": {**of(events.HubMessage, events.JobStreamMessage), "PublicMessage": public},
+        "from_reader": of(events.ReaderMessage, mode="validation"),
+    }
+
+
+def breaking_events(before, now):
+    """What the hub sends may have more values and more kinds; what readers send may not be asked for more."""
+    found = []
+    for group in set(before) - {"version"}:
+        found += [f"{group}: {name} was removed" for name in before[group].keys() - now[group].keys()]
+        for name in before[group].keys() & now[group].keys():
+            old, new = before[group][name], now[group][name]
+            found += breaking(old, new, name, grows=group != "from_reader")
+    return found
+
+
+def test_event_messages_only_grow():
+    before, now = load(EVENTS), event_messages()
+    if before is None or before["version"] != now["version"]:
+        return
+    found = breaking_events(before, now)
+    assert not found, "\n".join(["A reader of this version would stumble:", *sorted(found)])
+
+
+def test_event_messages_are_as_in_the_snapshot():
+    compare(EVENTS, event_messages())
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda all_: all_["events"].pop("JobEvent"), "JobEvent was removed"),
+        (lambda all_: all_["events"]["JobEvent"]["properties"].pop("state"), "state was removed"),
+        (lambda all_: all_["events"]["JobEvent"]["properties"]["change"]["enum"].remove("ended"), "has other values"),
+        (lambda all_: all_["from_hub"]["LogMessage"]["properties"]["offset"].update(type="string"), "offset was"),
+        (lambda all_: all_["from_hub"]["EventMessage"]["required"].remove("id"), "id is no longer always there"),
+        (lambda all_: all_["from_reader"]["WatchMessage"]["required"].append("why"), "why became required"),
+    ],
+)
+def test_break_of_an_event_is_found(change, says):
+    after = event_messages()
+    change(after)
+    (found,) = breaking_events(event_messages(), after)
+    assert says in found
+
+
+def test_event_with_a_new_field_value_or_kind_is_no_break():
+    after = event_messages()
+    after["events"]["JobEvent"]["properties"]["colour"] = {"type": "string"}
+    after["events"]["JobEvent"]["required"].append("colour")
+    after["events"]["JobEvent"]["properties"]["change"]["enum"].append("painted")
+    after["events"]["PaintEvent"] = {"type": "object"}
+    assert breaking_events(event_messages(), after) == []
+
+
+@pytest.fixture(scope="module")
+def openapi():
     key = Ed25519PrivateKey.generate()
     db, clock = InlineDatabase(create_engine("sqlite://")), HandClock()
     keyring = Keyring(current=key, current_id="k", public=(), pinned=(), announcement=None)
@@ -63,7 +136,18 @@ def test_openapi_is_as_in_the_snapshot():
     db.close()
     del schema["info"]["version"]
     assert HUB_ID not in str(schema)
-    compare("openapi.json", schema)
+    return schema
+
+
+def test_openapi_only_grows(openapi):
+    """Before the snapshot is compared, or rewritten: within `v1` nothing is taken away."""
+    before = load(OPENAPI)
+    found = breaking_changes(before, openapi) if before is not None else []
+    assert not found, "\n".join(["A program that was built against the snapshot would stumble:", *sorted(found)])
+
+
+def test_openapi_is_as_in_the_snapshot(openapi):
+    compare(OPENAPI, openapi)
 
 
 # ── the comparison itself ────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,3 +183,60 @@ def test_break_is_found_wherever_it_is(change, says):
 
 def test_difference_is_told_by_its_place():
     assert differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 2, "d": 2}}) == ["- /a/c", "+ /a/d", "~ /a/b: 1 → 2"]
+
+
+def changed_api(change):
+    before = load(OPENAPI)
+    after = copy.deepcopy(before)
+    change(after)
+    return breaking_changes(before, after)
+
+
+def schema(document, name):
+    return document["components"]["schemas"][name]
+
+
+def operation(document, path, method):
+    return document["paths"][f"/api/v1/{path}"][method]
+
+
+def test_api_may_grow():
+    def grow(document):
+        document["paths"]["/api/v1/clouds"] = {"get": operation(document, "jobs", "get")}
+        schema(document, "JobSummary")["properties"]["colour"] = {"type": "string"}
+        schema(document, "LoginRequest")["properties"]["colour"] = {"type": "string"}
+        schema(document, "JobState")["enum"].append("thinking")
+        schema(document, "ErrorCode")["enum"].append("no_such_colour")
+        operation(document, "jobs", "get")["parameters"].append(
+            {"name": "colour", "in": "query", "required": False, "schema": {"type": "string"}}
+        )
+
+    assert changed_api(grow) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda api: api["paths"].pop("/api/v1/jobs/{job_id}/why"), "GET /api/v1/jobs/{job_id}/why was removed"),
+        (lambda api: operation(api, "jobs", "get").update(operationId="jobs_all"), "operationId was jobs_list"),
+        (lambda api: operation(api, "stats", "get").update({"x-visible": "own"}), "x-visible was public"),
+        (lambda api: schema(api, "JobPage")["properties"].pop("next"), "JobPage.next was removed"),
+        (lambda api: schema(api, "JobPage")["required"].remove("next"), "JobPage.next is no longer always there"),
+        (lambda api: schema(api, "NodeState")["enum"].remove("banned"), "lost the values banned"),
+        (lambda api: schema(api, "MeView")["properties"]["name"].update(type="integer"), "name was"),
+        (lambda api: schema(api, "MeView")["properties"].update(name={"anyOf": [{"type": "string"}, {"type": "null"}]}),
+         "name may be null"),
+        (lambda api: schema(api, "LoginRequest")["required"].append("colour"), "colour became required"),
+        (lambda api: schema(api, "LoginRequest")["properties"].pop("password"), "password was removed"),
+        (lambda api: schema(api, "LoginRequest")["properties"]["email"].update(maxLength=3), "maxLength is 3"),
+        (lambda api: operation(api, "jobs", "get")["parameters"].pop(), "the parameter mine was removed"),
+        (lambda api: operation(api, "jobs", "post")["requestBody"]["content"].pop("multipart/form-data"),
+         "no longer takes multipart/form-data"),
+        (lambda api: operation(api, "jobs/{job_id}/logs", "get")["responses"]["200"]["headers"].pop("X-Attempt"),
+         "the header X-Attempt was removed"),
+        (lambda api: operation(api, "jobs", "post")["responses"].pop("201"), "201 was removed"),
+    ],
+)  # fmt: skip
+def test_api_may_not_break(change, says):
+    found = changed_api(change)
+    assert any(says in each.replace("GET /api/v1/jobs 200", "JobPage") for each in found), found

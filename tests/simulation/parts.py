@@ -80,6 +80,7 @@ class SimulatedDatabase:
     def __init__(self, path: Path, faults: Faults, crash: Callable[[], None], after_commit: Callable[[], None]) -> None:
         self.engine = ENGINE.of(path)
         self.on_commit: Callable[[list[Event]], None] = lambda _events: None
+        self.on_settled: Callable[[list[Event]], None] = lambda _events: None
         self.on_doubt: Callable[[OutcomeUnknown], None] = lambda _doubt: None
         self._writer = self.engine.connect()
         self._reader = self.engine.connect().execution_options(only_looks=True)
@@ -115,6 +116,7 @@ class SimulatedDatabase:
         await self._hop()
         if records.events:
             self.on_commit(records.events)
+            self.on_settled([event for event in records.events if event.id is not None])
         return result
 
     async def read(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -140,6 +142,8 @@ async def _never() -> None:
 
 class MemoryStore:
     """Objects in memory. It outlives the hub, as a disk does."""
+
+    origin = None
 
     def __init__(self) -> None:
         self._objects: dict[str, bytes] = {}

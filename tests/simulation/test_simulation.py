@@ -68,7 +68,7 @@ LEAST_OVER_ALL = {
     "overtaken": 0.1,
     "overtaken_asleep": 0.05,
     "cut_off": 0.2,
-    "left_for_good": 0.2,
+    "left_for_good": 0.1,
     "confirmed": 0.1,
     "found_out": 0.02,
     "preempted": 0.05,

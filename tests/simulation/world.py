@@ -28,7 +28,6 @@ from simulation.parts import (
 from simulation.specs import make_checked_spec, make_spec
 from simulation.troubles import Troubles
 from simulation.virtual_time import Process, VirtualClock, VirtualLoop, spawn
-from sqlalchemy.orm import Session
 from support.agents import offload_inline
 
 from computepool.agent.agent import Agent, Parts
@@ -47,12 +46,12 @@ from computepool.hub.core.idempotency import digest_of
 from computepool.hub.core.keyring import load_keyring
 from computepool.hub.core.settings import Settings
 from computepool.hub.engine import Engine
-from computepool.hub.jobs import ending, queries, submission
+from computepool.hub.jobs import queries, submission
 from computepool.hub.jobs.views import JobView
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import Capacity, Gpu
 from computepool.protocol.spec import parse_spec
-from computepool.protocol.states import JOB_FINAL, IsolationLevel, NodeState
+from computepool.protocol.states import IsolationLevel, NodeState
 
 OWNER, STRANGER, LAB, FARM = "user_owner", "user_stranger", "user_lab", "user_farm"
 OWNERS = (OWNER, LAB, FARM)
@@ -301,18 +300,7 @@ class World:
         engine = self.hub
         if engine is None or self.hub_process is None:
             return
-        spawn(self.loop, self.hub_process, self._cancel(engine, job_id, owner))
-
-    async def _cancel(self, engine: Engine, job_id: str, owner: str) -> None:
-        def act(session: Session) -> ending.Canceled:
-            job = queries.load_job(session, self.principal(owner), job_id)
-            return engine.cancel(session, job, engine.context.now(), actor=owner)
-
-        canceled = await engine.context.db.run(act)
-        for one, state in [(job_id, canceled.state), *canceled.replicas]:
-            engine.canceled(one, final=state in JOB_FINAL)
-        for attempt_id, fence, node_id in canceled.live:
-            engine.stop_attempt(node_id, attempt_id, fence, "canceled")
+        spawn(self.loop, self.hub_process, engine.cancel(job_id, self.principal(owner)))
 
     async def show(self, key: str) -> JobView | None:
         if self.hub is None:

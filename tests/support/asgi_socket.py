@@ -32,6 +32,8 @@ class Socket:
     def __init__(self) -> None:
         self.to_app: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.from_app: asyncio.Queue[Any] = asyncio.Queue()
+        self.subprotocol: str | None = None
+        """The one that the app chose."""
 
     async def send(self, data: str | bytes) -> None:
         kind = "text" if isinstance(data, str) else "bytes"
@@ -74,8 +76,8 @@ async def connected(app: ASGIApp, path: str, headers: Mapping[str, str] | None =
     try:
         await _accepted(socket)
         yield socket
-        await socket.to_app.put({"type": "websocket.disconnect", "code": 1000})
     finally:
+        await socket.to_app.put({"type": "websocket.disconnect", "code": 1000})
         async with asyncio.timeout(patience()):
             await task
 
@@ -84,6 +86,7 @@ async def _accepted(socket: Socket) -> None:
     async with asyncio.timeout(patience()):
         first = await socket.from_app.get()
         if first["type"] == "websocket.accept":
+            socket.subprotocol = first.get("subprotocol")
             return
         if first["type"] == "websocket.close":
             raise Closed(first.get("code", 1000))

@@ -5,6 +5,7 @@ import multiprocessing
 import multiprocessing.context
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -134,12 +135,13 @@ class ForkedChild(Child):
         environment: Mapping[str, str],
         cwd: Path,
         output: Path | None = None,
+        open_files: tuple[int, int] | None = None,
     ) -> None:
-        """`output` keeps stdout apart from the log."""
+        """`output` keeps stdout apart from the log; `open_files` are its soft and hard limit."""
         self.name = name
         self.log = log
-        places = (str(output or log), str(log), str(cwd))
-        self._forked = _forks().Process(target=_become, args=(list(arguments), dict(environment), *places), name=name)
+        about = (str(output or log), str(log), str(cwd), open_files)
+        self._forked = _forks().Process(target=_become, args=(list(arguments), dict(environment), *about), name=name)
         self._forked.start()
 
     @property
@@ -184,7 +186,14 @@ def _forks() -> multiprocessing.context.ForkServerContext:
     return context
 
 
-def _become(arguments: list[str], environment: dict[str, str], output: str, log: str, cwd: str) -> None:
+def _become(
+    arguments: list[str],
+    environment: dict[str, str],
+    output: str,
+    log: str,
+    cwd: str,
+    open_files: tuple[int, int] | None,
+) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -194,6 +203,8 @@ def _become(arguments: list[str], environment: dict[str, str], output: str, log:
     os.chdir(cwd)
     for place, stream in ((output, 1), (log, 2)):
         os.dup2(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), stream)
+    if open_files is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, open_files)
     from computepool.cli.app import run
 
     sys.exit(run(arguments))

@@ -15,14 +15,16 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import httpx
 import structlog
 from simulation.virtual_time import VirtualClock, VirtualLoop
-from sqlalchemy import URL, event, make_url, select
+from sqlalchemy import URL, event, make_url, select, text
 from sqlalchemy import Engine as SqlEngine
 from sqlalchemy.orm import Session
+from support.contract import check_answer
 from support.memory_store import MemoryStore
 from support.money import give_credits
 
 from computepool.hub.app import create_app
 from computepool.hub.artifacts.blob_urls import BlobSigner
+from computepool.hub.artifacts.charges import charges_are_paid_once
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.tables import StorageUsage
 from computepool.hub.artifacts.usage import Amount
@@ -36,16 +38,17 @@ from computepool.hub.core.keyring import Keyring, start_keyring
 from computepool.hub.core.owners import Owner
 from computepool.hub.core.records import Event, write_records
 from computepool.hub.core.settings import Settings
+from computepool.hub.core.tables import STREAM_TOPICS, OutboxRow
 from computepool.hub.engine import Engine
-from computepool.hub.jobs import ending, queries, submission
+from computepool.hub.jobs import queries, submission
 from computepool.hub.jobs.invariants import INVARIANTS
 from computepool.hub.jobs.storage import measure
 from computepool.hub.jobs.tables import Attempt, Slice
 from computepool.hub.jobs.views import JobView
 from computepool.hub.ledger.check import check
+from computepool.hub.live.rendering import is_not_told, render
 from computepool.hub.schema import migrate
 from computepool.protocol.spec import parse_spec
-from computepool.protocol.states import JOB_FINAL
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -110,6 +113,7 @@ class InlineDatabase:
     def __init__(self, engine: SqlEngine) -> None:
         self.engine = engine
         self.on_commit: Callable[[list[Event]], None] = lambda events: None
+        self.on_settled: Callable[[list[Event]], None] = lambda events: None
         self.on_doubt: Callable[[OutcomeUnknown], None] = lambda doubt: None
         self.commits: list[str] = []
         """The name of each function that was committed."""
@@ -126,6 +130,7 @@ class InlineDatabase:
             events = write_records(session)
         self.commits.append(name)
         self.on_commit(events)
+        self.on_settled([event for event in events if event.id is not None])
         self.after_commit(name)
         await self._pass("after", name)
         return result
@@ -229,15 +234,7 @@ class Pool:
         return await self.db.read(queries.show_job, principal(user), job_id)
 
     async def cancel(self, job_id: str, *, user: str = ALICE) -> JobView:
-        def act(session: Session) -> ending.Canceled:
-            job = queries.load_job(session, principal(user), job_id)
-            return self.engine.cancel(session, job, self.clock.now(), actor=user)
-
-        canceled = await self.db.run(act)
-        for one, state in [(job_id, canceled.state), *canceled.replicas]:
-            self.engine.canceled(one, final=state in JOB_FINAL)
-        for attempt_id, fence, node_id in canceled.live:
-            self.engine.stop_attempt(node_id, attempt_id, fence, "canceled")
+        await self.engine.cancel(job_id, principal(user))
         return await self.job(job_id, user=user)
 
     # ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,7 +243,8 @@ class Pool:
     def client(self) -> httpx.AsyncClient:
         if self._client is None:
             transport = httpx.ASGITransport(create_app(self.engine))
-            self._client = httpx.AsyncClient(transport=transport, base_url="http://hub.test/api/v1/")
+            hooks = {"response": [check_answer]}
+            self._client = httpx.AsyncClient(transport=transport, base_url="http://hub.test/api/v1/", event_hooks=hooks)
         return self._client
 
     def token(self, user: str) -> str:
@@ -381,12 +379,13 @@ async def opened(
     if not pool.tampered:
         check_books(shared_engine(url))
         check_usage(shared_engine(url))
+    check_events(shared_engine(url))
 
 
 def check_books(engine: SqlEngine) -> None:
     """Whatever a test was about, all credits add up after it."""
     with Session(engine) as session:
-        report = check(session, INVARIANTS)
+        report = check(session, (*INVARIANTS, charges_are_paid_once))
     engine.dispose()  # its next connection is to another database
     assert report.balanced, report.problems
 
@@ -398,6 +397,16 @@ def check_usage(engine: SqlEngine) -> None:
         stored = {owner_id: measure(session, owner_id) for owner_id in session.scalars(select(Owner.id))}
     engine.dispose()
     assert {owner_id: counted.get(owner_id, Amount()) for owner_id in stored} == stored
+
+
+def check_events(engine: SqlEngine) -> None:
+    """And whatever happened in it, those who hear of it are told in words that they know."""
+    with Session(engine) as session:
+        rows = session.scalars(select(OutboxRow).where(text(STREAM_TOPICS))).all()
+    engine.dispose()
+    for row in rows:
+        told = render(Event(row.topic, row.payload, row.created_at, id=row.id))
+        assert told is not None or is_not_told(row.topic, row.payload["action"]), (row.topic, row.payload)
 
 
 def prepare_database(url: str) -> None:

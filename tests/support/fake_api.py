@@ -155,6 +155,10 @@ class FakeHub:
         """Results that canaries are drawn from."""
         self.checks: dict[str, Any] = {"replicas": [], "checks": []}
         """What moved the reliability of a node."""
+        self.telemetry: dict[str, Any] = {"columns": [], "gpus": [], "step_seconds": 900, "points": 0}
+        self.asked_history: list[dict[str, str]] = []
+        self.timeline: list[dict[str, Any]] = []
+        self.timeline_page = 2
         self.nodes_online = 1
         self.nodes_away = 0
         self.tokens: list[dict[str, Any]] = []
@@ -248,6 +252,7 @@ class FakeHub:
             Route(f"{api}/me", self._me),
             Route(f"{api}/tokens", self._tokens, methods=["GET", "POST"]),
             Route(f"{api}/tokens/{{id}}", self._revoke, methods=["DELETE"]),
+            Route(f"{api}/sessions", self._end_sessions, methods=["DELETE"]),
             Route(f"{api}/auth/device", self._device, methods=["POST"]),
             Route(f"{api}/auth/device/token", self._device_token, methods=["POST"]),
             Route(f"{api}/auth/logout", self._logout, methods=["POST"]),
@@ -255,6 +260,8 @@ class FakeHub:
             Route(f"{api}/nodes/join-tokens", self._join_token, methods=["POST"]),
             Route(f"{api}/nodes/{{id}}", self._node, methods=["GET", "PATCH"]),
             Route(f"{api}/nodes/{{id}}/{{change}}", self._change_node, methods=["POST"]),
+            Route(f"{api}/nodes/{{id}}/telemetry", self._telemetry),
+            Route(f"{api}/jobs/{{id}}/timeline", self._timeline),
             Route(f"{api}/nodes/{{id}}/reliability", self._reliability),
             Route(f"{api}/nodes/{{id}}/reliability/{{event}}/contest", self._settle_event, methods=["POST"]),
             Route(f"{api}/admin/contests", self._contests),
@@ -298,6 +305,9 @@ class FakeHub:
         return JSONResponse(
             {"id": ME, "email": "ada@example.org", "name": "Ada", "role": "admin", "token_id": self.my_token_id}
         )
+
+    async def _end_sessions(self, request: Request) -> Response:
+        return Response(status_code=204)
 
     async def _tokens(self, request: Request) -> Response:
         if request.method == "GET":
@@ -343,6 +353,16 @@ class FakeHub:
         if request.method == "PATCH":
             found.update(await request.json())
         return JSONResponse(found)
+
+    async def _telemetry(self, request: Request) -> Response:
+        self.asked_history.append(dict(request.query_params))
+        return JSONResponse(self.telemetry)
+
+    async def _timeline(self, request: Request) -> Response:
+        start = int(request.query_params.get("cursor", 0))
+        beyond = start + self.timeline_page
+        after = str(beyond) if beyond < len(self.timeline) else None
+        return JSONResponse({"items": self.timeline[start:beyond], "next": after})
 
     async def _change_node(self, request: Request) -> Response:
         found = next(item for item in self.nodes if item["id"] == request.path_params["id"])

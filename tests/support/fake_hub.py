@@ -63,7 +63,7 @@ from computepool.protocol.messages import (
 )
 from computepool.protocol.model import Wire
 from computepool.protocol.own_job import OWN_JOB, OwnJob, Work, key_text
-from computepool.protocol.receipt import RECEIPT, Receipt
+from computepool.protocol.receipt import OLDER_REASONS, RECEIPT, Receipt
 from computepool.protocol.signing import Signed, key_id_of, load_public_key, sign, verify
 from computepool.protocol.states import IsolationLevel
 
@@ -155,6 +155,7 @@ class Line:
                 hub_time=hub.now(),
                 heartbeat_seconds=hub.heartbeat_seconds,
                 lease_seconds=120,
+                end_reasons=hub.end_reasons,
             )
         )
         cursor = proof.cursor if proof.stream_id == hub.stream_id else 0
@@ -207,6 +208,8 @@ class FakeHub:
         self.checkpoints: dict[str, list[CheckpointSaved]] = defaultdict(list)
         self.refused_checkpoints: list[CheckpointSaved] = []
         self.uploads: list[str] = []
+        self.end_reasons: tuple[str, ...] = tuple(OLDER_REASONS)
+        """Empty for a hub that is older than the agent."""
         # faults
         self.checkpoint_problem: str | None = None
         self.refused: set[str] = set()

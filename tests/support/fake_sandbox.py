@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from computepool.agent.sandbox.interface import Command, Exit
+from computepool.agent.sandbox.interface import Command, Exit, UsageNow
 from computepool.protocol.states import IsolationLevel
 
 PIDS = itertools.count(1)
@@ -26,6 +26,7 @@ class FakeProcess:
     listener: "FakeOutput | None" = None
     over: bool = False
     complaint: str = ""
+    usage: Callable[[], UsageNow | None] = lambda: None
 
     def __post_init__(self) -> None:
         self._exit: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
@@ -83,6 +84,9 @@ class FakeProcess:
 
     async def thaw(self) -> None:
         self._thawed.set()
+
+    def usage_now(self) -> UsageNow | None:
+        return self.usage() if not self.over else None
 
 
 class FakeOutput:

@@ -31,6 +31,8 @@ from computepool.protocol.spec import JobSpec, SpecError, parse_spec
 from computepool.protocol.states import Verdict
 
 AT_ONCE = 6
+CASES_OF_EVERY_RUN = (*range(100), 743)
+"""In bubblewrap. The last one finds a planted bug that the first hundred do not (agent/test_verdict_mutants.py)."""
 CASES_PER_AGENT = 500
 WORK, OUTPUT, CHECKPOINT, ENVIRONMENT = '"."', '"$COMPUTEPOOL_OUTPUT"', '"$COMPUTEPOOL_CHECKPOINT"', '"${HOME:?}/env"'
 FOLDERS = (WORK, OUTPUT, CHECKPOINT, ENVIRONMENT, '"${HOME:?}"', '"${HOME:?}/tmp"')
@@ -43,6 +45,16 @@ THEMES: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
 """What a job spoils, and how it ends: the folders that the agent reads when it has ended in one of these ways."""
 NO_PYTHON = {"PATH": "/job/work/no-python:/usr/bin:/bin"}
 """With this and a bundle that has such a folder, `setup` makes no virtual environment, which takes most of its time."""
+
+
+WEB = {
+    "is at home": "https://127.0.0.1/secret",
+    "has no name": "https://router.lan/",
+    "never answers": "https://never.example/",
+}
+WEB_DIGEST = "sha256:" + 64 * "0"
+FETCH_SECONDS = 2.0
+"""Of the agent under test, for an https input that never comes."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,9 @@ class Case:
     saved: dict[str, bytes] = field(default_factory=dict)
     checkpoint_seconds: float = 300.0
     stop_after: float | None = None
+    from_web: str | None = None
+    """How an https input behaves that it names beside the others."""
+    runtime_seconds: float = 60.0
 
     def __str__(self) -> str:
         spec = {key: value for key, value in self.spec.to_wire().items() if key not in {"name"}}
@@ -71,6 +86,8 @@ class Case:
             f"inputs {sorted(self.inputs)}" if self.inputs else "",
             f"saved {sorted(self.saved)}" if self.saved else "",
         ]
+        parts += [f"an https input that {self.from_web}" if self.from_web is not None else ""]
+        parts += [f"at most {self.runtime_seconds} s"]
         parts += [f"stopped after {self.stop_after} s" if self.stop_after is not None else ""]
         return f"case {self.seed}: {spec} {'; '.join(filter(None, parts))}"
 
@@ -128,6 +145,11 @@ def _draw(rng: random.Random, seed: str, where: Where) -> Case | None:
         case.checkpoint_seconds = 0.05
     if rng.random() < 0.05:
         case.stop_after = rng.choice([0.0, 0.01, 0.05, 0.2])
+    if rng.random() < 0.05:
+        # The owner's own, as in containers here, may wait for as long as they like.
+        case.from_web = rng.choice(list(WEB)[: 2 if where.images else 3])
+    if rng.random() < 0.1:
+        case.runtime_seconds = rng.choice([0.01, 0.2, 1.0])
     return case
 
 
@@ -177,6 +199,8 @@ def _damage(rng: random.Random, where: Where, image: str | None, folder: str) ->
             f"mv {folder} {rng.choice(FOLDERS)}/{name}",
             f"truncate -s {rng.choice(['1M', '1G', '8E'])} {folder}/{name}",
             f"head -c {rng.choice([1000, 2_000_000])} /dev/zero > {folder}/{name}",
+            f"x=$(printf %0200d 0); for i in $(seq {long_names}); do mkdir -p {folder}/$x/$x/$x/$x/$i$x; done",
+            f"touch -d @{rng.choice([-(1 << 40), 0, 1 << 40])} {folder}; ln -s /proc/self/fd {folder}/{name}",
         ]
     )
 
@@ -193,6 +217,10 @@ def _rudeness(rng: random.Random) -> str:
         "rm -rf ../*",
         "kill -9 -1",
         "rm -rf /job/* /job/.*",
+        f"head -c {rng.choice([1_000_000, 8_000_000])} /dev/zero",
+        'i=3; while [ $i -lt 200 ]; do eval "exec $i</dev/null" || break; i=$((i+1)); done',
+        "for i in $(seq 30); do sleep 3600 & done",
+        f"sleep {rng.choice([0.05, 0.2, 0.6])}",
         "chmod 000 /job",
     ]
     return rng.choice(actions)
@@ -323,6 +351,7 @@ async def check_verdicts(
             try:
                 agent = running_agent(hub, place, sandboxes=[sandbox], outside=world.outside(), images=images)
                 async with agent as running:
+                    running.agent._shop.fetch_seconds = FETCH_SECONDS
                     outcomes = await run_cases(hub, running, cases, **changes)
             finally:
                 await sandbox.close()
@@ -359,7 +388,7 @@ async def _run_case(hub: JudgingHub, running: Running, case: Case, changes: dict
         "image": spec.image,
         "setup": ("sh", "-c", spec.setup) if spec.setup else (),
         "renter": "user_1",
-        "max_runtime_seconds": 60.0,
+        "max_runtime_seconds": case.runtime_seconds,
         "grant": Grant(
             cpus=spec.resources.cpus.minimum,
             memory_bytes=spec.resources.memory.minimum,
@@ -369,7 +398,8 @@ async def _run_case(hub: JudgingHub, running: Running, case: Case, changes: dict
         "inputs": tuple(
             InputRef(path=path, digest=(ref := keep(content)).digest, size_bytes=ref.size_bytes)
             for path, content in case.inputs.items()
-        ),
+        )
+        + ((InputRef(path="from-web", digest=WEB_DIGEST, url=WEB[case.from_web]),) if case.from_web else ()),
         "saved": Saved(
             number=1,
             files=tuple(

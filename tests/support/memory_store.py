@@ -8,6 +8,8 @@ from computepool.hub.artifacts.store import Entry, ObjectMissing, SignedPut, che
 class MemoryStore:
     """Outlives a hub that crashes: hand the same one to the next."""
 
+    origin: str | None = None
+
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
 

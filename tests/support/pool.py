@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -126,11 +127,14 @@ class Agent:
         assert self.child is not None
         return self.child.pid
 
-    def run(self, *words: str, wait: bool = True) -> None:
-        """`join` or `agent start`, until it has its line."""
+    def run(self, *words: str, wait: bool = True, open_files: int | None = None) -> None:
+        """`join` or `agent start`, until it has its line. `open_files` is the soft limit that it begins with."""
         variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.environment)
         log = self.pool.new_log(self.name)
-        self.child = self.pool.keep(ForkedChild(self.name, words, log=log, environment=variables, cwd=self.pool.folder))
+        limits = (open_files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]) if open_files is not None else None
+        self.child = self.pool.keep(
+            ForkedChild(self.name, words, log=log, environment=variables, cwd=self.pool.folder, open_files=limits)
+        )
         if wait:
             self.pool.until(lambda: self.link is not None, f"{self.name} has a line to the hub")
 
@@ -177,7 +181,8 @@ class Pool(Person):
         """`settings` are the hub's, as environment variables."""
         super().__init__(self, folder / "hub")
         self.folder = folder
-        self.settings = dict(settings or {})
+        # Tests make many people, all from this machine.
+        self.settings = {"COMPUTEPOOL_LIMIT_REGISTRATIONS_PER_ADDRESS": "1000", **(settings or {})}
         self.port = free_ports(1)[0]
         self.url = f"http://127.0.0.1:{self.port}"
         self.hub: Child | None = None
@@ -188,15 +193,18 @@ class Pool(Person):
 
     # ── the hub ──
 
-    def start_hub(self, *more: str, wait: bool = True) -> None:
-        """`up --no-agent` on the pool's port, until it answers."""
+    def start_hub(self, *more: str, wait: bool = True, open_files: int | None = None) -> None:
+        """`up --no-agent` on the pool's port, until it answers. `open_files` is its hard limit."""
         words = ["up", "--no-agent", "--port", str(self.port), *more]
         variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.settings)
         if not self.home.exists() and "COMPUTEPOOL_DATABASE_URL" not in self.settings:
             self.home.mkdir(mode=0o700)
             (self.home / "pool.db").write_bytes(migrated_database())
         log = self.new_log("hub")
-        self.hub = self.keep(ForkedChild("hub", words, log=log, environment=variables, cwd=self.folder))
+        limits = (open_files, open_files) if open_files is not None else None
+        self.hub = self.keep(
+            ForkedChild("hub", words, log=log, environment=variables, cwd=self.folder, open_files=limits)
+        )
         if wait:
             self.hub.wait_for("web ")
 

@@ -446,13 +446,17 @@ async def add_agent(
     return agent
 
 
+MEASURED = {"mark": "matches", "words": "as fast as it should be", "tier_millis": 1000, "tier_basis": "measured"}
+"""What the hub says of a device that is what it claims to be."""
+
+
 async def measure(agent: ScriptedAgent, *, core_gflops: float = 20.0, backend: str = "numpy") -> None:
     """As if the hub had examined it, and it had all that it claims: each core and card is as fast as it should be."""
     pool, capacity = agent.pool, agent.capacity
     devices: list[dict[str, Any]] = [
-        {"device": CPU, "mark": "matches", "gflops": core_gflops * capacity.cpus, "backend": backend}
+        {"device": CPU, **MEASURED, "gflops": core_gflops * capacity.cpus, "backend": backend}
     ]
-    devices += [{"device": gpu.id, "mark": "matches", "gflops": claimed_gflops(gpu.slug)} for gpu in capacity.gpus]
+    devices += [{"device": gpu.id, **MEASURED, "gflops": claimed_gflops(gpu.slug)} for gpu in capacity.gpus]
     await pool.db.run(
         save_benchmark,
         agent.node_id,

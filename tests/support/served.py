@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -132,6 +133,14 @@ def _app(bodies: list[bytes]) -> FastAPI:
     async def take_much(request: Request) -> int:
         return len(await request.body())
 
+    @routes.get("/suspect", visible="public")
+    async def suspect(request: Request) -> None:
+        connection = connection_of(request.scope)
+        assert connection is not None
+        await connection.check_failures()
+        connection.count_failure()
+
+    @routes.websocket("/agent/link", visible="public")
     @routes.websocket("/echo", visible="public")
     async def echo(socket: WebSocket) -> None:
         await socket.accept()
@@ -147,16 +156,23 @@ def _app(bodies: list[bytes]) -> FastAPI:
         except WebSocketDisconnect:
             pass
 
+    @routes.websocket("/mine", visible="own", scope=Scope.JOBS_READ)
+    async def stream(socket: WebSocket, caller: Caller) -> None:
+        await socket.accept()
+        await socket.send_text(str(len(caller.user_id)))
+
     add_routes(app, routes.router)
     return app
 
 
 @asynccontextmanager
-async def served(**settings: Any) -> AsyncIterator[Served]:
+async def served(tls: ssl.SSLContext | None = None, **settings: Any) -> AsyncIterator[Served]:
     chosen = Settings(**settings)
     bodies: list[bytes] = []
     loop = asyncio.get_running_loop()
     server = EdgeServer(_app(bodies), Edge.of(chosen, loop.time), chosen)
+    server.config.load()
+    server.config.ssl = tls
     stop, ready = asyncio.Event(), asyncio.Event()
     with bind("127.0.0.1", 0) as listener:
         running = asyncio.create_task(server.serve_until(stop, [listener], ready.set, _nothing))

@@ -6,25 +6,28 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import ParamSpec, TypeVar
+from types import SimpleNamespace
+from typing import ParamSpec, TypeVar, cast
 
 import httpx
 from argon2 import PasswordHasher
 from fastapi import APIRouter, FastAPI
 
-from computepool.hub.accounts import api
 from computepool.hub.accounts.background import keep_directory
 from computepool.hub.accounts.directory import TokenDirectory
 from computepool.hub.accounts.passwords import Passwords
 from computepool.hub.accounts.sign_in import SignIn
 from computepool.hub.accounts.tokens import TokenSigner
+from computepool.hub.api import accounts, me
 from computepool.hub.core.bus import Bus
 from computepool.hub.core.context import Context
 from computepool.hub.core.db import open_database
-from computepool.hub.core.http import add_routes, check_routes
+from computepool.hub.core.http import add_routes
 from computepool.hub.core.http_shell import install_shell
+from computepool.hub.core.route_table import check_routes
 from computepool.hub.core.settings import Settings
 from computepool.hub.core.tables import Base
+from computepool.hub.engine import Engine
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,7 +115,8 @@ async def small_hub(
     sign_in = SignIn(context, signer, directory, Passwords(context.offload, CHEAP_HASHER))
     app = FastAPI()
     install_shell(app)
-    add_routes(app, api.router(context, directory, sign_in))
+    engine = cast(Engine, SimpleNamespace(context=context, directory=directory, sign_in=sign_in))
+    add_routes(app, accounts.router(engine), me.router(engine))
     if more_routes is not None:
         add_routes(app, more_routes(context, directory))
     check_routes(app)

@@ -42,40 +42,57 @@ def differences(before: Any, after: Any, place: str = "", limit: int = 40) -> li
     return [] if before == after else [f"~ {place}: {_short(before)} → {_short(after)}"]
 
 
-def breaking(before: dict[str, Any], after: dict[str, Any], place: str) -> list[str]:
-    """What a peer that was built against the schema `before` would stumble over in the schema `after`."""
-    return _breaking(before, after, before, after, place, frozenset())
+def breaking(before: dict[str, Any], after: dict[str, Any], place: str, *, grows: bool = False) -> list[str]:
+    """What a peer that was built against the schema `before` would stumble over in the schema `after`.
+
+    `grows`: the peer only reads it, and passes over values that it does not know. Then new values are no break, nor is
+    a new field that is always there; a field that was always there must stay so.
+    """
+    return _Comparison(before, after, grows).look(before, after, place, frozenset())
 
 
-def _breaking(
-    old: dict[str, Any], new: dict[str, Any], old_root: dict[str, Any], new_root: dict[str, Any], place: str, seen: Any
-) -> list[str]:
-    names = (old.get("$ref"), new.get("$ref"))
-    if names in seen:
-        return []
-    if any(names):
-        seen = seen | {names}
-        old, new = _resolved(old, old_root), _resolved(new, new_root)
-    found = []
-    if old.get("type") != new.get("type"):
-        found.append(f"{place} was {_short(old.get('type'))} and is {_short(new.get('type'))}")
-    if set(old.get("enum", ())) != set(new.get("enum", ())) or old.get("const") != new.get("const"):
-        found.append(f"{place} has other values: an older peer refuses those that it does not know")
-    if "properties" in old or "properties" in new:
+class _Comparison:
+    def __init__(self, old_root: dict[str, Any], new_root: dict[str, Any], grows: bool) -> None:
+        self._old_root = old_root
+        self._new_root = new_root
+        self._grows = grows
+
+    def look(self, old: dict[str, Any], new: dict[str, Any], place: str, seen: Any) -> list[str]:
+        names = (old.get("$ref"), new.get("$ref"))
+        if names in seen:
+            return []
+        if any(names):
+            seen = seen | {names}
+            old, new = _resolved(old, self._old_root), _resolved(new, self._new_root)
+        found = []
+        if old.get("type") != new.get("type"):
+            found.append(f"{place} was {_short(old.get('type'))} and is {_short(new.get('type'))}")
+        before, after = set(old.get("enum", ())), set(new.get("enum", ()))
+        if (before - after if self._grows else before != after) or old.get("const") != new.get("const"):
+            found.append(f"{place} has other values: an older peer refuses those that it does not know")
+        if "properties" in old or "properties" in new:
+            found += self._look_at_fields(old, new, place, seen)
+        if "items" in old and "items" in new:
+            found += self.look(old["items"], new["items"], f"{place}[]", seen)
+        for choices in ("anyOf", "prefixItems"):
+            for index, (one, other) in enumerate(zip(old.get(choices, ()), new.get(choices, ()), strict=False)):
+                found += self.look(one, other, f"{place}|{index}", seen)
+            if len(old.get(choices, ())) > len(new.get(choices, ())):
+                found.append(f"{place} takes less than it did")
+        return found
+
+    def _look_at_fields(self, old: dict[str, Any], new: dict[str, Any], place: str, seen: Any) -> list[str]:
         before, after = old.get("properties", {}), new.get("properties", {})
-        found += [f"{place}.{name} was removed" for name in before.keys() - after.keys()]
-        required = set(new.get("required", ())) - set(old.get("required", ()))
-        found += [f"{place}.{name} became required: an older peer does not send it" for name in sorted(required)]
+        was, is_ = set(old.get("required", ())), set(new.get("required", ()))
+        found = [f"{place}.{name} was removed" for name in before.keys() - after.keys()]
+        if self._grows:
+            gone = sorted(was & after.keys() - is_)
+            found += [f"{place}.{name} is no longer always there" for name in gone]
+        else:
+            found += [f"{place}.{name} became required: an older peer does not send it" for name in sorted(is_ - was)]
         for name in sorted(before.keys() & after.keys()):
-            found += _breaking(before[name], after[name], old_root, new_root, f"{place}.{name}", seen)
-    if "items" in old and "items" in new:
-        found += _breaking(old["items"], new["items"], old_root, new_root, f"{place}[]", seen)
-    for choices in ("anyOf", "prefixItems"):
-        for index, (one, other) in enumerate(zip(old.get(choices, ()), new.get(choices, ()), strict=False)):
-            found += _breaking(one, other, old_root, new_root, f"{place}|{index}", seen)
-        if len(old.get(choices, ())) > len(new.get(choices, ())):
-            found.append(f"{place} takes less than it did")
-    return found
+            found += self.look(before[name], after[name], f"{place}.{name}", seen)
+        return found
 
 
 def _resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:

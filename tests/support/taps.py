@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from support.secure_site import make_certificate
+from support.waiting import patience
 
 from computepool.protocol.pinning import fingerprint_of
 
@@ -77,7 +78,7 @@ class Tap:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         try:
-            with contextlib.suppress(OSError, asyncio.CancelledError):
+            with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):
                 if self._behind is None:
                     await self._refuse(reader, writer)
                 else:
@@ -106,6 +107,10 @@ class Tap:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
+            # The last bytes may still be in the buffer: an abort would lose them.
+            async with asyncio.timeout(patience()):
+                writer.close()
+                await writer.wait_closed()
         finally:
             away.transport.abort()
 

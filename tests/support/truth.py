@@ -26,6 +26,7 @@ from computepool.hub.ledger.accounts import Kind
 from computepool.hub.ledger.check import check
 from computepool.hub.ledger.journal import balances
 from computepool.hub.nodes.tables import Node
+from computepool.protocol.spec import parse_spec
 from computepool.protocol.states import AttemptState, JobState, NodeState, Verdict
 
 P = ParamSpec("P")
@@ -165,7 +166,7 @@ class Truth:
             owner_id=self.renter,
             submitted_by=self.renter,
             name="job",
-            spec={"run": ["true"]},
+            spec=parse_spec({"run": ["true"]}).to_wire(),
             spec_digest="sha256:spec",
             bundle=None,
             priority=0,

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Column, Connection, DateTime, Engine, Float, Integer, Table, select
+from sqlalchemy import JSON, Boolean, Column, Connection, DateTime, Engine, Float, Integer, LargeBinary, Table, select
 
 from computepool.hub.core.tables import Instant
 from computepool.hub.tables import metadata
@@ -79,5 +79,7 @@ def _value(table: Table, column: Column, number: int) -> Any:
         return number + 1
     if isinstance(column.type, Float):
         return number + 0.5
+    if isinstance(column.type, LargeBinary):
+        return bytes([number, 0, 255, 10])
     length = getattr(column.type, "length", None) or 100
     return f"{number}{ODD_TEXT}"[:length] if length > 60 and not column.unique else f"{column.name}{number}"[-length:]

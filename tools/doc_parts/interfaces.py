@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
 from pydantic import BaseModel
@@ -58,6 +59,8 @@ NOT_DESCRIBED = {
     "/api/v1/agent/link": "An agent's line, over a WebSocket.",
     "/api/v1/agent/poll": "The same line, by long poll.",
     "/api/v1/jobs/{job_id}/stream": "The job and its log, live.",
+    "/api/v1/events": "What happens to what is yours; jobs and logs on request: [live events](guides/events.md).",
+    "/api/v1/public/events": "The pool's size, load and prices: when they change, at most once a second.",
     "/api/v1/blobs/{key:path}": "A part of an artifact, where the store is the hub's own disk.",
 }
 """Routes of which the OpenAPI document does not say it."""
@@ -70,7 +73,7 @@ def route_table() -> str:
 async def _route_table() -> str:
     from computepool.hub.app import create_app
     from computepool.hub.commands import migrate
-    from computepool.hub.core.http import route_table as declared
+    from computepool.hub.core.route_table import route_table as declared
     from computepool.hub.core.settings import Settings
     from computepool.hub.opening import open_engine
 
@@ -94,6 +97,21 @@ async def _route_table() -> str:
         scope = f"`{entry.scope}`" if entry.scope else ""
         rows.append((f"`{entry.method} {entry.path}`", entry.visible, scope, text))
     return table(("route", "visible", "scope", "does"), rows)
+
+
+def error_table() -> str:
+    """Every code, with the statuses that it comes with and the operations of the document that have it."""
+    import computepool.hub.app
+    import computepool.hub.serving.http_connection  # noqa: F401  with the app, every error class there is
+    from computepool.hub.core.openapi import statuses_of_codes
+    from computepool.protocol.errors import ErrorCode
+
+    statuses = {"method_not_allowed": [405]} | statuses_of_codes()
+    rows: dict[str, list[str]] = {}
+    for code in get_args(ErrorCode):
+        status = ", ".join(str(status) for status in statuses.get(code, [])) or "any other"
+        rows.setdefault(status, []).append(f"`{code}`")
+    return table(("status", "codes"), [(status, ", ".join(codes)) for status, codes in sorted(rows.items())])
 
 
 def setting_table() -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from computepool.agent.caching import CacheKeeper
 from computepool.agent.clock import Clock, HubTime
+from computepool.agent.detect.machine_load import MachineMeter
 from computepool.agent.detect.monitor import GpuMonitor
 from computepool.agent.engines import EngineWatch
 from computepool.agent.environments import Environments
@@ -42,6 +43,7 @@ from computepool.agent.status import status_of
 from computepool.agent.supervisor import Supervisor
 from computepool.agent.telemetry import Telemetry
 from computepool.agent.unremoved import UNREMOVED_FILE, UnremovedFolders
+from computepool.agent.usage import UsageSampler
 from computepool.agent.workbook import WorkBook
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
@@ -90,6 +92,8 @@ class Parts:
     caches: CacheKeeper | None = None
     """The room that both have, with the images."""
     monitor: GpuMonitor | None = None
+    machine: MachineMeter | None = None
+    """None for a machine that is not real."""
     book: WorkBook | None = None
     engines: EngineWatch | None = None
     """None where the sandboxes stay as they are."""
@@ -151,7 +155,9 @@ class Agent:
             clock=parts.clock,
             offload=parts.offload,
             works=lambda: any(attempt.ended is None for attempt in self._supervisor.attempts),
+            sampler=UsageSampler(parts.clock, parts.offload, lambda: self._supervisor.attempts),
             monitor=parts.monitor,
+            machine=parts.machine,
             caches=parts.caches,
             book=parts.book,
         )
@@ -311,6 +317,7 @@ class Agent:
             await asyncio.sleep(TICK_SECONDS)
             with going_on("agent.tick_failed"):
                 self._supervisor.tick()
+                self.telemetry.look_for_work()
                 await self._housekeeping.tick(self.owner.watch.policy if self.owner is not None else None)
 
     async def _keep_leases(self) -> None:
@@ -393,6 +400,7 @@ class Agent:
             # Tries against a hub that was not there say nothing about the line to the one that is.
             self._failures = 0
         self._connected, self.welcome = kind, welcome
+        self._shop.hub_end_reasons = frozenset(welcome.end_reasons)
         self._last_trouble = ""
         if welcome.notice:
             log.warning("hub.notice", extra={"notice": welcome.notice})

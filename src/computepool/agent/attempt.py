@@ -57,6 +57,11 @@ class Attempt:
     """The job's folder, once it was made."""
     ended: Ended | None = None
     """Set once the command is gone, or never was: the attempt uses no room from then on."""
+    command_over_at: float | None = None
+    """When its last command was over, on the elapsed-time clock."""
+    told_finishing: bool = False
+    unwritten: bool = False
+    """How it ended is not in the journal, which had no room for it."""
     ending: EndRequest | None = None
     on_end_request: Callable[[EndRequest], None] | None = None
     """What can be interrupted right now: the running command, a download, an upload."""
@@ -77,6 +82,8 @@ class Attempt:
     """When the hub last renewed its lease, or gave it."""
     isolation: IsolationLevel | None = None
     """Where it runs, once that was decided."""
+    network_bytes: Callable[[], int] | None = None
+    """What passed its ways out so far; None where it has the host's own network, which nobody counts."""
     progress: dict[str, object] | None = None
     """What is being fetched for it: `what`, and as far as it is known `done_bytes` and `total_bytes`."""
     save_soon: asyncio.Event = field(default_factory=asyncio.Event)

@@ -17,15 +17,16 @@ from enum import StrEnum
 from pathlib import Path
 
 from computepool.agent.attempt import Attempt
-from computepool.agent.faults import Place, reason_of
+from computepool.agent.faults import FaultPlace, reason_of
 from computepool.agent.outputs import Collected, OutputsRefused
+from computepool.agent.pieces import in_pieces
 from computepool.agent.placement import checkpoint_place
 from computepool.agent.ports import TransferFailed
 from computepool.agent.resting import RestReason
 from computepool.agent.sandbox.interface import SandboxError
 from computepool.agent.sandbox.space import folder_bytes
 from computepool.agent.sandbox.watchdog import DISK_SECONDS, pause_after
-from computepool.agent.snapshots import FILES, Known, Look, copy_files, find_changed, hash_files, look_at
+from computepool.agent.snapshots import FILES, FileLook, Known, copy_files, find_changed, hash_files, look_at
 from computepool.agent.trees import ENTRY_BYTES, Uncountable, open_folder
 from computepool.agent.uploads import UploadFailed, Uploads
 from computepool.agent.workshop import Workshop, ask_for_places
@@ -33,6 +34,7 @@ from computepool.protocol.checkpoint_list import find_list_problem
 from computepool.protocol.manifest import SavedFile
 from computepool.protocol.messages import CheckpointSaved, UploadFile, UploadGrant
 from computepool.protocol.receipt import EndReason
+from computepool.protocol.timing import LAST_CHECKPOINT_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +46,6 @@ LAST_TRIES = 2
 """Of a last checkpoint that the hub does not take: it may have let some of its files go meanwhile."""
 DIGEST = "sha256:" + 64 * "0"
 """Stands for those that are not known yet."""
-LAST_SECONDS = 900.0
-"""How long a job that has left may keep its node busy with the upload of its last checkpoint."""
 
 
 class LastSave(StrEnum):
@@ -70,6 +70,7 @@ class Checkpoints:
         self._refused: str | None = None
         self._is_refused = False
         self._uploads: Uploads | None = None
+        self._last_timeout: asyncio.Timeout | None = None
         self._copied = False
         self._turn = asyncio.Lock()
 
@@ -87,12 +88,13 @@ class Checkpoints:
 
     async def save_last(self) -> LastSave:
         """The command is gone, and left in an orderly way."""
+        self._uploads = None
         try:
-            async with asyncio.timeout(LAST_SECONDS):
+            async with asyncio.timeout(LAST_CHECKPOINT_SECONDS) as self._last_timeout:
                 looks = await self._look()
                 if not looks or not self._is_new(looks):
                     return LastSave.REFUSED if self._is_refused else LastSave.SAVED
-                self._shop.tell(self._attempt, "finishing")
+                self._shop.tell_finishing(self._attempt)
                 for _ in range(LAST_TRIES):
                     if await self._save(in_place=True):
                         return LastSave.SAVED
@@ -101,9 +103,19 @@ class Checkpoints:
                 return LastSave.REFUSED
         except TimeoutError:
             log.warning("checkpoint.given_up", extra={"attempt_id": self._attempt.id})
-            # What went forward was only too much of it; a line on which nothing does is the node's.
-            goes_forward = self._uploads is not None and self._uploads.parts_put > 0
-            return LastSave.REFUSED if goes_forward else LastSave.UNSENT
+            # What could not be read in time, or went forward, was only too much of it. A line on which nothing goes
+            # forward is the node's.
+            return LastSave.REFUSED if self._is_too_much() else LastSave.UNSENT
+        finally:
+            self._last_timeout = None
+
+    def _is_too_much(self) -> bool:
+        return self._uploads is None or self._uploads.parts_put > 0
+
+    @property
+    def problem(self) -> str:
+        """Why the newest one was not saved."""
+        return self._refused or "it took too long to read or to send"
 
     async def close(self) -> None:
         """Away with the copy."""
@@ -111,17 +123,21 @@ class Checkpoints:
             self._copied = False
             await self._shop.unremoved.remove([str(self._staging)])
 
-    def _is_new(self, looks: dict[str, Look]) -> bool:
+    def _is_new(self, looks: dict[str, FileLook]) -> bool:
         return looks != {path: known.look for path, known in self._known.items()}
 
-    async def _look(self) -> dict[str, Look]:
+    async def _look(self) -> dict[str, FileLook]:
         try:
-            return await self._shop.offload(look_at, self._folder, self._place, self._attempt.manifest.grant.disk_bytes)
+            return await self._look_at()
         except Exception as error:
             self._failed(error)
             return {}
 
-    async def _until_quiet(self) -> dict[str, Look]:
+    async def _look_at(self) -> dict[str, FileLook]:
+        limit_bytes = self._attempt.manifest.grant.disk_bytes
+        return await in_pieces(self._shop.offload, look_at(self._folder, self._place, limit_bytes))
+
+    async def _until_quiet(self) -> dict[str, FileLook]:
         waited = 0.0
         looks = await self._look()
         while looks and waited < QUIET_PATIENCE_SECONDS:
@@ -163,28 +179,32 @@ class Checkpoints:
                 task.cancel()
             await asyncio.gather(sending, watching, return_exceptions=True)
 
-    async def _send(self, looks: dict[str, Look], changed: list[str], folder: Path, place: str) -> None:
-        files = await self._shop.offload(hash_files, folder, place, changed)
+    async def _send(self, looks: dict[str, FileLook], changed: list[str], folder: Path, place: str) -> None:
+        files = await in_pieces(self._shop.offload, hash_files(folder, place, changed))
         seconds = self._attempt.ran_seconds(self._shop.clock.monotonic())
+        if self._last_timeout is not None:
+            # How long it takes to read the files, the job decides: the line has its time for itself.
+            self._last_timeout.reschedule(asyncio.get_running_loop().time() + LAST_CHECKPOINT_SECONDS)
         self._uploads = Uploads(folder, self._shop.transfer, self._ask)
         await self._uploads.put_all(list(files.values()))
         await self._report(looks, files, seconds)
 
     def _failed(self, error: Exception) -> None:
         """The job decides what is in the folder: only the node's own disk, sandbox and uplink are not its doing."""
-        is_nodes = reason_of(Place.SAVE, error, within_grant=True) is EndReason.NODE_DISK
+        is_nodes = reason_of(FaultPlace.SAVE, error, within_grant=True) is EndReason.NODE_DISK
         self._is_refused = not is_nodes and not isinstance(error, UploadFailed | TransferFailed | SandboxError)
         self._tell_refused(str(error) or type(error).__name__)
 
-    async def _look_well(self) -> dict[str, Look]:
+    async def _look_well(self) -> dict[str, FileLook]:
         """Raises OutputsRefused."""
-        looks = await self._shop.offload(look_at, self._folder, self._place, self._attempt.manifest.grant.disk_bytes)
-        problem = find_list_problem([SavedFile(path=path, digest=DIGEST, size_bytes=0) for path in looks])
+        looks = await self._look_at()
+        files = [SavedFile(path=path, digest=DIGEST, size_bytes=0) for path in looks]
+        problem = await self._shop.offload(find_list_problem, files)
         if problem is not None:
             raise OutputsRefused(problem)
         return looks
 
-    async def _copy(self) -> tuple[dict[str, Look], list[str]]:
+    async def _copy(self) -> tuple[dict[str, FileLook], list[str]]:
         """All that is there, and what of it was copied. While it is copied the job stands still."""
         rest = self._attempt.rest
         try:
@@ -194,7 +214,7 @@ class Checkpoints:
             changed = find_changed(looks, self._known)
             await self._check_room(_copy_bytes(looks, changed))
             self._copied = True
-            await self._shop.offload(copy_files, self._folder, self._place, changed, self._staging)
+            await in_pieces(self._shop.offload, copy_files(self._folder, self._place, changed, self._staging))
             return looks, changed
         finally:
             await rest.let_go(RestReason.COPY)
@@ -227,7 +247,7 @@ class Checkpoints:
                 await self._check_room(copied_bytes)
             pause = pause_after(time.monotonic() - started)
 
-    async def _report(self, looks: dict[str, Look], sent: dict[str, Collected], seconds: float) -> None:
+    async def _report(self, looks: dict[str, FileLook], sent: dict[str, Collected], seconds: float) -> None:
         shop, attempt = self._shop, self._attempt
         files = {path: sent.get(path) or self._known[path].file for path in looks}
         # Never one that was said before: its answer may still be on its way.
@@ -267,5 +287,5 @@ class Checkpoints:
                 self._attempt.say(f"the checkpoint was not saved: {why}")
 
 
-def _copy_bytes(looks: dict[str, Look], paths: list[str]) -> int:
+def _copy_bytes(looks: dict[str, FileLook], paths: list[str]) -> int:
     return sum(max(ENTRY_BYTES, looks[path].disk_bytes) for path in paths)

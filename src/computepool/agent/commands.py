@@ -16,7 +16,7 @@ from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.disk import has_no_room_left
 from computepool.agent.egress import Egress
 from computepool.agent.environment_keys import key_of
-from computepool.agent.faults import AttemptOver, Place, at, is_within_grant, plain
+from computepool.agent.faults import AttemptOver, FaultPlace, at, is_within_grant, plain
 from computepool.agent.journal import Ended
 from computepool.agent.logs import LogIntake
 from computepool.agent.placement import ENVIRONMENT, WORK, job_environment, limits_of
@@ -29,6 +29,8 @@ from computepool.protocol.states import IsolationLevel
 
 log = logging.getLogger(__name__)
 
+TURN_SECONDS = 1800.0
+"""How long `setup` waits for another attempt that builds the same environment; how long that takes, its job decides."""
 STARTS = 2
 """Times that a command is tried to be started, if the sandbox works for a command of the agent's own."""
 PIPE_PATIENCE_SECONDS = 1.0
@@ -65,23 +67,30 @@ class Commands:
         self._complaint = ""
         self._in_setup = False
         self._has_run = False
+        if sandbox.level is not IsolationLevel.PROCESS:
+            attempt.network_bytes = self._count_network
 
     async def set_up(self) -> bool:
         """Build the environment, or take the one that was built from the same before. Whether the job may go on."""
         shop, attempt = self._shop, self._attempt
-        async with at(Place.SETUP, attempt):
+        async with at(FaultPlace.SETUP, attempt):
             (self._folder / ENVIRONMENT).mkdir(exist_ok=True)
             await shop.offload(self._sandbox.adopt, self._folder)
             trusted = attempt.owner.trusted
             key = await shop.offload(key_of, attempt.manifest, self._folder, self._image_digest, trusted=trusted)
             place = shop.environments.place(self._sandbox, key)
         async with contextlib.AsyncExitStack() as turn:
-            # A twin's setup may take long: a stop is not kept waiting for it.
-            await interruptible(attempt, lambda: turn.enter_async_context(shop.environments.turn(key)))
+            # A twin's setup may take long: a stop is not kept waiting for it, and it is not waited for all day.
+            try:
+                async with asyncio.timeout(TURN_SECONDS):
+                    await interruptible(attempt, lambda: turn.enter_async_context(shop.environments.turn(key)))
+            except TimeoutError:
+                attempt.say("setup: another job has been building the same environment for long; it is built once more")
+                place = None
             if place is not None and await self._is_at_hand(place):
                 attempt.say("setup: the environment is at hand, nothing to do")
                 return True
-            async with at(Place.SETUP, attempt):
+            async with at(FaultPlace.SETUP, attempt):
                 before = await shop.offload(environments.look, self._folder)
             self._in_setup = True
             argv = environments.set_up_argv(attempt.manifest.setup)
@@ -91,7 +100,7 @@ class Commands:
                 return False
             self._in_setup = False
             if place is not None:
-                async with at(Place.SETUP, attempt):
+                async with at(FaultPlace.SETUP, attempt):
                     await self._keep(place, before)
         return True
 
@@ -146,7 +155,7 @@ class Commands:
                 await interruptible(attempt, attempt.rest.until_awake)
             raise_if_ending(attempt)
             if command is None:
-                async with at(Place.START, attempt):
+                async with at(FaultPlace.START, attempt):
                     command = self._command(argv, self._open_way(internet) if wants_out else None)
             trouble = await self._try(command)
             if not trouble:
@@ -169,7 +178,7 @@ class Commands:
         except Exception as error:
             return str(error) or type(error).__name__
         try:
-            async with at(Place.RUN, attempt):
+            async with at(FaultPlace.RUN, attempt):
                 await self._supervise(process)
         except AttemptOver:
             # Whatever went wrong on this side, no command goes on that nobody looks after.
@@ -201,6 +210,9 @@ class Commands:
         )
         self._ways_out.append(egress)
         return egress
+
+    def _count_network(self) -> int:
+        return sum(egress.bytes_in + egress.bytes_out for egress in self._ways_out)
 
     def _has_lease(self) -> bool:
         """Even if the machine slept: what comes after the lease never gets out."""
@@ -277,6 +289,7 @@ class Commands:
     async def ended(self) -> Ended:
         """By its last command."""
         attempt, exited = self._attempt, self._last
+        attempt.command_over_at = self._shop.clock.monotonic()
         if exited is None:
             raise AssertionError("no command has run")
         reason, detail = self._why(exited)
@@ -286,10 +299,14 @@ class Commands:
             reason, detail = EndReason.NODE_DISK, "the node's disk is full"
         if reason is EndReason.NODE_DISK and not await is_within_grant(attempt, attempt.spool.stored_bytes):
             reason, detail = EndReason.DISK, "the job wrote more to disk than it asked for, its log included"
+        elif reason is EndReason.NODE_DISK and self._shop.is_filled_by_logs(str(self._folder)):
+            reason, detail = EndReason.UNREACHABLE, "the node's disk was full with the logs of jobs"
         return await self._ended(exited.code, reason, detail)
 
     async def ended_by(self, over: AttemptOver) -> Ended:
         """By something else than a command's own end. What ran before is counted all the same."""
+        if self._has_run:
+            self._attempt.command_over_at = self._shop.clock.monotonic()
         if over.reason is not EndReason.EXITED:
             return await self._ended(None, over.reason, over.detail)
         if not self._has_run:
@@ -311,7 +328,7 @@ class Commands:
             peak_memory_bytes=self._peak_memory_bytes,
             setup_seconds=self._setup_seconds,
             suspended_seconds=attempt.rest.seconds,
-            network_bytes=sum(egress.bytes_in + egress.bytes_out for egress in self._ways_out),
+            network_bytes=self._count_network(),
             # Between the command's end and this moment nothing ran.
             power_capped_seconds=min(attempt.power_capped_seconds(shop.clock.monotonic()), self._running_seconds),
             image_digest=self._image_digest,

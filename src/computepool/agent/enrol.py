@@ -166,7 +166,7 @@ def _unreachable(hub_url: str, error: httpx.HTTPError) -> JoinFailed:
 
 
 def _refusal(hub_url: str, response: httpx.Response) -> JoinFailed:
-    error = _error_of(response)
+    error = error_of(response)
     if error is None:
         return JoinFailed(
             f"what answers at {hub_url} is not a ComputePool hub (HTTP {response.status_code})", "not_a_hub"
@@ -178,7 +178,7 @@ def _refusal(hub_url: str, response: httpx.Response) -> JoinFailed:
     return JoinFailed(f"{message.rstrip('.')}. {hint}" if hint else message, code)
 
 
-def _error_of(response: httpx.Response) -> dict[str, Any] | None:
+def error_of(response: httpx.Response) -> dict[str, Any] | None:
     try:
         body = response.json()
     except (json.JSONDecodeError, UnicodeDecodeError):

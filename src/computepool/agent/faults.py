@@ -2,7 +2,8 @@
 
 Until an attempt has its folder, nothing that the job or its spec chose was touched: what fails there is the node's.
 After that the agent handles names, files, sizes and images of the job's choosing, and whatever fails is the job's. The
-exceptions are few and listed: the node's own disk, while the job is within its grant (`disk.DISK_TROUBLE`), a sandbox
+exceptions are few and listed: the node's own disk, while the job is within its grant (`disk.DISK_TROUBLE`) and no job's
+log has filled it (`Workshop.is_filled_by_logs`), a sandbox
 that does not run a command of the agent's own either (`sandbox.find_fault`), an uplink on which no part of a file
 arrives (`uploads.UploadFailed`), and an input from the hub that has another digest.
 """
@@ -15,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from computepool.agent.attempt import Attempt
-from computepool.agent.disk import is_disk_trouble
+from computepool.agent.disk import is_disk_trouble, is_full
 from computepool.agent.sandbox.space import folder_bytes
 from computepool.agent.trees import Uncountable, open_folder
 from computepool.protocol.limits import DETAIL_LIMIT_CHARACTERS
@@ -33,7 +34,7 @@ class AttemptOver(Exception):
         self.detail = plain(detail)
 
 
-class Place(StrEnum):
+class FaultPlace(StrEnum):
     """What the agent is doing for an attempt; the value is how a failure there begins in words."""
 
     ACCEPT = "trouble on the node"
@@ -50,26 +51,29 @@ class Place(StrEnum):
 
 
 REASON_AT = {
-    Place.FETCH: EndReason.UNREACHABLE,
-    Place.IMAGE: EndReason.UNREACHABLE,
-    Place.UNPACK: EndReason.BUNDLE,
-    Place.PUT: EndReason.BAD_INPUT,
-    Place.RESTORE: EndReason.BAD_INPUT,
-    Place.SETUP: EndReason.START_FAILED,
-    Place.START: EndReason.START_FAILED,
-    Place.RUN: EndReason.EXITED,
-    Place.SAVE: EndReason.OUTPUTS,
-    Place.COLLECT: EndReason.OUTPUTS,
+    FaultPlace.FETCH: EndReason.UNREACHABLE,
+    FaultPlace.IMAGE: EndReason.UNREACHABLE,
+    FaultPlace.UNPACK: EndReason.BUNDLE,
+    FaultPlace.PUT: EndReason.BAD_INPUT,
+    FaultPlace.RESTORE: EndReason.BAD_INPUT,
+    FaultPlace.SETUP: EndReason.START_FAILED,
+    FaultPlace.START: EndReason.START_FAILED,
+    FaultPlace.RUN: EndReason.EXITED,
+    FaultPlace.SAVE: EndReason.OUTPUTS,
+    FaultPlace.COLLECT: EndReason.OUTPUTS,
 }
 """Of a failure at a place where the agent handles what the job chose."""
-BESIDE_THE_GRANT = frozenset({Place.FETCH, Place.IMAGE})
+BESIDE_THE_GRANT = frozenset({FaultPlace.FETCH, FaultPlace.IMAGE})
 """What is kept there takes the node's own room, and how much the job decides: a full disk is nobody's fault."""
 
 
-def reason_of(place: Place, error: BaseException, *, within_grant: bool) -> EndReason:
+def reason_of(place: FaultPlace, error: BaseException, *, within_grant: bool) -> EndReason:
     """`within_grant`: the job's folder takes no more of the disk than the job may use."""
     is_machines = isinstance(error, OSError) and is_disk_trouble(error)
-    if place is Place.ACCEPT:
+    if place is FaultPlace.ACCEPT:
+        if isinstance(error, OSError) and is_full(error):
+            # Other jobs' logs and files may have filled it, and may be gone in a moment.
+            return EndReason.DECLINED
         return EndReason.NODE_DISK if is_machines else EndReason.SANDBOX
     if is_machines and place not in BESIDE_THE_GRANT:
         return EndReason.NODE_DISK if within_grant else EndReason.DISK
@@ -77,7 +81,7 @@ def reason_of(place: Place, error: BaseException, *, within_grant: bool) -> EndR
 
 
 @contextlib.asynccontextmanager
-async def at(place: Place, attempt: Attempt) -> AsyncIterator[None]:
+async def at(place: FaultPlace, attempt: Attempt) -> AsyncIterator[None]:
     """Whatever fails inside ends the attempt with the reason of its place."""
     try:
         yield
@@ -87,7 +91,7 @@ async def at(place: Place, attempt: Attempt) -> AsyncIterator[None]:
         raise await judged(place, attempt, error) from error
 
 
-async def judged(place: Place, attempt: Attempt, error: Exception) -> AttemptOver:
+async def judged(place: FaultPlace, attempt: Attempt, error: Exception) -> AttemptOver:
     reason = reason_of(place, error, within_grant=await is_within_grant(attempt))
     about = {"attempt_id": attempt.id, "place": place.name.lower(), "reason": reason.value}
     if type(error).__module__.startswith("computepool."):

@@ -48,9 +48,14 @@ class _Stored(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class _IdentityFile(_Stored):
+class _Keys(_Stored):
     sign_key: str
     seal_key: str
+
+
+class _IdentityFile(_Keys):
+    next: _Keys | None = None
+    """What the hub was asked to take instead, and has not confirmed."""
 
 
 class NodeRecord(_Stored):
@@ -182,20 +187,24 @@ class AgentHome:
             stored = _read(self.identity_path, _IdentityFile)
         except FileNotFoundError:
             return self._new_identity()
-        return Identity(
-            Ed25519PrivateKey.from_private_bytes(base64.b64decode(stored.sign_key)),
-            X25519PrivateKey.from_private_bytes(base64.b64decode(stored.seal_key)),
-        )
+        return _identity_of(stored)
+
+    def next_identity(self) -> Identity | None:
+        """The keys that shall replace this node's, while the hub has not confirmed them."""
+        try:
+            coming = _read(self.identity_path, _IdentityFile).next
+        except FileNotFoundError:
+            return None
+        return None if coming is None else _identity_of(coming)
+
+    def save_identity(self, identity: Identity, coming: Identity | None = None) -> None:
+        stored = _IdentityFile(**_keys_of(identity).model_dump(), next=None if coming is None else _keys_of(coming))
+        write_atomically(self.identity_path, stored.model_dump_json(exclude_none=True).encode())
 
     def _new_identity(self) -> Identity:
         self.prepare()
         identity = Identity.generate()
-        raw = (Encoding.Raw, PrivateFormat.Raw, NoEncryption())
-        stored = _IdentityFile(
-            sign_key=base64.b64encode(identity.sign_key.private_bytes(*raw)).decode(),
-            seal_key=base64.b64encode(identity.seal_key.private_bytes(*raw)).decode(),
-        )
-        write_atomically(self.identity_path, stored.model_dump_json().encode())
+        self.save_identity(identity)
         return identity
 
     def is_enrolled(self) -> bool:
@@ -216,6 +225,21 @@ class AgentHome:
 
     def lock(self) -> "InstanceLock":
         return InstanceLock(self.root / "agent.lock")
+
+
+def _identity_of(stored: _Keys) -> Identity:
+    return Identity(
+        Ed25519PrivateKey.from_private_bytes(base64.b64decode(stored.sign_key)),
+        X25519PrivateKey.from_private_bytes(base64.b64decode(stored.seal_key)),
+    )
+
+
+def _keys_of(identity: Identity) -> _Keys:
+    raw = (Encoding.Raw, PrivateFormat.Raw, NoEncryption())
+    return _Keys(
+        sign_key=base64.b64encode(identity.sign_key.private_bytes(*raw)).decode(),
+        seal_key=base64.b64encode(identity.seal_key.private_bytes(*raw)).decode(),
+    )
 
 
 class InstanceLock:

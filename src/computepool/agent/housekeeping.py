@@ -5,7 +5,6 @@ import logging
 import shutil
 from collections.abc import Callable, Sequence
 
-from computepool.agent.attempt import EndMode, EndRequest
 from computepool.agent.engines import QUIET_SECONDS
 from computepool.agent.owner.policy import Policy
 from computepool.agent.ownership import EVICT_GRACE_SECONDS
@@ -14,7 +13,6 @@ from computepool.agent.supervisor import Supervisor
 from computepool.agent.workshop import Workshop
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.messages import NodeReport
-from computepool.protocol.receipt import EndReason
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +89,11 @@ class Housekeeping:
         if not busy:
             return
         newest = busy[-1]
+        if newest.ending is not None:
+            return
         free = (await self._shop.offload(shutil.disk_usage, str(newest.folder))).free
         if free < keep_free_bytes:
-            detail = "the node's disk is nearly full: its owner keeps the rest"
-            newest.request_end(EndRequest(EndMode.FINISH, EndReason.NODE_DISK, detail, EVICT_GRACE_SECONDS))
+            # Jobs' logs and caches are in no grant, and may be what filled it: this is the owner's wish, not a fault.
+            log.warning("owner.disk_full", extra={"attempt_id": newest.id, "free_bytes": free})
+            newest.say("the node's disk is nearly full: its owner keeps the rest, and the job goes on elsewhere")
+            self._supervisor.give_back(newest, "owner", EVICT_GRACE_SECONDS)

@@ -2,6 +2,7 @@
 
 ImageFailed
 ├── ImageMissing             the renter's to mend
+├── ImageTooSlow             the registry is too slow: the renter chose it
 └── ImageUnavailable         not on this node, not now
     └── RegistryUnreachable  and perhaps nowhere
 """
@@ -16,6 +17,10 @@ class ImageFailed(Exception):
 
 class ImageMissing(ImageFailed):
     """There is no such image, nobody may have it, or it is not what an image should be: the renter's to mend."""
+
+
+class ImageTooSlow(ImageFailed):
+    """Its registry brings it so slowly that it only keeps the node busy."""
 
 
 class ImageUnavailable(ImageFailed):

@@ -49,10 +49,16 @@ class BadInput(InputFailed):
     reason = EndReason.BAD_INPUT
 
 
-class Unreachable(InputFailed):
+class InputUnreachable(InputFailed):
     """Whoever has it does not answer, or not well, or there is no room for it: that speaks against nobody."""
 
     reason = EndReason.UNREACHABLE
+
+
+class InputTooSlow(InputFailed):
+    """Whoever the spec named brings it so slowly that it only keeps the node busy."""
+
+    reason = EndReason.SLOW_INPUT
 
 
 class Source(Protocol):
@@ -101,13 +107,13 @@ class FromHub:
 
     async def bring(self, partial: Partial, make_room: MakeRoom) -> None:
         if not self._urls and self._ref.size_bytes:
-            raise Unreachable(f"the hub named no place to get {self._ref.digest} from")
+            raise InputUnreachable(f"the hub named no place to get {self._ref.digest} from")
         await make_room(max(0, self._ref.size_bytes - partial.size_bytes))
         for url in itertools.islice(self._urls, partial.part, None):
             try:
                 await persist(partial, functools.partial(self._fetch, url, partial))
             except TransferFailed as error:
-                raise Unreachable(str(error)) from None
+                raise InputUnreachable(str(error)) from None
             partial.end_part()
 
     async def _fetch(self, url: str, partial: Partial) -> None:
@@ -176,7 +182,7 @@ class InputCache:
                 try:
                     await self._download(path, digest, limit or 0, source, progress)
                 except NoRoom as error:
-                    raise Unreachable(str(error)) from None
+                    raise InputUnreachable(str(error)) from None
                 await self.make_room(0)
             elif limit is not None and path.stat().st_size > limit:
                 raise source.wrong(f"it has {path.stat().st_size} bytes, and {limit} are allowed")

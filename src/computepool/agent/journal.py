@@ -31,6 +31,7 @@ from computepool.protocol.states import IsolationLevel
 SEEN_MARGIN_SECONDS = 600.0
 """Remembered beyond the manifest's own expiry, for a hub whose clock was set back."""
 COMPACT_BYTES = 8 * 1024 * 1024
+LOG_SUFFIXES = frozenset({".log", ".tail"})
 
 
 class Lease(Wire):
@@ -98,6 +99,12 @@ class Journal:
 
     def log_path(self, attempt_id: str) -> Path:
         return self._folder / f"{attempt_id}.log"
+
+    def log_bytes(self, device: int) -> int:
+        """What all logs of jobs take of this disk. Raises OSError."""
+        logs = [path for path in self._folder.iterdir() if path.suffix in LOG_SUFFIXES]
+        infos = [path.stat() for path in logs]
+        return sum(info.st_blocks * 512 for info in infos if info.st_dev == device)
 
     # ── writing ──
 
@@ -228,7 +235,7 @@ class Journal:
     def sweep_strays(self) -> None:
         """Remove logs whose attempt is forgotten."""
         for path in self._folder.iterdir():
-            if path.suffix in {".log", ".tail"} and path.stem not in self._live:
+            if path.suffix in LOG_SUFFIXES and path.stem not in self._live:
                 remove_tree(path)
 
     def close(self) -> None:

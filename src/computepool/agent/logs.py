@@ -35,6 +35,8 @@ class LogSender:
         self._outgoing = outgoing
         self._clock = clock
         self._sent = 0
+        self._furthest_sent = 0
+        """Also before a rewind: the hub may have all of it, acknowledged or not."""
         self._acked = 0
         self._rewound_at = -1
         """The offset at which the last rewind happened: one lost chunk causes one, not one per chunk behind it."""
@@ -42,6 +44,8 @@ class LogSender:
         self._timer: asyncio.TimerHandle | None = None
         self._quiet_until = 0.0
         self._delivered: asyncio.Future[None] | None = None
+        self._end: int | None = None
+        """Where it was cut off; None for its own end."""
 
     @property
     def acked_bytes(self) -> int:
@@ -49,8 +53,12 @@ class LogSender:
 
     @property
     def _delivered_whole(self) -> bool:
-        sealed = self._spool.sealed
-        return sealed is not None and self._acked >= sealed.size_bytes
+        return self._spool.sealed is not None and self._acked >= self._ready_bytes
+
+    @property
+    def _ready_bytes(self) -> int:
+        ready = self._spool.ready_bytes
+        return ready if self._end is None else min(ready, self._end)
 
     def wrote(self) -> None:
         """The spool has more."""
@@ -66,7 +74,7 @@ class LogSender:
 
     @property
     def _pending(self) -> int:
-        return self._spool.ready_bytes - self._sent
+        return self._ready_bytes - self._sent
 
     def _may_send_now(self) -> bool:
         pending = self._pending
@@ -80,7 +88,7 @@ class LogSender:
             self._outgoing.log_ready(self)
 
     def next_chunk(self) -> LogChunk | None:
-        room = self._acked + WINDOW_BYTES - self._sent
+        room = min(self._acked + WINDOW_BYTES, self._ready_bytes) - self._sent
         if room <= 0:
             return None
         if not self._may_send_now():
@@ -96,6 +104,7 @@ class LogSender:
         if offset == self._acked:
             self._progress_at = self._clock.monotonic()
         self._sent += len(data)
+        self._furthest_sent = max(self._furthest_sent, self._sent)
         self._quiet_until = asyncio.get_running_loop().time() + BATCH_SECONDS
         return LogChunk(attempt_id=self._attempt_id, fence=self._fence, offset=offset, data=data)
 
@@ -103,6 +112,9 @@ class LogSender:
         """The hub has everything before `offset`. It may know more than was noted here, or less."""
         if offset > self._spool.ready_bytes:
             return
+        if self._end is not None:
+            # Bytes that the hub has cannot be left out: its digest must be the receipt's.
+            self._end = max(self._end, offset)
         if offset > self._acked:
             self._acked = offset
             self._sent = max(self._sent, offset)
@@ -132,6 +144,14 @@ class LogSender:
         if not self._delivered_whole:
             self._delivered = asyncio.get_running_loop().create_future()
             await self._delivered
+
+    async def cut_off(self) -> int:
+        """Send nothing beyond what the hub may have already. Return where the log ends, once the hub has all of it."""
+        if self._end is None:
+            self._end = max(self._furthest_sent, self._acked)
+        self._offer()
+        await self.delivered()
+        return self._end
 
     def _settle(self) -> None:
         if self._delivered is not None and not self._delivered.done() and self._delivered_whole:

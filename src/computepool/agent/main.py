@@ -16,16 +16,18 @@ from computepool.agent.benchmark.desk import BenchmarkDesk
 from computepool.agent.clock import SystemClock
 from computepool.agent.control import serve_control
 from computepool.agent.detect import Hardware, detect, isolation_of, offered_disk_bytes
+from computepool.agent.detect.machine_load import MachineMeter
 from computepool.agent.detect.software import as_engines_say
 from computepool.agent.detect.software import look_again as detect_software_again
 from computepool.agent.engines import EngineWatch
 from computepool.agent.home import AgentHome
 from computepool.agent.household import NodeImages, keep_house, make_stores
 from computepool.agent.housekeeping import is_beginning
+from computepool.agent.key_rotation import settled_identity
 from computepool.agent.link.connections import Connections
 from computepool.agent.own_jobs import OwnCheckpoints, OwnJobs
 from computepool.agent.owner.policy_file import PolicyFile
-from computepool.agent.ports import offload_to_threads
+from computepool.agent.ports import allow_open_files, offload_to_threads
 from computepool.agent.proof import Proof
 from computepool.agent.sandbox import FoundEngine, Sandbox, available_sandboxes, find_engines, look_again, self_test
 from computepool.agent.sandbox.available import chosen_engines, container_sandbox
@@ -36,6 +38,9 @@ from computepool.protocol.capacity import Capacity
 from computepool.protocol.states import NodeState
 
 log = logging.getLogger(__name__)
+
+OPEN_FILES = 8192
+"""Each job has pipes, a spool, a way out with its connections, and transfers; many systems begin with 1,024."""
 
 
 def agent_version() -> str:
@@ -138,6 +143,7 @@ async def run_agent(
 
     `own_jobs` is what whoever starts it says of its owner's jobs, beside the policy.
     """
+    allow_open_files(OPEN_FILES)
     home.prepare()
     with home.lock():
         async with _real_agent(home, sandboxes, own_jobs or OwnJobs()) as agent:
@@ -150,8 +156,8 @@ async def run_agent(
 
 @contextlib.asynccontextmanager
 async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None, own_jobs: OwnJobs) -> AsyncIterator[Agent]:
-    node, identity = home.node(), home.identity()
     clock, rng = SystemClock(), random.SystemRandom()
+    node, identity = home.node(), await settled_identity(home, offload_to_threads, rng)
     engines = await watch_engines(home) if sandboxes is None else None
     proven = engines.sandboxes if engines is not None else list(sandboxes or ())
     hardware = await offload_to_threads(detect, home.root)
@@ -197,6 +203,7 @@ async def _real_agent(home: AgentHome, sandboxes: Sequence[Sandbox] | None, own_
                 unremoved=stores.unremoved,
                 caches=stores.keeper,
                 monitor=house.monitor,
+                machine=MachineMeter(home.root),
                 book=WorkBook(home.root / "work.json"),
                 engines=engines,
                 open_watch=house.open_watch,

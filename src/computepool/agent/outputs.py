@@ -12,12 +12,12 @@ import json
 import os
 import re
 import stat
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from computepool.agent.pieces import Steps
 from computepool.agent.placement import OUTPUT, WORK
 from computepool.protocol.limits import DEPTH_LIMIT, OUTPUT_FILES_LIMIT, OUTPUT_LIST_LIMIT_BYTES
 from computepool.protocol.messages import UPLOAD_PART_BYTES
@@ -26,6 +26,8 @@ from computepool.protocol.receipt import OutputRef
 
 MAX_ENTRIES = 1_000_000
 """Names that are looked at, kept or not."""
+PENDING_LIMIT_BYTES = 32 * 1024 * 1024
+"""Of the names of folders that were found and not looked into yet."""
 _SHOWN_IN_NOTE = 3
 _PIECE_BYTES = 1024 * 1024
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -38,10 +40,6 @@ _JSON_IN_JSON = 3
 
 class OutputsRefused(Exception):
     """What is to be kept cannot be: too many files, or unreadable. The renter's to mend."""
-
-
-class Interrupted(Exception):
-    """Whoever wanted it wants it no more."""
 
 
 @dataclass(frozen=True)
@@ -103,39 +101,48 @@ def has_nothing_to_keep(folder: Path, globs: Sequence[str]) -> bool:
         return error.errno in _NO_FOLDER
 
 
-def collect(
-    folder: Path, globs: Sequence[str], *, limit_bytes: int | None = None, stop: threading.Event | None = None
-) -> Collection:
+def collect(folder: Path, globs: Sequence[str], *, limit_bytes: int | None = None) -> Steps[Collection]:
     """Find and hash what is to be kept. Blocking. Raises OutputsRefused, or OSError for the node's own trouble.
 
     All of it together may be as large as `limit_bytes`, holes included: they take no room on the disk, but are read and
-    sent like anything else. Once `stop` is set, nobody waits for the result: it raises Interrupted.
+    sent like anything else.
     """
     try:
-        return _collect(folder, globs, Allowance(limit_bytes), stop)
+        return (yield from _collect(folder, globs, Allowance(limit_bytes)))
     except PermissionError as error:
         # The folder was open to the job and to us; only the job can have closed it, or one in it.
         raise OutputsRefused(f"a folder of the job was closed by the job: {error.strerror}") from None
 
 
-def _collect(folder: Path, globs: Sequence[str], allowance: "Allowance", stop: threading.Event | None) -> Collection:
+def _collect(folder: Path, globs: Sequence[str], allowance: "Allowance") -> Steps[Collection]:
     walk = Walk()
     matcher = GlobMatcher(globs)
     found: dict[str, Collected] = {}
     with opened(str(folder)) as root:
-        for place, relative in walk.files(root, OUTPUT, None):
-            found[relative] = hashed(root, place, relative, allowance, stop)
+        for file in walk.files(root, OUTPUT, None):
+            yield
+            if file is not None:
+                place, relative = file
+                found[relative] = yield from hashed(root, place, relative, allowance)
         if globs:
-            for place, relative in walk.files(root, WORK, matcher):
+            for file in walk.files(root, WORK, matcher):
+                yield
+                if file is None:
+                    continue
+                place, relative = file
                 # Both may hold the same name; neither is lost.
                 name = relative if relative not in found else f"{WORK}/{relative}"
                 if name in found:
                     raise OutputsRefused(f"two outputs want the name {name!r}")
                 # The longer name may be too long.
                 if walk.is_well_named(name):
-                    found[name] = hashed(root, place, name, allowance, stop)
+                    found[name] = yield from hashed(root, place, name, allowance)
     return Collection(
-        tuple(found.values()), walk.left_out, walk.misnamed, tuple(walk.misnamed_shown), matcher.unmatched
+        tuple(found[name] for name in sorted(found)),
+        walk.left_out,
+        walk.misnamed,
+        tuple(walk.misnamed_shown),
+        matcher.unmatched,
     )
 
 
@@ -224,11 +231,15 @@ class Walk:
         self._files = 0
         self._reference_bytes = 0
 
-    def files(self, root: int, top: str, matcher: GlobMatcher | None) -> Iterator[tuple[str, str]]:
-        """(place in the job's folder, name below `top`) of every regular file that is to be kept."""
-        pending = [""]
+    def files(self, root: int, top: str, matcher: GlobMatcher | None) -> Iterator[tuple[str, str] | None]:
+        """(place in the job's folder, name below `top`) of every regular file that is to be kept; None for others.
+
+        Of names that are not kept nothing is remembered, but for those of folders that are still to be looked into.
+        """
+        pending, pending_bytes = [""], 0
         while pending:
             folder = pending.pop()
+            pending_bytes -= len(folder)
             place = f"{top}/{folder}" if folder else top
             with contextlib.ExitStack() as stack:
                 try:
@@ -239,11 +250,15 @@ class Walk:
                         continue
                     raise OutputsRefused(f"{place!r} cannot be read: {error.strerror}") from None
                 for name, mode in self._names(fd):
+                    yield None
                     relative = f"{folder}/{name}" if folder else name
                     if stat.S_ISDIR(mode):
                         if matcher is None or matcher.may_contain(relative):
                             self._check_depth(relative)
                             pending.append(relative)
+                            pending_bytes += len(relative)
+                            if pending_bytes > PENDING_LIMIT_BYTES:
+                                raise OutputsRefused("too many folders with long names: pack them into one archive")
                     elif matcher is None or matcher.matches(relative):
                         if not stat.S_ISREG(mode):
                             self.left_out += 1
@@ -261,15 +276,13 @@ class Walk:
             self.misnamed_shown.append(f"{show_path(path)} ({problem})")
         return False
 
-    def _names(self, fd: int) -> list[tuple[str, int]]:
-        found = []
+    def _names(self, fd: int) -> Iterator[tuple[str, int]]:
         with os.scandir(fd) as entries:
             for entry in entries:
                 self._entries += 1
                 if self._entries > MAX_ENTRIES:
                     raise OutputsRefused(f"more than {MAX_ENTRIES} files and folders to look at")
-                found.append((entry.name, entry.stat(follow_symlinks=False).st_mode))
-        return sorted(found)
+                yield entry.name, entry.stat(follow_symlinks=False).st_mode
 
     def _check_depth(self, relative: str) -> None:
         if relative.count("/") >= DEPTH_LIMIT:
@@ -311,8 +324,7 @@ def hashed(
     place: str,
     path: str,
     allowance: Allowance | None = None,
-    stop: threading.Event | None = None,
-) -> Collected:
+) -> Steps[Collected]:
     whole, part = hashlib.sha256(), hashlib.sha256()
     size = 0
     parts: list[str] = []
@@ -321,8 +333,7 @@ def hashed(
             allowance.take(os.fstat(file.fileno()).st_size)
         # A part's size is a whole number of pieces, and short reads happen only at a file's end.
         while piece := file.read(_PIECE_BYTES):
-            if stop is not None and stop.is_set():
-                raise Interrupted
+            yield
             whole.update(piece)
             part.update(piece)
             size += len(piece)

@@ -4,6 +4,8 @@ Real ones: `link.failover.Connections`, `transfer.HttpTransfer`, `output.PipeOut
 """
 
 import asyncio
+import contextlib
+import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, BinaryIO, ParamSpec, Protocol, TypeVar
@@ -25,6 +27,18 @@ class Offload(Protocol):
 
 async def offload_to_threads(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     return await asyncio.to_thread(function, *args, **kwargs)
+
+
+def allow_open_files(wanted: int) -> None:
+    """As many as the system lets this process have, where it began with fewer than it needs."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted + 256:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class LinkKind(StrEnum):

@@ -44,6 +44,11 @@ class Rest:
         return self._process.pid if self._process is not None else None
 
     @property
+    def process(self) -> Process | None:
+        """The running command, if there is one."""
+        return self._process
+
+    @property
     def seconds(self) -> float:
         """How long the attempt has rested since its first command began, up to now. Moments of copying do not count."""
         return self._seconds + (self._clock.monotonic() - self._since if self._since is not None else 0.0)

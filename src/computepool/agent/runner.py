@@ -13,8 +13,8 @@ from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.checkpoints import Checkpoints, LastSave
 from computepool.agent.commands import Commands
 from computepool.agent.egress.allowance import for_strangers
-from computepool.agent.faults import AttemptOver, Place, at
-from computepool.agent.finishing import finish
+from computepool.agent.faults import AttemptOver, FaultPlace, at, plain
+from computepool.agent.finishing import finish, note_ended
 from computepool.agent.journal import Ended, Lease
 from computepool.agent.placement import choose_sandbox, why_no_sandbox
 from computepool.agent.preparing import prepare
@@ -30,9 +30,9 @@ async def run_attempt(shop: Workshop, attempt: Attempt) -> None:
     """From the offer to the signed receipt. Returns early where nobody wants one any more."""
     for_strangers.set(not attempt.own)
     try:
-        async with at(Place.ACCEPT, attempt):
+        async with at(FaultPlace.ACCEPT, attempt):
             sandbox, folder = _accept(shop, attempt)
-        async with at(Place.START, attempt):
+        async with at(FaultPlace.START, attempt):
             ended = await _until_ended(shop, attempt, sandbox, folder)
     except AttemptOver as over:
         ended = _unstarted(shop, attempt, over)
@@ -51,12 +51,7 @@ async def _hand_over(shop: Workshop, attempt: Attempt, ended: Ended) -> None:
     attempt.ended = ended
     if attempt.ending is not None and attempt.ending.mode is not EndMode.FINISH:
         return
-    try:
-        if attempt.folder is not None:
-            shop.journal.write_ended(attempt.id, ended)
-    except Exception as error:
-        # The result is still in memory; only a crash right now would lose it.
-        log.warning("journal.failed", extra={"attempt_id": attempt.id, "reason": repr(error)})
+    note_ended(shop, attempt, ended)
     await finish(shop, attempt, ended)
 
 
@@ -82,7 +77,7 @@ async def _until_ended(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folde
     commands = Commands(shop, attempt, sandbox, folder, prepared)
     checkpoints = Checkpoints(shop, attempt, folder)
     try:
-        async with at(Place.RUN, attempt):
+        async with at(FaultPlace.RUN, attempt):
             return await _run_commands(attempt, commands, checkpoints)
     except AttemptOver as over:
         return await commands.ended_by(over)
@@ -108,9 +103,15 @@ async def _run_commands(attempt: Attempt, commands: Commands, checkpoints: Check
     # From here on the machine is free again: nobody waits for what is still to be uploaded.
     attempt.ended = ended
     goes_on = commands.left_by_itself and _is_to_be_continued(attempt, ended)
-    if goes_on and await checkpoints.save_last() is LastSave.UNSENT:
-        # Not the renter's doing: another attempt goes on from what the hub has.
-        attempt.request_end(EndRequest(EndMode.GONE, detail="its last checkpoint could not be sent"))
+    if goes_on:
+        last = await checkpoints.save_last()
+        if last is LastSave.UNSENT:
+            # Not the renter's doing: another attempt goes on from what the hub has.
+            attempt.request_end(EndRequest(EndMode.GONE, detail="its last checkpoint could not be sent"))
+        elif last is LastSave.REFUSED:
+            # Its log is sealed by now, so the receipt is where the renter learns it.
+            detail = "; ".join(filter(None, (ended.detail, f"the checkpoint was not saved: {checkpoints.problem}")))
+            ended = attempt.ended = ended.model_copy(update={"detail": plain(detail)})
     return ended
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from computepool.agent.outputs import Allowance, Collected, OutputsRefused, Walk, hashed, open_file, opened
+from computepool.agent.pieces import Steps
 from computepool.agent.removal import remove_tree
 from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT
 
@@ -21,7 +22,7 @@ FILES = "files"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FileLook:
     """What tells, without reading it, that a file is the same as before."""
 
     inode: int
@@ -35,35 +36,39 @@ class Look:
 class Known:
     """A file as it was last saved."""
 
-    look: Look
+    look: FileLook
     file: Collected
 
 
-def look_at(folder: Path, place: str, limit_bytes: int | None = None) -> dict[str, Look]:
+def look_at(folder: Path, place: str, limit_bytes: int | None = None) -> Steps[dict[str, FileLook]]:
     """Every regular file below `place` in the job's folder, together not larger than the limit, holes included.
 
     Blocking. Raises OutputsRefused.
     """
-    found: dict[str, Look] = {}
+    found: dict[str, FileLook] = {}
     allowance = Allowance(limit_bytes)
     with opened(str(folder)) as root:
-        for where, relative in Walk().files(root, place, None):
+        for entry in Walk().files(root, place, None):
+            yield
+            if entry is None:
+                continue
+            where, relative = entry
             if len(found) == CHECKPOINT_FILES_LIMIT:
                 raise OutputsRefused(f"a checkpoint has at most {CHECKPOINT_FILES_LIMIT} files: pack them")
             with open_file(root, where) as file:
                 info = os.fstat(file.fileno())
             allowance.take(info.st_size)
-            found[relative] = Look(
+            found[relative] = FileLook(
                 info.st_ino, info.st_size, max(info.st_mtime_ns, info.st_ctime_ns), info.st_blocks * 512
             )
     return found
 
 
-def find_changed(looks: Mapping[str, Look], known: Mapping[str, Known]) -> list[str]:
+def find_changed(looks: Mapping[str, FileLook], known: Mapping[str, Known]) -> list[str]:
     return [path for path, look in looks.items() if path not in known or known[path].look != look]
 
 
-def copy_files(folder: Path, place: str, paths: Sequence[str], staging: Path) -> None:
+def copy_files(folder: Path, place: str, paths: Sequence[str], staging: Path) -> Steps[None]:
     """Blocking: the job stands still meanwhile."""
     if (remains := remove_tree(staging)) is not None:
         raise OSError(errno.EIO, f"it could not be emptied ({remains.reason})", str(staging))
@@ -72,10 +77,10 @@ def copy_files(folder: Path, place: str, paths: Sequence[str], staging: Path) ->
             target = staging / FILES / path
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open_file(root, f"{place}/{path}") as source, target.open("xb") as copy:
-                _copy(source, copy)
+                yield from _copy(source, copy)
 
 
-def _copy(source: BinaryIO, copy: BinaryIO) -> None:
+def _copy(source: BinaryIO, copy: BinaryIO) -> Steps[None]:
     """Holes stay holes: the copy takes no more room than the job was given."""
     # Not through the file's buffer: that would not know where it is.
     fd, at = source.fileno(), 0
@@ -92,14 +97,18 @@ def _copy(source: BinaryIO, copy: BinaryIO) -> None:
         while at < end and (piece := os.pread(fd, min(_PIECE_BYTES, end - at), at)):
             copy.write(piece)
             at += len(piece)
+            yield
         if at < end:
             break  # it has become shorter
     copy.truncate(size)
 
 
-def hash_files(folder: Path, place: str, paths: Sequence[str]) -> dict[str, Collected]:
+def hash_files(folder: Path, place: str, paths: Sequence[str]) -> Steps[dict[str, Collected]]:
     """Of the copies, below FILES, or of what lies still in the job's folder. Blocking, but the job runs on."""
     if not paths:
         return {}
+    found = {}
     with opened(str(folder)) as root:
-        return {path: hashed(root, f"{place}/{path}", path) for path in sorted(paths)}
+        for path in sorted(paths):
+            found[path] = yield from hashed(root, f"{place}/{path}", path)
+    return found

@@ -1,17 +1,20 @@
 """One attempt's log on the node's disk, from the command's pipe until the hub has every byte.
 
 The first half of the allowance is kept whole and can be sent at once. What comes after it goes round in a ring, so
-that the end survives; when the command is done, a marker line says how much is missing between the two.
+that the end survives; when the command is done, a marker line says how much is missing between the two. What a full
+disk does not take is left out as well: the log goes on behind a line that says so when there is room again.
 
     hub's offsets   0 ──────── head ────────┬─ marker ─┬──────── tail ────────►
     on disk         <id>.log                │          │ <id>.tail, a ring
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 from pathlib import Path
 
+from computepool.agent.disk import is_full
 from computepool.protocol.messages import LOG_LIMIT_BYTES
 from computepool.protocol.model import Wire
 
@@ -52,6 +55,8 @@ class LogSpool:
         self._head = 0
         self._overflow = 0
         """Bytes that went into the ring, those it forgot included."""
+        self._gap = 0
+        """Bytes for which the disk had no room, and of which no line in the log tells yet."""
         self._hash = hashlib.sha256()
         self._sealed: SealedLog | None = None
 
@@ -79,14 +84,32 @@ class LogSpool:
         return self._head + min(self._overflow, self._ring_bytes)
 
     def append(self, data: bytes) -> None:
-        """Raises OSError when the disk is full; what fitted before is kept, and counted."""
-        room = self._head_limit - self._head
-        if room > 0:
-            piece = data if len(data) <= room else data[:room]
-            self._append_head(piece)
-            data = data[len(piece) :]
-        if data:
-            self._append_tail(data)
+        """Raises OSError when the disk fails, and not when it is full."""
+        if self._gap and not self._tell_gap():
+            self._gap += len(data)
+        else:
+            self._gap += len(data) - self._take(data)
+
+    def _tell_gap(self) -> bool:
+        line = f"\n[computepool: {self._gap} bytes of the log were dropped here: the node's disk was full]\n".encode()
+        if self._take(line) < len(line):
+            return False
+        self._gap = 0
+        return True
+
+    def _take(self, data: bytes) -> int:
+        """How many bytes of it the disk had room for."""
+        before = self._head + self._overflow
+        try:
+            room = self._head_limit - self._head
+            if room > 0:
+                self._append_head(data if len(data) <= room else data[:room])
+            if len(data) > room:
+                self._append_tail(data[max(0, room) :])
+        except OSError as error:
+            if not is_full(error):
+                raise
+        return self._head + self._overflow - before
 
     def _append_head(self, data: bytes) -> None:
         if self._head_fd < 0:
@@ -116,16 +139,19 @@ class LogSpool:
         """No more will be written. Reads the ring once, so with a long tail this belongs off the event loop."""
         if self._sealed is not None:
             return self._sealed
+        if self._gap:
+            self._tell_gap()
         tail = min(self._overflow, self._ring_bytes)
-        dropped = self._overflow - tail
+        forgotten = self._overflow - tail
+        dropped = forgotten + self._gap
         layout = SealedLog(
             digest="",
             head_bytes=self._head,
             marker=f"\n[computepool: {dropped} bytes of the log were dropped here]\n" if dropped else "",
             tail_bytes=tail,
-            tail_start=self._overflow % self._ring_bytes if dropped else 0,
+            tail_start=self._overflow % self._ring_bytes if forgotten else 0,
         )
-        if self._overflow:
+        if self._overflow or dropped:
             self._hash.update(layout.marker.encode())
             start = 0
             while start < tail:
@@ -133,6 +159,24 @@ class LogSpool:
                 self._hash.update(piece)
                 start += len(piece)
         self._sealed = layout.model_copy(update={"digest": "sha256:" + self._hash.hexdigest()})
+        return self._sealed
+
+    def cut_off(self, size_bytes: int) -> SealedLog:
+        """A sealed log ends here instead: the rest will never be sent. Blocking. Raises OSError."""
+        assert self._sealed is not None
+        before = self._sealed
+        digest, offset = hashlib.sha256(), 0
+        while offset < size_bytes:
+            piece = self.read(offset, min(_READ_BYTES, size_bytes - offset))
+            if not piece:
+                raise OSError(errno.EIO, "the log is not as it was written", str(self._path))
+            digest.update(piece)
+            offset += len(piece)
+        head = min(before.head_bytes, size_bytes)
+        marker = before.marker.encode()[: size_bytes - head].decode()
+        layout = {"head_bytes": head, "marker": marker, "tail_bytes": size_bytes - head - len(marker)}
+        self._sealed = before.model_copy(update={"digest": f"sha256:{digest.hexdigest()}", **layout})
+        self._head = head
         return self._sealed
 
     @property

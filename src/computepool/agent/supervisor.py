@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from computepool.agent.attempt import Attempt, EndMode, EndRequest
 from computepool.agent.commands import out_of_time
+from computepool.agent.finishing import tell_late
 from computepool.agent.folders import START_SECONDS
 from computepool.agent.leases import Leases
 from computepool.agent.link.handshake import proof_state
@@ -123,12 +124,9 @@ class Supervisor:
     def say_everything_again(self) -> None:
         """On a new line, in order: whatever the hub has not acknowledged."""
         for attempt in self._attempts.values():
-            for report in attempt.reports.pending():
-                self._shop.outgoing.put(report)
-            if attempt.uploading is not None:
-                self._shop.outgoing.put(attempt.uploading)
-            if attempt.saving is not None:
-                self._shop.outgoing.put(attempt.saving)
+            for message in (*attempt.reports.pending(), attempt.uploading, attempt.saving):
+                if message is not None:
+                    self._shop.outgoing.put(message)
             if not attempt.gone:
                 attempt.log.rewind()
 
@@ -401,6 +399,7 @@ class Supervisor:
             if attempt.ended is None and attempt.ran_seconds(now) > attempt.manifest.max_runtime_seconds:
                 # The timer of the event loop stands still while the machine sleeps; this clock does not.
                 attempt.request_end(out_of_time(attempt))
+            tell_late(self._shop, attempt, now)
             if attempt.over_at and now - attempt.over_at > SPOOL_KEPT_SECONDS:
                 log.warning("attempt.given_up", extra={"attempt_id": attempt.id})
                 self.forget(attempt)

@@ -1,8 +1,9 @@
 """Outputs on their way to the hub: ask for places, put the parts, go on where it broke off."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +21,8 @@ TRIES_PER_URL = 3
 ROUNDS = 30
 """URLs expire: so often in a row without a single part new ones are asked for before the node gives up. However large
 the files are and however slow the uplink is, what goes forward is not given up."""
+UPLOAD_SECONDS = 12 * 3600.0
+"""For all outputs of an attempt, counted while bytes are on their way. How much there is, the job decides."""
 RETRY_SECONDS = 1.0
 RETRY_LIMIT_SECONDS = 60.0
 
@@ -33,13 +36,14 @@ Ask = Callable[[tuple[UploadFile, ...]], Awaitable[UploadGrant]]
 
 
 class Uploads:
-    def __init__(self, folder: Path, transfer: Transfer, ask: Ask) -> None:
+    def __init__(self, folder: Path, transfer: Transfer, ask: Ask, limit_seconds: float | None = None) -> None:
         self._folder = folder
         self._transfer = transfer
         self._ask = ask
         self._done_parts: dict[str, tuple[int, int]] = {}
         """By path: how many parts are there already, of which size."""
         self.parts_put = 0
+        self._limit_seconds = self._left_seconds = limit_seconds
 
     async def put_all(self, files: Sequence[Collected]) -> None:
         batch: list[Collected] = []
@@ -87,13 +91,35 @@ class Uploads:
                     self.parts_put += 1
                 self._done_parts[file.path] = (number + 1, target.part_bytes)
 
+    @contextlib.asynccontextmanager
+    async def _within_limit(self) -> AsyncIterator[None]:
+        """Raises OutputsRefused, or UploadFailed where nothing has come through."""
+        loop = asyncio.get_running_loop()
+        started, timeout = loop.time(), asyncio.timeout(self._left_seconds)
+        try:
+            async with timeout:
+                yield
+        except TimeoutError:
+            if not timeout.expired():
+                raise
+            why = f"they were not uploaded in {(self._limit_seconds or 0) / 3600:.1f} hours"
+            if self.parts_put:
+                raise OutputsRefused(f"{why}, which is the limit: keep less, or pack it") from None
+            raise UploadFailed(why) from None
+        finally:
+            if self._left_seconds is not None:
+                self._left_seconds = max(0.0, self._left_seconds - (loop.time() - started))
+
     async def _put_part(self, file: BinaryIO, size_bytes: int, target: UploadTarget, number: int) -> None:
         offset = number * target.part_bytes
         size = max(0, min(target.part_bytes, size_bytes - offset))
         headers = target.headers[number] if number < len(target.headers) else {}
         for attempt in range(TRIES_PER_URL):
             try:
-                await self._transfer.upload(target.urls[number], file, offset=offset, size_bytes=size, headers=headers)
+                async with self._within_limit():
+                    await self._transfer.upload(
+                        target.urls[number], file, offset=offset, size_bytes=size, headers=headers
+                    )
                 return
             except TransferFailed as error:
                 if not error.retry or attempt == TRIES_PER_URL - 1:

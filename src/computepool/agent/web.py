@@ -18,7 +18,7 @@ from urllib.parse import urljoin, urlsplit
 
 from computepool.agent.clock import Clock
 from computepool.agent.egress import Egress, Mode, Policy, Refused
-from computepool.agent.inputs import BadInput, InputFailed, MakeRoom, Unreachable, persist
+from computepool.agent.inputs import BadInput, InputFailed, InputTooSlow, InputUnreachable, MakeRoom, persist
 from computepool.agent.outside import Outside
 from computepool.agent.partial import Partial
 from computepool.agent.ports import TransferFailed
@@ -36,7 +36,7 @@ STALL_SECONDS = 60.0
 ROOM_BYTES = 64 * 1024 * 1024
 """Asked for at a time, where the server does not say how much will come."""
 SLOW_SECONDS = 120.0
-SLOW_BYTES_PER_SECOND = 4096
+SLOW_BYTES_PER_SECOND = 32 * 1024
 """A download that brings less than this for so long is given up."""
 ANSWERED = frozenset({200, 206, 416})
 GONE = frozenset({404, 410})
@@ -67,7 +67,7 @@ class FromWeb:
 
     async def bring(self, partial: Partial, make_room: MakeRoom) -> None:
         async with way_out(self._outside, Policy(Mode.INTERNET), own=self._own) as (egress, client):
-            pace = Pace(self._outside.clock)
+            pace = DownloadPace(self._outside.clock)
 
             async def fetch() -> None:
                 try:
@@ -80,9 +80,13 @@ class FromWeb:
             try:
                 await persist(partial, fetch, self._tries)
             except TransferFailed as error:
-                raise Unreachable(f"{self._url}: {error}") from None
+                raise InputUnreachable(f"{self._url}: {error}") from None
+            except InputTooSlow as error:
+                raise InputTooSlow(f"{self._url}: {error}") from None
 
-    async def _fetch(self, client: "httpx.AsyncClient", partial: Partial, make_room: MakeRoom, pace: "Pace") -> None:
+    async def _fetch(
+        self, client: "httpx.AsyncClient", partial: Partial, make_room: MakeRoom, pace: "DownloadPace"
+    ) -> None:
         import httpx
 
         url = self._url
@@ -106,7 +110,9 @@ class FromWeb:
             raise TransferFailed(f"it broke off: {type(error).__name__} {error}", retry=True) from None
         raise BadInput(f"{self._url} redirects more than {REDIRECTS} times; name the place where it really is")
 
-    async def _take(self, response: "httpx.Response", partial: Partial, make_room: MakeRoom, pace: "Pace") -> None:
+    async def _take(
+        self, response: "httpx.Response", partial: Partial, make_room: MakeRoom, pace: "DownloadPace"
+    ) -> None:
         status = response.status_code
         if status in GONE:
             raise BadInput(f"there is nothing at {self._url}: HTTP {status}")
@@ -155,7 +161,7 @@ def headers_from(offset: int) -> dict[str, str]:
     return {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
 
 
-class Pace:
+class DownloadPace:
     """Ends a download that comes so slowly that it only keeps the node busy."""
 
     def __init__(self, clock: Clock) -> None:
@@ -164,7 +170,7 @@ class Pace:
         self._seconds, self._came = 0.0, 0
 
     def note(self, count: int) -> None:
-        """Raises TransferFailed."""
+        """Raises InputTooSlow."""
         now = self._clock.monotonic()
         # A longer gap is a machine that slept, or a line that broke: others end that.
         self._seconds += min(now - self._last, STALL_SECONDS)
@@ -173,7 +179,10 @@ class Pace:
         if self._seconds < SLOW_SECONDS:
             return
         if self._came < SLOW_BYTES_PER_SECOND * self._seconds:
-            raise TransferFailed(f"it brought only {self._came} bytes in {self._seconds:.0f} seconds", retry=False)
+            raise InputTooSlow(
+                f"it brought only {about_bytes(self._came)} in {self._seconds:.0f} seconds, and"
+                f" {about_bytes(SLOW_BYTES_PER_SECOND)} a second is the least: name a faster place"
+            )
         self._seconds, self._came = 0.0, 0
 
 
@@ -184,7 +193,7 @@ async def receive(
     *,
     limit_bytes: int,
     too_large: Callable[[int | None], InputFailed],
-    pace: Pace,
+    pace: DownloadPace,
 ) -> None:
     """What an answer to `headers_from` brings. `too_large` makes the error of a size, or of one that nobody knows."""
     if response.status_code == 416 and partial.part_bytes:

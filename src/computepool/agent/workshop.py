@@ -9,6 +9,7 @@ from typing import Literal
 from computepool.agent.attempt import Attempt
 from computepool.agent.caching import CacheKeeper
 from computepool.agent.clock import Clock, HubTime
+from computepool.agent.disk import NO_ROOM_BYTES
 from computepool.agent.environments import Environments
 from computepool.agent.folders import JobFolders
 from computepool.agent.home import Identity, NodeRecord
@@ -26,6 +27,7 @@ from computepool.protocol.capacity import Capacity, HouseRules
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.messages import LOG_LIMIT_BYTES, Update, UploadFile, UploadGrant, UploadRequest
 from computepool.protocol.states import AttemptState, IsolationLevel
+from computepool.protocol.timing import FETCH_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +62,15 @@ class Workshop:
     rules: HouseRules = HouseRules()  # noqa: RUF009 - frozen
     least_isolation: IsolationLevel = IsolationLevel.BUBBLEWRAP
     """What the host asks for strangers' work."""
+    log_look_seconds: float = 10.0
+    """How often it is looked whether a log that is on its way to the hub goes forward."""
+    fetch_seconds: float = FETCH_SECONDS
+    """For a stranger's image and https inputs together."""
     own_jobs: OwnJobs | None = None
     """None where the hub is believed: on a machine that is not real."""
+
+    hub_end_reasons: frozenset[str] = frozenset()
+    """What the hub's last welcome named: other new reasons are told by an older name."""
 
     def whose(self, manifest: Manifest) -> OwnerCheck:
         if self.own_jobs is None:
@@ -76,8 +85,21 @@ class Workshop:
             except Exception as error:
                 log.warning("cache.untidy", extra={"reason": f"{type(error).__name__}: {error}"})
 
+    def is_filled_by_logs(self, folder: str) -> bool:
+        """Whether there would be room on a full disk but for the logs of jobs, which no grant counts."""
+        try:
+            return self.journal.log_bytes(Path(folder).stat().st_dev) > NO_ROOM_BYTES
+        except OSError:
+            return False
+
     def devices_for(self, gpus: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(device for gpu in gpus for device in self.gpu_devices.get(gpu, ())))
+
+    def tell_finishing(self, attempt: Attempt) -> None:
+        """Its command is over and the rest takes a while: without this the hub would count it as running time."""
+        if not attempt.told_finishing and not attempt.gone and not attempt.over_at:
+            attempt.told_finishing = True
+            self.tell(attempt, "finishing")
 
     def tell(
         self,

@@ -107,9 +107,10 @@ def _open_browser(where: str) -> None:
             webbrowser.open(where)
 
 
-@click.command(epilog="Example: computepool logout")
+@click.command(epilog="Examples: computepool logout · computepool logout --everywhere")
+@click.option("--everywhere", is_flag=True, help="Also end every session in a browser. Other personal tokens stay.")
 @pool_options
-def logout() -> None:
+def logout(everywhere: bool) -> None:
     """Sign out: revoke this machine's token and forget it."""
     from computepool.client.config import forget_credentials, load_credentials
     from computepool.client.errors import ClientError
@@ -121,6 +122,8 @@ def logout() -> None:
         return
     try:
         with open_pool() as pool:
+            if everywhere:
+                pool.call("DELETE", "/sessions")
             if pool.target.token == saved.token:
                 _revoke_own(pool)
     except ClientError as error:

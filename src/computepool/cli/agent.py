@@ -8,7 +8,7 @@ from computepool.cli.agent_benchmark import benchmark
 from computepool.cli.agent_logs import logs
 from computepool.cli.agent_policy import policy, trust
 from computepool.cli.agent_service import install, uninstall
-from computepool.cli.errors import FAILED, CliError, clean, hint_line, tell_error
+from computepool.cli.errors import FAILED, CliError, clean, hint_line, tell, tell_error
 from computepool.cli.machine import UNWANTED, agent_home, run_agent_here
 from computepool.cli.options import home_option, insecure_option, is_insecure, json_option, print_json
 
@@ -103,6 +103,33 @@ def drain(as_json: bool) -> None:
 def stop(as_json: bool) -> None:
     """Stop now: what runs is ended and given back to the pool."""
     _print_status(_ask("stop"), as_json)
+
+
+@agent.command("rotate-key", epilog="Example: computepool agent stop && computepool agent rotate-key")
+@json_option
+@home_option
+def rotate_key(as_json: bool) -> None:
+    """Replace this node's key, of an agent that is stopped. A copy of the old key is worth nothing afterwards.
+
+    The node stays itself: its name, its record, its earnings and its receipts. If the hub's answer is lost, run it
+    again, or start the agent: both keys are kept until the hub has confirmed the new one.
+    """
+    from computepool.agent.key_rotation import KeyNotReplaced
+    from computepool.agent.key_rotation import rotate_key as replace_key
+
+    home = agent_home()
+    node = home.node()
+    with home.lock():
+        try:
+            key_id = replace_key(home).key_id
+        except KeyNotReplaced as error:
+            raise CliError(f"The key was not replaced: {str(error).removesuffix('.')}.") from None
+    if as_json:
+        print_json({"node_id": node.node_id, "key_id": key_id})
+        return
+    click.echo(key_id)
+    tell(f"The key of {clean(node.name)} is replaced: the hub takes no other from this node.")
+    tell("Start the agent: computepool agent start")
 
 
 @agent.command(epilog="Example: computepool agent doctor")

@@ -254,6 +254,7 @@ def reports(since: str | None, until: str | None, as_json: bool) -> None:
             ("to pay", f"{count(due['approved'], 'cash-out')}, {in_credits(due['approved_micros'])}"),
             ("disputes", f"{due['open_disputes']} open"),
             ("written off", in_credits(totals.get("written_off_micros", 0))),
+            ("storage", in_credits(totals.get("storage_micros", 0))),
         )
     )
     hosts = [

@@ -175,13 +175,38 @@ def admin(with_token: bool, email: str | None, as_json: bool) -> None:
         tell("  A hub that is running now takes this token after its next start; the link works at once.", dim=True)
 
 
-@hub.group(epilog="Example: computepool hub keys announce")
+@hub.group(epilog="Example: computepool hub keys list")
 def keys() -> None:
-    """Change the key that signs the hub's orders.
+    """List and replace the hub's keys: the one that signs its orders, and the secret that seals it.
 
-    First `announce`, and restart the hub: nodes pin the next key when they connect. Once all have, `rotate`, and
-    restart it again. A node that was away all the time between has to join again.
+    To replace the signing key, first `announce`, and restart the hub: nodes pin the next key when they connect. Once
+    all have, `rotate`, and restart it again. A node that was away all the time between has to join again.
+
+    To replace the secret, stop the hub, `rotate-secret`, and start it again.
     """
+
+
+@keys.command("list", epilog="Example: computepool hub keys list")
+@json_option
+@home_option
+def list_keys(as_json: bool) -> None:
+    """List the keys that sign or signed the hub's orders, the newest first."""
+    commands, settings = hub_commands(), hub_settings()
+    with database_trouble():
+        rows = commands.list_keys(settings)
+    if as_json:
+        print_json(
+            [
+                {"id": row.id, "state": row.state, "created_at": row.created_at, "not_after": row.not_after}
+                for row in rows
+            ]
+        )
+        return
+    for row in rows:
+        ended = f", ends {row.not_after:%Y-%m-%d %H:%M} UTC" if row.not_after is not None else ""
+        click.echo(f"{row.id}  {row.state}  made {row.created_at:%Y-%m-%d %H:%M} UTC{ended}")
+    if not rows:
+        tell("There are none yet: the hub makes its first one when it first starts.")
 
 
 @keys.command(epilog="Example: computepool hub keys announce")
@@ -212,6 +237,53 @@ def rotate(force: bool) -> None:
         raise CliError("No next key is announced.", f"First: {here('hub keys announce')}")
     click.echo(key_id)
     tell("Rotated. Restart the hub now: until then it signs with the old key.")
+
+
+@keys.command("rotate-secret", epilog="Example: computepool hub keys rotate-secret")
+@json_option
+@home_option
+def rotate_secret(as_json: bool) -> None:
+    """Replace the secret key of a stopped hub, and seal its signing keys with the new one.
+
+    The new secret replaces the file secret.key. Where COMPUTEPOOL_SECRET_KEY is set, the new one is asked for, or taken
+    from COMPUTEPOOL_NEW_SECRET_KEY; the hub then starts only with it.
+
+    Everybody who signed in with a browser or with `login` has to sign in again, and signed links to files end. Nodes
+    stay joined; personal tokens, join tokens and vouchers stay valid. It may be repeated if it was interrupted.
+    """
+    commands, settings = hub_commands(), hub_settings()
+    new_secret = None if settings.secret_key is None else _new_secret(commands.NEW_SECRET_VARIABLE)
+    with database_trouble():
+        made = commands.rotate_secret(settings, new_secret)
+    if as_json:
+        file = str(made.file) if made.file is not None else None
+        print_json({"secret_file": file, "sessions_ended": made.sessions_ended, "was_done": made.was_done})
+        return
+    if made.was_done:
+        tell("This was done before: the hub's keys are sealed with the new secret already.")
+    else:
+        tell("The secret key is replaced, and the hub's signing keys are sealed with the new one.")
+        tell(f"  Ended: {made.sessions_ended} sessions (sign in again), and signed links to files.", dim=True)
+        tell("  Goes on: nodes, personal tokens, join tokens, vouchers.", dim=True)
+    if made.file is None:
+        tell(
+            f"Set COMPUTEPOOL_SECRET_KEY to the new secret now, and unset {commands.NEW_SECRET_VARIABLE}.", fg="yellow"
+        )
+    tell("  Make a new backup: older ones hold the old secret, and restore with it.", dim=True)
+    tell(f"Start the hub: {here('hub serve')}")
+
+
+def _new_secret(variable: str) -> str:
+    given = os.environ.get(variable)
+    if given:
+        return given
+    if not sys.stdin.isatty():
+        raise CliError(
+            "COMPUTEPOOL_SECRET_KEY is set, and there is no terminal to ask for the new secret.",
+            f"Set the new one in the variable {variable}.",
+            USAGE,
+        )
+    return str(click.prompt("New secret key", hide_input=True, confirmation_prompt=True, err=True))
 
 
 @hub.command(epilog="Example: computepool hub doctor")

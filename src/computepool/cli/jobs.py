@@ -110,14 +110,18 @@ def took(job: "Job | Attempt") -> str:
 @click.command(epilog="Example: computepool show last", help=f"Show a job, its slices and attempts. {JOB_HELP}")
 @click.argument("job", metavar="JOB")
 @click.option("--from-slice", type=click.IntRange(0), default=0, metavar="I", help="Of very many slices, from this on.")
+@click.option("--timeline", is_flag=True, help="What happened to it, and when.")
 @json_option
 @pool_options
-def show(job: str, from_slice: int, as_json: bool) -> None:
+def show(job: str, from_slice: int, timeline: bool, as_json: bool) -> None:
     from computepool.cli.attach import cost_of
     from computepool.cli.checks import find_checks, print_checks
     from computepool.client.models import Job
 
     with open_pool() as pool:
+        if timeline:
+            _show_timeline(pool, pool.find_job(job), as_json)
+            return
         document = pool.job_document(pool.find_job(job), from_slice=from_slice)
         if as_json:
             print_json(document)
@@ -128,6 +132,16 @@ def show(job: str, from_slice: int, as_json: bool) -> None:
         cost = cost_of(pool, known)
     _print_job(known, waits_for, cost)
     print_checks(found)
+
+
+def _show_timeline(pool: "Pool", job_id: str, as_json: bool) -> None:
+    from computepool.cli.history import print_timeline, timeline_of
+
+    found = timeline_of(pool, job_id)
+    if as_json:
+        print_json(found)
+    else:
+        print_timeline(found)
 
 
 def _print_job(job: "Job", waits_for: str, cost: str) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from computepool.cli.errors import USAGE, CliError, clean, tell
+from computepool.cli.history import history
 from computepool.cli.node_price import NODE_HELP, price, price_text
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.pool import join_line
@@ -61,6 +62,9 @@ def nodes(as_json: bool) -> None:
         )
     headers = ("name", "state", "share", "isolation", "tags", "country", "running", "seen", "id")
     print_table(headers, rows, spare=("country", "tags", "id", "running", "isolation"))
+    for item in items:
+        if item.get("clone_seen_at"):
+            tell(f"{clean(item['name'])}: {clean(item['notice'])}", fg="yellow")
 
 
 def _share(node: "Node") -> str:
@@ -103,6 +107,7 @@ def node() -> None:
 
 node.add_command(contest)
 node.add_command(price)
+node.add_command(history)
 
 
 @node.command(epilog="Example: computepool node show alpha", help=f"Show a machine. {NODE_HELP}")

@@ -117,7 +117,7 @@ def prune(age: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     with open_pool() as pool:
         jobs = [job.id for job in _old_jobs(pool, before)]
         files = [item["id"] for item in _old_files(pool, before)]
-        stored_bytes = pool.storage.usage()["bytes"]
+        stored_bytes, is_any_old = pool.storage.usage()["bytes"], bool(jobs or files)
         if not dry_run and not yes and (jobs or files) and sys.stdin.isatty():
             click.confirm(f"Delete {_what(jobs, files)}?", abort=True, err=True)
         if not dry_run:
@@ -128,10 +128,12 @@ def prune(age: str, dry_run: bool, yes: bool, as_json: bool) -> None:
         return
     from computepool.cli.display import size
 
-    if dry_run:
-        tell(f"Would delete {_what(jobs, files)}." if jobs or files else "Nothing is that old.")
+    if not is_any_old:
+        tell("Nothing is that old.")
+    elif dry_run:
+        tell(f"Would delete {_what(jobs, files)}.")
     else:
-        tell(f"Deleted {_what(jobs, files)}: {size(freed_bytes)}." if jobs or files else "Nothing is that old.")
+        tell(f"Deleted {_what(jobs, files)}: {size(freed_bytes)}.")
 
 
 def _seconds(age: str) -> int:
@@ -186,16 +188,33 @@ def _what(jobs: Sequence[str], files: Sequence[str]) -> str:
 def _usage_lines(usage: dict[str, Any]) -> list[str]:
     from computepool.cli.display import size
 
-    def of(used: str, limit: str | None) -> str:
-        return used if limit is None else f"{used} of {limit}"
-
-    limit_bytes, limit_objects = usage["limit_bytes"], usage["limit_objects"]
-    stored = of(size(usage["bytes"]), None if limit_bytes is None else size(limit_bytes))
-    objects = of(str(usage["objects"]), None if limit_objects is None else str(limit_objects))
+    limit_bytes = usage["limit_bytes"]
+    stored = _of(size(usage["bytes"]), None if limit_bytes is None else size(limit_bytes))
+    objects = _of(str(usage["objects"]), usage["limit_objects"])
     lines = [f"Stored with logs: {stored}, {objects} files and logs."]
     daily = usage["limit_bytes_per_day"]
     if daily is not None:
         lines.append(f"Today: {size(usage['bytes_today'])} of {size(daily)}, until you have bought credits.")
+    return lines + _cost_lines(usage)
+
+
+def _of(used: str, limit: object) -> str:
+    return used if limit is None else f"{used} of {limit}"
+
+
+def _cost_lines(usage: dict[str, Any]) -> list[str]:
+    """None where storage costs nothing."""
+    from computepool.cli.display import in_credits, size
+
+    if not usage.get("price_micros"):
+        return []
+    price, cost = in_credits(usage["price_micros"]), in_credits(usage["cost_micros_per_day"])
+    lines = [f"Cost: {cost} a day; {size(usage['free_bytes'])} are free, then {price} for a GB and day."]
+    if usage["unpaid_micros"]:
+        lines.append(
+            f"Unpaid since {clean(usage['unpaid_since'])}: {in_credits(usage['unpaid_micros'])}. From "
+            f"{clean(usage['refused_from'])} on, uploads and new jobs are refused until it is paid."
+        )
     return lines
 
 
@@ -216,22 +235,22 @@ def storage(ctx: click.Context, limit: int, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    from computepool.cli.display import count, print_table, size
+    from computepool.cli.display import count, in_credits, print_table, size
 
     rows = [
         (
             item["email"] or item["owner_id"],
-            size(item["bytes"]),
-            "no limit" if item["limit_bytes"] is None else size(item["limit_bytes"]),
-            item["objects"],
-            "no limit" if item["limit_objects"] is None else item["limit_objects"],
+            _of(size(item["bytes"]), None if item["limit_bytes"] is None else size(item["limit_bytes"])),
+            _of(str(item["objects"]), item["limit_objects"]),
             size(item["bytes_today"]),
             "own" if item["own_limits"] else "",
+            in_credits(item["unpaid_micros"]) if item.get("unpaid_micros") else "",
         )
         for item in document["items"]
     ]
     if rows:
-        print_table(("account", "stored", "limit", "files", "limit", "today", "limits"), rows, spare=("limits",))
+        columns = ("account", "stored", "files and logs", "today", "limits", "unpaid")
+        print_table(columns, rows, spare=("limits", "unpaid"))
     total = f"{size(document['bytes'])} in {count(document['objects'], 'file')}"
     tell(f"In all: {total} of {count(document['owners'], 'account')}, logs included.", dim=True)
 

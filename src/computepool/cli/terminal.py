@@ -3,7 +3,7 @@
 A file or a pipe gets every byte as it is. A terminal is a machine that obeys what it is shown, so a job could rewrite
 what the CLI itself has said. Only this passes: text, tabs, newlines, colours, and carriage returns that rewrite the
 line that the job is writing. Cursor movements, erasing, titles, links, modes, questions to the terminal, marks that
-turn the direction of text, and characters that nobody sees are taken out.
+turn the direction of text, concealed text and characters that nobody sees are taken out.
 """
 
 import codecs
@@ -142,6 +142,10 @@ class TerminalFilter:
         self._state, self._sequence = _State.CSI, ""
 
     def _set_style(self, parameters: str, out: list[str]) -> None:
+        kept = _without_conceal(parameters)
+        if kept is None:
+            return
+        parameters = kept
         if _NOTHING.fullmatch(parameters):
             self._styles.clear()
             out.append(RESET)
@@ -149,6 +153,25 @@ class TerminalFilter:
             style = f"\x1b[{parameters}m"
             self._styles = [*self._styles, style][-MAX_STYLES:]
             out.append(style)
+
+
+def _without_conceal(parameters: str) -> str | None:
+    """What sets colours, without what makes text invisible (8). None where nothing else was set."""
+    parts, kept = parameters.split(";"), []
+    while parts:
+        count = 1
+        if _number(parts[0]) in ("38", "48") and len(parts) > 1:  # a colour of a palette, or its red, green and blue
+            count = {"5": 3, "2": 5}.get(_number(parts[1]), 1)
+        if count > len(parts):
+            count = 1
+        if count > 1 or _number(parts[0]) != "8":
+            kept += parts[:count]
+        del parts[:count]
+    return ";".join(kept) if kept else None
+
+
+def _number(parameter: str) -> str:
+    return parameter.partition(":")[0].lstrip("0")
 
 
 class LinePrefixer:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from computepool.client.errors import ClientError, HubError, NotSignedIn, WrongKey
 from computepool.client.http import API, Http
 from computepool.client.logs import LogChunk, LogReader, Position, chosen_slices, pause
-from computepool.client.models import Attempt, Job
+from computepool.client.models import Attempt, Job, Slice
 from computepool.protocol.errors import SIGNED_OUT
 
 TICK_SECONDS = 0.2
@@ -82,6 +82,9 @@ class Follower:
         # Without patience of its own: waiting is done here, in steps that let the caller look up.
         self._reader = LogReader(http, job_id, patience_seconds=0)
         self._job: Job | None = None
+        self._slices: dict[int, Slice] = {}
+        """Those that the hub has sent, by index: it sends again only what changed."""
+        self._spec: dict[str, Any] = {}
         self._socket_failures = 0 if use_socket else BLOCKED_AFTER
         self._socket_again_at = 0.0 if use_socket else float("inf")
 
@@ -168,7 +171,9 @@ class Follower:
             raise _LineLost from error
 
     def _address(self) -> str:
-        query: dict[str, object] = {} if self._slice is None else {"slice": self._slice}
+        query: dict[str, object] = {"frames": "changes"}  # which an older hub ignores
+        if self._slice is not None:
+            query["slice"] = self._slice
         if self.positions:
             # An address has its limits. Of the others the hub sends again what we have, which is cut off here.
             longest = sorted(self.positions.items(), key=lambda item: -item[1].offset)[:RESUMED_LIMIT]
@@ -183,8 +188,10 @@ class Follower:
             if kind == "log":
                 data = base64.b64decode(frame["data"], validate=True)
                 chunk = LogChunk(int(frame["slice"]), int(frame["attempt"]), int(frame["offset"]), data)
+            elif kind == "slices":
+                job = self._with_changes(frame)
             elif kind in ("job", "end"):
-                job = Job.model_validate(frame["job"])
+                job = self._whole(frame["job"])
             else:
                 return
         except (KeyError, TypeError, ValueError, ValidationError, binascii.Error) as error:
@@ -195,6 +202,20 @@ class Follower:
             yield from self._end(job)
         else:
             yield from self._changed(job)
+
+    def _with_changes(self, frame: dict[str, Any]) -> Job:
+        if frame["first"]:
+            self._slices, self._spec = {}, frame["spec"]
+        changed = [Slice.model_validate(part) for part in frame["slices"]]
+        self._slices |= {part.index: part for part in changed}
+        return self._whole(frame["job"])
+
+    def _whole(self, job: dict[str, Any]) -> Job:
+        """An older hub sends all of it each time."""
+        if "slices" in job:
+            return Job.model_validate(job)
+        slices = tuple(self._slices[index] for index in sorted(self._slices))
+        return Job.model_validate({**job, "spec": self._spec, "slices": slices})
 
     # ── by polling, where WebSockets are blocked ─────────────────────────────────────────────────────────────────────
 

@@ -417,9 +417,9 @@ class Pool:
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Any other route under `/api/v1`, with this client's sign-in and errors."""
-        if method == "GET":
-            return self._http.get(path)
-        return self._http.post(path, body)
+        if method == "DELETE":
+            return self._http.request(method, path, retry="unsent")
+        return self._http.get(path) if method == "GET" else self._http.post(path, body)
 
     def nodes_in_pool(self) -> int:
         """How many machines there are, of everybody, online or not; 0 where the hub does not tell."""

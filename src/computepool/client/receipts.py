@@ -1,6 +1,7 @@
 """Receipts as the hub hands them out. Apart from the other models: only `verify` needs what they are made of."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from pydantic import ValidationError
 
@@ -15,6 +16,8 @@ class ReceiptNode(Model):
     id: str
     name: str = ""
     sign_key: str
+    key_ended_at: datetime | None = None
+    """When the node replaced that key."""
 
 
 class Instead(Model):

@@ -107,6 +107,11 @@ class _Judge:
         item = self._item
         manifest = self.manifest = self._manifest(item.hub_keys if hub_keys is None else hub_keys)
         receipt = self._receipt()
+        ended_at = item.node.key_ended_at
+        if manifest is not None and ended_at is not None and manifest.issued_at > ended_at:
+            self._say(
+                "node key", False, f"the order is newer than the end of its node's key, {ended_at:%Y-%m-%d %H:%M} UTC"
+            )
         if manifest is not None and receipt is not None:
             self._belong_together(manifest, receipt, job_id)
             self._isolation(manifest, receipt)

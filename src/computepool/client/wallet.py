@@ -19,7 +19,7 @@ class Wallet:
         self._owner_id = owner_id
 
     def show(self) -> dict[str, Any]:
-        return dict(self._http.get("/wallet", {"owner": self._owner_id}))
+        return dict(self._http.get("/wallet", {"owner_id": self._owner_id}))
 
     def entries(
         self,
@@ -33,7 +33,7 @@ class Wallet:
         """Up to `limit` of them, the newest first, and the cursor of what comes after. `until` is not included."""
         items: list[dict[str, Any]] = []
         cursor: str | None = None
-        asked = {"kind": list(kinds), "job": job_id, "since": since, "until": until, "owner": self._owner_id}
+        asked = {"kind": list(kinds), "job": job_id, "since": since, "until": until, "owner_id": self._owner_id}
         while True:
             size = min(limit - len(items), PAGE_LIMIT)
             page = self._http.get("/wallet/entries", {**asked, "limit": size, "cursor": cursor})
@@ -44,15 +44,15 @@ class Wallet:
 
     def earnings(self, *, since: str | None = None, until: str | None = None) -> dict[str, Any]:
         """By node and day of UTC, such as 2026-11-01; the last thirty days, if not said otherwise."""
-        return dict(self._http.get("/wallet/earnings", {"since": since, "until": until, "owner": self._owner_id}))
+        return dict(self._http.get("/wallet/earnings", {"since": since, "until": until, "owner_id": self._owner_id}))
 
     def statement(self, period: str) -> dict[str, Any]:
         """A month or a year, such as `2026-11` or `2026`."""
-        return dict(self._http.get(f"/wallet/statements/{quote(period, safe='')}", {"owner": self._owner_id}))
+        return dict(self._http.get(f"/wallet/statements/{quote(period, safe='')}", {"owner_id": self._owner_id}))
 
     def statement_file(self, period: str, format: str) -> bytes:
         """The same as `csv` or as `pdf`."""
-        params = {"format": format} | ({"owner": self._owner_id} if self._owner_id else {})
+        params = {"format": format} | ({"owner_id": self._owner_id} if self._owner_id else {})
         return self._http.request("GET", f"/wallet/statements/{quote(period, safe='')}", params=params).content
 
     def explain(self, job_id: str, *, view: str | None = None) -> dict[str, Any]:

@@ -28,13 +28,20 @@ from computepool.hub.core.db import open_database
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.http import Role
 from computepool.hub.core.ids import new_id
-from computepool.hub.core.keyring import HubKeyRow, KeyState, announce_next_key, load_keyring, rotate_keys
-from computepool.hub.core.records import HUB_ACTOR
-from computepool.hub.core.secrets import load_secret_key
+from computepool.hub.core.keyring import (
+    KEYS_LIMIT,
+    HubKeyRow,
+    KeyState,
+    announce_next_key,
+    load_keyring,
+    rotate_keys,
+)
+from computepool.hub.core.records import HUB_ACTOR, keep_only_mails
 from computepool.hub.core.settings import Settings
 from computepool.hub.core.smtp_url import usable_address
 from computepool.hub.nodes.tables import Node
 from computepool.hub.schema import SchemaError, check_schema
+from computepool.hub.secret_key import read_secret_key
 from computepool.protocol.errors import FieldError
 from computepool.protocol.states import NodeState
 
@@ -42,10 +49,6 @@ TOKEN_NAME = "made by hub admin"
 TOKEN_LIFETIME = timedelta(days=366)
 
 R = TypeVar("R")
-
-
-class NoSecretKey(Exception):
-    """The keys in the database open with a secret that is not here."""
 
 
 class KeyNotHeard(Exception):
@@ -100,11 +103,18 @@ def make_admin(settings: Settings, *, with_token: bool = False, email: str | Non
     return AdminAccess(admin_id, admin_id == fresh_id, f"/#sign-in={link}", token, has)
 
 
+def list_keys(settings: Settings) -> list[HubKeyRow]:
+    """The hub's signing keys, the newest first."""
+    query = select(HubKeyRow).order_by(HubKeyRow.created_at.desc()).limit(KEYS_LIMIT)
+    return _in_one_transaction(settings, lambda session: list(session.scalars(query)))
+
+
 def announce_key(settings: Settings) -> str:
     """Make the hub's next key, or find the one that was made; its id."""
-    now, secret_key = SystemClock().now(), _secret_key(settings)
+    now = SystemClock().now()
 
     def work(session: Session) -> str:
+        secret_key = read_secret_key(session, settings)
         load_keyring(session, secret_key, now)  # there is a current one, and this secret opens it
         return announce_next_key(session, secret_key, now)
 
@@ -116,9 +126,10 @@ def rotate_key(settings: Settings, *, force: bool = False) -> str | None:
 
     Raises KeyNotHeard while there are nodes that did not connect since, and so would refuse every order.
     """
-    now, secret_key = SystemClock().now(), _secret_key(settings)
+    now = SystemClock().now()
 
     def work(session: Session) -> str | None:
+        secret_key = read_secret_key(session, settings)
         announced_at = session.scalar(select(HubKeyRow.created_at).where(HubKeyRow.state == KeyState.NEXT))
         if announced_at is not None and not force:
             unheard = or_(Node.last_seen_at.is_(None), Node.last_seen_at < announced_at)
@@ -147,19 +158,15 @@ def _reachable(typed: str) -> str:
 def _in_one_transaction(settings: Settings, work: Callable[[Session], R]) -> R:
     if not settings.home.is_dir() and settings.database_url is None:
         raise SchemaError(f"There is no hub in {settings.home}. Run `computepool hub migrate` first.")
+
+    def work_unheard(session: Session) -> R:
+        result = work(session)
+        keep_only_mails(session)
+        return result
+
     db = open_database(settings.effective_database_url)
     try:
         check_schema(db.engine)
-        return asyncio.run(db.run(work))
+        return asyncio.run(db.run(work_unheard))
     finally:
         db.close()
-
-
-def _secret_key(settings: Settings) -> bytes:
-    file = settings.home / "secret.key"
-    if settings.secret_key is None and not file.exists():
-        raise NoSecretKey(
-            f"{file} does not exist. Set COMPUTEPOOL_HOME or COMPUTEPOOL_SECRET_KEY as the hub has it; a hub that "
-            "never ran has no keys to change."
-        )
-    return load_secret_key(settings.secret_key, file)

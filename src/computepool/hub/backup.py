@@ -46,6 +46,7 @@ from computepool.hub.schema import (
     upgrade,
 )
 from computepool.hub.sealed_stream import LOG2_N, MAGIC, CannotOpen, SealedReader, SealedWriter
+from computepool.hub.secret_key import next_secret_file, secret_file
 
 FORMAT = 1
 BATCH_ROWS = 500
@@ -96,14 +97,14 @@ def backup(settings: Settings, file: Path, passphrase: str, *, log2_n: int = LOG
     """
     secret_key = _secret_key_in_use(settings)
     if secret_key is None:
-        raise BackupError(f"There is no secret key: {_key_file(settings)} does not exist. Has this hub ever run?")
+        raise BackupError(f"There is no secret key: {secret_file(settings)} does not exist. Has this hub ever run?")
     now = SystemClock().now()
     with _open_existing(settings) as engine, _snapshot(engine) as connection:
         refuse_unknown(connection)
         revision = current_revision(connection)
         if revision is None:
             raise BackupError("The database is empty: there is nothing to back up.")
-        _check_keys_open(connection, secret_key)
+        secret_key = _secret_key_of(connection, settings, secret_key)
         header = Header(FORMAT, revision, __version__, now.isoformat(), secret_key)
         with _written_whole(file) as draft:
             rows = _write_everything(_sealed(draft, passphrase, log2_n), header, connection)
@@ -119,7 +120,7 @@ def restore(settings: Settings, file: Path, passphrase: str) -> RestoreInfo:
         prepare_home(settings)
         lock = lock_database(settings)
         engine = durable_engine(settings.effective_database_url)
-        new_key_file = _key_file(settings) if in_use is None else None
+        new_key_file = secret_file(settings) if in_use is None else None
         try:
             with ExitStack() as undo:
                 with changing_schema(engine) as connection:
@@ -322,15 +323,25 @@ def _note_restore(session: Session, header: Header) -> int:
 # ── the secret key ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _key_file(settings: Settings) -> Path:
-    return settings.home / "secret.key"
-
-
 def _secret_key_in_use(settings: Settings) -> str | None:
     if settings.secret_key is not None:
         return settings.secret_key
-    file = _key_file(settings)
+    file = secret_file(settings)
     return file.read_text().strip() if file.exists() else None
+
+
+def _secret_key_of(connection: Connection, settings: Settings, in_use: str) -> str:
+    """The secret that opens the keys: where its rotation was interrupted, that may be the next one already."""
+    try:
+        _check_keys_open(connection, in_use)
+        return in_use
+    except BackupError:
+        coming = next_secret_file(settings)
+        if settings.secret_key is not None or not coming.exists():
+            raise
+    secret_key = coming.read_text().strip()
+    _check_keys_open(connection, secret_key)
+    return secret_key
 
 
 def _check_keys_open(connection: Connection, secret_key: str) -> None:
@@ -353,5 +364,5 @@ def _refuse_other_secret(settings: Settings, in_use: str | None, kept: str) -> N
             "COMPUTEPOOL_SECRET_KEY is set, and is not the secret key of the backup. Unset it, or set it to that one."
         )
     raise BackupError(
-        f"{_key_file(settings)} holds another secret key than the backup. Move it away if it is not needed any more."
+        f"{secret_file(settings)} holds another secret key than the backup. Move it away if it is not needed any more."
     )

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import structlog
 
-from computepool.hub.access import AdminAccess, KeyNotHeard, announce_key, make_admin, rotate_key
+from computepool.hub.access import AdminAccess, KeyNotHeard, announce_key, list_keys, make_admin, rotate_key
 from computepool.hub.accounts.background import load_directory
 from computepool.hub.accounts.bootstrap import sign_in_this_machine
 from computepool.hub.app import create_app
@@ -25,14 +25,16 @@ from computepool.hub.core.settings import Settings, SettingsError, load_settings
 from computepool.hub.doctor import Check, doctor
 from computepool.hub.engine import Engine
 from computepool.hub.lock import AlreadyRunning, DatabaseLock, LockLost, lock_database
-from computepool.hub.loop import run
+from computepool.hub.loop import connections_within, run
 from computepool.hub.nodes import service as nodes
 from computepool.hub.opening import open_engine, prepare_home
 from computepool.hub.schema import SchemaError
 from computepool.hub.schema import migrate as migrate_schema
+from computepool.hub.secret_key import NEW_SECRET_VARIABLE, rotate_secret
 from computepool.hub.serving.server import EdgeServer
 
 __all__ = [
+    "NEW_SECRET_VARIABLE",
     "AdminAccess",
     "AlreadyRunning",
     "BackupError",
@@ -48,6 +50,7 @@ __all__ = [
     "bind",
     "certificate_of",
     "doctor",
+    "list_keys",
     "load_settings",
     "locked",
     "make_admin",
@@ -56,6 +59,7 @@ __all__ = [
     "prepare",
     "restore",
     "rotate_key",
+    "rotate_secret",
     "run",
     "run_server",
     "serve",
@@ -159,7 +163,7 @@ async def run_server(
 
     engine.context.db.on_doubt = end_in_doubt
     pin = certificate.pin if certificate is not None else None
-    server = EdgeServer(create_app(engine, pin), Edge.of(settings, loop.time), settings)
+    server = EdgeServer(create_app(engine, pin), _edge(settings, loop), settings)
     renewing: asyncio.Task[None] | None = None
     if certificate is not None:
         # A context of our own: uvicorn's would allow older ciphers, and cannot be given another certificate.
@@ -179,6 +183,18 @@ async def run_server(
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         engine.context.db.close()
+
+
+def _edge(settings: Settings, loop: asyncio.AbstractEventLoop) -> Edge:
+    connections = connections_within(settings.limit_connections)
+    if connections < settings.limit_connections:
+        log.info(
+            "hub.few_descriptors",
+            connections=connections,
+            wanted=settings.limit_connections,
+            hint="Raise the hard limit on open files: ulimit -Hn, or LimitNOFILE= of a systemd unit",
+        )
+    return Edge.of(settings.model_copy(update={"limit_connections": connections}), loop.time)
 
 
 async def _stop_when_lost(lock: DatabaseLock, stop: asyncio.Event) -> LockLost:

@@ -5,25 +5,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import httpx
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from computepool.hub.artifacts.blob_urls import BlobSigner
+from computepool.hub.artifacts.opening import open_store
+from computepool.hub.artifacts.store import SignedPut
 from computepool.hub.certificates import configured_certificate
 from computepool.hub.core.clock import SystemClock
 from computepool.hub.core.db import durable_engine
 from computepool.hub.core.notices import ADMINS
+from computepool.hub.core.origins import public_origin
 from computepool.hub.core.settings import Settings, SettingsError
 from computepool.hub.lock import AlreadyRunning, lock_database
 from computepool.hub.mail.smtp import Away, open_post
 from computepool.hub.mail.writing import readers_of
 from computepool.hub.opening import prepare_home
 from computepool.hub.payments.background import provider_of
-from computepool.hub.payments.provider import NoSuchObject, Refused, Unreachable
+from computepool.hub.payments.provider import NoSuchObject, ProviderUnreachable, Refused
 from computepool.hub.schema import SchemaError, check_schema
 from computepool.protocol.units import about_bytes
 
 LEAST_FREE_BYTES = 1024**3
+PROBE_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ def doctor(settings: Settings) -> list[Check]:
         _database,
         _public_url,
         _certificate,
+        _bucket,
         _mail,
         _payments,
     ]
@@ -124,6 +131,41 @@ def _certificate(settings: Settings) -> Check:
     return Check(name, True, message)
 
 
+def _bucket(settings: Settings) -> Check:
+    """Whether browsers may upload to the bucket and read from it: pages of the hub are of another origin."""
+    name, origin = "bucket", public_origin(settings)
+    if not settings.effective_storage_url.startswith("s3://"):
+        return Check(name, True, "none: artifacts are on this machine's disk")
+    if origin is None:
+        return Check(name, True, "browsers cannot use it: set COMPUTEPOOL_PUBLIC_URL", warning=True)
+    hint = f"Allow {origin} in the bucket's CORS rules: docs/guides/operator.md has them."
+    try:
+        store = open_store(settings.effective_storage_url, BlobSigner(bytes(32), SystemClock()), SystemClock())
+        probed = store.sign_put("probe/cors", 1, f"sha256:{'0' * 64}", PROBE_SECONDS)
+        refused = [method for method in ("PUT", "GET") if not _is_allowed(probed, method, origin)]
+    except SettingsError as error:
+        return Check(name, False, str(error).replace("\n", "; "), "Set the AWS_* variables.")
+    except httpx.HTTPError as error:
+        return Check(name, False, f"it does not answer: {error}", "Check AWS_ENDPOINT_URL and COMPUTEPOOL_STORAGE_URL.")
+    if refused:
+        return Check(name, True, f"pages of {origin} may not {' or '.join(refused)} there", hint, warning=True)
+    return Check(name, True, f"pages of {origin} may upload and download")
+
+
+def _is_allowed(probed: SignedPut, method: str, origin: str) -> bool:
+    """As a browser asks, before it sends a request to another origin."""
+    asked = {"Origin": origin, "Access-Control-Request-Method": method}
+    if method == "PUT":
+        asked["Access-Control-Request-Headers"] = ",".join(sorted(probed.headers))
+    told = httpx.options(probed.url, headers=asked, timeout=PROBE_SECONDS).headers
+    if told.get("access-control-allow-origin") not in ("*", origin):
+        return False
+    methods = {one.strip().upper() for one in told.get("access-control-allow-methods", "").split(",")}
+    headers = {one.strip().lower() for one in told.get("access-control-allow-headers", "").split(",")}
+    needed = set(probed.headers) if method == "PUT" else set()
+    return bool(methods & {method, "*"}) and ("*" in headers or needed <= headers)
+
+
 def _mail(settings: Settings) -> Check:
     """As far as one comes without sending a mail: a connection, TLS, the password."""
     try:
@@ -159,7 +201,7 @@ def _payments(settings: Settings) -> Check:
     except Refused as error:
         hint = f"Check COMPUTEPOOL_CURRENCY, which is {settings.currency}: it has to be one that Stripe takes."
         return Check("payments", False, f"Stripe: {error.words}", hint)
-    except (Unreachable, NoSuchObject) as error:
+    except (ProviderUnreachable, NoSuchObject) as error:
         words = getattr(error, "words", "") or "it does not know the account of this key"
         hint = "Check COMPUTEPOOL_STRIPE_SECRET_KEY, and whether this machine reaches Stripe."
         return Check("payments", False, f"Stripe: {words}", hint)

@@ -16,9 +16,13 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.background import keep_directory
 from computepool.hub.accounts.directory import TokenDirectory
+from computepool.hub.accounts.passwords import Passwords
+from computepool.hub.accounts.sign_in import SignIn
 from computepool.hub.accounts.tokens import TokenSigner
 from computepool.hub.artifacts.background import seal_cut_off, seal_logs
 from computepool.hub.artifacts.blob_urls import BlobSigner
+from computepool.hub.artifacts.charges import ROUND_SECONDS as CHARGE_SECONDS
+from computepool.hub.artifacts.charges import charge_storage, charges_are_paid_once
 from computepool.hub.artifacts.checkpoints import CheckpointFiles
 from computepool.hub.artifacts.freeing import sweep_abandoned
 from computepool.hub.artifacts.logs import LogStore
@@ -26,33 +30,36 @@ from computepool.hub.artifacts.outputs import Outputs
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.transfers import sign_downloads
 from computepool.hub.artifacts.uploads import Uploads
+from computepool.hub.core.bulk import BulkLane
 from computepool.hub.core.context import Context
+from computepool.hub.core.http import Principal
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.pruning import prune_in_batches
 from computepool.hub.core.records import Event, prune_audit, prune_outbox
-from computepool.hub.disputes.service import find_open_about, heard_of_chargeback
+from computepool.hub.disputes.service import heard_of_chargeback
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.polls import Polls
 from computepool.hub.gateway.reports import Reports
+from computepool.hub.history.recorder import WRITE_SECONDS, History
 from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.jobs.checkpoints import free_unused
 from computepool.hub.jobs.ending import Canceled
 from computepool.hub.jobs.invariants import INVARIANTS
+from computepool.hub.jobs.live import LiveJobs
+from computepool.hub.jobs.queries import load_job
 from computepool.hub.jobs.removal import Removal
 from computepool.hub.jobs.service import NewJob
 from computepool.hub.jobs.storage import StorageWatch
 from computepool.hub.jobs.submission import StoreJob
-from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.verification import Consequences
 from computepool.hub.ledger.journal import list_spendable
+from computepool.hub.live.feed import Feed
+from computepool.hub.live.wallets import Wallets
 from computepool.hub.mail.background import Mailer
 from computepool.hub.market.book import Book
 from computepool.hub.market.feasibility import Traits
 from computepool.hub.market.repository import host_price_of
-from computepool.hub.market.requirements import MILLI
 from computepool.hub.market.standing import Standing
-from computepool.hub.market.views import ask_view
-from computepool.hub.nodes.api import Live, Room
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.background import Payments
 from computepool.hub.payments.cash_outs import cash_outs_are_cashing_out, pay_out_ended, pay_out_returned
@@ -63,18 +70,17 @@ from computepool.hub.scheduling import memory, remembering
 from computepool.hub.scheduling.canary_clock import TICK_SECONDS as CANARY_SECONDS
 from computepool.hub.scheduling.canary_clock import CanaryClock
 from computepool.hub.scheduling.fleet import free_of, traits_of
-from computepool.hub.scheduling.fleet_node import allowed_slices
 from computepool.hub.scheduling.instalments import SWEEP_SECONDS as INSTALMENT_SWEEP_SECONDS
 from computepool.hub.scheduling.instalments import Instalments
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.limits import Spent
 from computepool.hub.scheduling.market_clock import TICK_SECONDS, MarketClock
 from computepool.hub.scheduling.presence import Presence
+from computepool.hub.scheduling.pulse import PULSE_SECONDS, Pulse
 from computepool.hub.scheduling.queue_limits import check_queue
 from computepool.hub.scheduling.quotes import with_its_ceiling
 from computepool.hub.scheduling.replicas import Seat
 from computepool.hub.scheduling.scheduler import Scheduler
-from computepool.hub.scheduling.why import explain_all
 from computepool.hub.trust.audits import give_up_old
 from computepool.hub.trust.repository import list_answers
 from computepool.hub.trust.restitution import make_good
@@ -83,10 +89,12 @@ from computepool.hub.wallet.checking import LedgerWatch
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Saved
 from computepool.protocol.messages import LOG_LIMIT_BYTES
-from computepool.protocol.states import NodeState
+from computepool.protocol.states import JOB_FINAL, NodeState
 
 POLL_SWEEP_SECONDS = 30.0
 RESTITUTION_SECONDS = 60.0
+DISMISS_SECONDS = 1.0
+"""How often open event streams are asked whether their token still holds. It is a look into memory."""
 TIDY_SECONDS = 3600.0
 LOG_MARGIN_BYTES = 64 * 1024
 """Refusing a log ends its job: an agent that counts a little otherwise is not to blame."""
@@ -107,9 +115,11 @@ class Engine:
         self.started_at = context.clock.monotonic()
         self.token_signer = TokenSigner(context.secret_key, context.hub_id)
         self.directory = TokenDirectory(self.token_signer, context.clock)
+        self.sign_in = SignIn(context, self.token_signer, self.directory, Passwords(context.offload))
         self.logs = LogStore(store, context.offload, LOG_LIMIT_BYTES + LOG_MARGIN_BYTES)
         self.outputs = Outputs(context, store)
         self.uploads = Uploads(context, store)
+        self.bulk = BulkLane()
         self.checkpoints = CheckpointFiles(context, store)
         self.book = Book(is_free=context.settings.money == "off", unproven_slices=context.settings.unproven_slices)
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
@@ -120,14 +130,29 @@ class Engine:
         self.presence = Presence(context, self.scheduler)
         self.leases = LeaseKeeper(context, self.scheduler, self.presence, self._attempt_lost, self.logs.size)
         self.storage = StorageWatch(context)
-        self.removal = Removal(context, store, self.logs, self, find_open_about)
+        self.removal = Removal(context, store, self.logs)
         reports = Reports(context, self.scheduler, self.leases, self.logs, self.outputs, self.checkpoints, self.storage)
-        self.gateway = Gateway(context, keyring, self.scheduler, self.presence, self.leases, reports, self.appraise)
+        self.history = History(context)
+        self.pulse = Pulse(self.scheduler, self.history)
+        self.gateway = Gateway(
+            context,
+            keyring,
+            self.scheduler,
+            self.presence,
+            self.leases,
+            reports,
+            self.appraise,
+            self.bulk,
+            self.history,
+        )
         self.polls = Polls(context, self.gateway)
         hooks = Hooks(pay_out_ended, pay_out_returned, partial(heard_of_chargeback, context))
         self.payments = Payments(context, self.lacking, hooks=hooks)
-        self.ledger = LedgerWatch(context, (*INVARIANTS, cash_outs_are_cashing_out))
+        self.ledger = LedgerWatch(context, (*INVARIANTS, cash_outs_are_cashing_out, charges_are_paid_once))
         self.mailer = Mailer(context)
+        self.live_jobs = LiveJobs(context, self.logs)
+        self.feed = Feed(context)
+        self.wallets = Wallets(context, self.feed)
         self._changing_node = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
@@ -139,7 +164,11 @@ class Engine:
         def tell(events: list[Event]) -> None:
             loop.call_soon_threadsafe(self._hear, events)
 
-        self.context.db.on_commit = tell
+        def tell_in_order(events: list[Event]) -> None:
+            loop.call_soon_threadsafe(self.feed.hear, events)
+
+        self.context.db.on_commit, self.context.db.on_settled = tell, tell_in_order
+        await self.feed.load()
         await self._stack.enter_async_context(keep_directory(self.context, self.directory))
         await self._stack.enter_async_context(self.market.running())
         await self.storage.load()
@@ -167,14 +196,21 @@ class Engine:
         self._spawn(self._every(INSTALMENT_SWEEP_SECONDS, self.instalments.sweep))
         self._spawn(self._every(RESTITUTION_SECONDS, self._make_good))
         self._spawn(self._every(CANARY_SECONDS, self._send_canaries))
+        self._spawn(self._every(DISMISS_SECONDS, self._dismiss))
+        self._spawn(self._every(PULSE_SECONDS, self.pulse.tick))
+        self._spawn(self._every(WRITE_SECONDS, self.history.write))
         self._spawn(self.payments.run())
         self._spawn(self.mailer.run())
         if self.context.settings.money == "on":
             self._spawn(self.ledger.run())
+            self._spawn(self.wallets.run())
+        if self.context.settings.storage_price_micros:
+            self._spawn(self._every(CHARGE_SECONDS, self._charge_storage))
         self._spawn(self._seal_cut_off())
 
     async def say_goodbye(self) -> None:
         """Before the server waits for its requests to end: a poll would keep it waiting for as long as it may."""
+        self.feed.close()
         await self.gateway.close()
         await self.polls.close()
 
@@ -184,52 +220,29 @@ class Engine:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.scheduler.finish()
         await self.say_goodbye()
+        await self._write_history()
         await self.payments.close()
         await self.mailer.close()
         await self._stack.aclose()
 
-    # ── what jobs need of the scheduler and the gateway (jobs.ports.Dispatch) ────────────────────────────────────────
+    # ── what routes, and the simulation, do with jobs ────────────────────────────────────────────────────────────────
 
     async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
+        """Store the job and lease what finds room at once. The id: its own, or that of its earlier twin."""
         await self.storage.check(job.owner_id)
         check_queue(self.context.settings, self.scheduler.queue, self.scheduler.briefs, job, brief)
         brief, ceiling = with_its_ceiling(self.scheduler.fleet, self.book, brief)
         return await self.scheduler.submit(replace(job, ceiling_micros=ceiling), brief, store)
 
-    def cancel(self, session: Session, job: Job, now: datetime, *, actor: str) -> Canceled:
-        return cancel_job(session, job, now, actor=actor)
+    async def cancel(self, job_id: str, principal: Principal) -> None:
+        """What waits is canceled at once; what runs is told to stop, and the job ends when it has."""
+        canceled = await self.context.db.run(_cancel, principal, job_id, self.context.now())
+        for each_id, state in [(job_id, canceled.state), *canceled.replicas]:
+            self.scheduler.canceled(each_id, final=state in JOB_FINAL)
+        for attempt_id, fence, node_id in canceled.live:
+            self.gateway.stop_attempt(node_id, attempt_id, fence, "canceled")
 
-    def canceled(self, job_id: str, *, final: bool) -> None:
-        self.scheduler.canceled(job_id, final=final)
-
-    def find_user_of(self, artifact_id: str) -> str | None:
-        briefs = self.scheduler.briefs.values()
-        return next((one.root for one in briefs if artifact_id in (one.bundle_id, *one.input_ids.values())), None)
-
-    def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None:
-        self.gateway.stop_attempt(node_id, attempt_id, fence, reason)
-
-    async def why(self, job_id: str) -> list[dict[str, Any]]:
-        brief = self.scheduler.briefs.get(job_id)
-        if brief is None:
-            return []
-        waiting = self.scheduler.replicas.list_waiting(self.scheduler.queue, brief)
-        now, tick, admission = self.context.now(), self.context.clock.monotonic(), self.scheduler.admission
-        groups = await explain_all(
-            self.scheduler.fleet,
-            self.scheduler.queue,
-            waiting,
-            now,
-            lambda owner_id: self.scheduler.occupancy.standing(owner_id, tick),
-            lambda one: (
-                admission.why_limited(one, now)
-                or admission.why_unfunded(one, now)
-                or admission.why_kept(one, now, tick)
-            ),
-        )
-        return [group.model_dump(mode="json") for group in groups]
-
-    # ── what payments need of the scheduler (payments.background) ────────────────────────────────────────────────────
+    # ── asked by the loop of payments, which is below the scheduler ───────────────────────────────────────────────────
 
     def lacking(self, owner_id: str) -> Lacking:
         """What this renter's slices wait for that nothing but money keeps from a node."""
@@ -240,31 +253,7 @@ class Engine:
         has = max(0, scheduler.purse.left(owner_id))
         return Lacking(max(0, min(needed) - has), max(0, sum(needed) - has)) if needed else Lacking()
 
-    # ── what nodes need of the scheduler (nodes.api) ─────────────────────────────────────────────────────────────────
-
-    def look_live(self, node_id: str) -> Live | None:
-        node = self.scheduler.fleet.get(node_id)
-        if node is None:
-            return None
-        free = node.free
-        room = Room(
-            cpus=free.cpu_millis / MILLI,
-            memory_bytes=free.memory_bytes,
-            disk_bytes=free.disk_bytes,
-            gpus=len(free.gpus),
-        )
-        # One that was not heard since the hub's start was seen when its row says.
-        seen = self.context.clock.monotonic() - node.seen_at if node.reported is not None else None
-        return Live(
-            state=node.state,
-            free=room,
-            running_attempts=len(node.attempts),
-            seen_seconds_ago=seen,
-            availability=node.availability,
-            gpu_loads=node.loads,
-            ask=ask_view(node.traits.ask, self.book.place_of(node_id)),
-            slices_at_once=allowed_slices(node),
-        )
+    # ── after a commit, the same in memory ────────────────────────────────────────────────────────────────────────────
 
     async def node_changed(self, row: Node) -> None:
         async with self._changing_node:
@@ -314,8 +303,6 @@ class Engine:
 
         self._spawn(follow())
 
-    # ── what reputation needs of the scheduler (reputation.api) ──────────────────────────────────────────────────────
-
     def standing_changed(self, node_id: str, standing: Standing) -> None:
         self.scheduler.standings.put(node_id, standing)
         self.scheduler.wake()
@@ -352,7 +339,11 @@ class Engine:
             self.scheduler.wake()
         self.storage.hear(events)
         self.mailer.hear(events)
+        self.wallets.hear(events)
         self.context.bus.publish(events)
+
+    async def _dismiss(self) -> None:
+        await self.feed.dismiss(self.directory.still_holds)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.create_task(work))
@@ -371,9 +362,19 @@ class Engine:
         except Exception:
             log.exception("logs.seal_cut_off_failed")
 
+    async def _write_history(self) -> None:
+        """A hub that cannot store its last samples stops all the same."""
+        try:
+            await self.history.write()
+        except Exception:
+            log.exception("history.write_failed")
+
     async def _send_canaries(self) -> None:
         async with self.removal.artifacts.reruns:
             await self.canaries.tick()
+
+    async def _charge_storage(self) -> None:
+        await charge_storage(self.context)
 
     async def _make_good(self) -> None:
         async for owner_id, day, micros in make_good(self.context):
@@ -395,3 +396,8 @@ class Engine:
         await self._prune()
         await self.mailer.tidy()
         await self.market.tidy()
+        await self.history.tidy()
+
+
+def _cancel(session: Session, principal: Principal, job_id: str, now: datetime) -> Canceled:
+    return cancel_job(session, load_job(session, principal, job_id), now, actor=principal.user_id)

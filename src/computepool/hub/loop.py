@@ -23,6 +23,13 @@ def _loop_factory() -> Any:
     return uvloop.new_event_loop
 
 
+def connections_within(limit: int) -> int:
+    """So many connections, or fewer where this process may not open enough files: a quarter is left to the database,
+    to uploads and downloads."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return limit if soft == resource.RLIM_INFINITY else max(1, min(limit, soft * 3 // 4))
+
+
 def _raise_open_files_limit() -> None:
     """Every agent and every reader holds one; a thousand, as many systems begin with, are soon used up."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -14,10 +14,10 @@ from computepool.hub.core.db import open_database
 from computepool.hub.core.facts import load_facts
 from computepool.hub.core.ids import new_id
 from computepool.hub.core.keyring import start_keyring
-from computepool.hub.core.secrets import load_secret_key
 from computepool.hub.core.settings import Settings
 from computepool.hub.engine import Engine
 from computepool.hub.schema import check_schema
+from computepool.hub.secret_key import settle_secret_key
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,10 +35,10 @@ async def open_engine(settings: Settings) -> Engine:
     """Everything but the HTTP shell, on a schema that is up to date."""
     prepare_home(settings)
     clock = SystemClock()
-    secret_key = load_secret_key(settings.secret_key, settings.home / "secret.key")
     db = open_database(settings.effective_database_url)
     try:
         await offload_to_threads(check_schema, db.engine)
+        secret_key = await db.run(settle_secret_key, settings)
         facts = await db.run(load_facts, new_id("hub", clock.now(), secrets.randbits))
         keyring = await db.run(start_keyring, secret_key, clock.now(), facts.hub_id)
     except BaseException:

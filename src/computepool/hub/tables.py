@@ -6,6 +6,7 @@ import computepool.hub.core.idempotency
 import computepool.hub.core.keyring
 import computepool.hub.core.owners
 import computepool.hub.disputes.tables
+import computepool.hub.history.tables
 import computepool.hub.jobs.spending
 import computepool.hub.jobs.tables
 import computepool.hub.ledger.claims

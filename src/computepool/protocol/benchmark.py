@@ -42,7 +42,9 @@ class Figures(Wire):
     """What an agent measured by itself, and says; None for what could not be measured."""
 
     host_copy_bytes_per_second: Rate | None = None
+    """From memory to memory."""
     device_copy_bytes_per_second: Rate | None = None
+    """From memory to the device."""
     disk_write_bytes_per_second: Rate | None = None
     """With everything on the disk at the end."""
     disk_read_bytes_per_second: Rate | None = None

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from computepool.protocol.gpu_names import gpu_name_matches, model_words, normalise_gpu_name
+from computepool.protocol.model import Documented
 from computepool.protocol.units import (
     BadValueError,
     Range,
@@ -37,14 +38,17 @@ _MEMORY_IN_NAME = re.compile(r"(.+?)[-_ ]([0-9]+gi?b)\b(.*)", re.IGNORECASE)
 _KEYS = ("name", "memory", "count")
 
 
-class GpuRequest(BaseModel):
+class GpuRequest(Documented):
     """Whole GPUs, all alike: `count` of them, of this name, each with this much memory (bytes)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str | None = None
+    """The model, such as `rtx-4090`; any where it is null."""
     memory: Range[int] | None = None
+    """Of each card, in bytes."""
     count: int = Field(default=1, ge=1, le=MAX_GPU_COUNT)
+    """How many cards."""
 
     def accepts(self, name: str, memory_bytes: int) -> bool:
         """Whether one card of that name (as the driver or `normalise_gpu_name` writes it) will do."""

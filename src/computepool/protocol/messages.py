@@ -25,11 +25,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from computepool.protocol.benchmark import BenchmarkFromAgent, BenchmarkFromHub
 from computepool.protocol.capacity import MOST_GPUS, Bytes, Capacity, HouseRules
-from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT
+from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT, OUTPUT_FILES_LIMIT
 from computepool.protocol.manifest import SavedFile
 from computepool.protocol.model import Wire
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import AttemptState, IsolationLevel
+from computepool.protocol.telemetry import USAGE_ATTEMPTS_LIMIT, USAGE_SAMPLES_LIMIT, MachineLoad, UsageSample
 
 PROTOCOL_VERSION = 1
 
@@ -134,8 +135,16 @@ class GpuLoad(Wire):
     power_watts: float | None = Field(default=None, ge=0)
 
 
+class AttemptUsage(AttemptRef):
+    """Consecutive samples of one attempt, oldest first. A hub skips samples that it already has."""
+
+    first: int = Field(ge=0, lt=2**53)
+    """The number of the first sample; the attempt's samples are counted from 0."""
+    samples: tuple[UsageSample, ...] = Field(max_length=USAGE_SAMPLES_LIMIT)
+
+
 class NodeReport(Wire):
-    """How the node is doing. Kept in the hub's memory; what it has is told when a line comes up."""
+    """How the node is doing. What it has is told when a line comes up; loads and usage become its history."""
 
     type: Literal["node"] = "node"
     gpus: tuple[GpuLoad, ...] = Field(default=(), max_length=MOST_GPUS)
@@ -143,6 +152,9 @@ class NodeReport(Wire):
     """The digests of bundles and inputs at hand, and images as `image:name`; None if they are the same as before."""
     rules: HouseRules | None = None
     """What the host has just decided; None if it is the same as before."""
+    machine: MachineLoad | None = None
+    usage: tuple[AttemptUsage, ...] = Field(default=(), max_length=USAGE_ATTEMPTS_LIMIT)
+    """Samples of attempts that were taken since the report before."""
 
 
 class Update(AttemptRef):
@@ -174,7 +186,8 @@ class UploadRequest(AttemptRef):
 
     type: Literal["upload_request"] = "upload_request"
     request: int
-    files: tuple[UploadFile, ...]
+    files: tuple[UploadFile, ...] = Field(max_length=OUTPUT_FILES_LIMIT)
+    """More of them come from no agent: each takes ten times its bytes once it is read."""
     purpose: Literal["output", "checkpoint"] = "output"
 
 
@@ -245,6 +258,8 @@ class Welcome(Wire):
     """An older agent gets no strangers' work."""
     notice: str = ""
     """What the node's owner should know, such as that the agent is old."""
+    end_reasons: tuple[str, ...] = ()
+    """Which of the end reasons that came later (`receipt.OLDER_REASONS`) this hub knows."""
 
 
 class Offer(Wire):
@@ -391,6 +406,8 @@ LINK_PROOF = "link_proof"
 POLL = "poll"
 POLL_SIGNATURE_HEADER = "X-Computepool-Signature"
 POLL_HEAD = "poll_head"
+LINK_PATH = "/api/v1/agent/link"
+"""Where an agent opens its WebSocket."""
 POLL_HEAD_HEADER = "X-Computepool-Poll"
 POLL_HEAD_SIGNATURE_HEADER = "X-Computepool-Poll-Signature"
 

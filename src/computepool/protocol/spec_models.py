@@ -2,9 +2,10 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from computepool.protocol.gpus import GpuRequest
+from computepool.protocol.model import Documented
 from computepool.protocol.units import GIB, Range, format_bytes, format_cpus, format_range
 
 DEFAULT_CPUS = 1.0
@@ -28,8 +29,8 @@ class Optimize(StrEnum):
     BALANCED = "balanced"
 
 
-class SpecPart(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class SpecPart(Documented):
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_serialization_defaults_required=False)
 
 
 class Resources(SpecPart):
@@ -78,8 +79,11 @@ class Input(SpecPart):
 
 class Verify(SpecPart):
     replicas: int = Field(ge=MIN_REPLICAS, le=MAX_REPLICAS)
+    """On how many nodes each slice is run."""
 
 
 class Publish(SpecPart):
     model: str
+    """As `owner/name`."""
     license: str | None = None
+    """Such as `mit` or `apache-2.0`."""

@@ -20,6 +20,11 @@ BEGIN_SECONDS = 30.0
 """In which a node that can be heard begins a stranger's slice, or at least says that it prepares it."""
 PROGRESS_SECONDS = 120.0
 """How long such a node may then say nothing of it, until its command runs."""
+FETCH_SECONDS = 90 * 60.0
+"""How long an image and the https inputs of a stranger's slice may take to arrive, all together. The spec chose where
+they come from, so what takes longer ends the attempt with a renter's verdict."""
+LAST_CHECKPOINT_SECONDS = 15 * 60.0
+"""How long a job that has left may keep its node busy with the upload of its last checkpoint."""
 OVERDUE_SECONDS = 60.0
 """An agent ends attempts by itself, in time and when told. One that has not by so much later is given up by the hub."""
 SPOOL_KEPT_SECONDS = 24 * 3600.0

@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from computepool.protocol.model import Documented
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -78,13 +80,15 @@ def as_sentence(words: str) -> str:
     return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?", "!", "…")) else ".")
 
 
-class Range(BaseModel, Generic[Number]):
+class Range(Documented, Generic[Number]):
     """From `minimum` to `maximum`, both included; without a maximum, anything from the minimum on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     minimum: Number
+    """The least."""
     maximum: Number | None = None
+    """The most; null for no limit."""
 
     def accepts(self, value: float, tolerance: float = 0.0) -> bool:
         """`tolerance` is the share by which a value may miss either end."""

@@ -14,6 +14,7 @@ import computepool.agent.detect as package
 from computepool.agent.detect import detect, find_gpus, usable_cpus, usable_memory_bytes
 from computepool.agent.detect.found import pci_address
 from computepool.agent.detect.machine import cpu_model, platform_name
+from computepool.agent.detect.machine_load import MachineMeter
 from computepool.agent.detect.software import as_engines_say, find_software
 from computepool.agent.detect.tools import Patience, TookTooLong, run_tool
 from computepool.protocol.capacity import Software
@@ -203,3 +204,48 @@ def _lives(pid: int) -> bool:
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+# ── the load of the machine ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_load(root, *, busy, idle, received, sent, cards=("eth0",)):
+    for folder in ("proc/net", *(f"sys/class/net/{card}/device" for card in cards)):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "proc/stat").write_text(f"cpu  {busy} 0 0 {idle} 0 0 0 0 {busy} 0\ncpu0 1 2 3\n")
+    (root / "proc/meminfo").write_text("MemTotal: 8000 kB\nMemFree: 10 kB\nMemAvailable: 6000 kB\n")
+    zeros = "0 " * 7
+    lines = [
+        f"{name}: {came} {zeros} {went} {zeros}"
+        for name, came, went in (("lo", 9, 9), ("eth0", received, sent), ("veth1", 5_000_000, 5_000_000))
+    ]
+    (root / "proc/net/dev").write_text("Inter-|\n face |\n" + "\n".join(lines) + "\n")
+
+
+def test_load_of_the_machine_is_that_between_two_looks(tmp_path):
+    meter = MachineMeter(tmp_path, tmp_path)
+    write_load(tmp_path, busy=100, idle=900, received=1_000, sent=500)
+    first = meter.read(10.0)
+    assert (first.cpu, first.received_bytes_per_second) == (None, None)
+    assert first.memory_used_bytes == 2000 * 1024
+    assert first.disk_used_bytes
+    write_load(tmp_path, busy=130, idle=970, received=21_000, sent=2_500)
+    second = meter.read(20.0)
+    assert second.cpu == 0.3
+    assert (second.received_bytes_per_second, second.sent_bytes_per_second) == (2_000, 200)
+
+
+def test_counters_that_begin_anew_give_no_rate_below_zero(tmp_path):
+    meter = MachineMeter(tmp_path, tmp_path)
+    write_load(tmp_path, busy=100, idle=900, received=1_000, sent=500)
+    meter.read(10.0)
+    write_load(tmp_path, busy=1, idle=2, received=0, sent=0)
+    again = meter.read(20.0)
+    assert again.cpu is None
+    assert again.received_bytes_per_second == 0
+
+
+def test_machine_without_these_files_tells_its_disk_alone(tmp_path):
+    load = MachineMeter(tmp_path, tmp_path / "nothing").read(1.0)
+    assert (load.cpu, load.memory_used_bytes, load.sent_bytes_per_second) == (None, None, None)
+    assert load.disk_used_bytes is not None

@@ -21,6 +21,7 @@ from computepool.agent import web
 from computepool.agent.clock import SystemClock
 from computepool.agent.egress.policy import HomePolicy, Policy
 from computepool.agent.images import ImageFailed, ImageMissing
+from computepool.agent.inputs import InputTooSlow
 from computepool.agent.partial import Partial
 from computepool.agent.ports import TransferFailed
 from computepool.agent.registry import content, layers, pulling, session
@@ -162,14 +163,14 @@ async def redirects_and_challenges_have_an_end(node: Node) -> None:
 
 async def downloads_that_drip_are_given_up(node: Node) -> None:
     clock: Any = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
-    pace = web.Pace(clock)
+    pace = web.DownloadPace(clock)
 
     def drip() -> None:
         for _ in range(500):
             clock.now += 1
             pace.note(100)
 
-    with pytest.raises(TransferFailed):
+    with pytest.raises(InputTooSlow):
         drip()
 
 

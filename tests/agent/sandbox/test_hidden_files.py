@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from computepool.agent.sandbox import Limits
+from computepool.agent.pieces import run_through
+from computepool.agent.sandbox import Limits, proctree
 from computepool.agent.sandbox.proctree import deleted_bytes_held_by, files_in_flight
 from computepool.agent.sandbox.watchdog import HIDDEN_LOOKS, Watchdog
 
@@ -52,10 +53,10 @@ def take_out(child):
 
 
 def test_files_in_a_socket_are_seen_and_no_longer_when_they_are_taken_out(sender, tmp_path):
-    assert deleted_bytes_held_by([sender.pid], tmp_path.stat().st_dev) == 0
-    assert files_in_flight([sender.pid]) == 3
+    assert run_through(deleted_bytes_held_by([sender.pid], tmp_path.stat().st_dev)) == 0
+    assert run_through(files_in_flight([sender.pid])) == 3
     take_out(sender)
-    assert files_in_flight([sender.pid]) == 0
+    assert run_through(files_in_flight([sender.pid])) == 0
 
 
 def looks(sender, tmp_path, lost_bytes):
@@ -88,3 +89,58 @@ def test_files_that_are_merely_passed_on_are_no_offence(sender, tmp_path):
 def test_disk_that_others_fill_is_not_the_jobs_doing(sender, tmp_path):
     take_out(sender)
     assert not any(looks(sender, tmp_path, 50 * MEGABYTE))
+
+
+STORM = """
+import os, sys
+for _ in range(3000):
+    os.dup(0)
+print("open", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def storm(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-I", "-c", STORM], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "open\n"
+        yield child
+        child.kill()
+
+
+def test_storm_of_descriptors_does_not_hold_the_event_loop(storm, tmp_path):
+    """Each look went through all of them at once: with many processes no heartbeat was sent for minutes."""
+    root = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    watchdog = Watchdog(root=root, limits=LIMITS, pids=lambda: [storm.pid] * 4, soft=False)
+
+    async def story():
+        turns = 0
+        looking = asyncio.ensure_future(watchdog._is_over_disk())
+        while not looking.done():
+            turns += 1
+            await asyncio.sleep(0)
+        return turns, await looking
+
+    try:
+        turns, is_over = asyncio.run(story())
+    finally:
+        os.close(root)
+    assert not is_over
+    assert turns > 5, "12,000 open files are looked at in small pieces"
+
+
+def test_job_with_more_open_files_than_can_be_looked_at_is_ended(storm, tmp_path, monkeypatch):
+    monkeypatch.setattr(proctree, "MAX_LOOKED_AT", 2_000)
+    with pytest.raises(proctree.TooManyOpen):
+        run_through(deleted_bytes_held_by([storm.pid], tmp_path.stat().st_dev))
+    root = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        watchdog = Watchdog(root=root, limits=LIMITS, pids=lambda: [storm.pid], soft=False)
+        assert asyncio.run(watchdog._is_over_disk())
+        monkeypatch.setattr(proctree, "MAX_LOOKED_AT", 200_000)
+        assert not asyncio.run(watchdog._is_over_disk())
+    finally:
+        os.close(root)

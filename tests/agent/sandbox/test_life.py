@@ -426,3 +426,20 @@ def test_command_keeps_its_secrets_from_the_hosts_process_list(bench):
         await read_all(process)
 
     asyncio.run(story())
+
+
+def test_running_command_tells_what_it_uses_until_it_is_over(every):
+    async def story():
+        process = await every.start("/bin/sh", "-c", "while :; do :; done")
+        reading = asyncio.ensure_future(read_all(process))
+
+        def busy():
+            now = process.usage_now()
+            return now is not None and (now.cpu_seconds or 0) > 0.1 and (now.memory_bytes or 0) > 0
+
+        await async_eventually(busy, "a busy command uses the processor and memory")
+        await process.stop(0)
+        await reading
+        assert process.usage_now() is None
+
+    asyncio.run(story())

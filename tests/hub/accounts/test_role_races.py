@@ -13,6 +13,8 @@ from support.waiting import patience
 
 from computepool.hub.accounts import repository, service
 from computepool.hub.accounts.errors import MoreThanYouHave
+from computepool.hub.accounts.service import Visitor
+from computepool.hub.accounts.states import SignInMethod
 from computepool.hub.accounts.tokens import new_personal_token
 from computepool.hub.core.http import Role, Scope
 from computepool.hub.core.records import write_records
@@ -28,7 +30,9 @@ def make_token(session, user_id, now):
 
 
 def sign_in(session, user_id, now):
-    return service.open_session(session, "session_race", user_id, now, user_agent="", by="password")
+    return service.open_session(
+        session, "session_race", user_id, now, visitor=Visitor("", ""), by=SignInMethod.PASSWORD
+    )
 
 
 def dismiss(session, user_id, now):

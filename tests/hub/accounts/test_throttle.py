@@ -4,7 +4,8 @@ import pytest
 from support.small_hub import PASSWORD, HandClock, small_hub
 
 from computepool.hub.accounts.errors import TooManyTries
-from computepool.hub.accounts.throttle import PER_ADDRESS, PER_EMAIL, REMEMBERED, Throttle
+from computepool.hub.accounts.service import Visitor
+from computepool.hub.accounts.throttle import PER_ADDRESS, PER_EMAIL, REMEMBERED, Throttle, new_accounts
 
 
 def tries_until_refused(throttle, *keys):
@@ -104,3 +105,37 @@ def test_wait_is_told_in_whole_seconds():
     with pytest.raises(TooManyTries) as refused:
         throttle.begin(key)
     assert refused.value.retry_after_seconds == 1
+
+
+def test_new_accounts_of_an_address_are_few_in_an_hour():
+    clock = HandClock()
+    throttle = Throttle(clock)
+    key = new_accounts(10), "10.0.0.1"
+    assert tries_until_refused(throttle, key) == (10, 360)
+    made = 0
+    for _ in range(60):
+        clock.move(seconds=60)
+        made += tries_until_refused(throttle, key)[0]
+    assert made == 10
+
+
+def test_registration_says_what_there_was_too_much_of_and_when_to_come_back(tmp_path):
+    async def story():
+        async with small_hub(f"sqlite:///{tmp_path}/hub.db", limit_registrations_per_address=3) as hub:
+            for number in range(3):
+                await hub.register(f"{number}@example.org")
+            refused = await hub.post("auth/register", {"email": "x@example.org", "password": PASSWORD, "name": "X"})
+            assert refused.status_code == 429
+            assert refused.headers["retry-after"] == "1200"
+            error = refused.json()["error"]
+            assert (error["code"], error["message"]) == ("too_many_tries", "Too many new accounts from this address.")
+            assert error["hint"] == "Try again in 1200 s."
+            hub.clock.move(seconds=1200)
+            await hub.register("x@example.org")
+
+    asyncio.run(story())
+
+
+def test_network_of_ipv6_counts_as_one():
+    assert Visitor("2001:db8::1", "").network == Visitor("2001:db8::2:3", "").network
+    assert Visitor("2001:db8::1", "").network != Visitor("2001:db8:0:1::1", "").network

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 from urllib.parse import urljoin
 
 import httpx
@@ -18,8 +20,7 @@ from sqlalchemy.orm import Session
 from support.services import S3, free_ports
 from support.waiting import eventually, patience
 
-from computepool.hub.artifacts.api import router
-from computepool.hub.artifacts.blob_api import blob_router
+from computepool.hub.api import artifacts, blobs
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.local import LocalStore
 from computepool.hub.artifacts.opening import open_store
@@ -27,14 +28,17 @@ from computepool.hub.artifacts.outputs import Outputs
 from computepool.hub.artifacts.settings import S3Settings
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.uploads import Uploads
+from computepool.hub.core.bulk import BulkLane
 from computepool.hub.core.bus import Bus
 from computepool.hub.core.context import Context
 from computepool.hub.core.db import open_database
 from computepool.hub.core.errors import Unauthenticated
-from computepool.hub.core.http import Principal, Role, add_routes, check_routes
+from computepool.hub.core.http import Principal, Role, add_routes
 from computepool.hub.core.http_shell import install_shell
 from computepool.hub.core.owners import Owner
+from computepool.hub.core.route_table import check_routes
 from computepool.hub.core.settings import Settings
+from computepool.hub.engine import Engine
 from computepool.hub.opening import offload_to_threads
 
 SECRET_KEY = b"s" * 32
@@ -190,9 +194,10 @@ class Server:
 def server(stored_hub: Hub, signer: BlobSigner) -> Iterator[Server]:
     app = FastAPI()
     install_shell(app)
-    add_routes(app, router(stored_hub.uploads, stored_hub.store, authenticate))
-    if isinstance(stored_hub.store, LocalStore):
-        add_routes(app, blob_router(stored_hub.store, signer, stored_hub.context.offload, authenticate))
+    parts = {"context": stored_hub.context, "store": stored_hub.store, "uploads": stored_hub.uploads}
+    directory = SimpleNamespace(authenticate=authenticate)
+    engine = cast(Engine, SimpleNamespace(directory=directory, blob_signer=signer, bulk=BulkLane(), **parts))
+    add_routes(app, artifacts.router(engine), blobs.router(engine))
     check_routes(app)
     (port,) = free_ports(1)
     running = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off"))

@@ -241,6 +241,14 @@ def test_a_file_over_the_limit_is_not_kept(hub):
     assert all_rows(hub) == []
 
 
+def test_upload_that_is_larger_than_any_may_be_is_not_refused_for_the_room_on_the_disk(hub):
+    async def story():
+        with pytest.raises(UploadTooLarge):
+            await hub.uploads.begin(ALICE, SHA, 10**18, actor=ALICE)
+
+    asyncio.run(story())
+
+
 def test_uploads_nobody_can_finish_are_swept_and_others_are_not(hub, clock):
     async def story():
         finished = await stored(hub, b"finished")

@@ -16,16 +16,13 @@ from computepool.hub.core.http import (
     IdempotencyKey,
     Principal,
     Role,
-    RouteEntry,
     Routes,
     Scope,
-    UndeclaredRouteError,
     add_routes,
-    check_routes,
     principal_of,
-    route_table,
 )
 from computepool.hub.core.http_shell import install_shell
+from computepool.hub.core.route_table import RouteEntry, UndeclaredRouteError, check_routes, route_table
 
 
 def person(role=Role.USER, scopes=None):
@@ -78,7 +75,7 @@ def routes_of_a_shop():
     @routes.get("/fail/{how}", visible="public")
     async def fail(how: str) -> None:
         if how == "conflict":
-            raise Conflict("Not now.", code="not_now", hint="Later.")
+            raise Conflict("Not now.", code="node_state", hint="Later.")
         if how == "busy":
             error = TooMany("Slowly.")
             error.retry_after_seconds = 7
@@ -95,7 +92,7 @@ def routes_of_a_shop():
     async def stream(websocket: WebSocket, caller: Caller) -> None:
         await websocket.accept()
         await websocket.send_text(caller.user_id)
-        raise Conflict("Enough.", code="enough")
+        raise Conflict("Enough.", code="queue_full")
 
     return routes.router
 
@@ -251,7 +248,7 @@ def test_unknown_path_is_404_in_the_common_shape():
 def test_pool_errors_keep_code_status_message_and_hint():
     answer = ask("GET", "/fail/conflict")
     assert answer.status_code == 409
-    assert error_of(answer) == {"code": "not_now", "message": "Not now.", "hint": "Later."}
+    assert error_of(answer) == {"code": "node_state", "message": "Not now.", "hint": "Later."}
     assert ask("GET", "/fail/missing").status_code == 404
     assert ask("GET", "/fail/busy").headers["retry-after"] == "7"
 
@@ -310,7 +307,8 @@ def test_every_answer_has_safe_headers_and_pages_a_policy():
         assert headers["x-frame-options"] == "DENY"
         assert headers["referrer-policy"] == "no-referrer"
         assert headers["cache-control"] == "no-store"
-    assert "default-src 'self'" in ask("GET", "/page").headers["content-security-policy"]
+        assert "camera=()" in headers["permissions-policy"]
+    assert "default-src 'none'" in ask("GET", "/page").headers["content-security-policy"]
     assert "content-security-policy" not in ask("GET", "/nothing").headers
 
 
@@ -363,4 +361,4 @@ def test_websocket_with_a_token_is_accepted_and_an_error_closes_it_with_its_code
     sent = connect(shop(), [(b"authorization", b"Bearer user")], extensions={})
     assert [each["type"] for each in sent] == ["websocket.accept", "websocket.send", "websocket.close"]
     assert sent[1]["text"] == "user_1"
-    assert sent[2]["reason"] == "enough"
+    assert sent[2]["reason"] == "queue_full"

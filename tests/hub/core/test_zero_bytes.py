@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 from support.engine import ADMIN, ALICE, play
 
-from computepool.hub.payments.views import Asking
+from computepool.hub.api.payment_views import Asking
 
 WORDS = {"email": "a\0@example.org", "password": "long enough to be one", "name": "A\0", "country": "IN"}
 ONE = {"credits": "1", "note": "why\0"}

@@ -1,6 +1,7 @@
 """How a link begins, and whom the hub sends away."""
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,8 @@ from support.scripted_agent import MemoryPipe, add_agent
 
 from computepool.hub.core.keyring import announce_next_key, rotate_keys
 from computepool.hub.core.tables import AuditRow, OutboxRow
+from computepool.hub.gateway import handshake
+from computepool.hub.jobs.policy import VERDICT_OF_REASON
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.hub_keys import HubKey, ends_of, follow_keys
 from computepool.protocol.messages import (
@@ -28,8 +31,22 @@ from computepool.protocol.messages import (
     Welcome,
     parse_from_hub,
 )
+from computepool.protocol.receipt import OLDER_REASONS, EndReason
 from computepool.protocol.states import AttemptState, NodeState
 from computepool.protocol.timing import MANIFEST_VALID_SECONDS
+
+FIRST_REASONS = {
+    *("exited", "memory", "disk", "runtime", "canceled", "outputs", "bundle", "start_failed", "sandbox", "input"),
+    *("bad_input", "unreachable", "node_disk", "declined"),
+}
+
+
+def test_each_later_end_reason_has_an_older_one_with_the_same_verdict():
+    """Agents tell it to hubs that do not know the later one."""
+    assert set(EndReason) - set(OLDER_REASONS) == FIRST_REASONS
+    for later, older in OLDER_REASONS.items():
+        assert older in FIRST_REASONS
+        assert VERDICT_OF_REASON[later] is VERDICT_OF_REASON[older]
 
 
 def test_welcome_tells_stream_time_and_the_constants_of_leases(hub_url):
@@ -38,8 +55,9 @@ def test_welcome_tells_stream_time_and_the_constants_of_leases(hub_url):
         welcome = await agent.connect()
         assert (welcome.hub_id, welcome.heartbeat_seconds, welcome.lease_seconds) == ("hub_test", 10, 120)
         assert abs(welcome.hub_time - pool.clock.now()) < timedelta(seconds=1)
+        assert welcome.end_reasons == tuple(OLDER_REASONS)
         assert pool.rows(Node)[0].state == "online"
-        assert pool.engine.look_live(agent.node_id).state is NodeState.ONLINE
+        assert pool.engine.scheduler.fleet.get(agent.node_id).state is NodeState.ONLINE
 
     play(hub_url, story)
 
@@ -124,7 +142,7 @@ def test_drain_in_the_middle_of_a_handshake_is_not_forgotten(sqlite_hub):
         await agent.heartbeat()
         await pool.settle()
         assert agent.unread(Offer) == []
-        assert pool.engine.look_live(agent.node_id).state is NodeState.DRAINING
+        assert pool.engine.scheduler.fleet.get(agent.node_id).state is NodeState.DRAINING
 
     play(sqlite_hub, story)
 
@@ -182,9 +200,11 @@ def test_cloned_disk_is_refused_and_flagged_and_the_first_stays(hub_url):
         first, instance = agent.pipe, agent.instance_id
         await pool.settle(100)
         agent.reborn()
-        answer = await agent.try_to_connect()
-        assert isinstance(answer, Goodbye)
-        assert (answer.code, answer.retry) == ("cloned", True)
+        for _ in range(2):
+            answer = await agent.try_to_connect()
+            assert isinstance(answer, Goodbye)
+            assert (answer.code, answer.retry) == ("cloned", True)
+            await pool.settle(15)
         assert [row.details["instance_id"] for row in pool.rows(AuditRow, action="node.cloned")] == [agent.instance_id]
         agent.instance_id = instance
         assert not first.closed
@@ -527,3 +547,30 @@ def test_link_that_was_replaced_while_it_waited_settles_nothing(hub_url):
             task.cancel()
 
     play(hub_url, story)
+
+
+@pytest.mark.parametrize("batch", [5, 10**6], ids=["batches", "planted bug"])
+def test_hub_that_stops_says_goodbye_in_batches(sqlite_hub, monkeypatch, batch):
+    """Between them others are answered: a goodbye to thousands at once kept everybody waiting."""
+    monkeypatch.setattr(handshake, "ENDING_BATCH", batch)
+
+    async def story(pool):
+        agents = [await add_agent(pool) for _ in range(12)]
+        gateway, turn, told_in = pool.engine.gateway, 0, []
+        hang_up = gateway._hang_up
+
+        def noting(pipe, goodbye=None):
+            told_in.append(turn)
+            hang_up(pipe, goodbye)
+
+        monkeypatch.setattr(gateway, "_hang_up", noting)
+        closing = asyncio.ensure_future(gateway.close())
+        while len(told_in) < len(agents):
+            await asyncio.sleep(0)
+            turn += 1
+        await closing
+        for agent in agents:
+            assert (await agent.expect(Goodbye)).code == "hub_stopping"
+        assert sorted(Counter(told_in).values()) == ([2, 5, 5] if batch == 5 else [12])
+
+    play(sqlite_hub, story)

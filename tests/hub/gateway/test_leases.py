@@ -18,7 +18,7 @@ async def one_running(pool, **fields):
 
 
 def live_state(pool, agent):
-    return pool.engine.look_live(agent.node_id).state
+    return pool.engine.scheduler.fleet.get(agent.node_id).state
 
 
 # ── heartbeats ───────────────────────────────────────────────────────────────────────────────────────────────────────

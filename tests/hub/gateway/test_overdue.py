@@ -8,7 +8,13 @@ from support.scripted_agent import add_agent
 from computepool.hub.scheduling.fleet_node import REST_SECONDS, START_SECONDS, Held
 from computepool.protocol.manifest import Grant
 from computepool.protocol.states import AttemptState, IsolationLevel
-from computepool.protocol.timing import FREEZE_AFTER_SECONDS, OVERDUE_SECONDS, REQUEUE_AFTER_SECONDS
+from computepool.protocol.timing import (
+    EVICT_GRACE_SECONDS,
+    FREEZE_AFTER_SECONDS,
+    LAST_CHECKPOINT_SECONDS,
+    OVERDUE_SECONDS,
+    REQUEUE_AFTER_SECONDS,
+)
 
 A_BIT = 20.0
 
@@ -113,3 +119,15 @@ def test_attempt_that_was_taken_back_is_overdue_in_time(sqlite_hub):
         assert pool.attempt(work.id).reason == "overdue"
 
     play(sqlite_hub, story)
+
+
+def test_evicted_job_may_send_its_last_checkpoint():
+    """How large that is the job decides: its node was blamed 70 seconds after it was told."""
+    held = held_in(AttemptState.RUNNING)
+    held.stopped_at, held.evicted = 10.0, True
+    told = EVICT_GRACE_SECONDS + OVERDUE_SECONDS
+    assert not held.is_overdue(10.0 + told)
+    assert held.is_overdue(10.1 + told)
+    held.note(AttemptState.FINISHING, 20.0)
+    assert not held.is_overdue(10.0 + told + 2 * LAST_CHECKPOINT_SECONDS)
+    assert held.is_overdue(10.1 + told + 2 * LAST_CHECKPOINT_SECONDS)

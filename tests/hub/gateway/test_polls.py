@@ -318,6 +318,27 @@ def test_body_of_an_unknown_sender_is_not_read(sqlite_hub, wrong):
     play(sqlite_hub, story)
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+def test_body_without_a_head_is_small_until_its_session_is_open(sqlite_hub, is_open):
+    async def story(pool):
+        polling = PollingAgent(pool, await add_agent(pool, connect=False))
+        if is_open:
+            await polling.connect()
+        body = polling.request().to_bytes()
+        read: list[int] = []
+
+        async def pieces():
+            for start in range(0, 4_000_000, 10_000):
+                read.append(start)
+                yield body if not start else b" " * 10_000
+
+        answer = await pool.client.post("agent/poll", content=pieces(), headers={POLL_SIGNATURE_HEADER: "x"})
+        assert answer.status_code == (403 if is_open else 413)
+        assert len(read) == (400 if is_open else 8)
+
+    play(sqlite_hub, story)
+
+
 def test_body_that_was_not_signed_for_is_refused(sqlite_hub):
     async def story(pool):
         polling = HeadedAgent(pool, await add_agent(pool, connect=False))

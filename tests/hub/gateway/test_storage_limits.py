@@ -1,6 +1,9 @@
 """What agents may bring: as much as the slice was granted, and as much as its renter may store."""
 
+from datetime import timedelta
+
 import pytest
+from sqlalchemy.orm import Session
 from support.checkpoints import running, save
 from support.engine import ALICE, play
 from support.money import give_credits
@@ -8,10 +11,10 @@ from support.scripted_agent import add_agent
 from support.stored import ask, put_outputs, usage
 
 from computepool.hub.artifacts.tables import Artifact
-from computepool.hub.artifacts.usage import Amount
+from computepool.hub.artifacts.usage import NO_QUOTAS, Amount, charge, find_stored
 from computepool.hub.core.owners import Owner
 from computepool.hub.jobs.storage import COUNTED_BYTES
-from computepool.protocol.messages import LogAck, Refused
+from computepool.protocol.messages import LogAck, Refused, UploadFile, UploadRequest
 from computepool.protocol.receipt import EndReason
 
 KB = 1024
@@ -37,6 +40,57 @@ def test_slice_keeps_no_more_than_the_disk_that_it_was_granted(hub_url):
         assert usage(pool, ALICE).bytes <= 4 * 1024 * KB
 
     play(hub_url, story)
+
+
+def test_announcing_the_same_output_again_and_again_stores_no_more_than_the_grant(hub_url):
+    """Row 11 once more: what an announcement takes the place of is deleted before anything can be put there."""
+
+    async def story(pool):
+        agent, work = await running(pool, **SMALL)
+        for number in range(6):
+            await put_outputs(pool, agent, work, a=b"%d" % number * 1000 * KB)
+            assert sum(len(data) for data in pool.store.objects.values()) <= 1024 * KB
+        assert usage(pool, ALICE) == Amount(1000 * KB, 1)
+        # The same digest with another size is another announcement of a checkpoint's file.
+        for size_bytes in range(900 * KB, 900 * KB + 6):
+            file = UploadFile(path="c", size_bytes=size_bytes, digest="sha256:" + 64 * "c")
+            request = UploadRequest(**work.ref.model_dump(), request=1, files=(file,), purpose="checkpoint")
+            for target in (await agent.answer_to(request)).targets:
+                pool.store.put(target.urls[0].removeprefix("memory:"), b"c" * size_bytes)
+            assert sum(len(data) for data in pool.store.objects.values()) <= 2 * 1024 * KB
+
+    play(hub_url, story)
+
+
+def test_replaced_announcements_do_not_use_up_the_day_of_a_renter_who_never_paid(hub_url):
+    """A host announced the same output ten times: one was kept, and all ten counted against the renter."""
+
+    async def story(pool):
+        agent, work = await running(pool, **SMALL)
+        for number in range(6):
+            await put_outputs(pool, agent, work, a=b"%d" % number * 1000 * KB)
+            assert stored_today(pool, ALICE) == 1000 * KB
+        assert (await ask(agent, work, a=b"smaller")).refused is None
+        assert stored_today(pool, ALICE) == len(b"smaller")
+        for size_bytes in (900 * KB, 901 * KB, 10):  # the same digest, announced otherwise
+            file = UploadFile(path="c", size_bytes=size_bytes, digest="sha256:" + 64 * "c")
+            request = UploadRequest(**work.ref.model_dump(), request=1, files=(file,), purpose="checkpoint")
+            assert (await agent.answer_to(request)).refused is None
+            assert stored_today(pool, ALICE) == len(b"smaller") + size_bytes
+        # What was counted yesterday is not given back today.
+        now = pool.clock.now()
+        with Session(pool.db.engine) as session:
+            before = find_stored(session, ALICE).bytes_on(now)
+            old = Artifact(size_bytes=5, created_at=now - timedelta(days=1))
+            charge(session, ALICE, Amount(3, 1), now, NO_QUOTAS, replaced=[old])
+            assert find_stored(session, ALICE).bytes_on(now) == before + 3
+
+    play(hub_url, story)
+
+
+def stored_today(pool, owner: str) -> int:
+    with Session(pool.db.engine) as session:
+        return find_stored(session, owner).bytes_on(pool.clock.now())
 
 
 def test_slice_of_a_large_job_has_no_claim_to_the_room_of_the_others(sqlite_hub):

@@ -4,7 +4,9 @@ import asyncio
 import base64
 import json
 import random
+from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from support.asgi_socket import Closed, Denied, connected
@@ -14,8 +16,12 @@ from support.scripted_agent import add_agent
 
 from computepool.hub.accounts.directory import LiveToken, Revoked
 from computepool.hub.accounts.tokens import hash_of, new_personal_token
+from computepool.hub.api import job_stream
+from computepool.hub.api.job_stream import _until_unwelcome
 from computepool.hub.core.http import Role, Scope
+from computepool.hub.core.streaming import hear_nothing, serve_frames
 from computepool.hub.jobs.tables import Attempt, Job
+from computepool.protocol.errors import SIGNED_OUT
 from computepool.protocol.receipt import EndReason
 
 SPEC = {"run": ["echo", "hello"], "name": "greeting"}
@@ -176,6 +182,44 @@ def test_bundle_must_be_stored_and_the_callers(sqlite_hub):
             assert (await pool.call("POST", "jobs", files=wrong)).status_code == 422
 
     play(sqlite_hub, story)
+
+
+def test_bundle_that_its_sender_may_not_store_is_refused_before_it_is_read(sqlite_hub):
+    """Until it is stored it is in the hub's temporary folder, where no limit of storage counts it."""
+
+    async def story(pool):
+        read = 0
+
+        async def endless():
+            nonlocal read
+            head = 'Content-Disposition: form-data; name="bundle"; filename="x"'
+            yield f"--b\r\n{head}\r\n\r\n".encode()
+            while read < 2 * 1024**2:
+                read += 64 * 1024
+                yield b" " * 64 * 1024
+
+        async def send(**headers):
+            kind = {"content-type": "multipart/form-data; boundary=b"}
+            answer = await pool.call("POST", "jobs", content=endless(), headers={**kind, **headers})
+            return answer.status_code, answer.json()["error"]["code"]
+
+        assert await send(**{"content-length": str(2 * 1024**2)}) == (413, "storage_quota")
+        assert await send() == (422, "invalid")
+        assert read == 0
+
+    play(sqlite_hub, story, settings={"storage_limit_bytes": 1024**2})
+
+
+def test_account_sends_no_more_bundles_at_once_than_make_the_largest_one(sqlite_hub):
+    async def story(pool):
+        async with pool.engine.uploads.receiving(BOB, 2 * 1024**3 - 10), pool.engine.uploads.receiving(BOB, 10):
+            files = {"bundle": ("work.tar.gz", b"an archive"), "spec": (None, json.dumps(SPEC))}
+            answer = await pool.call("POST", "jobs", files=files, user=BOB)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (429, "too_many_bundles")
+            assert (await pool.call("POST", "jobs", files=files)).status_code == 201
+        assert (await pool.call("POST", "jobs", files=files, user=BOB)).status_code == 201
+
+    play(sqlite_hub, story, settings={"storage_limit_bytes_per_day": 0})
 
 
 # ── see ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -436,6 +480,51 @@ def test_stream_of_a_reader_who_was_signed_out_is_closed_within_five_seconds(sql
                 assert (await collect(other))[2]["state"] == "succeeded"
 
     play(sqlite_hub, story)
+
+
+class SilentReader:
+    """One that reads and says nothing. `ended_in` gets the turn of the event loop in which it was told."""
+
+    def __init__(self, turns, ended_in):
+        self._turns, self._ended_in = turns, ended_in
+
+    async def receive(self):
+        await asyncio.Event().wait()
+
+    async def close(self, code, reason):
+        assert code == SIGNED_OUT
+        self._ended_in.append(len(self._turns))
+
+
+async def _no_frames():
+    await asyncio.Event().wait()
+    yield ""
+
+
+@pytest.mark.parametrize("at_once", [job_stream.ENDING_AT_ONCE, 10**6], ids=["batches", "planted bug"])
+def test_streams_of_a_revoked_token_end_in_batches(monkeypatch, at_once):
+    """An account may have hundreds, and others are answered in between."""
+    monkeypatch.setattr(job_stream, "WELCOME_SECONDS", 0.0)
+
+    async def story():
+        turns: list[None] = []
+        ended_in: list[int] = []
+        ending = asyncio.Semaphore(at_once)
+        sockets: list[Any] = [SilentReader(turns, ended_in) for _ in range(500)]
+        readers = [
+            asyncio.ensure_future(
+                serve_frames(reader, _no_frames(), _until_unwelcome(lambda: False, ending), hear_nothing())
+            )
+            for reader in sockets
+        ]
+        while not all(reader.done() for reader in readers):
+            await asyncio.sleep(0)
+            turns.append(None)
+        assert len(ended_in) == 500
+        return max(Counter(ended_in).values())
+
+    largest = asyncio.run(story())
+    assert (largest <= job_stream.ENDING_AT_ONCE) == (at_once == job_stream.ENDING_AT_ONCE)
 
 
 async def _closed(socket):

@@ -197,7 +197,8 @@ def test_as_many_statements_settle_twenty_as_one(truth, monkeypatch):
     real, run, counts = Driver.run, list[str](), list[int]()
 
     def count(driver, words, values):
-        run.append(words)
+        if "outbox" not in words:  # one more, however many events there are
+            run.append(words)
         return real(driver, words, values)
 
     monkeypatch.setattr(Driver, "run", count)

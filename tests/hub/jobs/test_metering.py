@@ -8,7 +8,7 @@ import pytest
 from computepool.hub.core.owners import PLATFORM
 from computepool.hub.core.settings import Settings
 from computepool.hub.jobs.brief import JobBrief
-from computepool.hub.jobs.metering import PREPARING_SECONDS, Meter, honest, hub_seconds, rest_of
+from computepool.hub.jobs.metering import PREPARING_LIMITS, PREPARING_SECONDS, Meter, honest, hub_seconds, rest_of
 from computepool.hub.jobs.terms import (
     GRACE_SECONDS,
     HOLD_SECONDS,
@@ -23,6 +23,8 @@ from computepool.hub.jobs.terms import (
 )
 from computepool.hub.ledger.settlement import Basis
 from computepool.hub.market.requirements import Requirements
+from computepool.protocol.receipt import EndReason
+from computepool.protocol.timing import FETCH_SECONDS
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MOST = 10_000
@@ -61,6 +63,17 @@ def test_lesser_of_both_clocks_is_billed_without_what_was_capped(meter, seconds)
 @pytest.mark.parametrize(("saved", "seconds"), [(None, 0), (0.0, 0), (3.2, 4), (100.0, 50)])
 def test_what_was_not_saved_is_not_billed(basis, saved, seconds):
     assert Meter(50.0, saved_seconds=saved).billed(basis, MOST) == seconds
+
+
+def test_input_that_came_too_slowly_is_billed_as_long_as_it_may_take():
+    """Else a renter's registry that drips would hold slots for nothing."""
+    limit = PREPARING_LIMITS[EndReason.SLOW_INPUT]
+    assert limit == FETCH_SECONDS
+    assert set(PREPARING_LIMITS) == {EndReason.SLOW_INPUT, EndReason.CANCELED}
+    for preparing, seconds in ((61.0, 61), (limit + 60.0, limit)):
+        meter = Meter(0.0, claimed_seconds=0.0, preparing_seconds=preparing, preparing_limit_seconds=limit)
+        assert meter.billed(Basis.METERED, 10**6) == seconds
+        assert meter.billed(Basis.METERED, 10) == 10, "and never more than the job may run"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from support.truth import CANCELED, FAILED, LOST, OK, TERMS
 from computepool.hub.core.records import write_records
 from computepool.hub.jobs import ending, instalments
 from computepool.hub.jobs.funding import Want
-from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.policy import Ending, ending_of
 from computepool.hub.jobs.spending import Spending
 from computepool.hub.jobs.tables import Attempt, Checkpoint
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
@@ -18,7 +18,7 @@ from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.holds import HoldRow
 from computepool.hub.ledger.journal import balance, post
 from computepool.hub.ledger.tables import EntryRow
-from computepool.protocol.receipt import Usage
+from computepool.protocol.receipt import EndReason, Usage
 from computepool.protocol.states import AttemptState, Verdict
 
 CREDIT = 1_000_000
@@ -188,6 +188,16 @@ def test_canceling_while_it_is_prepared_costs_a_minute_at_most(money, seconds, b
     money.report(held, AttemptState.PREPARING)
     money.cancel(held.job_id)
     run_for(money, seconds, CANCELED, usage=Usage(running_seconds=0), held=held)
+    assert spent(money) == billed * CREDIT // 100
+
+
+@pytest.mark.parametrize(("seconds", "billed"), [(300, 300), (9000, 3600)])
+def test_input_that_came_too_slowly_is_paid_for(money, seconds, billed):
+    """Its spec chose where it comes from. Never for longer than the job may run, which is an hour here."""
+    held = money.lease(money.add_job(), node_id="node_dear", price_micros=PRICE)
+    money.report(held, AttemptState.PREPARING)
+    ending = ending_of(EndReason.SLOW_INPUT, None, "it drips")
+    run_for(money, seconds, ending, usage=Usage(running_seconds=0), held=held)
     assert spent(money) == billed * CREDIT // 100
 
 

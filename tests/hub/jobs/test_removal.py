@@ -12,6 +12,7 @@ from support.engine import ALICE, BOB, play, principal
 from support.scripted_agent import add_agent
 from support.stored import ask, put_outputs, usage
 
+from computepool.hub.api.storage import remove_job
 from computepool.hub.artifacts.freeing import LANDING, sweep_abandoned
 from computepool.hub.artifacts.service import WRITABLE
 from computepool.hub.artifacts.tables import Artifact, StorageUsage
@@ -194,7 +195,7 @@ def test_log_that_is_sealed_at_the_same_time_stays_deleted(sqlite_hub):
         agent = await add_agent(pool)
         job_id = await done_job(pool, agent, log=b"x" * 100)
         (attempt,) = pool.rows(Attempt)
-        await asyncio.gather(pool.engine.removal.delete_job(job_id, principal()), pool.engine.logs.seal(attempt.id))
+        await asyncio.gather(remove_job(pool.engine, job_id, principal()), pool.engine.logs.seal(attempt.id))
         await pool.engine.logs.seal(attempt.id)
         assert pool.store.objects == {}
         assert await pool.engine.logs.size(attempt.id) == 0

@@ -18,6 +18,7 @@ from support.scripted_agent import add_agent
 from support.till import CAROL, play_with_stripe
 
 from computepool.hub.accounts.tables import User
+from computepool.hub.api.health import write_metrics
 from computepool.hub.core.http import Role
 from computepool.hub.core.settings import Settings
 from computepool.hub.core.tables import OutboxRow
@@ -25,7 +26,6 @@ from computepool.hub.doctor import doctor
 from computepool.hub.jobs.tables import Job
 from computepool.hub.ledger.freezing import freeze
 from computepool.hub.mail.background import SETTLE_SECONDS
-from computepool.hub.metrics import write_metrics
 from computepool.hub.payments import moving
 
 SOON = SETTLE_SECONDS + 1

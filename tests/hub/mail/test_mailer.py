@@ -14,8 +14,9 @@ from support.engine import play_with_threads
 from support.mailing import ADA, BEN, ROOT, Office
 from support.waiting import patience
 
-from computepool.hub.accounts.service import create_user
+from computepool.hub.accounts.service import change_profile, create_user
 from computepool.hub.core.http import Role
+from computepool.hub.core.notices import MailKind, kind_of
 from computepool.hub.core.owners import PLATFORM, Owner, OwnerKind
 from computepool.hub.core.records import record
 from computepool.hub.core.settings import Settings
@@ -24,7 +25,8 @@ from computepool.hub.mail import background, queue
 from computepool.hub.mail.background import AT_ONCE, Mailer
 from computepool.hub.mail.smtp import SmtpPost
 from computepool.hub.mail.tables import Mail
-from computepool.hub.mail.writing import PER_HOUR
+from computepool.hub.mail.words import WRITERS
+from computepool.hub.mail.writing import ALARMS, PER_HOUR
 
 
 def states(office):
@@ -111,6 +113,32 @@ def test_alarm_waits_for_nobodys_disputes(hub_url, server):
     assert "a payment of 5.00 INR" in server.inbox[-1].text, "of many, what is urgent comes first"
     assert office.notices == 0
     office.close()
+
+
+def test_mails_that_their_reader_turned_off_are_not_written(office, server):
+    office.run(change_profile, ADA, office.clock.now(), {"muted_mails": ["jobs", "money"]})
+    office.tell(ADA, "job.failed", "job_1")
+    office.work()
+    assert (server.inbox, office.notices) == ([], 0)
+    assert office.audits("mail.skipped")[-1]["words"] == "turned off by their reader"
+    office.tell(ADA, "job.failed", "job_2")
+    office.tell(ADA, "dispute.decided_about_you", "dispute_1", outcome="none")
+    office.tell(BEN, "job.failed", "job_3")
+    office.work()
+    told = {one.to: one.text for one in server.inbox}
+    assert "job_2" not in told["ada@example.org"]
+    assert "dispute_1" in told["ada@example.org"]
+    assert "job_3" in told["ben@example.org"]
+
+
+def test_every_mail_to_a_person_is_of_a_kind_that_can_be_turned_off_and_those_to_admins_stay(office, server):
+    assert {kind_of(action) for action in WRITERS} == set(MailKind)
+    assert {kind_of(action) for action in ALARMS} == {None}
+    office.know(ROOT, role=Role.ADMIN)
+    office.run(change_profile, ROOT, office.clock.now(), {"muted_mails": [kind.value for kind in MailKind]})
+    office.tell_admins("dispute.opened", "dispute_1", job="job_1")
+    office.work()
+    assert [one.to for one in server.inbox] == ["root@example.org"]
 
 
 def test_one_persons_storm_keeps_nobody_elses_mail_back(office, server):

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import insert
 from support.engine import ADMIN, ALICE, BOB, play
 from support.fleets import gpu, make_node
-from support.scripted_agent import add_agent, enrol_request, measure
+from support.scripted_agent import MEASURED, add_agent, enrol_request, measure
 
 from computepool.hub.core.tables import AuditRow
 from computepool.hub.jobs.tables import Attempt, Job
@@ -464,7 +464,9 @@ def test_history_that_is_cut_says_so(sqlite_hub):
         shown = await answer(pool, "GET", "market/prices?history=24h", user=None)
         assert (len(shown["history"]), shown["history_cut"]) == (POINTS_LIMIT, False)
         await pool.db.run(add, "2.5", 1)
-        shown = await answer(pool, "GET", "market/prices?history=24h", user=None)
+        shown = await answer(
+            pool, "GET", "market/prices?history=1d", user=None
+        )  # the other answer is kept for a second
         assert (len(shown["history"]), shown["history_cut"]) == (POINTS_LIMIT, True)
         assert shown["history"][-1]["tier"] == "2.5"
         shown = await answer(pool, "GET", "market/prices?history=24h&tier=2.5", user=None)
@@ -477,7 +479,7 @@ def test_an_examination_gives_an_unknown_card_its_tier_within_a_minute(sqlite_hu
     async def story(pool):
         agent = await add_agent(pool, owner=BOB, gpus=(gpu(0, "nobody-knows-9"),), country="US")
         assert node_of(pool, agent).traits.ask.gpu_micros == 10 * CREDIT
-        devices = [{"device": "gpu-0", "mark": "matches", "gflops": 40_000.0}]
+        devices = [{"device": "gpu-0", **MEASURED, "gflops": 40_000.0}]
         await pool.db.run(
             save_benchmark,
             agent.node_id,
@@ -642,7 +644,7 @@ def test_a_parameter_that_nobody_knows_is_an_error_and_not_dropped(sqlite_hub, p
         said = (await answer(pool, "GET", path, user=None, status=422))["error"]
         name = path.partition("?")[2].partition("=")[0]
         assert said["message"] == f"There is no parameter '{name}' here."
-        assert said["hint"].startswith("Known are ")
+        assert "Known are " in said["hint"]
 
     play(sqlite_hub, story)
 

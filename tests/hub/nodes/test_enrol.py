@@ -254,7 +254,7 @@ def test_only_ones_own_node_can_be_replaced(sqlite_hub):
         for target in (theirs.node_id, "node_of_nobody"):
             answer = await enrol(pool, text, replace=target)
             assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no_such_node")
-        assert pool.engine.look_live(theirs.node_id).state == "online"
+        assert pool.engine.scheduler.fleet.get(theirs.node_id).state == "online"
         assert (await enrol(pool, text)).status_code == 201
 
     play(sqlite_hub, story)

@@ -14,7 +14,7 @@ from support.till import CREDIT, DAVE, Till, play_with_stripe
 from computepool.hub.payments import outgoing
 from computepool.hub.payments.errors import NoPayoutAccount
 from computepool.hub.payments.pay_outs import ask_reversal
-from computepool.hub.payments.provider import Unreachable
+from computepool.hub.payments.provider import ProviderUnreachable
 from computepool.hub.payments.stripe_provider import StripeProvider
 from computepool.hub.payments.tables import MovementRow, RequestRow
 
@@ -118,7 +118,7 @@ async def one_cash_out(till: Till, number: int, chance: random.Random, fired: Co
             # What a process does that dies before it notes the answer: it sends, and that was all.
             sending = await till.pool.db.run(outgoing.claim, request_id, context.now(), context.hub_id)
             if sending is not None and not sending.is_outdated:
-                with contextlib.suppress(Unreachable):  # what an earlier fault left behind for this key
+                with contextlib.suppress(ProviderUnreachable):  # what an earlier fault left behind for this key
                     till.payments._carry_out(sending)
         else:
             await till.payments.send(request_id)

@@ -127,11 +127,11 @@ class Schemer:
 
     def redeem(self) -> None:
         number, secret = next(NUMBERS), self.context.secret_key
-        digest = vouchers.digest_of_code(secret, f"VOUCHER-{number}")
+        digests = self.run(vouchers.digests_of_code, secret, f"VOUCHER-{number}")
         micros, name = self.some(80 * CREDIT), f"voucher_{number}"
-        self.run(vouchers.make_voucher, name, digest, micros, 5, None, "", "hub", self.pool.now)
+        self.run(vouchers.make_voucher, name, digests, micros, 5, None, "", "hub", self.pool.now)
         for one in self.accounts:
-            self.run(vouchers.redeem, digest, one, self.pool.now)
+            self.run(vouchers.redeem, digests, one, self.pool.now)
             self.presents += micros
 
     def pay_in(self, owner_id: str | None = None) -> None:

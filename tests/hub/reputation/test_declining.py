@@ -21,6 +21,7 @@ from computepool.hub.reputation.declining import (
     length,
     not_asked_until,
 )
+from computepool.hub.scheduling.why import explain_job
 from computepool.protocol.messages import Offer
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -173,10 +174,10 @@ def test_why_and_the_owner_are_told(sqlite_hub):
         for _ in range(2):
             await agent.decline(await agent.take_offer())
         await pool.settle(11)
-        (group,) = await pool.engine.why(job_id)
-        assert [gate["gate"] for gate in group["gates"]] == ["declines"]
-        assert group["feasible"] == 1
-        assert group["summary"] == (
+        (group,) = await explain_job(pool.engine.context, pool.engine.scheduler, job_id)
+        assert [gate.gate for gate in group.gates] == ["declines"]
+        assert group.feasible == 1
+        assert group.summary == (
             "1 node could run it, but declined what it was offered last, and is asked again later."
         )
         shown = (await pool.call("GET", f"nodes/{agent.node_id}")).json()

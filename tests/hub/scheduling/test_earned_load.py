@@ -10,6 +10,7 @@ from support.scripted_agent import add_agent, measure
 from computepool.hub.jobs.tables import Attempt
 from computepool.hub.market.allowance import MeasuredCapacity, Trial
 from computepool.hub.scheduling.room import how_many_fit
+from computepool.hub.scheduling.why import explain_job
 
 HUGE: dict[str, Any] = {"cpus": 4096, "memory_bytes": 2**50, "disk_bytes": 2**50}
 ASKED = {"unproven_slices": 2}
@@ -107,9 +108,9 @@ def test_why_says_that_a_node_has_as_many_as_it_gets(sqlite_hub):
         await add_agent(pool, cpus=64)
         job_id = await pool.submit(user=BOB, slices=2)
         await pool.settle()
-        (group,) = await pool.engine.why(job_id)
-        assert [gate["gate"] for gate in group["gates"]] == ["allowance"]
-        assert group["summary"] == (
+        (group,) = await explain_job(pool.engine.context, pool.engine.scheduler, job_id)
+        assert [gate.gate for gate in group.gates] == ["allowance"]
+        assert group.summary == (
             "1 node could run it, but has as many slices of others as it gets at once so far:"
             " it runs when one of them has ended."
         )

@@ -16,7 +16,7 @@ def written(pool):
 
 
 def remembered(pool, agent):
-    return pool.engine.look_live(agent.node_id).state
+    return pool.engine.scheduler.fleet.get(agent.node_id).state
 
 
 def fail_to_move(pool):

@@ -20,7 +20,7 @@ from computepool.hub.payments.safe_earnings import list_risky
 from computepool.hub.reputation.tables import Reputation
 from computepool.hub.trust import accusations, audits, consequences, repository
 from computepool.hub.trust.consequences import means_of
-from computepool.hub.trust.tables import Accusation, AuditRecordRow, Check, Clawback
+from computepool.hub.trust.tables import Accusation, AuditRecordRow, Check, CheckBudget, Clawback
 
 SAME = {"deterministic": True, "outputs": ["out"]}
 THRICE = {**SAME, "verify": {"replicas": 3}}
@@ -193,7 +193,7 @@ async def no_check_begins_when_the_budget_of_the_day_is_used_up(pool):
     first = len(pool.rows(Check))
     assert sum(row.real_micros + row.promotional_micros for row in pool.rows(Check)) <= 1_000_000
     assert first == 1
-    yesterday = update(Check).values(created_at=pool.clock.now() - timedelta(days=1))
+    yesterday = update(CheckBudget).values(day="2000-01-01")
     await pool.db.run(lambda session: session.execute(yesterday) and None)
     await pool.submit(**SAME)
     await answer(bob, seconds=60)
@@ -232,11 +232,11 @@ def each_judge_earns_it_all(plant):
 
 
 def any_check_is_affordable(plant):
-    plant.setattr(audits, "is_affordable", lambda session, subsidy, now, means: True)
+    plant.setattr(audits, "reserve", lambda session, subsidy, now, means: True)
 
 
 def the_budget_is_never_filled_again(plant):
-    plant.setattr(audits, "is_affordable", lambda session, subsidy, now, means: not session.scalar(select(Check.id)))
+    plant.setattr(audits, "reserve", lambda session, subsidy, now, means: not session.scalar(select(Check.id)))
 
 
 MUTANTS = {

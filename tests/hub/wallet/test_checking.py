@@ -8,12 +8,12 @@ from starlette.requests import Request
 from support.engine import ADMIN, ALICE, BOB, play
 from support.scripted_agent import add_agent
 
+from computepool.hub.api.health import check_reader, write_metrics
 from computepool.hub.core.errors import Forbidden, Unauthenticated
 from computepool.hub.core.tables import AuditRow
 from computepool.hub.ledger.freezing import is_frozen
 from computepool.hub.ledger.holds import HoldRow
 from computepool.hub.ledger.tables import BalanceRow
-from computepool.hub.metrics import check_reader, write_metrics
 from computepool.hub.wallet.checking import CHECK_SECONDS, FIRST_SECONDS
 from computepool.hub.wallet.views import LedgerReport
 

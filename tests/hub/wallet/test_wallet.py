@@ -194,8 +194,8 @@ def test_routes_show_ones_own_and_admins_anybodys(hub_url):
         assert [one["kind"] for one in again.json()["items"]] == ["hold"]
         earned = (await pool.call("GET", "wallet/earnings", user=BOB)).json()
         assert earned["earned_micros"] == earned["items"][0]["earned_micros"] > 0
-        assert (await pool.call("GET", f"wallet?owner={BOB}")).status_code == 404
-        assert (await pool.call("GET", f"wallet?owner={BOB}", user=ADMIN)).json()["owner_id"] == BOB
+        assert (await pool.call("GET", f"wallet?owner_id={BOB}")).status_code == 404
+        assert (await pool.call("GET", f"wallet?owner_id={BOB}", user=ADMIN)).json()["owner_id"] == BOB
         assert (await pool.call("GET", "wallet", user=None)).status_code == 401
 
     play(hub_url, story)

@@ -12,7 +12,7 @@ from computepool.agent.ports import offload_to_threads
 from computepool.agent.sandbox import Sandbox, available_sandboxes
 from computepool.agent.sandbox.containers import find_engines
 
-from .engines import Place, check_engines, check_view, places
+from .engines import EngineSocket, check_engines, check_view, places
 from .folder import check_agent, check_enrolment, check_permissions, check_policy, check_unremoved
 from .isolation import check_bubblewrap, check_limits, check_sandboxes
 from .machine import check_gpus_inside, check_machine, check_system, existing
@@ -55,7 +55,7 @@ async def examine(home: AgentHome, sandboxes: Sequence[Sandbox], clock: Clock) -
     seen = await offload_to_threads(engines_of_agent, home)
     if seen is not None:
         add("isolation", check_view(seen, [one.engine.path for one in await find_engines()]))
-    theirs = [Place(str(one["kind"]), Path(str(one["socket"]))) for one in seen or ()]
+    theirs = [EngineSocket(str(one["kind"]), Path(str(one["socket"]))) for one in seen or ()]
     add("isolation", await check_engines(hardware, [*theirs, *places()]))
     add("isolation", await check_gpus_inside(proven, hardware))
     if home.is_enrolled():

@@ -26,16 +26,16 @@ _INSTALL = "see the engine's own guide; with bubblewrap alone, jobs that name an
 
 
 @dataclass(frozen=True)
-class Place:
+class EngineSocket:
     """Where an engine may listen."""
 
     engine: str
     path: Path
 
 
-def places(environment: Mapping[str, str] = os.environ) -> list[Place]:
+def places(environment: Mapping[str, str] = os.environ) -> list[EngineSocket]:
     """Where the agent itself looks."""
-    return [Place("podman" if "podman" in str(path) else "docker", path) for path in socket_places(environment)]
+    return [EngineSocket("podman" if "podman" in str(path) else "docker", path) for path in socket_places(environment)]
 
 
 def check_view(seen: Sequence[Mapping[str, Any]], here: Iterable[Path]) -> Iterator[Check]:
@@ -59,7 +59,7 @@ def check_view(seen: Sequence[Mapping[str, Any]], here: Iterable[Path]) -> Itera
         yield warn("the agent's engines", f"this shell sees an engine at {path}; the running agent does not", hint)
 
 
-async def check_engines(hardware: Hardware, where: Sequence[Place] | None = None) -> list[Check]:
+async def check_engines(hardware: Hardware, where: Sequence[EngineSocket] | None = None) -> list[Check]:
     """No engine at all is no failure: bubblewrap does without."""
     checks: list[Check] = []
     seen: set[str] = set()
@@ -79,7 +79,7 @@ async def check_engines(hardware: Hardware, where: Sequence[Place] | None = None
     return [*checks, *_unsafe([*hardware.software, *software])]
 
 
-async def _ask(place: Place) -> tuple[Check, dict[str, Any]]:
+async def _ask(place: EngineSocket) -> tuple[Check, dict[str, Any]]:
     """Its answer to /version and /info together."""
     name = place.engine
     try:
@@ -100,7 +100,7 @@ async def _ask(place: Place) -> tuple[Check, dict[str, Any]]:
     return Check(name, True, f"{told.get('Version', 'of unknown version')} answers at {place.path}"), told
 
 
-def _not_allowed(place: Place) -> Check:
+def _not_allowed(place: EngineSocket) -> Check:
     hint = "`sudo usermod -aG docker $USER`, then sign in again. Who is in that group is root on this machine"
     if place.engine == "podman":
         hint = "use your own podman: `systemctl --user enable --now podman.socket`"

@@ -20,6 +20,9 @@ def check_enrolment(home: AgentHome) -> Check:
         home.identity()
     except HomeError as error:
         return Check("enrolment", False, str(error).split(". ")[0], "computepool join URL --token TOKEN")
+    if home.next_identity() is not None:
+        message = f"node {node.node_id} ({node.name}): the hub has not confirmed its new key"
+        return warn("enrolment", message, "start the agent, or computepool agent rotate-key: both ask the hub again")
     return Check("enrolment", True, f"node {node.node_id} ({node.name}) of {node.hub_url}")
 
 
@@ -32,6 +35,10 @@ def check_agent(home: AgentHome) -> Check:
         )
     link = status["link"] or f"no line to the hub: {status['trouble'] or 'connecting'}"
     hint = "" if status["link"] else "see what it says: computepool agent logs"
+    if status["link"] and "second agent with this node's key" in status["notice"]:
+        return warn(
+            "agent", f"running, {status['state']}, {link}. {status['notice']}", "computepool agent rotate-key --help"
+        )
     return Check("agent", status["link"] is not None, f"running, {status['state']}, {link}", hint)
 
 

@@ -41,7 +41,7 @@ class EgressLimits:
     idle_seconds: float = 300.0
 
 
-class Unreachable(Exception):
+class TargetUnreachable(Exception):
     """The target is allowed, but does not answer. The message says why."""
 
     def __init__(self, message: str, status: int = 502) -> None:
@@ -169,7 +169,7 @@ class Egress:
             return
         except BadRequest as error:
             await _say(client, error.status, "Bad Request", str(error))
-        except Unreachable as error:
+        except TargetUnreachable as error:
             await _say(client, error.status, str(error), str(error))
         except Refused as refusal:
             assert request is not None
@@ -193,7 +193,7 @@ class Egress:
             target[1].transport.abort()
 
     async def _reach(self, host: str, port: int) -> Streams:
-        """Connect to exactly the address that was checked. Raises Refused, Unreachable."""
+        """Connect to exactly the address that was checked. Raises Refused, TargetUnreachable."""
         literal = self._policy.check_name(host, port)
         upstream = self._upstream if self._upstream and self._upstream.covers(host) else None
         # The names of indexes are the machine's own; any other name is the job's, and may say something else next time.
@@ -203,7 +203,7 @@ class Egress:
         except TimeoutError:
             addresses = []
         if not addresses and not by_name:
-            raise Unreachable(f"{host} is not known here")
+            raise TargetUnreachable(f"{host} is not known here")
         self._policy.check_addresses(host, port, addresses, self._around())
         try:
             async with asyncio.timeout(CONNECT_SECONDS * ADDRESSES_TRIED):
@@ -212,9 +212,9 @@ class Egress:
                     return await upstream.connect(place, port, limit=MAX_HEAD_BYTES)
                 return await _connect([str(address) for address in addresses], port)
         except TimeoutError as error:
-            raise Unreachable(f"{host}:{port} did not answer", 504) from error
+            raise TargetUnreachable(f"{host}:{port} did not answer", 504) from error
         except OSError as error:
-            raise Unreachable(f"{host}:{port} cannot be reached: {error.strerror or error}") from error
+            raise TargetUnreachable(f"{host}:{port} cannot be reached: {error.strerror or error}") from error
 
     def _note(self, place: str, refusal: Refused) -> None:
         """One line for each thing that was refused, and an end to it."""

@@ -12,7 +12,8 @@ class LinkUnavailable(Exception):
     """No line could be opened.
 
     `blocked`: something between here and the hub refuses this kind of link, while it does answer; another kind may
-    still get through. `away`: nothing answers there at all, which says nothing about the kind of link.
+    still get through. `away`: nothing answers there at all, or the hub says to come back later, which says nothing
+    about the kind of link.
     """
 
     def __init__(self, message: str, *, blocked: bool = False, away: bool = False) -> None:

@@ -1,5 +1,6 @@
 """The line as one WebSocket, opened from here."""
 
+import asyncio
 import contextlib
 import ssl
 
@@ -7,10 +8,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
 
 from computepool.agent.link.base import Link, LinkClosed, LinkUnavailable
-from computepool.protocol.messages import MESSAGE_LIMIT_BYTES
+from computepool.agent.ports import asked_to_wait_seconds
+from computepool.protocol.messages import LINK_PATH, MESSAGE_LIMIT_BYTES
 from computepool.protocol.pinning import COMPARE_KEYS, PinMismatch
 
-LINK_PATH = "/api/v1/agent/link"
 OPEN_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
 WRITE_BUFFER_BYTES = 256 * 1024
@@ -69,7 +70,10 @@ async def open_websocket(hub_url: str, agent_version: str, tls: ssl.SSLContext |
     except InvalidStatus as refused:
         status = refused.response.status_code
         message = f"the WebSocket was answered with HTTP {status}"
-        raise LinkUnavailable(message, blocked=status not in _HUB_IS_AWAY) from None
+        # A busy hub says when to come back. It would be no less busy with polls.
+        wait_seconds = asked_to_wait_seconds(status, refused.response.headers)
+        await asyncio.sleep(wait_seconds)
+        raise LinkUnavailable(message, blocked=status not in _HUB_IS_AWAY, away=wait_seconds > 0) from None
     except InvalidHandshake as strange:
         raise LinkUnavailable(f"no WebSocket was spoken: {strange}", blocked=True) from None
     except PinMismatch as mismatch:

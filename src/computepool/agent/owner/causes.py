@@ -51,7 +51,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Place:
+class RuleScope:
     """The whole machine (`gpu` None), or one GPU, with the rules that hold there."""
 
     policy: Policy
@@ -69,14 +69,14 @@ class Place:
         return self.now + timedelta(seconds=max(0.0, seconds))
 
 
-def causes_at(place: Place) -> Iterator[Held]:
+def causes_at(place: RuleScope) -> Iterator[Held]:
     for find in (_pause, _house, _input, _full_screen, _gpu, _battery, _heat, _hours, _metered, _allowance):
         held = find(place)
         if held is not None:
             yield held
 
 
-def is_hot(place: Place) -> bool:
+def is_hot(place: RuleScope) -> bool:
     """Hot at the limit; cool again only well below it."""
     if place.gpu is not None and _above(
         place.gpu.temperature_celsius, place.rules.start.max_gpu_temperature, place.was_hot
@@ -93,7 +93,7 @@ def _above(celsius: float | None, limit: float | None, was_hot: bool) -> bool:
     return celsius >= limit or (was_hot and celsius > limit - COOLER_CELSIUS)
 
 
-def is_busy(place: Place) -> bool:
+def is_busy(place: RuleScope) -> bool:
     """More than the owner allows to run there, and not by us: with work of ours on it nobody can tell whose it is."""
     gpu, limit = place.gpu, place.rules.start.foreign_gpu_utilisation
     return (
@@ -108,7 +108,7 @@ def is_busy(place: Place) -> bool:
 # ── one by one ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pause(place: Place) -> Held | None:
+def _pause(place: RuleScope) -> Held | None:
     paused = place.readings.paused
     if paused is None:
         return None
@@ -120,7 +120,7 @@ def _pause(place: Place) -> Held | None:
     return Held(Cause.PAUSE, words, ladder, place.after(paused.remaining_seconds))
 
 
-def _house(place: Place) -> Held | None:
+def _house(place: RuleScope) -> Held | None:
     if place.gpu is not None and not place.rules.share:
         return Held(Cause.KEPT, "this GPU is kept for its owner", place.rules.reactions.owner)
     if not place.policy.welcome.strangers:
@@ -128,7 +128,7 @@ def _house(place: Place) -> Held | None:
     return None
 
 
-def _input(place: Place) -> Held | None:
+def _input(place: RuleScope) -> Held | None:
     wait = place.rules.start.after_idle
     if wait == 0 or not place.seat:
         return None
@@ -142,7 +142,7 @@ def _input(place: Place) -> Held | None:
     return Held(Cause.INPUT, words, ladder, place.after(wait - idle.seconds), place.monotonic - idle.seconds)
 
 
-def last_used(place: Place) -> Idle | Unknown:
+def last_used(place: RuleScope) -> Idle | Unknown:
     """Keyboard and mouse, and terminals if they count: whichever was used last."""
     idle, terminal = place.readings.idle, place.readings.terminal
     if not place.rules.start.typing_over_ssh or not isinstance(terminal, Idle):
@@ -153,7 +153,7 @@ def last_used(place: Place) -> Idle | Unknown:
     return min(idle, terminal, key=lambda one: one.seconds)
 
 
-def _full_screen(place: Place) -> Held | None:
+def _full_screen(place: RuleScope) -> Held | None:
     program = place.readings.full_screen
     if place.rules.start.during_full_screen or not place.seat or program is None or isinstance(program, Unknown):
         return None
@@ -161,7 +161,7 @@ def _full_screen(place: Place) -> Held | None:
     return Held(Cause.FULL_SCREEN, words, place.rules.reactions.owner)
 
 
-def _gpu(place: Place) -> Held | None:
+def _gpu(place: RuleScope) -> Held | None:
     gpu, limit = place.gpu, place.rules.start.foreign_gpu_memory
     if gpu is None:
         return None
@@ -176,13 +176,13 @@ def _gpu(place: Place) -> Held | None:
     return None
 
 
-def _battery(place: Place) -> Held | None:
+def _battery(place: RuleScope) -> Held | None:
     if place.rules.start.on_battery or place.readings.on_battery is not True:
         return None
     return Held(Cause.BATTERY, "the machine runs on its battery", place.rules.reactions.battery)
 
 
-def _heat(place: Place) -> Held | None:
+def _heat(place: RuleScope) -> Held | None:
     if not is_hot(place):
         return None
     start, gpu, cpu = place.rules.start, place.gpu, place.readings.cpu_celsius
@@ -195,7 +195,7 @@ def _heat(place: Place) -> Held | None:
     return Held(Cause.HEAT, f"the processor has {celsius:.0f} °C; goes on at {limit:.0f} °C", ladder)
 
 
-def _hours(place: Place) -> Held | None:
+def _hours(place: RuleScope) -> Held | None:
     hours = place.rules.start.hours
     if hours.are_open(place.now, place.zone):
         return None
@@ -204,13 +204,13 @@ def _hours(place: Place) -> Held | None:
     return Held(Cause.HOURS, f"outside the hours {hours.text[:REASON_LIMIT]}{at}", place.rules.reactions.hours, opens)
 
 
-def _metered(place: Place) -> Held | None:
+def _metered(place: RuleScope) -> Held | None:
     if place.rules.start.on_metered or place.readings.metered is not True:
         return None
     return Held(Cause.METERED, "the network is metered", place.rules.reactions.metered)
 
 
-def _allowance(place: Place) -> Held | None:
+def _allowance(place: RuleScope) -> Held | None:
     limit, used = place.policy.network.monthly_data, place.readings.data_used_bytes
     if limit is None or isinstance(used, Unknown) or used < limit:
         return None
@@ -218,7 +218,7 @@ def _allowance(place: Place) -> Held | None:
     return Held(Cause.ALLOWANCE, words, place.rules.reactions.allowance, _next_month(place))
 
 
-def _next_month(place: Place) -> datetime:
+def _next_month(place: RuleScope) -> datetime:
     """Months of data are counted in UTC: a journey does not begin a new one."""
     now = place.now.astimezone(UTC)
     return (now.replace(day=1) + timedelta(days=32)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)

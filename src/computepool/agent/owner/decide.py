@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any
 
-from computepool.agent.owner.causes import BUSY_SECONDS, SETTLED, Cause, Held, Place, causes_at, is_busy, is_hot
+from computepool.agent.owner.causes import BUSY_SECONDS, SETTLED, Cause, Held, RuleScope, causes_at, is_busy, is_hot
 from computepool.agent.owner.ladder import Reaction, hardest
 from computepool.agent.owner.policy import Policy, Start
 from computepool.agent.owner.readings import CALLED, UNKNOWN_RULES, GpuReading, Readings, Unknown
@@ -148,7 +148,7 @@ def decide(
     verdicts: dict[str, _Verdict] = {}
     for gpu in gpus:
         name = WHOLE if gpu is None else gpu.id
-        place = Place(
+        place = RuleScope(
             policy=policy,
             rules=policy.rules(None if gpu is None else name),
             readings=readings,
@@ -169,7 +169,7 @@ def decide(
 
 
 def _judge(
-    place: Place,
+    place: RuleScope,
     name: str,
     state: State,
     begun: dict[tuple[str, Cause], float],
@@ -200,7 +200,7 @@ def _judge(
     return _Verdict(ordered, hardest(*reactions), min(steps, default=None))
 
 
-def _settling(place: Place, name: str, state: State, found: Mapping[Cause, Held]) -> Iterable[tuple[Cause, Held]]:
+def _settling(place: RuleScope, name: str, state: State, found: Mapping[Cause, Held]) -> Iterable[tuple[Cause, Held]]:
     """What is gone, but not for long enough. A change of the rules needs no waiting: see `_still_asked`."""
     for (where, cause), (seen, before) in state.held.items():
         rest = seen + SETTLE_SECONDS - place.monotonic
@@ -209,7 +209,7 @@ def _settling(place: Place, name: str, state: State, found: Mapping[Cause, Held]
             yield cause, Held(cause, words, before.ladder, place.after(rest), seen)
 
 
-def _still_asked(place: Place, cause: Cause) -> bool:
+def _still_asked(place: RuleScope, cause: Cause) -> bool:
     start = place.rules.start
     match cause:
         case Cause.UNSEEN:

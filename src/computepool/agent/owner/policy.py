@@ -173,7 +173,7 @@ class Own(Section):
     )
 
 
-class Storage(Section):
+class StoragePolicy(Section):
     cache: Size = Field(
         default=20 * GIB, description="The most that the caches of images, inputs and environments hold."
     )
@@ -204,7 +204,7 @@ class Policy(Section):
     welcome: Welcome = Welcome()
     own: Own = Own()
     network: Network = Network()
-    storage: Storage = Storage()
+    storage: StoragePolicy = StoragePolicy()
     power: Power = Power()
     gpu: dict[str, GpuRules] = Field(default_factory=dict, max_length=MOST_GPU_SECTIONS)
 

@@ -35,7 +35,7 @@ FAR_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Pace:
+class SignalPace:
     """How often a signal is read, in seconds."""
 
     working: float
@@ -44,15 +44,15 @@ class Pace:
 
 PACES = {
     # First: what is asked of the others depends on it.
-    "policy": Pace(5.0, 5.0),
-    "full_screen": Pace(1.0, 15.0),
-    "gpus": Pace(2.0, 15.0),
-    "on_battery": Pace(2.0, 15.0),
-    "cpu_celsius": Pace(5.0, 30.0),
-    "terminal": Pace(1.0, 10.0),
-    "seat": Pace(30.0, 30.0),
-    "metered": Pace(60.0, 60.0),
-    "data_used_bytes": Pace(5.0, 30.0),
+    "policy": SignalPace(5.0, 5.0),
+    "full_screen": SignalPace(1.0, 15.0),
+    "gpus": SignalPace(2.0, 15.0),
+    "on_battery": SignalPace(2.0, 15.0),
+    "cpu_celsius": SignalPace(5.0, 30.0),
+    "terminal": SignalPace(1.0, 10.0),
+    "seat": SignalPace(30.0, 30.0),
+    "metered": SignalPace(60.0, 60.0),
+    "data_used_bytes": SignalPace(5.0, 30.0),
 }
 
 

@@ -10,10 +10,11 @@ from computepool.agent.clock import Clock
 from computepool.agent.images import (
     ImageFailed,
     ImageMissing,
+    ImageTooSlow,
     ImageUnavailable,
     RegistryUnreachable,
 )
-from computepool.agent.inputs import BadInput, InputCache, InputFailed
+from computepool.agent.inputs import BadInput, InputCache, InputFailed, InputTooSlow
 from computepool.agent.outside import Outside
 from computepool.agent.ports import Offload
 from computepool.agent.sandbox.containers import EngineError, EngineImages
@@ -74,6 +75,8 @@ class Puller:
                 raise ImageUnavailable(f"{wanted.reference} could not be pulled: {error}") from error
             except BadInput as error:
                 raise ImageMissing(f"{wanted.reference}: {error}") from None
+            except InputTooSlow as error:
+                raise ImageTooSlow(f"{wanted.reference}: {error}") from None
             except InputFailed as error:
                 # The cache has no room.
                 raise ImageUnavailable(f"{wanted.reference}: {error}") from None

@@ -33,7 +33,7 @@ from computepool.agent.web import (
     TRIES,
     TRY_AGAIN,
     BadUrl,
-    Pace,
+    DownloadPace,
     check_url,
     headers_from,
     next_url,
@@ -112,7 +112,9 @@ class RegistrySession:
     def layer(self, wanted: Descriptor) -> "FromRegistry":
         return FromRegistry(self, wanted)
 
-    async def receive_layer(self, wanted: Descriptor, partial: Partial, make_room: MakeRoom, pace: Pace) -> None:
+    async def receive_layer(
+        self, wanted: Descriptor, partial: Partial, make_room: MakeRoom, pace: DownloadPace
+    ) -> None:
         """What is missing of it. Raises TransferFailed, InputFailed, ImageFailed."""
 
         def too_large(size_bytes: int | None) -> BadInput:
@@ -287,7 +289,7 @@ class FromRegistry:
         self.tag = session.tag
 
     async def bring(self, partial: Partial, make_room: MakeRoom) -> None:
-        pace = Pace(self._session.clock)
+        pace = DownloadPace(self._session.clock)
 
         async def fetch() -> None:
             await self._session.receive_layer(self._wanted, partial, make_room, pace)

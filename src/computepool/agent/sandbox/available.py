@@ -11,7 +11,7 @@ from . import cgroup_tree
 from .bubblewrap import BubblewrapSandbox
 from .containers import ContainerSandbox, Engine, FoundEngine
 from .containers.sandbox import new_run
-from .guard import Guard
+from .guard import ProcessGuard
 from .identity import instance_of
 from .interface import Offload, Sandbox
 from .process import ProcessSandbox
@@ -37,7 +37,7 @@ def available_sandboxes(
     cgroups = cgroup_tree.find_cgroups(instance) if use_cgroups else None
     if cgroups:
         cgroup_tree.remember(cgroups, state / "cgroup-parents")
-    guard = Guard(instance, offload)
+    guard = ProcessGuard(instance, offload)
     found: list[Sandbox] = []
     run = run or new_run(state)
     for one, gvisor in chosen_engines(engines):

@@ -19,7 +19,7 @@ from .cgroup import Cgroup
 from .cgroup_tree import CgroupTree
 from .cores import Cores
 from .environment import job_environment
-from .guard import Guard
+from .guard import ProcessGuard
 from .identity import NobodyElse, OwnUser, instance_of
 from .interface import EGRESS_PORT, Command, Offload, Process, SandboxError
 from .launch import Launch
@@ -82,7 +82,7 @@ class BubblewrapSandbox:
         *,
         bwrap: str,
         cgroups: CgroupTree | None = None,
-        guard: Guard | None = None,
+        guard: ProcessGuard | None = None,
         offload: Offload = asyncio.to_thread,
         read_only: Sequence[Path] = (),
         hidden: Sequence[Path] = (),
@@ -92,7 +92,7 @@ class BubblewrapSandbox:
         self._identity = NobodyElse(state, self._instance) if os.geteuid() == 0 else OwnUser(state)
         self._identity.prepare()
         self._cgroups = cgroups
-        self._guard = guard or Guard(self._instance, offload)
+        self._guard = guard or ProcessGuard(self._instance, offload)
         self._notes = state / "cgroup-parents"
         self._offload = offload
         self._read_only = tuple(read_only)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from .interface import Limits
+from .interface import Limits, UsageNow
 
 PERIOD_MICROSECONDS = 100_000
 # Bubblewrap's own two processes; the shell that starts a plain process becomes the command.
@@ -49,6 +49,8 @@ class Cgroup(Protocol):
     def freeze(self, frozen: bool) -> None: ...
 
     def usage(self) -> Usage: ...
+
+    def usage_now(self) -> UsageNow: ...
 
     def remove(self) -> bool: ...
 
@@ -163,6 +165,13 @@ class CgroupV1:
             oom_kills=_keyed(memory / "memory.oom_control", "oom_kill"),
         )
 
+    def usage_now(self) -> UsageNow:
+        cpu = self._folders.get("cpuacct")
+        return UsageNow(
+            _integer(cpu / "cpuacct.usage") / 1e9 if cpu else None,
+            _integer(self._folders["memory"] / "memory.usage_in_bytes"),
+        )
+
     def remove(self) -> bool:
         removed = [remove_group(folder) for folder in self._places]
         return all(removed)
@@ -203,6 +212,11 @@ class CgroupV2:
             cpu_seconds=_keyed(self._folder / "cpu.stat", "usage_usec") / 1e6,
             peak_memory_bytes=_integer(self._folder / "memory.peak"),
             oom_kills=_keyed(self._folder / "memory.events", "oom_kill"),
+        )
+
+    def usage_now(self) -> UsageNow:
+        return UsageNow(
+            _keyed(self._folder / "cpu.stat", "usage_usec") / 1e6, _integer(self._folder / "memory.current")
         )
 
     def remove(self) -> bool:

@@ -18,7 +18,7 @@ SWEEP_ROUNDS = 500
 SWEEP_PAUSE_SECONDS = 0.005
 
 
-class Guard:
+class ProcessGuard:
     def __init__(self, instance: str, offload: Offload = asyncio.to_thread) -> None:
         self._prefix = f"{instance}."
         # Of this run of the agent: an old guard must not end what a new agent starts.

@@ -90,6 +90,16 @@ class Exit:
     detail: str = ""
 
 
+@dataclass(frozen=True)
+class UsageNow:
+    """What a running command has used and uses; None for what cannot be measured here."""
+
+    cpu_seconds: float | None
+    """Since it began."""
+    memory_bytes: int | None
+    """Now."""
+
+
 class Process(Protocol):
     """A running command.
 
@@ -123,6 +133,10 @@ class Process(Protocol):
     async def freeze(self) -> None: ...
 
     async def thaw(self) -> None: ...
+
+    def usage_now(self) -> UsageNow | None:
+        """None once it is over, or where nobody can tell. Reads small files: called away from the event loop."""
+        ...
 
 
 class Sandbox(Protocol):

@@ -23,7 +23,7 @@ from .cgroup import Cgroup
 from .cgroup_tree import CgroupTree
 from .cores import Cores
 from .environment import job_environment
-from .guard import Guard
+from .guard import ProcessGuard
 from .identity import instance_of
 from .interface import Command, Offload, Process, SandboxError
 from .lookup import in_words, problem_on_host
@@ -85,7 +85,7 @@ class ProcessSandbox:
         state: Path,
         *,
         cgroups: CgroupTree | None,
-        guard: Guard | None = None,
+        guard: ProcessGuard | None = None,
         offload: Offload = asyncio.to_thread,
     ) -> None:
         self._instance = instance_of(state)
@@ -93,7 +93,7 @@ class ProcessSandbox:
         self._notes = state / "cgroup-parents"
         self._offload = offload
         self._cores = Cores()
-        self._guard = guard or Guard(self._instance, offload)
+        self._guard = guard or ProcessGuard(self._instance, offload)
         # The command at least dies with the agent even if the guard should be killed too.
         self._prefix = [setpriv, "--pdeathsig", "KILL"] if (setpriv := _setpriv()) else []
         self.attempts_folder = state / "attempts"

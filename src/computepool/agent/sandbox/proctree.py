@@ -1,15 +1,24 @@
-"""Processes as /proc shows them: the tree below one, and what it uses."""
+"""Processes as /proc shows them: the tree below one, and what it uses.
+
+How many processes, open files and mappings there are, the job decides. So whatever goes through all of them is a
+generator that does a little at each step, for `in_slices` to run without holding the event loop.
+"""
 
 import contextlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from computepool.agent.pieces import Steps
+from computepool.agent.trees import Uncountable
 
 PROC = Path("/proc")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+MAX_LOOKED_AT = 200_000
+"""Open files and mappings of one job. To look at more takes so long that the job could break any limit meanwhile."""
 
 
 def descendants(root: int) -> list[int]:
@@ -59,9 +68,10 @@ class Load:
     cpu_seconds: float
 
 
-def load_of(pids: Iterable[int]) -> Load:
+def load_of(pids: Iterable[int]) -> Steps[Load]:
     processes, pages, ticks = 0, 0, 0
     for pid in pids:
+        yield
         try:
             pages += int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
             # After the name in parentheses: utime, stime and those of the children that were waited for.
@@ -81,10 +91,11 @@ class Memory:
     shared_bytes: int
 
 
-def memory_of(pids: Iterable[int]) -> Memory:
+def memory_of(pids: Iterable[int]) -> Steps[Memory]:
     """Memory that is not merely cached files, shared pages divided by their sharers. Slow for big processes."""
     found = {"Pss_Anon:": 0, "Pss_Shmem:": 0}
     for pid in pids:
+        yield
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
                 name = line.partition(" ")[0]
@@ -93,56 +104,82 @@ def memory_of(pids: Iterable[int]) -> Memory:
     return Memory(found["Pss_Anon:"], found["Pss_Shmem:"])
 
 
-def memory_files_held_by(pids: Iterable[int]) -> int:
+class TooManyOpen(Uncountable):
+    """More open files and mappings than are looked at."""
+
+
+def _open_files(pids: Iterable[int]) -> Iterator[tuple[int, str]]:
+    """(process, number) of each open file. Raises TooManyOpen."""
+    count = 0
+    for pid in pids:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
+            for entry in entries:
+                count += 1
+                if count > MAX_LOOKED_AT:
+                    raise TooManyOpen
+                yield pid, entry.name
+
+
+def memory_files_held_by(pids: Iterable[int]) -> Steps[int]:
     """Space of files that are in memory and have no name: what was written there is in no process, mapped or not."""
     held: dict[int, int] = {}
-    for pid in pids:
+    for pid, number in _open_files(pids):
+        yield
         with contextlib.suppress(OSError):
-            for entry in os.scandir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(OSError):
-                    if os.readlink(entry.path).startswith("/memfd:"):  # noqa: PTH115 - there may be many
-                        info = os.stat(entry.path)  # noqa: PTH116
-                        held[info.st_ino] = info.st_blocks * 512
+            path = f"/proc/{pid}/fd/{number}"
+            if os.readlink(path).startswith("/memfd:"):  # noqa: PTH115 - there may be many
+                info = os.stat(path)  # noqa: PTH116
+                held[info.st_ino] = info.st_blocks * 512
     return sum(held.values())
 
 
-def deleted_bytes_held_by(pids: Iterable[int], device: int) -> int:
-    """Space of files on a device that were deleted but are still open or mapped: no walk through folders finds them."""
+def deleted_bytes_held_by(pids: Sequence[int], device: int) -> Steps[int]:
+    """Space of files on a device that were deleted but are still open or mapped: no walk through folders finds them.
+
+    Raises TooManyOpen.
+    """
     held: dict[int, int] = {}
+    for pid, number in _open_files(pids):
+        yield
+        _note_deleted(f"/proc/{pid}/fd/{number}", device, held)
+    lines = 0
     for pid in pids:
-        with contextlib.suppress(OSError):
-            for entry in os.scandir(f"/proc/{pid}/fd"):
-                _note_deleted(entry.path, device, held)
-        with contextlib.suppress(OSError):
-            _note_mapped(pid, device, held)
+        with contextlib.suppress(OSError), Path(f"/proc/{pid}/maps").open("rb") as mapped:
+            for line in mapped:
+                yield
+                lines += 1
+                if lines > MAX_LOOKED_AT:
+                    raise TooManyOpen
+                _note_mapped(pid, line.rstrip(b"\n"), device, held)
     return sum(held.values())
 
 
-def files_in_flight(pids: Iterable[int]) -> int:
-    """How many open files lie in sockets, sent and not taken out: nobody has them open, and nothing tells which."""
+def files_in_flight(pids: Iterable[int]) -> Steps[int]:
+    """How many open files lie in sockets, sent and not taken out: nobody has them open, and nothing tells which.
+
+    Raises TooManyOpen.
+    """
     found: dict[int, int] = {}
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            for entry in os.scandir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(OSError, ValueError):
-                    info = os.stat(entry.path)  # noqa: PTH116 - there may be many
-                    if stat.S_ISSOCK(info.st_mode) and info.st_ino not in found:
-                        told = Path(f"/proc/{pid}/fdinfo/{entry.name}").read_text().partition("scm_fds:")[2].split()
-                        found[info.st_ino] = int(told[0]) if told else 0
+    for pid, number in _open_files(pids):
+        yield
+        with contextlib.suppress(OSError, ValueError):
+            info = os.stat(f"/proc/{pid}/fd/{number}")  # noqa: PTH116 - there may be many
+            if stat.S_ISSOCK(info.st_mode) and info.st_ino not in found:
+                told = Path(f"/proc/{pid}/fdinfo/{number}").read_text().partition("scm_fds:")[2].split()
+                found[info.st_ino] = int(told[0]) if told else 0
     return sum(found.values())
 
 
-def _note_mapped(pid: int, device: int, held: dict[int, int]) -> None:
+def _note_mapped(pid: int, line: bytes, device: int, held: dict[int, int]) -> None:
     """Only root may follow a mapping to its file; others learn how much of it is mapped, and that much counts."""
-    for line in Path(f"/proc/{pid}/maps").read_bytes().splitlines():
-        if line.endswith(b" (deleted)"):
-            place, _, offset, numbers, inode = line.split(None, 5)[:5]
-            if not _note_deleted(f"/proc/{pid}/map_files/{place.decode()}", device, held):
-                major, minor = (int(number, 16) for number in numbers.split(b":"))
-                start, end = (int(address, 16) for address in place.split(b"-"))
-                if os.makedev(major, minor) == device:
-                    reached = int(offset, 16) + end - start
-                    held[int(inode)] = max(held.get(int(inode), 0), reached)
+    if line.endswith(b" (deleted)"):
+        place, _, offset, numbers, inode = line.split(None, 5)[:5]
+        if not _note_deleted(f"/proc/{pid}/map_files/{place.decode()}", device, held):
+            major, minor = (int(number, 16) for number in numbers.split(b":"))
+            start, end = (int(address, 16) for address in place.split(b"-"))
+            if os.makedev(major, minor) == device:
+                reached = int(offset, 16) + end - start
+                held[int(inode)] = max(held.get(int(inode), 0), reached)
 
 
 def _note_deleted(path: str, device: int, held: dict[int, int]) -> bool:

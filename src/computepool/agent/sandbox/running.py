@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from .cgroup import Cgroup, Usage
-from .interface import Exit, Offload, Reason
+from .interface import Exit, Offload, Reason, UsageNow
 from .proctree import signal_all
 from .watchdog import Watchdog
 
@@ -131,6 +131,14 @@ class RunningProcess:
                 return
         self._kill()
         await self.wait()
+
+    def usage_now(self) -> UsageNow | None:
+        if self._over or self._supervision.done():
+            return None
+        if self.cgroup is None:
+            # The watchdog looks at the same anyway, where no group counts it.
+            return UsageNow(self.watchdog.cpu_seconds, self.watchdog.memory_bytes) if self.watchdog.soft else None
+        return self.cgroup.usage_now()
 
     async def freeze(self) -> None:
         if self._supervision.done() or self._frozen:

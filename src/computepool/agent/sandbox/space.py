@@ -1,16 +1,13 @@
 """The space that a job's folder takes, whatever the job does to it meanwhile."""
 
-import asyncio
 import contextlib
 import os
 import stat
 import sys
-import time
 
+from computepool.agent.pieces import Steps, in_slices
 from computepool.agent.trees import ENTRY_BYTES, walk
 
-# How long a walk may hold the event loop at once.
-SLICE_SECONDS = 0.002
 # One more name of a file that was counted.
 NAME_BYTES = 256
 
@@ -20,17 +17,18 @@ async def folder_bytes(root: int, *, enough: int = sys.maxsize) -> int:
 
     Once it is more than `enough`, the rest does not matter. Raises Uncountable.
     """
+    return await in_slices(_folder_bytes(root, enough))
+
+
+def _folder_bytes(root: int, enough: int) -> Steps[int]:
     total = 0
-    started = time.monotonic()
     linked: set[tuple[int, int]] = set()
     with contextlib.closing(walk(root)) as entries:
         for _, _, info in entries:
             total += _bytes_of(info, linked)
             if total > enough:
                 break
-            if time.monotonic() - started > SLICE_SECONDS:
-                await asyncio.sleep(0)
-                started = time.monotonic()
+            yield
     return total
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from computepool.agent.pieces import in_slices
 from computepool.agent.trees import Uncountable
 
 from .interface import Limits, Reason
@@ -47,6 +48,8 @@ class Watchdog:
     # RLIMIT_NPROC cannot be used for this command: count.
     count_pids: bool = False
     peak_memory_bytes: int = 0
+    # As it was at the last look.
+    memory_bytes: int = 0
     cpu_seconds: float = 0.0
     # Of the disk that the folder is on.
     free_bytes: Callable[[int], int] = free_bytes_at
@@ -67,16 +70,21 @@ class Watchdog:
         looked_at, in_files = -MEMORY_FILES_SECONDS, 0
         while True:
             pids = list(self.pids())
-            load = load_of(pids)
+            load = await in_slices(load_of(pids))
             if time.monotonic() - looked_at >= MEMORY_FILES_SECONDS:
-                looked_at, in_files = time.monotonic(), memory_files_held_by(pids)
+                try:
+                    in_files = await in_slices(memory_files_held_by(pids))
+                except Uncountable:
+                    return self.kill("memory")
+                looked_at = time.monotonic()
             extra = self.extra_memory_bytes() + in_files
             used = load.memory_bytes + extra
             if used > limit:
                 # Pages that several processes share were counted more than once, cached files too, and mapped files in
                 # memory both as files and as pages.
-                memory = memory_of(pids)
+                memory = await in_slices(memory_of(pids))
                 used = memory.own_bytes + max(memory.shared_bytes, extra)
+            self.memory_bytes = used
             self.peak_memory_bytes = max(self.peak_memory_bytes, used)
             self.cpu_seconds = max(self.cpu_seconds, load.cpu_seconds)
             if used > limit:
@@ -104,15 +112,18 @@ class Watchdog:
             # The folder is gone, or this machine is in trouble of its own; the next look tells.
             return False
         pids = list(self.pids())
-        used += deleted_bytes_held_by(pids, os.fstat(self.root).st_dev)
-        return used > limit or self._hides_more(pids, used)
+        try:
+            used += await in_slices(deleted_bytes_held_by(pids, os.fstat(self.root).st_dev))
+            return used > limit or await self._hides_more(pids, used)
+        except Uncountable:
+            return True
 
-    def _hides_more(self, pids: list[int], used: int) -> bool:
+    async def _hides_more(self, pids: list[int], used: int) -> bool:
         """A deleted file that lies in a socket takes room and is in no list of open files. Its size is not to be had,
         but what the disk has lost is: more than the job may have, while it leaves files lying there, is its own doing.
         """
         free = self.free_bytes(self.root)
-        if not files_in_flight(pids):
+        if not await in_slices(files_in_flight(pids)):
             self._looks_with_files_in_flight = 0
             return False
         self._looks_with_files_in_flight += 1

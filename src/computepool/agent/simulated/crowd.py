@@ -1,8 +1,6 @@
 """All simulated nodes of one process: started one after the other, watched together, ended in good order."""
 
 import asyncio
-import contextlib
-import resource
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from dataclasses import dataclass
 from computepool.agent.clock import Clock, SystemClock
 from computepool.agent.egress.addresses import Address
 from computepool.agent.outside import Outside
-from computepool.agent.ports import offload_to_threads
+from computepool.agent.ports import allow_open_files, offload_to_threads
 from computepool.agent.simulated.lines import Exchange
 from computepool.agent.simulated.node import Shared, SimulatedNode
 from computepool.agent.simulated.roster import Member
@@ -113,11 +111,3 @@ async def _nowhere(name: str, port: int) -> list[Address]:
     """Nothing is run, so nothing goes out."""
     del name, port
     return []
-
-
-def allow_open_files(wanted: int) -> None:
-    """As many as the system lets this process have, where it began with fewer than it needs."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted + 256:
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,14 +1,27 @@
-"""What the GPUs of a simulated machine are doing, as its driver would tell."""
+"""What a simulated machine and its GPUs are doing, as its system and its driver would tell."""
 
 import random
 from collections.abc import Collection
 
 from computepool.agent.simulated.machines import Machine
 from computepool.protocol.messages import GpuLoad, NodeReport
+from computepool.protocol.telemetry import MachineLoad
 
 
 def report_of(machine: Machine, busy: Collection[str], rng: random.Random) -> NodeReport:
-    return NodeReport(gpus=tuple(_load(machine, gpu.id, gpu.id in busy, rng) for gpu in machine.capacity.gpus))
+    gpus = tuple(_load(machine, gpu.id, gpu.id in busy, rng) for gpu in machine.capacity.gpus)
+    return NodeReport(gpus=gpus, machine=_machine_load(machine, len(busy) / max(len(gpus), 1), rng))
+
+
+def _machine_load(machine: Machine, busy: float, rng: random.Random) -> MachineLoad:
+    capacity = machine.capacity
+    return MachineLoad(
+        cpu=round(min(1.0, busy * rng.uniform(0.5, 0.8) + rng.uniform(0.01, 0.05)), 4),
+        memory_used_bytes=int(capacity.memory_bytes * (busy * rng.uniform(0.3, 0.5) + rng.uniform(0.1, 0.15))),
+        disk_used_bytes=int(capacity.disk_bytes * 0.3),
+        received_bytes_per_second=round(rng.uniform(500, 5_000) * (1 + 100 * busy)),
+        sent_bytes_per_second=round(rng.uniform(500, 5_000) * (1 + 20 * busy)),
+    )
 
 
 def _load(machine: Machine, gpu_id: str, is_busy: bool, rng: random.Random) -> GpuLoad:

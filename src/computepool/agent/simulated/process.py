@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from computepool.agent.sandbox.interface import Command, Exit
+from computepool.agent.sandbox.interface import Command, Exit, UsageNow
 from computepool.agent.simulated.machines import Machine
 from computepool.agent.simulated.plan import PREFIX, Plan, first_lines, last_line, progress_line
 
@@ -70,6 +70,14 @@ class SimulatedProcess:
                 self._say("was asked to stop, and does")
             killed = signal.SIGTERM if grace_seconds > 0 else signal.SIGKILL
             self._end(Exit(128 + killed, killed, "killed", self._cpu_seconds, self._peak_memory_bytes))
+
+    def usage_now(self) -> UsageNow | None:
+        """As steady as its plan: frozen, it uses no processor."""
+        if self._exit.done():
+            return None
+        since = self.plan.line_seconds - max(0.0, self._next_at - self._loop.time()) if self._timer is not None else 0.0
+        cores = self.command.limits.cpus * BUSY_CORES
+        return UsageNow(self._cpu_seconds + max(0.0, since) * cores, self._peak_memory_bytes)
 
     async def freeze(self) -> None:
         if self._timer is not None:

@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts import repository
 from computepool.hub.accounts.errors import DeviceLoginRefused, NoSuchUserCode
-from computepool.hub.accounts.service import OpenSession, open_session
-from computepool.hub.accounts.states import DeviceState
+from computepool.hub.accounts.service import OpenSession, Visitor, open_session
+from computepool.hub.accounts.states import DeviceState, SignInMethod
 from computepool.hub.accounts.tables import DeviceLogin
 from computepool.hub.accounts.tokens import hash_of
 from computepool.hub.core.clock import Clock
@@ -23,7 +23,9 @@ USER_CODE_TRIES = 5
 """Tries to find a user code that no other login has."""
 
 
-def begin_device_login(session: Session, login_id: str, device_code: str, user_code: str, now: datetime) -> bool:
+def begin_device_login(
+    session: Session, login_id: str, device_code: str, user_code: str, now: datetime, *, visitor: Visitor
+) -> bool:
     """False: this user code is another login's; draw again."""
     is_new = insert_if_absent(
         session,
@@ -33,6 +35,8 @@ def begin_device_login(session: Session, login_id: str, device_code: str, user_c
         device_hash=hash_of(device_code),
         user_code=user_code,
         state=DeviceState.PENDING.value,
+        user_agent=visitor.user_agent,
+        address=visitor.address,
         created_at=now,
         expires_at=now + LIFETIME,
     )
@@ -50,7 +54,7 @@ def decide_device_login(session: Session, user_code: str, user_id: str, now: dat
 
 
 def finish_device_login(
-    session: Session, session_id: str, device_code: str, now: datetime, *, user_agent: str
+    session: Session, session_id: str, device_code: str, now: datetime, *, visitor: Visitor
 ) -> OpenSession:
     device_hash = hash_of(device_code)
     login_id = repository.move_device_login(session, DeviceState.USED, now, DeviceLogin.device_hash == device_hash)
@@ -62,7 +66,7 @@ def finish_device_login(
     if login_id is None or login.user_id is None:
         raise DeviceLoginRefused("Nobody has approved this login yet.", code="authorization_pending")
     record(session, "device_login.used", login_id, now, actor=login.user_id)
-    return open_session(session, session_id, login.user_id, now, user_agent=user_agent, by="device")
+    return open_session(session, session_id, login.user_id, now, visitor=visitor, by=SignInMethod.DEVICE)
 
 
 class PollPace:

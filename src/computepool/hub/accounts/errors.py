@@ -6,6 +6,8 @@ PoolError
 │   └── BadSignInLink
 ├── Forbidden
 │   ├── RegistrationClosed
+│   ├── WrongPassword            not 401: whoever asks is signed in
+│   ├── NeedsSession             a personal token does not suffice
 │   └── MoreThanYouHave          nobody hands on rights that they do not have
 ├── NotFound
 │   ├── NoSuchToken, NoSuchSession, NoSuchUser
@@ -19,7 +21,10 @@ PoolError
 └── DeviceLoginRefused     400   the codes of RFC 8628: authorization_pending, slow_down, expired, denied
 """
 
+from typing import ClassVar
+
 from computepool.hub.core.errors import Conflict, Forbidden, NotFound, PoolError, TooMany, Unauthenticated
+from computepool.protocol.errors import ErrorCode
 
 
 class BadCredentials(Unauthenticated):
@@ -30,7 +35,11 @@ class BadCredentials(Unauthenticated):
 
 
 class BadToken(Unauthenticated):
-    code = "bad_token"
+    code: ErrorCode = "bad_token"
+    codes: ClassVar[tuple[ErrorCode, ...]] = (
+        "token_mistyped", "token_expired", "token_revoked", "wrong_token",
+        "bad_refresh_token", "refresh_token_reused", "session_ended",
+    )  # fmt: skip
 
 
 class BadSignInLink(Unauthenticated):
@@ -47,6 +56,22 @@ class RegistrationClosed(Forbidden):
 
     def __init__(self) -> None:
         super().__init__("This pool takes no new accounts by itself.", hint="Ask its operator for one.")
+
+
+class WrongPassword(Forbidden):
+    code = "wrong_password"
+
+    def __init__(self) -> None:
+        super().__init__("The current password is wrong.", hint="Type the password that you sign in with now.")
+
+
+class NeedsSession(Forbidden):
+    code = "needs_sign_in"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} cannot be changed with a personal token.", hint="Sign in, and use the session's access token."
+        )
 
 
 class MoreThanYouHave(Forbidden):
@@ -110,11 +135,12 @@ class TokenLimitReached(Conflict):
 class TooManyTries(TooMany):
     code = "too_many_tries"
 
-    def __init__(self, retry_after_seconds: int) -> None:
-        super().__init__("Too many tries.", hint=f"Try again in {retry_after_seconds} s.")
+    def __init__(self, what: str, retry_after_seconds: int) -> None:
+        super().__init__(f"Too many {what}.", hint=f"Try again in {retry_after_seconds} s.")
         self.retry_after_seconds = retry_after_seconds
 
 
 class DeviceLoginRefused(PoolError):
     status = 400
     code = "authorization_pending"
+    codes = ("slow_down", "expired", "denied")

@@ -15,7 +15,8 @@ AT_ONCE = 2
 """Each takes 64 MiB and a few cores' worth of tens of milliseconds."""
 
 
-def check_password(password: str, email: str) -> None:
+def check_password(password: str, email: str, *, field: str = "password") -> None:
+    """`field`: where it stands in the request."""
     problem = None
     if len(password) < PASSWORD_LEAST_CHARACTERS:
         problem = f"has {len(password)} characters; at least {PASSWORD_LEAST_CHARACTERS} are needed"
@@ -24,7 +25,7 @@ def check_password(password: str, email: str) -> None:
     elif password.strip().lower() == email.lower():
         problem = "is the email address"
     if problem:
-        raise Invalid("The password will not do.", fields=[FieldError(field="password", message=problem)])
+        raise Invalid("The password will not do.", fields=[FieldError(field=field, message=problem)])
 
 
 class Passwords:

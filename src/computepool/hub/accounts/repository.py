@@ -10,6 +10,7 @@ from computepool.hub.accounts.states import DeviceState, sources_of
 from computepool.hub.accounts.tables import DeviceLogin, OneTimeToken, PersonalToken, User, UserSession
 from computepool.hub.accounts.visibility import owned_by
 from computepool.hub.core.http import Principal, Role, Scope
+from computepool.hub.core.paging import read_page
 
 LIST_LIMIT = 200
 FORGET_AFTER = timedelta(days=30)
@@ -68,7 +69,8 @@ def find_an_admin(session: Session) -> User | None:
     return session.scalars(admins.order_by(User.created_at, User.id).limit(1)).one_or_none()
 
 
-def replace_password_hash(session: Session, user_id: str, expected: str, password_hash: str) -> bool:
+def replace_password_hash(session: Session, user_id: str, expected: str | None, password_hash: str) -> bool:
+    """False: it is not the `expected` one any more. None: there is none yet."""
     guarded = update(User).where(User.id == user_id, User.password_hash == expected).values(password_hash=password_hash)
     return session.execute(guarded.returning(User.id)).first() is not None
 
@@ -94,10 +96,12 @@ def revoke_live_sessions(session: Session, *conditions: Any, now: datetime) -> l
     return list(session.scalars(ended.returning(UserSession.id)))
 
 
-def list_live_sessions(session: Session, user_id: str, now: datetime) -> list[UserSession]:
+def list_live_sessions(
+    session: Session, user_id: str, now: datetime, cursor: str | None = None, limit: int = LIST_LIMIT
+) -> tuple[list[UserSession], str | None]:
     row = UserSession
     live = select(row).where(row.user_id == user_id, row.revoked_at.is_(None), row.expires_at > now)
-    return list(session.scalars(live.order_by(row.created_at.desc(), row.id.desc()).limit(LIST_LIMIT)))
+    return read_page(session, live, (row.created_at, row.id), cursor, limit)
 
 
 def revoke_live_tokens(session: Session, *conditions: Any, now: datetime) -> list[str]:
@@ -116,10 +120,12 @@ def find_user_of_token(session: Session, token_hash: str) -> User | None:
     return session.scalars(whose).one_or_none()
 
 
-def list_tokens(session: Session, user_id: str) -> list[PersonalToken]:
+def list_tokens(
+    session: Session, user_id: str, cursor: str | None = None, limit: int = LIST_LIMIT
+) -> tuple[list[PersonalToken], str | None]:
     row = PersonalToken
     live = select(row).where(row.user_id == user_id, row.revoked_at.is_(None))
-    return list(session.scalars(live.order_by(row.created_at.desc(), row.id.desc()).limit(LIST_LIMIT)))
+    return read_page(session, live, (row.created_at, row.id), cursor, limit)
 
 
 def count_live_tokens(session: Session, user_id: str, now: datetime) -> int:
@@ -148,6 +154,12 @@ def move_device_login(
 
 def find_device_login(session: Session, device_hash: str) -> DeviceLogin | None:
     return session.scalars(select(DeviceLogin).where(DeviceLogin.device_hash == device_hash)).one_or_none()
+
+
+def find_waiting_device_login(session: Session, user_code: str, now: datetime) -> DeviceLogin | None:
+    row = DeviceLogin
+    waiting = select(row).where(row.user_code == user_code, row.state == DeviceState.PENDING, row.expires_at > now)
+    return session.scalars(waiting).one_or_none()
 
 
 def use_one_time_token(session: Session, token_hash: str, now: datetime) -> str | None:

@@ -1,4 +1,5 @@
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,13 +21,15 @@ from computepool.hub.accounts.errors import (
     NoSuchUser,
     TokenLimitReached,
 )
+from computepool.hub.accounts.states import SignInMethod
 from computepool.hub.accounts.tables import EMAIL_LIMIT, OneTimeToken, PersonalToken, User, UserSession
 from computepool.hub.accounts.tokens import hash_of
+from computepool.hub.core.edge import address_key
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.http import Principal, Role, Scope
 from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.core.owners import Owner, OwnerKind
-from computepool.hub.core.records import record
+from computepool.hub.core.records import ADMIN_TOPIC, record
 from computepool.protocol.errors import FieldError
 
 TOPIC = "accounts"
@@ -40,6 +43,19 @@ TOKENS_EACH = 100
 ONE_TIME_LIFETIME = timedelta(minutes=15)
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Where a request came from."""
+
+    address: str
+    user_agent: str
+
+    @property
+    def network(self) -> str:
+        """Who counts as one where tries are counted by address."""
+        return address_key(self.address)
 
 
 @dataclass(frozen=True)
@@ -90,14 +106,13 @@ def create_user(
     )
     if not is_new:
         raise EmailTaken
-    record(session, "user.created", user_id, now, actor=actor or user_id, role=role.value)
+    record(session, "user.created", user_id, now, actor=actor or user_id, topics=(ADMIN_TOPIC,), role=role.value)
     return user_id
 
 
 def open_session(
-    session: Session, session_id: str, user_id: str, now: datetime, *, user_agent: str, by: str
+    session: Session, session_id: str, user_id: str, now: datetime, *, visitor: Visitor, by: SignInMethod
 ) -> OpenSession:
-    """`by`: password, one_time, device, registration."""
     user = repository.lock_user(session, user_id, shared=True)  # a change of role ends this session, or is seen here
     if user is None or user.disabled_at is not None:
         raise BadCredentials
@@ -108,11 +123,13 @@ def open_session(
         created_at=now,
         rotated_at=now,
         expires_at=now + SESSION_IDLE,
-        user_agent=user_agent,
+        user_agent=visitor.user_agent,
+        address=visitor.address,
+        method=by.value,
     )
     session.add(row)
     session.flush()
-    record(session, "session.opened", session_id, now, actor=user_id, by=by)
+    record(session, "session.opened", session_id, now, actor=user_id, topics=(f"owner/{user_id}",), by=by.value)
     return OpenSession(session_id, user_id, Role(user.role), 0)
 
 
@@ -155,6 +172,51 @@ def revoke_session(session: Session, user_id: str, session_id: str, now: datetim
     return _revoke(session, now, user_id, UserSession.id == session_id, reason="signed_out")
 
 
+def revoke_sessions(session: Session, user_id: str, now: datetime, *, but: str | None = None) -> Revoked:
+    """The user signs out everywhere; or everywhere `but` in one session. Personal tokens stay."""
+    elsewhere = [UserSession.id != but] if but is not None else []
+    return _revoke(session, now, user_id, UserSession.user_id == user_id, *elsewhere, reason="signed_out_everywhere")
+
+
+def change_password(
+    session: Session,
+    session_id: str,
+    user_id: str,
+    now: datetime,
+    *,
+    expected: str | None,
+    password_hash: str,
+    visitor: Visitor,
+) -> tuple[OpenSession, Revoked]:
+    """A new password in place of the one with the hash `expected`; None for a first one. Every session ends, and a new
+    one begins. Raises BadCredentials where the password was changed meanwhile."""
+    if not repository.replace_password_hash(session, user_id, expected, password_hash):
+        raise BadCredentials
+    record(session, "user.password_changed", user_id, now, actor=user_id, first=expected is None)
+    revoked = _revoke(session, now, user_id, UserSession.user_id == user_id, reason="password_changed")
+    opened = open_session(session, session_id, user_id, now, visitor=visitor, by=SignInMethod.NEW_PASSWORD)
+    return opened, revoked
+
+
+def change_profile(
+    session: Session,
+    user_id: str,
+    now: datetime,
+    changes: Mapping[str, Any],
+) -> User:
+    """`changes`: columns of the user, of those that people may change themselves."""
+    user = repository.lock_user(session, user_id)
+    if user is None:
+        raise NoSuchUser(user_id)
+    changed = {name: value for name, value in changes.items() if getattr(user, name) != value}
+    for name, value in changed.items():
+        setattr(user, name, value)
+    if changed:
+        session.flush()
+        record(session, "user.changed", user_id, now, actor=user_id, fields=sorted(changed))
+    return user
+
+
 def create_personal_token(
     session: Session,
     token_id: str,
@@ -186,7 +248,7 @@ def create_personal_token(
     )
     session.add(row)
     session.flush()
-    record(session, "token.created", token_id, now, actor=actor, topics=(TOPIC,), scopes=row.scopes)
+    record(session, "token.created", token_id, now, actor=actor, topics=(TOPIC, f"owner/{user_id}"), scopes=row.scopes)
     return LiveToken(token_id, row.hash, user_id, role, scopes, row.expires_at)
 
 
@@ -208,12 +270,12 @@ def create_one_time_token(session: Session, token: str, user_id: str, now: datet
 
 
 def open_session_by_link(
-    session: Session, session_id: str, token: str, now: datetime, *, user_agent: str
+    session: Session, session_id: str, token: str, now: datetime, *, visitor: Visitor
 ) -> OpenSession:
     user_id = repository.use_one_time_token(session, hash_of(token), now)
     if user_id is None:
         raise BadSignInLink
-    return open_session(session, session_id, user_id, now, user_agent=user_agent, by="one_time")
+    return open_session(session, session_id, user_id, now, visitor=visitor, by=SignInMethod.ONE_TIME)
 
 
 def disable_user(session: Session, user_id: str, now: datetime, *, actor: str) -> Revoked:
@@ -263,7 +325,7 @@ def set_role(session: Session, user_id: str, role: Role, now: datetime, *, actor
         raise LastAdmin(user.email)
     user.role = role.value
     session.flush()
-    record(session, "user.role_changed", user_id, now, actor=actor, role=role.value)
+    record(session, "user.role_changed", user_id, now, actor=actor, topics=(f"owner/{user_id}",), role=role.value)
     return _end_all(session, user_id, now, actor, reason="role_changed")
 
 
@@ -275,8 +337,8 @@ def _end_all(session: Session, user_id: str, now: datetime, actor: str, *, reaso
     return revoked
 
 
-def _revoke(session: Session, now: datetime, actor: str, condition: Any, *, reason: str) -> Revoked:
-    sessions = repository.revoke_live_sessions(session, condition, now=now)
+def _revoke(session: Session, now: datetime, actor: str, *conditions: Any, reason: str) -> Revoked:
+    sessions = repository.revoke_live_sessions(session, *conditions, now=now)
     for each in sessions:
         record(session, "session.revoked", each, now, actor=actor, topics=(TOPIC,), reason=reason)
     return Revoked(sessions=sessions)

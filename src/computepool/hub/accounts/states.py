@@ -1,6 +1,19 @@
 from enum import StrEnum
 
 
+class SignInMethod(StrEnum):
+    """How a session was opened."""
+
+    PASSWORD = "password"
+    REGISTRATION = "registration"
+    ONE_TIME = "one_time"
+    """A sign-in link."""
+    DEVICE = "device"
+    """A program's code that was approved in a browser."""
+    NEW_PASSWORD = "new_password"
+    """The session that follows a change of the password."""
+
+
 class DeviceState(StrEnum):
     PENDING = "pending"
     APPROVED = "approved"

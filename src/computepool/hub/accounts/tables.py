@@ -9,6 +9,8 @@ EMAIL_LIMIT = 254
 NAME_LIMIT = 100
 TOKEN_NAME_LIMIT = 80
 USER_AGENT_LIMIT = 200
+ADDRESS_LIMIT = 64
+METHOD_LIMIT = 16
 Digest = String(64)
 """SHA-256 in hex. Of a token only this is kept."""
 
@@ -28,6 +30,8 @@ class User(Base):
     role: Mapped[str] = mapped_column(String(8))
     created_at: Mapped[datetime]
     disabled_at: Mapped[datetime | None]
+    muted_mails: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
+    """Kinds of mails (`core.notices.MailKind`) that the user turned off."""
 
 
 class UserSession(Base):
@@ -45,6 +49,10 @@ class UserSession(Base):
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None] = mapped_column(index=True)
     user_agent: Mapped[str] = mapped_column(String(USER_AGENT_LIMIT))
+    address: Mapped[str | None] = mapped_column(String(ADDRESS_LIMIT))
+    """Where it was opened from. None: before this was kept."""
+    method: Mapped[str | None] = mapped_column(String(METHOD_LIMIT))
+    """How it was opened: a `SignInMethod`, or None as above."""
 
 
 class PersonalToken(Base):
@@ -73,6 +81,9 @@ class DeviceLogin(Base):
     state: Mapped[str] = mapped_column(String(8))
     user_id: Mapped[str | None] = mapped_column(Id, ForeignKey("users.id"))
     """Who approved or denied it."""
+    user_agent: Mapped[str | None] = mapped_column(String(USER_AGENT_LIMIT))
+    """Of the program that began it."""
+    address: Mapped[str | None] = mapped_column(String(ADDRESS_LIMIT))
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
 

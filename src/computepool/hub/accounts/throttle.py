@@ -13,21 +13,31 @@ REMEMBERED = 20_000
 
 @dataclass(frozen=True)
 class Limit:
-    name: str
+    what: str
+    """Of which there were too many."""
     free: int
-    """Tries before the first wait, which is a second."""
+    """Tries before the first wait."""
     longest_wait_seconds: int
     forgiven_every_seconds: int
     """One try is forgotten each time so long has passed."""
+    first_wait_seconds: int = 1
 
 
-PER_EMAIL = Limit("email", free=5, longest_wait_seconds=300, forgiven_every_seconds=300)
-PER_ADDRESS = Limit("address", free=50, longest_wait_seconds=300, forgiven_every_seconds=20)
-PER_APPROVER = Limit("approver", free=10, longest_wait_seconds=300, forgiven_every_seconds=60)
-NEW_ACCOUNTS = Limit("new accounts", free=100, longest_wait_seconds=60, forgiven_every_seconds=20)
-NEW_DEVICES = Limit("new devices", free=100, longest_wait_seconds=60, forgiven_every_seconds=5)
+PER_EMAIL = Limit("sign-ins with this email", free=5, longest_wait_seconds=300, forgiven_every_seconds=300)
+PER_ADDRESS = Limit("sign-ins from this address", free=50, longest_wait_seconds=300, forgiven_every_seconds=20)
+PER_APPROVER = Limit("wrong device codes of this account", free=10, longest_wait_seconds=300, forgiven_every_seconds=60)
+PER_CHANGER = Limit(
+    "tries of this account to change its password", free=5, longest_wait_seconds=300, forgiven_every_seconds=300
+)
+NEW_DEVICES = Limit("device logins from this address", free=100, longest_wait_seconds=60, forgiven_every_seconds=5)
 
 Key = tuple[Limit, str]
+
+
+def new_accounts(per_hour: int) -> Limit:
+    """So many at once from one address, and then one whenever its part of an hour is over."""
+    seconds = math.ceil(3600 / per_hour)
+    return Limit("new accounts from this address", per_hour, seconds, seconds, first_wait_seconds=seconds)
 
 
 @dataclass
@@ -46,14 +56,15 @@ class Throttle:
         """Count a try, before its outcome is known: a hundred at once must not all pass. Raise if it has to wait."""
         now = self._clock.monotonic()
         tries = [self._current(key, now) for key in keys]
-        wait_seconds = max(each.wait_until for each in tries) - now
-        if wait_seconds > 0:
-            raise TooManyTries(math.ceil(wait_seconds))
+        wait_until, what = max((each.wait_until, limit.what) for (limit, _), each in zip(keys, tries, strict=True))
+        if wait_until > now:
+            raise TooManyTries(what, math.ceil(wait_until - now))
         for (limit, _), each in zip(keys, tries, strict=True):
             each.count += 1
             beyond = each.count - limit.free
             if beyond >= 0:
-                each.wait_until = now + min(2 ** min(beyond, 30), limit.longest_wait_seconds)
+                wait_seconds = limit.first_wait_seconds * 2 ** min(beyond, 30)
+                each.wait_until = now + min(wait_seconds, limit.longest_wait_seconds)
 
     def succeeded(self, *keys: Key) -> None:
         """The try was honest: an email starts anew, an address, which many share, gets this one back."""

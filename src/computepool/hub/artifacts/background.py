@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 import structlog
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts.logs import LogStore
@@ -50,7 +50,10 @@ def _recently_ended(session: Session) -> list[str]:
         return []
     payloads = session.scalars(
         select(OutboxRow.payload)
-        .where(OutboxRow.created_at >= newest - CUT_OFF_WITHIN, OutboxRow.topic.like("job/%"))
+        .where(
+            OutboxRow.created_at >= newest - CUT_OFF_WITHIN,
+            or_(OutboxRow.topic.like("owner/%"), OutboxRow.topic.like("host/%")),
+        )
         .order_by(OutboxRow.id.desc())
         .limit(CUT_OFF_EVENTS_LIMIT)
     )

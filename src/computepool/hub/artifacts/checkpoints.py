@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts import repository
 from computepool.hub.artifacts.errors import AnnouncedOtherwise, UploadTooLarge
-from computepool.hub.artifacts.freeing import free_soon
+from computepool.hub.artifacts.freeing import free_replaced, free_soon
 from computepool.hub.artifacts.outputs import OutputsRefused, check_path, describe_missing, upload_target
 from computepool.hub.artifacts.parts import checkpoints_folder, count_parts
 from computepool.hub.artifacts.service import WRITABLE, NewId, check_announcement, new_row
@@ -55,6 +55,7 @@ class CheckpointFiles:
         """
         settings = self._context.settings
         self._store.need_room(sum(file.size_bytes for file in files))
+        replaced: list[str] = []
         try:
             rows = await self._context.db.run(
                 grant_files,
@@ -67,7 +68,9 @@ class CheckpointFiles:
                 limit_bytes=min(disk_bytes, settings.upload_limit_bytes),
                 copies=copies,
                 quotas=quotas_of(settings),
+                replaced=replaced,
             )
+            await free_replaced(self._context, self._store, replaced)
         except PoolError as error:
             raise OutputsRefused(error.message) from None
         artifacts = list(rows.values())
@@ -127,8 +130,11 @@ def grant_files(
     limit_bytes: int,
     copies: int,
     quotas: Quotas = NO_QUOTAS,
+    replaced: list[str] | None = None,
 ) -> dict[str, Artifact]:
-    """An artifact for each digest. Asking again for the same gives the same."""
+    """An artifact for each digest. Asking again for the same gives the same. `replaced` is as for outputs."""
+    replaced = [] if replaced is None else replaced
+    replaced.clear()
     if len(files) > CHECKPOINT_FILES_LIMIT:
         raise UploadTooLarge(f"A checkpoint may have {CHECKPOINT_FILES_LIMIT} files; pack them into one archive.")
     for file in files:
@@ -138,8 +144,9 @@ def grant_files(
         raise UploadTooLarge(f"The checkpoint is larger than the {limit_bytes} bytes that are taken of it.")
     wanted = {file.digest: file for file in files}
     known = repository.find_checkpoint_files(session, job_id, slice_index, list(wanted))
-    replaced = [row.id for row in known.values() if not _is_announced(row, wanted[row.digest])]
-    repository.mark_abandoned(session, replaced)
+    replaced += [row.id for row in known.values() if not _is_announced(row, wanted[row.digest])]
+    moved = repository.mark_abandoned(session, replaced)
+    given_up = [row for row in known.values() if row.id in moved]
     new = [
         new_row(
             new_id, owner_id, file.digest, file.size_bytes, ArtifactKind.CHECKPOINT,
@@ -161,7 +168,7 @@ def grant_files(
     for digest, file in wanted.items():
         if digest not in granted or not _is_announced(granted[digest], file):
             raise AnnouncedOtherwise(digest, granted[digest].size_bytes if digest in granted else file.size_bytes)
-    charge(session, owner_id, added, now, quotas)
+    charge(session, owner_id, added, now, quotas, replaced=given_up)
     return granted
 
 

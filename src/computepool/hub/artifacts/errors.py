@@ -7,14 +7,16 @@ OutputAltered      409   an attempt's output was stored already, with other byte
 UploadTooLarge     413
 StorageExceeded    413   the owner has stored all that it may
 DailyStorageExceeded     the same, of what an account that never paid may store in a day
+StorageUnpaid      402   what the owner stores was not paid for longer than the grace
+TooManyBundles     429   bundles that come with their specs are in the hub's temporary folder until they are stored
 BadUpload          422   `fields` says what is wrong with the announcement
 """
 
 from collections.abc import Sequence
 
-from computepool.hub.core.errors import Conflict, Invalid, NotFound, TooLarge
-from computepool.protocol.errors import FieldError
-from computepool.protocol.units import about_bytes
+from computepool.hub.core.errors import Conflict, Invalid, NotFound, TooLarge, TooMany
+from computepool.protocol.errors import ErrorCode, FieldError
+from computepool.protocol.units import about_bytes, spell_credits
 
 
 class NoSuchArtifact(NotFound):
@@ -61,13 +63,25 @@ class UploadTooLarge(TooLarge):
     pass
 
 
+class TooManyBundles(TooMany):
+    code = "too_many_bundles"
+    retry_after_seconds = 5
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Too many bundles are sent with their specs at the same time.",
+            hint="Send one after the other, or upload the bundle first: POST /api/v1/artifacts, then "
+            "POST /api/v1/jobs?bundle=artifact_….",
+        )
+
+
 class BadUpload(Invalid):
     def __init__(self, field: str, message: str, value: str | None = None) -> None:
         super().__init__("The upload cannot be taken.", fields=[FieldError(field=field, message=message, value=value)])
 
 
 class StorageExceeded(TooLarge):
-    code = "storage_quota"
+    code: ErrorCode = "storage_quota"
 
     def __init__(self, limit: str) -> None:
         super().__init__(
@@ -94,3 +108,16 @@ class DailyStorageExceeded(StorageExceeded):
             hint="Go on tomorrow (UTC), or buy credits: computepool wallet top-up.",
         )
         self.retry_after_seconds = retry_after_seconds
+
+
+class StorageUnpaid(StorageExceeded):
+    status = 402
+    code = "storage_unpaid"
+
+    def __init__(self, unpaid_micros: int) -> None:
+        TooLarge.__init__(
+            self,
+            f"{spell_credits(unpaid_micros)} for what you store could not be paid, so nothing more is stored.",
+            hint="Buy credits: computepool wallet top-up. Or delete what you no longer need: computepool artifacts "
+            "list, computepool prune --older-than 30d.",
+        )

@@ -44,6 +44,12 @@ async def free_soon(context: Context, store: Store, artifacts: Sequence[Artifact
         log.exception("artifacts.not_freed", count=len(artifacts))
 
 
+async def free_replaced(context: Context, store: Store, artifact_ids: Sequence[str]) -> None:
+    """Before anything can be put in their place: what is granted bounds what is stored."""
+    if artifact_ids:
+        await free(context, store, await context.db.read(repository.list_replaced, artifact_ids))
+
+
 def note_freed(session: Session, artifact_ids: Sequence[str], now: datetime) -> int:
     freed = repository.mark_freed(session, artifact_ids, now)
     release(session, freed, now)

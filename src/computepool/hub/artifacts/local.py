@@ -38,6 +38,8 @@ CLEAR_TRIES = 100
 
 
 class LocalStore:
+    origin = None
+
     def __init__(self, root: Path, signer: BlobSigner, reserve_bytes: int = 0) -> None:
         """One hub process a folder: what lies in `.incoming` is taken for a dead process's."""
         self.root = root

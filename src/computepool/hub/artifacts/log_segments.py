@@ -18,7 +18,7 @@ SMALL_LIMIT = 64
 """So many small ones at the end are merged into one: a line a second for a day would else be 86,400 objects."""
 
 
-class Piece(NamedTuple):
+class SegmentPiece(NamedTuple):
     key: str
     start: int
     """Within the object."""
@@ -50,16 +50,16 @@ class Segments:
         self._starts.append(self.size)
         self._ends.append(end)
 
-    def pieces(self, after: int, length: int) -> list[Piece]:
+    def pieces(self, after: int, length: int) -> list[SegmentPiece]:
         """Where the bytes from `after` on are; they must exist."""
-        found: list[Piece] = []
+        found: list[SegmentPiece] = []
         index = bisect_right(self._starts, after) - 1
         stop = after + length
         while after < stop:
             # Where two overlap they hold the same bytes: what an agent printed at an offset does not change.
             start, end = self._starts[index], self._ends[index]
             until = min(end, stop)
-            found.append(Piece(self.key(start, end), after - start, until - after))
+            found.append(SegmentPiece(self.key(start, end), after - start, until - after))
             after, index = until, index + 1
         return found
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import structlog
 
-from computepool.hub.artifacts.log_segments import Piece, Segments, folder_of
+from computepool.hub.artifacts.log_segments import SegmentPiece, Segments, folder_of
 from computepool.hub.artifacts.log_state import (
     SEGMENT_BYTES,
     TAIL_BYTES,
@@ -347,19 +347,19 @@ def _put(store: Store, key: str, data: bytes, running: "hashlib._Hash | None") -
         running.update(data)
 
 
-def _read_pieces(store: Store, pieces: list[Piece]) -> bytes:
+def _read_pieces(store: Store, pieces: list[SegmentPiece]) -> bytes:
     return b"".join([store.read(*piece) for piece in pieces])
 
 
-def _hash_pieces(store: Store, pieces: list[Piece], running: "hashlib._Hash") -> None:
+def _hash_pieces(store: Store, pieces: list[SegmentPiece], running: "hashlib._Hash") -> None:
     running.update(_read_pieces(store, pieces))  # all of them or, if one cannot be read, none
 
 
-def _copy(store: Store, pieces: list[Piece], target: str) -> None:
+def _copy(store: Store, pieces: list[SegmentPiece], target: str) -> None:
     """In memory is one piece of it at a time."""
     store.put(target, (data for piece in pieces for data in _in_steps(store, piece)))
 
 
-def _in_steps(store: Store, piece: Piece) -> Iterator[bytes]:
+def _in_steps(store: Store, piece: SegmentPiece) -> Iterator[bytes]:
     for start in range(0, piece.length, SEGMENT_BYTES):
         yield store.read(piece.key, piece.start + start, min(SEGMENT_BYTES, piece.length - start))

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts import repository
 from computepool.hub.artifacts.errors import BadUpload, OutputAltered, UploadTooLarge
-from computepool.hub.artifacts.freeing import free_soon
+from computepool.hub.artifacts.freeing import free_replaced, free_soon
 from computepool.hub.artifacts.parts import PART_BYTES, count_parts, outputs_folder
 from computepool.hub.artifacts.service import WRITABLE, NewId, check_announcement, new_row
 from computepool.hub.artifacts.store import Store
@@ -55,6 +55,7 @@ class Outputs:
         limit_bytes = min(disk_bytes or settings.upload_limit_bytes, settings.upload_limit_bytes)
         self._store.need_room(sum(file.size_bytes for file in files))
         rows: list[Artifact] = []
+        replaced: list[str] = []
         try:
             for start in range(0, len(files), GRANTED_AT_ONCE):
                 rows += await self._context.db.run(
@@ -66,7 +67,9 @@ class Outputs:
                     new_id=self._context.new_id,
                     limit_bytes=limit_bytes,
                     quotas=quotas_of(settings),
+                    replaced=replaced,
                 )
+                await free_replaced(self._context, self._store, replaced)
         except PoolError as error:
             detail = "; ".join(f"{field.field}: {field.message}" for field in error.fields or ())
             raise OutputsRefused(f"{error.message} {detail}".strip()) from None
@@ -135,8 +138,15 @@ def grant_outputs(
     new_id: NewId,
     limit_bytes: int,
     quotas: Quotas = NO_QUOTAS,
+    replaced: list[str] | None = None,
 ) -> list[Artifact]:
-    """An artifact for each file, in their order. Asking again for the same gives the same."""
+    """An artifact for each file, in their order. Asking again for the same gives the same.
+
+    `replaced` gets the ids of those that were announced otherwise before. The caller frees them before it hands out
+    URLs: each announcement could else be followed by the next one, and all of their bytes be put.
+    """
+    replaced = [] if replaced is None else replaced
+    replaced.clear()  # the transaction may be repeated
     for file in files:
         check_path(file.path)
         check_announcement(file.digest, file.size_bytes, file.part_digests, limit_bytes)
@@ -144,7 +154,7 @@ def grant_outputs(
     if len(set(paths)) != len(paths):
         raise BadUpload("files", "the same path twice")
     known = repository.find_outputs(session, attempt_id, paths)
-    replaced, new = [], []
+    new = []
     for file in files:
         row = known.get(file.path)
         if row is not None:
@@ -152,7 +162,7 @@ def grant_outputs(
                 continue
             if row.state == ArtifactState.STORED:
                 raise OutputAltered(file.path)
-            replaced.append(row)
+            replaced.append(row.id)
         parts = list(file.part_digests) if count_parts(file.size_bytes) > 1 else None
         new.append(
             new_row(
@@ -160,7 +170,8 @@ def grant_outputs(
                 attempt_id=attempt_id, path=file.path,
             )
         )  # fmt: skip
-    repository.mark_abandoned(session, [row.id for row in replaced])
+    moved = repository.mark_abandoned(session, replaced)
+    given_up = [row for row in known.values() if row.id in moved]
     added = repository.insert_unless_there(session, new)
     repository.renew(session, [row.id for row in known.values()], now + WRITABLE)
     session.expire_all()
@@ -174,7 +185,7 @@ def grant_outputs(
     granted = repository.find_outputs(session, attempt_id, paths)
     if any(file.path not in granted or not _is_announced(granted[file.path], file) for file in files):
         raise OutputAltered(next(f.path for f in files if f.path not in granted or granted[f.path].digest != f.digest))
-    charge(session, owner_id, added, now, quotas)
+    charge(session, owner_id, added, now, quotas, replaced=given_up)
     return [granted[path] for path in paths]
 
 

@@ -269,6 +269,20 @@ def list_to_free(session: Session, limit: int) -> list[Artifact]:
     )
 
 
+def list_replaced(session: Session, artifact_ids: Sequence[str]) -> list[Artifact]:
+    """Those of them that are abandoned, and whose objects are to be deleted."""
+    found: list[Artifact] = []
+    for start in range(0, len(artifact_ids), ROWS_AT_ONCE):
+        found += session.scalars(
+            select(Artifact).where(
+                Artifact.id.in_(artifact_ids[start : start + ROWS_AT_ONCE]),
+                Artifact.state == ArtifactState.ABANDONED,
+                Artifact.freed_at.is_(None),
+            )
+        )
+    return found
+
+
 def list_over(session: Session, before: datetime, limit: int) -> list[Artifact]:
     """Freed ones to which nobody can have put anything since then."""
     return list(

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import obstore
 from obstore.exceptions import BaseError
@@ -55,6 +55,11 @@ class S3Store:
             client_options={"allow_http": settings.endpoint_url.startswith("http://"), "timeout": ANSWER_WITHIN},
             retry_config={"max_retries": RETRIES, "retry_timeout": RETRY_FOR},
         )
+
+    @property
+    def origin(self) -> str:
+        parts = urlsplit(self._base_url)
+        return f"{parts.scheme}://{parts.netloc}"
 
     def put(self, key: str, data: bytes | Iterable[bytes]) -> None:
         if isinstance(data, bytes):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from computepool.hub.core.errors import Unavailable
+from computepool.protocol.errors import ErrorCode
 from computepool.protocol.units import about_bytes
 
 DIGEST_PREFIX = "sha256:"
@@ -38,7 +39,7 @@ class SignedPut:
 class StoreError(Unavailable):
     """The store could not be reached, or refused."""
 
-    code = "storage_unavailable"
+    code: ErrorCode = "storage_unavailable"
 
 
 class StorageFull(StoreError):
@@ -49,8 +50,8 @@ class StorageFull(StoreError):
 
     def __init__(self, free_bytes: int, reserve_bytes: int) -> None:
         super().__init__(
-            f"The hub's disk is full: {about_bytes(max(0, free_bytes))} are free, and {about_bytes(reserve_bytes)} are "
-            "kept for its database.",
+            f"The hub's disk has no room for this: {about_bytes(max(0, free_bytes))} are free, and "
+            f"{about_bytes(reserve_bytes)} are kept for its database.",
             hint="Try again later. If you run this hub: make room on its disk, or set COMPUTEPOOL_DISK_RESERVE_BYTES.",
         )
 
@@ -64,6 +65,11 @@ class ObjectMissing(Exception):
 
 
 class Store(Protocol):
+    @property
+    def origin(self) -> str | None:
+        """Where browsers upload to and download from, if that is not the hub itself."""
+        ...
+
     def put(self, key: str, data: bytes | Iterable[bytes]) -> None:
         """All of it, durable, or nothing. Takes the place of what was there."""
         ...

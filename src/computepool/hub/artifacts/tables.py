@@ -29,6 +29,7 @@ _ACTIVE_SHARED = text("attempt_id IS NULL AND job_id IS NULL AND state <> 'aband
 _ACTIVE_CHECKPOINT = text("job_id IS NOT NULL AND state <> 'abandoned'")
 _ACTIVE_OUTPUT = text("attempt_id IS NOT NULL AND state <> 'abandoned'")
 _NOT_STORED = text("state <> 'stored'")
+_UNPAID = text("paid_at IS NULL")
 
 
 class Artifact(Base):
@@ -134,3 +135,27 @@ class StorageUsage(Base):
     limit_bytes: Mapped[int | None] = mapped_column(BigInteger)
     """The owner's own limits, in place of the pool's."""
     limit_objects: Mapped[int | None] = mapped_column(BigInteger)
+    unpaid_since: Mapped[str | None] = mapped_column(String(10))
+    """The day of the oldest charge for storage that could not be paid."""
+
+
+class StorageCharge(Base):
+    """What an owner's storage beyond the free bytes cost on one day. Paid whole, by one entry of the ledger."""
+
+    __tablename__ = "storage_charges"
+    __table_args__ = (
+        CheckConstraint("due_micros > 0", name="costs_something"),
+        Index("ix_storage_charges_unpaid", "owner_id", "day", sqlite_where=_UNPAID, postgresql_where=_UNPAID),
+    )
+
+    owner_id: Mapped[str] = mapped_column(Id, ForeignKey("owners.id"), primary_key=True)
+    day: Mapped[str] = mapped_column(String(10), primary_key=True)
+    """Of UTC, such as 2026-01-31."""
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    """That were stored when the day was charged."""
+    free_bytes: Mapped[int] = mapped_column(BigInteger)
+    price_micros: Mapped[int] = mapped_column(BigInteger)
+    """For a GB and a day."""
+    due_micros: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[datetime]
+    paid_at: Mapped[datetime | None]

@@ -1,25 +1,46 @@
 """Bundles and inputs on their way in: the steps around the transactions of `service`."""
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager
 from typing import BinaryIO
 
 from computepool.hub.artifacts import service
-from computepool.hub.artifacts.errors import DigestMismatch, NotUploadedYet, UploadTooLarge
+from computepool.hub.artifacts.errors import DigestMismatch, NotUploadedYet, TooManyBundles, UploadTooLarge
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
 from computepool.hub.artifacts.transfers import PartUpload, has_digest, missing_parts, settled_sizes_in, sign_missing
-from computepool.hub.artifacts.usage import quotas_of
+from computepool.hub.artifacts.usage import check_room, quotas_of
 from computepool.hub.core.context import Context
+from computepool.hub.core.edge import HeldBytes
 
 COPY_BYTES = 1024**2
+BUNDLE_LIMIT_BYTES = 2 * 1024**3
+"""Of a bundle that comes in the request with its spec; of one account as many at once as make so much together."""
+BUNDLES_LIMIT_BYTES = 16 * 1024**3
+"""Of all accounts: until they are stored, they are in the hub's temporary folder."""
 
 
 class Uploads:
     def __init__(self, context: Context, store: Store) -> None:
         self._context = context
         self._store = store
+        self._arriving = HeldBytes(BUNDLES_LIMIT_BYTES, BUNDLE_LIMIT_BYTES)
+
+    @asynccontextmanager
+    async def receiving(self, owner_id: str, size_bytes: int) -> AsyncIterator[None]:
+        """While a bundle of up to so many bytes comes with a request: it takes room on a disk before it is stored, so
+        what could not be stored is refused before it is read. Raises StorageExceeded, StorageFull or TooManyBundles."""
+        settings = self._context.settings
+        await self._context.db.read(check_room, owner_id, size_bytes, self._context.now(), quotas_of(settings))
+        self._store.need_room(self._arriving.total + size_bytes)
+        if not self._arriving.hold(owner_id, size_bytes):
+            raise TooManyBundles
+        try:
+            yield
+        finally:
+            self._arriving.release(owner_id, size_bytes)
 
     async def begin(
         self,
@@ -32,6 +53,9 @@ class Uploads:
         actor: str,
     ) -> tuple[Artifact, list[PartUpload]]:
         """The artifact, and how to bring the parts of it that are missing."""
+        limit_bytes = self._context.settings.upload_limit_bytes
+        # First what can never be taken: the room on the disk is not the reason then.
+        service.check_announcement(digest, size_bytes, tuple(part_digests), limit_bytes)
         self._store.need_room(size_bytes)
         artifact = await self._context.db.run(
             service.begin_upload,
@@ -41,7 +65,7 @@ class Uploads:
             kind,
             self._context.now(),
             new_id=self._context.new_id,
-            limit_bytes=self._context.settings.upload_limit_bytes,
+            limit_bytes=limit_bytes,
             quotas=quotas_of(self._context.settings),
             part_digests=tuple(part_digests),
             actor=actor,

@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.files import keep_private, make_private
-from computepool.hub.core.records import Event, Records, take_records, write_records
+from computepool.hub.core.records import CommitOrder, Event, Records, take_records, write_records
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,6 +72,8 @@ OnDoubt = Callable[[OutcomeUnknown], None]
 class Database(Protocol):
     engine: Engine
     on_commit: OnCommit
+    on_settled: OnCommit
+    """Called with the events of the outbox in the order of their numbers, also where commits overtake each other."""
     on_doubt: OnDoubt
 
     async def run(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -99,6 +101,7 @@ class SqliteDatabase:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.on_commit: OnCommit = _nobody
+        self.on_settled: OnCommit = _nobody
         self.on_doubt: OnDoubt = _nobody
         """Never: a file does not keep its answer to itself."""
         self._connection: Connection | None = None
@@ -175,6 +178,7 @@ class SqliteDatabase:
             self._drop_connection()
         _give(answers)  # only now: an answer before the commit would be a lie
         _tell(self.on_commit, records.events)
+        _tell(self.on_settled, [event for event in records.events if event.id is not None])
 
 
 def _give(answers: list[Answer]) -> None:
@@ -212,8 +216,10 @@ class PostgresDatabase:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.on_commit: OnCommit = _nobody
+        self.on_settled: OnCommit = _nobody
         self.on_doubt: OnDoubt = _nobody
         self._doubt: OutcomeUnknown | None = None
+        self._order = CommitOrder()
         self._threads = ThreadPoolExecutor(POSTGRES_THREADS, thread_name_prefix="postgres")
 
     async def run(self, fn: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -242,22 +248,30 @@ class PostgresDatabase:
             if self._doubt is not None:
                 raise self._doubt
             committing = False
+            ticket: object | None = None
             try:
                 with Session(self.engine, expire_on_commit=False) as session, session.begin():
                     result = fn(session)
-                    events = write_records(session)
                     session.flush()
+                    ticket = self._order.begin()
+                    events = write_records(session)
                     committing = True
-            except DBAPIError as error:
-                if committing and error.connection_invalidated:
+            except Exception as error:
+                if committing and isinstance(error, DBAPIError) and error.connection_invalidated:
                     raise self._begin_to_doubt() from error
-                if not tries_left or not _may_go_better(error):
+                if ticket is not None:
+                    self._settle(ticket, [])
+                if not isinstance(error, DBAPIError) or not tries_left or not _may_go_better(error):
                     raise
                 time.sleep(secrets.randbelow(1000) * LONGEST_PAUSE_SECONDS / 1000)  # or the same two meet again
                 continue  # nothing of ours is left behind
             _tell(self.on_commit, events)
+            self._settle(ticket, events)
             return result
         raise AssertionError("unreachable")
+
+    def _settle(self, ticket: object, committed: list[Event]) -> None:
+        self._order.end(ticket, committed, lambda settled: _tell(self.on_settled, settled))
 
     def _begin_to_doubt(self) -> OutcomeUnknown:
         """What was to be true after the commit is in nobody's memory, and may be in the database. Nothing that is

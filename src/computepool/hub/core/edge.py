@@ -1,19 +1,21 @@
 """Limits at the hub's edge: connections, requests and bytes by network address, requests and streams by account.
 
-Everything is in memory and bounded. The server (`hub/serving.py`) counts connections and heads of requests here, and
+Everything is in memory and bounded. The server (`hub/serving`) counts connections and heads of requests here, and
 gives each request its `Connection`; the gates of routes (`core/http.py`) go on from there. A request that did not come
 through that server, as in many tests, has none, and only the limits of its route hold.
 """
 
+import asyncio
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager, nullcontext
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from starlette.types import Scope as AsgiScope
 
 from computepool.hub.core.edge_settings import EdgeSettings, IpNetwork
 from computepool.hub.core.errors import TooMany, Unavailable
+from computepool.hub.core.new_links import NewLinks
 
 BURST_SECONDS = 10.0
 """What is allowed in so many seconds may also come at once."""
@@ -26,6 +28,14 @@ UNREAD_BYTES = (32 * 1024**2, 16 * 1024**2)
 """The same of answers that were written and not yet read, on connections whose buffers are full."""
 CONNECTION = "computepool.connection"
 """Where a request's scope has its Connection."""
+FAILURES_PER_SECOND = 5.0
+"""Polls of one address that no node signed. Ten seconds' worth may come at once."""
+DELAYED_LIMIT = 32
+"""Refusals that are made to wait at once: one that is told at once is followed by the next try at once."""
+DELAY_SECONDS = 1.0
+STREAMS_DELAYED_LIMIT = 1_000
+"""Refused streams that wait for their answer at once: they hold a connection each, and nothing else."""
+STREAM_DELAY_SECONDS = 5.0
 MESSAGE_LIMIT = "computepool.message_limit"
 """Where the extensions of a WebSocket's scope have the function that sets the size of its messages."""
 
@@ -65,6 +75,17 @@ class TooManyStreams(TooMany):
         )
 
 
+class TooManyFailures(TooMany):
+    code = "too_many_failures"
+    retry_after_seconds = 10
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Too many requests from this address were not signed by a node of this pool.",
+            hint="Try again in a moment. If an agent runs behind this address: is its node still part of the pool?",
+        )
+
+
 class TooBusyForStrangers(Unavailable):
     code = "too_busy"
     retry_after_seconds = 5
@@ -98,6 +119,11 @@ class Rate:
         self._paid_at[key] = paid_at + 1 / self.per_second
         return 0.0
 
+    def is_over(self, key: str) -> bool:
+        """Whether the next one of the key would be too many."""
+        now = self._now()
+        return self._paid_at.get(key, now) - now > BURST_SECONDS
+
     def _forget(self, now: float) -> None:
         """Those that owe nothing, and at least half of all: else a full table would be searched for each new key."""
         owing = {key: paid_at for key, paid_at in self._paid_at.items() if paid_at > now}
@@ -106,7 +132,7 @@ class Rate:
 
 
 class HeldBytes:
-    """Bytes in memory, with a limit for all and one for each address."""
+    """Bytes in memory or in temporary files, with a limit for all and one for each address (or account)."""
 
     def __init__(self, limit: int, limit_per_address: int) -> None:
         self._limit = limit
@@ -138,10 +164,15 @@ class Edge:
         requests_per_address: float,
         requests_per_account: float,
         streams_per_account: int,
+        new_links: int,
+        new_links_per_address: int,
         trusted_proxies: Sequence[IpNetwork] = (),
     ) -> None:
         self.requests_by_address = Rate(requests_per_address, now)
         self.requests_by_account = Rate(requests_per_account, now)
+        self.failures_by_address = Rate(FAILURES_PER_SECOND, now)
+        self.delayed = 0
+        self.streams_delayed = 0
         self._connections = connections
         self._connections_per_address = connections_per_address
         self._streams_per_account = streams_per_account
@@ -151,6 +182,7 @@ class Edge:
         self.unproven = HeldBytes(*UNPROVEN_BYTES)
         self.unread = HeldBytes(*UNREAD_BYTES)
         self._streams_by_account: dict[str, int] = {}
+        self.new_links = NewLinks(new_links, new_links_per_address)
 
     @classmethod
     def of(cls, settings: EdgeSettings, now: Callable[[], float]) -> "Edge":
@@ -161,6 +193,8 @@ class Edge:
             requests_per_address=settings.limit_requests_per_address,
             requests_per_account=settings.limit_requests_per_account,
             streams_per_account=settings.limit_streams_per_account,
+            new_links=settings.limit_new_links,
+            new_links_per_address=settings.limit_new_links_per_address,
             trusted_proxies=settings.proxy_networks,
         )
 
@@ -239,6 +273,22 @@ class Connection:
         if wait_seconds := rate.wait_seconds(account):
             raise TooManyRequests("account", rate.per_second, wait_seconds)
 
+    async def check_failures(self) -> None:
+        """Before work is done for a sender who is not known. Raises TooManyFailures where most of it was in vain."""
+        edge = self._edge
+        if edge.failures_by_address.is_over(self.address):
+            if edge.delayed < DELAYED_LIMIT:
+                edge.delayed += 1
+                try:
+                    await asyncio.sleep(DELAY_SECONDS)
+                finally:
+                    edge.delayed -= 1
+            raise TooManyFailures
+
+    def count_failure(self) -> None:
+        """The sender is not who they said."""
+        self._edge.failures_by_address.wait_seconds(self.address)
+
     def hold(self, count: int) -> None:
         """The hub keeps so many more bytes of the request. Raises TooBusyForStrangers if its sender is not known."""
         if self.is_sender_known or not count:
@@ -270,20 +320,48 @@ class Connection:
     def sender_is_known(self) -> None:
         self.is_sender_known = True
         self.release()
+        self._edge.new_links.leave(self)
 
-    def stream(self, account: str) -> AbstractContextManager[None]:
-        """One live stream of the account. Raises TooManyStreams."""
-        return self._edge.stream(account)
+    @asynccontextmanager
+    async def stream(self, account: str) -> AsyncIterator[None]:
+        """One live stream of the account. Raises TooManyStreams, after a while: a reader that is refused at once comes
+        back at once, and hundreds of them would keep the hub busy with refusals."""
+        edge = self._edge
+        with ExitStack() as counted:
+            try:
+                counted.enter_context(edge.stream(account))
+            except TooManyStreams:
+                if edge.streams_delayed < STREAMS_DELAYED_LIMIT:
+                    edge.streams_delayed += 1
+                    try:
+                        await asyncio.sleep(STREAM_DELAY_SECONDS)
+                    finally:
+                        edge.streams_delayed -= 1
+                raise
+            yield
 
     def close(self) -> None:
         self.release()
         self.all_read()
+        self._edge.new_links.leave(self)
         self._edge.disconnect(self._peer)
 
 
 def connection_of(scope: AsgiScope) -> Connection | None:
     found: Connection | None = scope.get(CONNECTION)
     return found
+
+
+def counted_stream(scope: AsgiScope, account: str) -> AbstractAsyncContextManager[None]:
+    """One live stream of an account, or of an address. Raises TooManyStreams."""
+    connection = connection_of(scope)
+    return connection.stream(account) if connection is not None else nullcontext()
+
+
+def address_of(scope: AsgiScope) -> str:
+    """Whose request it is, for fairness between them."""
+    connection = connection_of(scope)
+    return connection.address if connection is not None else ""
 
 
 def sender_is_known(scope: AsgiScope) -> None:

@@ -16,19 +16,21 @@ hint what to do next.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from computepool.protocol.errors import ErrorBody, ErrorDetail, FieldError
+from computepool.protocol.errors import ErrorBody, ErrorCode, ErrorDetail, FieldError
 
 
 class PoolError(Exception):
     status: ClassVar[int] = 500
-    code: str = "internal"
+    code: ErrorCode = "internal"
+    codes: ClassVar[tuple[ErrorCode, ...]] = ()
+    """Further codes that it is raised with."""
     retry_after_seconds: int | None = None
 
     def __init__(
         self,
         message: str,
         *,
-        code: str | None = None,
+        code: ErrorCode | None = None,
         hint: str | None = None,
         fields: Sequence[FieldError] | None = None,
     ) -> None:
@@ -46,39 +48,47 @@ class PoolError(Exception):
 
 class Invalid(PoolError):
     status = 422
-    code = "invalid"
+    code: ErrorCode = "invalid"
 
 
 class Unauthenticated(PoolError):
     status = 401
-    code = "unauthenticated"
+    code: ErrorCode = "unauthenticated"
+    codes: ClassVar[tuple[ErrorCode, ...]] = (
+        "bad_token",
+        "token_mistyped",
+        "token_expired",
+        "token_revoked",
+        "wrong_token",
+    )
+    """What is wrong with a token, wherever one is needed."""
 
 
 class Forbidden(PoolError):
     status = 403
-    code = "forbidden"
+    code: ErrorCode = "forbidden"
 
 
 class NotFound(PoolError):
     status = 404
-    code = "not_found"
+    code: ErrorCode = "not_found"
 
 
 class Conflict(PoolError):
     status = 409
-    code = "conflict"
+    code: ErrorCode = "conflict"
 
 
 class TooLarge(PoolError):
     status = 413
-    code = "too_large"
+    code: ErrorCode = "too_large"
 
 
 class TooMany(PoolError):
     status = 429
-    code = "too_many_requests"
+    code: ErrorCode = "too_many_requests"
 
 
 class Unavailable(PoolError):
     status = 503
-    code = "unavailable"
+    code: ErrorCode = "unavailable"

@@ -1,7 +1,7 @@
 """Routes that say who may call them.
 
 Every route declares a scope and a visibility. The check runs before the body is read, from memory: no database, no
-thread. `check_routes` stops the start of a hub in which a route declares nothing.
+thread. `route_table.check_routes` stops the start of a hub in which a route declares nothing.
 
     routes = Routes(authenticate, tags=["jobs"])
 
@@ -12,25 +12,26 @@ thread. `check_routes` stops the start of a hub in which a route declares nothin
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, get_args
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 from fastapi import APIRouter, Depends, FastAPI, Header
 from fastapi.openapi.models import HTTPBearer as BearerScheme
+from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
-from starlette.datastructures import QueryParams
-from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
-from starlette.routing import BaseRoute, Mount
-from starlette.types import Message, Receive, Send
+from starlette.routing import Match
+from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from computepool.hub.core.edge import Connection, connection_of
-from computepool.hub.core.errors import Forbidden, Invalid, PoolError, TooLarge, Unauthenticated
+from computepool.hub.core.edge import connection_of
+from computepool.hub.core.errors import Forbidden, Invalid, PoolError, Unauthenticated
 from computepool.hub.core.idempotency import KEY_LIMIT
 from computepool.hub.core.lazy_route import LazyRoute
+from computepool.hub.core.request_limits import bounded, held, parameters_of, refuse_unknown
+from computepool.hub.core.shared_answers import SharedAnswers
 
 API_PREFIX = "/api/v1"
 BODY_LIMIT_BYTES = 1024**2
@@ -45,7 +46,11 @@ public: anybody. own: the caller's own objects (the handler asks `owned_by`). ad
 by its own key (the handler checks). signed: whoever holds a URL that the hub signed (the handler checks).
 """
 BODILESS = frozenset({"GET", "HEAD"})
+ONLY_HEAD = "computepool.only_head"
+"""In the scope of a request for HEAD that a route for GET answers: a stream need not begin."""
 WITH_TOKEN: frozenset[Visible] = frozenset({"own", "admin"})
+STRICT: frozenset[Visible] = frozenset({"public", "own", "admin"})
+"""Where an unknown query parameter is refused. What agents and payment processors send may be newer than this hub."""
 
 
 class Scope(StrEnum):
@@ -100,11 +105,20 @@ class Principal:
 Authenticate = Callable[[str], Principal]
 """The bearer token's owner, from memory; raises Unauthenticated."""
 
-StillHolds = Callable[[Principal], bool]
-"""Whether a caller who was let in would still be; from memory."""
-
 _PRINCIPAL = "computepool.principal"
 _CHECKED_BY = "computepool.gate"
+
+
+class MissingScope(Forbidden):
+    code = "missing_scope"
+
+    def __init__(self, scope: Scope, *, is_possible: bool) -> None:
+        super().__init__(
+            f"This token lacks the scope {scope}.",
+            hint=f"Make one that has it: computepool token create NAME --scope {scope}"
+            if is_possible
+            else "Your account cannot have it: ask an operator of this pool.",
+        )
 
 
 class Gate:
@@ -118,7 +132,13 @@ class Gate:
         self.body_limit_bytes = body_limit_bytes
         self.strict_query = False
         """A parameter that the route does not know is an error: a filter must not be dropped in silence."""
+        self.stream_parameters: list[str] | None = None
+        """The same for a WebSocket, whose handler reads its parameters itself. None: others are not refused."""
         self.needs: Callable[[], None] | None = None
+        self.shared: SharedAnswers | None = None
+        """Where everybody gets the same answer, it is made at most once a second."""
+        self.errors: tuple[type[PoolError], ...] = ()
+        """That its handler raises, besides those which follow from what the route takes; for the document."""
         self._authenticate = authenticate
 
     def check(self, scope: AsgiScope) -> None:
@@ -136,13 +156,7 @@ class Gate:
             connection.sender_is_known()
             connection.count_request_of(principal.user_id)
         if self.scope is not None and self.scope not in principal.scopes:
-            raise Forbidden(
-                f"This token lacks the scope {self.scope}.",
-                code="missing_scope",
-                hint=f"Make one that has it: computepool token create NAME --scope {self.scope}"
-                if self.scope in principal.role.scopes
-                else "Your account cannot have it: ask an operator of this pool.",
-            )
+            raise MissingScope(self.scope, is_possible=self.scope in principal.role.scopes)
         if self.visible == "admin" and not principal.is_admin:
             raise Forbidden("Only an admin may do this.")
         scope[_PRINCIPAL] = principal
@@ -150,6 +164,8 @@ class Gate:
     async def __call__(self, connection: HTTPConnection) -> None:
         if connection.scope.get(_CHECKED_BY) is not self:
             self.check(connection.scope)
+        if self.stream_parameters is not None:
+            refuse_unknown(connection.scope["query_string"], self.stream_parameters)
 
 
 class TokenGate(Gate, SecurityBase):
@@ -191,73 +207,47 @@ def bearer_token(scope: AsgiScope) -> str:
 
 
 class GatedRoute(LazyRoute):
-    """Asks its gate before anything of the request is read, and bounds the body."""
+    """Asks its gate before anything of the request is read, and bounds the body. A route for GET answers HEAD too."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._gate = gate_of(self)
+        self.gate = gate_of(self)
+
+    def matches(self, scope: AsgiScope) -> tuple[Match, AsgiScope]:
+        match, child_scope = super().matches(scope)
+        if match is Match.PARTIAL and scope["method"] == "HEAD" and "GET" in (self.methods or ()):
+            match = Match.FULL
+        return match, child_scope
 
     async def handle(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        gate = self._gate
-        if gate is not None and scope["method"] in (self.methods or ()):
+        gate = self.gate
+        methods = self.methods or ()
+        if scope["method"] == "HEAD" and "HEAD" not in methods and "GET" in methods:
+            # A copy: the shell knows by its own that no body may be sent.
+            scope = {**scope, "method": "GET", ONLY_HEAD: True}
+        if gate is not None and scope["method"] in methods:
             gate.check(scope)
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:
                 raise Invalid("The address has a zero byte in it.")  # nothing is called so, and PostgreSQL cannot look
             if gate.strict_query:
-                _refuse_unknown(QueryParams(scope["query_string"]), {one.alias for one in self.dependant.query_params})
-            receive = _bounded(scope, receive, gate.body_limit_bytes)
+                refuse_unknown(scope["query_string"], self._known_parameters)
+            receive = bounded(scope, receive, gate.body_limit_bytes)
+            if gate.shared is not None:
+                key = scope["query_string"] if self.dependant.query_params else b""
+                await gate.shared.answer(key, super().handle, scope, receive, send)
+                return
             connection = connection_of(scope)
             if connection is not None and not connection.is_sender_known and scope["method"] not in BODILESS:
                 try:
-                    await super().handle(scope, _held(connection, receive), send)
+                    await super().handle(scope, held(connection, receive), send)
                 finally:
                     connection.release()
                 return
         await super().handle(scope, receive, send)
 
-
-def _refuse_unknown(asked: QueryParams, known: set[str]) -> None:
-    for name in asked:
-        if name not in known:
-            raise Invalid(f"There is no parameter {name[:60]!r} here.", hint=f"Known are {', '.join(sorted(known))}.")
-
-
-def _bounded(scope: AsgiScope, receive: Receive, limit_bytes: int) -> Receive:
-    """The server keeps a declared length; only a body without one is counted as it comes."""
-    for name, value in scope["headers"]:
-        if name == b"content-length":
-            if int(value) > limit_bytes:
-                raise TooLarge(_too_large(limit_bytes))
-            return receive
-    received_bytes = 0
-
-    async def counting() -> Message:
-        nonlocal received_bytes
-        message = await receive()
-        received_bytes += len(message.get("body", b""))
-        if received_bytes > limit_bytes:
-            raise HTTPException(413, _too_large(limit_bytes))  # FastAPI takes others, while it reads, for a broken body
-        return message
-
-    return counting
-
-
-def _held(connection: Connection, receive: Receive) -> Receive:
-    """What unknown senders make the hub keep is bounded for all of them together."""
-
-    async def holding() -> Message:
-        message = await receive()
-        try:
-            connection.hold(len(message.get("body", b"")))
-        except PoolError as error:
-            raise HTTPException(error.status) from error  # as above
-        return message
-
-    return holding
-
-
-def _too_large(limit_bytes: int) -> str:
-    return f"The request is larger than the {limit_bytes} bytes taken here."
+    @functools.cached_property
+    def _known_parameters(self) -> list[str]:
+        return sorted(parameters_of(self.dependant))
 
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -274,9 +264,15 @@ class Routes:
     """Raises where this hub has nothing of what these routes are about. Asked before anything that was sent is read."""
     finish: Callable[[Any], Any] | None = None
     """Done to every answer before it is sent."""
+    errors: Sequence[type[PoolError]] = ()
+    """That any of these routes may answer with, besides those which follow from what a route takes."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Said of every operation in the OpenAPI document."""
 
     def __post_init__(self) -> None:
-        self.router = APIRouter(prefix=self.prefix, tags=[*self.tags], route_class=GatedRoute)
+        self.router = APIRouter(
+            prefix=self.prefix, tags=[*self.tags], route_class=GatedRoute, generate_unique_id_function=operation_id
+        )
 
     def route(
         self,
@@ -286,13 +282,22 @@ class Routes:
         visible: Visible,
         scope: Scope | None = None,
         body_limit_bytes: int | None = None,
-        strict_query: bool = False,
+        errors: Sequence[type[PoolError]] = (),
+        shared_seconds: int | None = None,
         **options: Any,
     ) -> Callable[[Handler], Handler]:
-        """`options` are FastAPI's own, such as `status_code` or `response_model`."""
+        """`errors` are what the handler raises, for the document. `shared_seconds`: everybody gets the same answer,
+        made at most once a second, which browsers and proxies may keep for so long. `options` are FastAPI's own, such
+        as `status_code`, `responses`, or the `name` that the operation's id is made of if the handler's own does not
+        serve."""
         gate = self._gate(visible, scope, body_limit_bytes)
-        gate.strict_query, gate.needs = strict_query, self.needs
-        declared = {"x-visible": visible} | ({"x-scope": gate.scope.value} if gate.scope else {})
+        gate.strict_query = self.prefix == API_PREFIX and visible in STRICT
+        gate.needs, gate.errors = self.needs, (*self.errors, *errors)
+        if shared_seconds is not None:
+            if visible != "public" or method != "GET":
+                raise ValueError(f"{method} {path}: only what a public route shows can be shared")
+            gate.shared = SharedAnswers(shared_seconds)
+        declared = {**self.extra, "x-visible": visible} | ({"x-scope": gate.scope.value} if gate.scope else {})
         extra = declared | options.pop("openapi_extra", {})
         add = self.router.api_route(
             path, methods=[method], dependencies=[Depends(gate)], openapi_extra=extra, **options
@@ -324,9 +329,13 @@ class Routes:
     ) -> Callable[[Handler], Handler]:
         return self.route("DELETE", path, visible=visible, scope=scope, **options)
 
-    def websocket(self, path: str, *, visible: Visible, scope: Scope | None = None) -> Callable[[Handler], Handler]:
-        """Refused before it is accepted: the client sees the HTTP status."""
+    def websocket(
+        self, path: str, *, visible: Visible, scope: Scope | None = None, parameters: Sequence[str] | None = None
+    ) -> Callable[[Handler], Handler]:
+        """Refused before it is accepted: the client sees the HTTP status. `parameters` are those that the query may
+        have; None where newer clients and agents send more, which is ignored."""
         gate = self._gate(visible, scope, None)
+        gate.stream_parameters = None if parameters is None else sorted(parameters)
         return self.router.websocket(path, dependencies=[Depends(gate)])
 
     def _gate(self, visible: Visible, scope: Scope | None, body_limit_bytes: int | None) -> Gate:
@@ -343,6 +352,18 @@ class Routes:
         if scope is None:
             raise ValueError(f"a route that is visible={visible!r} must name a scope")
         return TokenGate(visible, scope, self.authenticate, body_limit_bytes)
+
+
+def operation_id(route: APIRoute) -> str:
+    """The route's area and what it does there: `jobs_submit`. It does not change with the path.
+
+    The handler's name (or the route's, where it has one of its own) gives up the word that the area says already:
+    `submit_job` and `list_jobs` of the area `jobs` are `jobs_submit` and `jobs_list`.
+    """
+    area = str(route.tags[0] if route.tags else "").replace("-", "_")
+    said = {area, area + "s", area.removesuffix("s"), *area.split("_")}
+    words = [word for word in route.name.split("_") if word not in said]
+    return "_".join([area, *words] if area else words)
 
 
 def _finished(add: Callable[[Handler], Handler], finish: Callable[[Any], Any]) -> Callable[[Handler], Handler]:
@@ -363,53 +384,8 @@ def add_routes(app: FastAPI, *routers: APIRouter) -> None:
         app.router.routes.extend(router.routes)
 
 
-class RouteEntry(NamedTuple):
-    method: str
-    """An HTTP method, or WS."""
-    path: str
-    scope: Scope | None
-    visible: Visible
-
-
-class UndeclaredRouteError(Exception):
-    """A route says nothing about who may call it."""
-
-
-def check_routes(app: FastAPI, *, public_mounts: Iterable[str] = ()) -> None:
-    """Call it when the app is complete. `public_mounts` are folders of files that anybody may read."""
-    known = {app.openapi_url, app.docs_url, app.redoc_url, app.swagger_ui_oauth2_redirect_url, *public_mounts}
-    missing = [path for path, route in _walk(app.routes) if gate_of(route) is None and path not in known]
-    if missing:
-        raise UndeclaredRouteError(f"routes that declare no scope and visibility: {', '.join(sorted(set(missing)))}")
-
-
-def route_table(app: FastAPI) -> list[RouteEntry]:
-    """Every declared route, for the docs and for the tests that try each of them."""
-    table: list[RouteEntry] = []
-    for path, route in _walk(app.routes):
-        gate = gate_of(route)
-        if gate is not None:
-            methods = getattr(route, "methods", None) or ("WS",)
-            table += [RouteEntry(method, path, gate.scope, gate.visible) for method in methods]
-    return sorted(table, key=lambda entry: (entry.path, entry.method))
-
-
 def gate_of(route: object) -> Gate | None:
     for depends in getattr(route, "dependencies", ()):
         if isinstance(depends.dependency, Gate):
             return depends.dependency
     return None
-
-
-def _walk(routes: Iterable[BaseRoute], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Every leaf with its whole path: through mounted apps, and through routers that FastAPI includes lazily."""
-    for route in routes:
-        included = getattr(route, "effective_route_contexts", None)
-        if included is not None:
-            for context in included():
-                leaf = context.starlette_route or context
-                yield from _walk([leaf], prefix)
-        elif isinstance(route, Mount) and route.routes:
-            yield from _walk(route.routes, prefix + route.path)
-        else:
-            yield prefix + getattr(route, "path", repr(route)), route

@@ -14,16 +14,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketState
 
+from computepool.hub.core.compression import Compression
 from computepool.hub.core.errors import Invalid, PoolError
+from computepool.hub.core.websocket_tokens import WebSocketTokens
 from computepool.protocol.errors import ErrorBody, ErrorDetail, FieldError
 from computepool.protocol.problem_words import words_for
 
 log = structlog.get_logger()
 
-CONTENT_SECURITY_POLICY = (
-    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'"
-)
+PERMISSIONS_POLICY = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
 HSTS_SECONDS = 180 * 24 * 3600
 SHOWN_VALUE_LIMIT = 80
 """Of a refused value, in characters, when it is told back."""
@@ -32,11 +31,25 @@ PRIVATE_WORDS = ("password", "token", "secret", "key", "code")
 CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "invalid"}
 
 
-def install_shell(app: FastAPI, *, https: bool = False) -> None:
-    """`https`: browsers are told to never come back without it."""
+def install_shell(app: FastAPI, *, https: bool = False, storage_origin: str | None = None) -> None:
+    """`https`: browsers are told to never come back without it. `storage_origin`: as of `content_policy`."""
     install_error_handlers(app)
     app.add_middleware(UnexpectedErrors)
-    app.add_middleware(SafeHeaders, https=https)
+    app.add_middleware(Compression)
+    app.add_middleware(WebSocketTokens)
+    app.add_middleware(SafeHeaders, https=https, policy=content_policy(storage_origin))
+
+
+def content_policy(storage_origin: str | None = None, nonce: str | None = None) -> str:
+    """What a page of the hub may load. `storage_origin`: of the bucket that browsers exchange artifacts with. `nonce`:
+    that of the page's own style elements."""
+    elsewhere = f" {storage_origin}" if storage_origin else ""
+    styles = f" 'nonce-{nonce}'" if nonce else ""
+    return (
+        f"default-src 'none'; script-src 'self'; style-src 'self'{styles}; font-src 'self'; manifest-src 'self'; "
+        f"img-src 'self' data: blob:{elsewhere}; media-src 'self' blob:{elsewhere}; worker-src 'self' blob:; "
+        f"connect-src 'self'{elsewhere}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -161,34 +174,39 @@ def _internal(error_id: str) -> ErrorBody:
 
 
 class SafeHeaders:
-    """Adds to each answer what it does not set itself."""
+    """Adds to each answer what it does not set itself, and takes the body from answers to HEAD."""
 
-    def __init__(self, app: ASGIApp, *, https: bool = False) -> None:
+    def __init__(self, app: ASGIApp, *, https: bool = False, policy: str | None = None) -> None:
         self.app = app
         always = {
             "x-content-type-options": "nosniff",
             "x-frame-options": "DENY",
             "referrer-policy": "no-referrer",
             "cross-origin-opener-policy": "same-origin",
+            "permissions-policy": PERMISSIONS_POLICY,
         }
         if https:
             always["strict-transport-security"] = f"max-age={HSTS_SECONDS}"
         self._always = [(name.encode(), value.encode()) for name, value in always.items()]
+        self._policy = (policy or content_policy()).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         is_api = scope["path"].startswith("/api/")
+        is_head = scope["method"] == "HEAD"
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = message["headers"] = [*message["headers"], *self._always]
                 given = dict(headers)
                 if b"content-security-policy" not in given and given.get(b"content-type", b"").startswith(b"text/html"):
-                    headers.append((b"content-security-policy", CONTENT_SECURITY_POLICY.encode()))
+                    headers.append((b"content-security-policy", self._policy))
                 if is_api and b"cache-control" not in given:
                     headers.append((b"cache-control", b"no-store"))
+            elif is_head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             await send(message)
 
         await self.app(scope, receive, dressed)

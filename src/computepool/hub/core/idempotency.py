@@ -6,6 +6,7 @@ The key is claimed in the transaction that creates the object, so both are there
 import hashlib
 import itertools
 import json
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import ForeignKey, String, delete, select, tuple_
@@ -93,6 +94,11 @@ def claim(
         raise KeyReused
     result: str = earlier.result_id
     return result
+
+
+def forget_keys_of(session: Session, routes: Sequence[str]) -> None:
+    """Whoever repeats a request to these routes makes something new."""
+    session.execute(delete(IdempotencyKeyRow).where(IdempotencyKeyRow.route.in_(routes)))
 
 
 def prune_idempotency_keys(session: Session, now: datetime, limit: int) -> int:

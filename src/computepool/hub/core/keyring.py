@@ -18,7 +18,7 @@ from sqlalchemy import String, Text, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from computepool.hub.core.records import record
-from computepool.hub.core.secrets import decrypt, encrypt
+from computepool.hub.core.secrets import CannotDecryptError, decrypt, encrypt
 from computepool.hub.core.tables import Base
 from computepool.protocol.hub_keys import KEY_ANNOUNCEMENT, KEY_RETIREMENT, HubKey, Retirement
 from computepool.protocol.signing import Signed, key_id_of, sign
@@ -119,14 +119,36 @@ def rotate_keys(session: Session, now: datetime) -> bool:
     return True
 
 
+def are_keys_open(session: Session, secret_key: bytes) -> bool:
+    """Whether this secret opens the hub's keys: all are sealed with the same one, so one is tried. True without any.
+
+    Nobody else seals them with another secret before the end of the transaction.
+    """
+    newest = select(HubKeyRow).order_by(HubKeyRow.created_at.desc()).limit(1).with_for_update()
+    row = session.scalars(newest, execution_options={"populate_existing": True}).first()
+    try:
+        return row is None or bool(_open(secret_key, row))
+    except CannotDecryptError:
+        return False
+
+
+def reseal_keys(session: Session, old: bytes, new: bytes) -> int:
+    """Seal every private half with another secret; how many there are. Raises CannotDecryptError."""
+    are_keys_open(session, old)  # waits for whoever adds a key now, so that the next line finds it
+    rows = session.scalars(select(HubKeyRow)).all()  # without a limit: one left out would be lost
+    for row in rows:
+        row.private_key = _sealed(new, row.id, _open(old, row))
+    session.flush()
+    return len(rows)
+
+
 def _add_key(session: Session, secret_key: bytes, state: KeyState, now: datetime) -> HubKeyRow:
     key = Ed25519PrivateKey.generate()
     public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-    private = key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
     row = HubKeyRow(
         id=key_id_of(public),
         public_key=base64.b64encode(public).decode(),
-        private_key=base64.b64encode(encrypt(secret_key, PURPOSE, private, bound_to=key_id_of(public))).decode(),
+        private_key=_sealed(secret_key, key_id_of(public), key),
         state=state,
         created_at=now,
     )
@@ -134,6 +156,11 @@ def _add_key(session: Session, secret_key: bytes, state: KeyState, now: datetime
     session.flush()
     record(session, f"hub_key.{state}", row.id, now)
     return row
+
+
+def _sealed(secret_key: bytes, key_id: str, key: Ed25519PrivateKey) -> str:
+    private = key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
+    return base64.b64encode(encrypt(secret_key, PURPOSE, private, bound_to=key_id)).decode()
 
 
 def _open(secret_key: bytes, row: HubKeyRow) -> Ed25519PrivateKey:

@@ -45,7 +45,9 @@ def need_money(settings: Settings) -> None:
 
 def money_routes(authenticate: Authenticate, settings: Settings, tags: list[str]) -> Routes:
     """Routes that all answer MoneyOff where money is off, whatever they are asked."""
-    return Routes(authenticate, tags=tags, needs=lambda: need_money(settings))
+    return Routes(
+        authenticate, tags=tags, needs=lambda: need_money(settings), errors=[MoneyOff], extra={"x-money": True}
+    )
 
 
 def priced_routes(authenticate: Authenticate, settings: Settings, tags: list[str]) -> Routes:

@@ -2,27 +2,42 @@
 
 A service calls `record` where it changes something. The rows are collected on the session and written by the database
 layer just before the commit, in two statements however many there are and however many functions share the commit;
-after it the events go to the bus.
+after it the events go to the bus, and those with a number to the event streams (`hub/live`).
 """
 
+import math
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from heapq import heappop, heappush
 from typing import Any, cast
 
-from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy import Connection, Table, delete, insert, select, text
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.tables import AuditRow, OutboxRow
+from computepool.hub.core.driver import Driver
+from computepool.hub.core.notices import PREFIX as MAIL_PREFIX
+from computepool.hub.core.tables import STREAM_TOPICS, AuditRow, HubFact, OutboxRow
 
 HUB_ACTOR = "hub"
-
+ADMIN_TOPIC = "admin"
+"""What needs an admin, or concerns the whole pool."""
+KEPT = frozenset({"owner", "host", "wallet", ADMIN_TOPIC, MAIL_PREFIX.removesuffix("/")})
+"""Topics that the outbox has rows of, by what stands before their slash: event streams and mails are made from them.
+Others, such as `job/…`, are for those who listen now."""
+PRUNED_TO = "events_pruned_to"
+"""The hub fact that says up to which id events may be missing."""
+ROWS_AT_ONCE = 1_000
 
 # Plain statements on the tables: the ORM would take longer over them than the database.
-_ADD_EVENTS = insert(cast(Table, OutboxRow.__table__))
 _ADD_AUDITS = insert(cast(Table, AuditRow.__table__))
+_OUTBOX = cast(Table, OutboxRow.__table__)
+_ADD_EVENTS = "INSERT INTO outbox (topic, payload, created_at) {rows} RETURNING id"
+_EVENT_COLUMNS = "topic text, payload jsonb, created_at timestamptz"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Event:
     """Something happened, on a topic such as `job/job_…`. Readers fetch the truth; this only tells them to."""
 
@@ -31,6 +46,8 @@ class Event:
     at: datetime
     kept: bool = True
     """In the outbox, for readers that were away. Else only whoever listens now hears of it."""
+    id: int | None = None
+    """Its number in the outbox, once it is written."""
 
 
 @dataclass
@@ -43,12 +60,29 @@ class Records:
         self.audits += others.audits
 
     def write(self, connection: Connection) -> None:
-        """Put the rows into the transaction. The database layer calls it last."""
-        rows = [{"topic": e.topic, "payload": e.payload, "created_at": e.at} for e in self.events if e.kept]
-        if rows:
-            connection.execute(_ADD_EVENTS, rows)
+        """Put the rows into the transaction, and number the events. The database layer calls it last."""
+        kept = [event for event in self.events if event.kept]
+        if kept:
+            _number(Driver(connection), kept)
         if self.audits:
             connection.execute(_ADD_AUDITS, self.audits)
+
+
+def _number(driver: Driver, events: Sequence[Event]) -> None:
+    for start in range(0, len(events), ROWS_AT_ONCE):
+        some = events[start : start + ROWS_AT_ONCE]
+        rows = [
+            (
+                event.topic,
+                driver.stored(_OUTBOX.c.payload, event.payload),
+                driver.stored(_OUTBOX.c.created_at, event.at),
+            )
+            for event in some
+        ]
+        # Numbers are given in the order of the rows; the order in which they are returned is not promised.
+        ids = sorted(row[0] for row in driver.run_rows(_ADD_EVENTS, _EVENT_COLUMNS, rows))
+        for event, number in zip(some, ids, strict=True):
+            event.id = number
 
 
 def record(
@@ -65,7 +99,7 @@ def record(
     records: Records = session.info.setdefault("records", Records())
     records.audits.append({"at": now, "actor": actor, "action": action, "subject": subject, "details": details})
     payload = {"action": action, "subject": subject, **details}
-    records.events.extend(Event(topic, payload, now) for topic in topics)
+    records.events.extend(Event(topic, payload, now, topic.partition("/")[0] in KEPT) for topic in topics)
 
 
 def tell(session: Session, topic: str, now: datetime, **payload: Any) -> None:
@@ -87,10 +121,89 @@ def write_records(session: Session) -> list[Event]:
     return records.events
 
 
+def keep_only_mails(session: Session) -> None:
+    """For a process beside the hub: the hub cannot hear of its commit, so no event stream could tell it in order."""
+    records: Records | None = session.info.get("records")
+    if records is not None:
+        records.events = [event for event in records.events if event.topic.startswith(MAIL_PREFIX)]
+
+
+class CommitOrder:
+    """Events in the order of their numbers, though transactions with lower numbers may commit later.
+
+    A transaction that is about to write has numbers above all that were returned before. An event is settled when every
+    transaction that may have a lower number has ended. Used from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._writing: dict[object, int] = {}
+        """Of each transaction that writes: the lowest number that it may have."""
+        self._newest = 0
+        self._committed: list[tuple[int, Event]] = []
+        """A heap of what waits for lower numbers."""
+
+    def begin(self) -> object:
+        """Before the numbers are given. `end` has to follow, unless it is not known whether the commit happened: then
+        nothing with a higher number may be told, for it would be told out of order after the next start."""
+        ticket = object()
+        with self._lock:
+            self._writing[ticket] = self._newest + 1
+        return ticket
+
+    def end(self, ticket: object, committed: Sequence[Event], tell: Callable[[list[Event]], None]) -> None:
+        """`tell` is called in order, so it must be quick."""
+        with self._lock:
+            del self._writing[ticket]
+            for event in committed:
+                if event.id is not None:
+                    self._newest = max(self._newest, event.id)
+                    heappush(self._committed, (event.id, event))
+            lowest = min(self._writing.values(), default=math.inf)
+            settled = []
+            while self._committed and self._committed[0][0] < lowest:
+                settled.append(heappop(self._committed)[1])
+            if settled:
+                tell(settled)
+
+
+def last_event_id(session: Session) -> int:
+    """The newest number that an event stream may have told. Numbers of mails do not count: they are deleted when the
+    mail is written, and SQLite may then give the number again."""
+    newest = select(OutboxRow.id).where(text(STREAM_TOPICS)).order_by(OutboxRow.id.desc()).limit(1)
+    return session.scalar(newest) or 0
+
+
+def list_events(session: Session, topics: Sequence[str], after: int, upto: int, limit: int) -> list[Event] | None:
+    """Those with the next numbers. None: some after `after` may have been pruned."""
+    rows = session.execute(
+        select(OutboxRow.id, OutboxRow.topic, OutboxRow.payload, OutboxRow.created_at)
+        .where(text(STREAM_TOPICS), OutboxRow.topic.in_(topics), OutboxRow.id > after, OutboxRow.id <= upto)
+        .order_by(OutboxRow.id)
+        .limit(limit)
+    ).all()
+    pruned_to = session.get(HubFact, PRUNED_TO)  # after the rows: what was pruned before they were read is seen here
+    if pruned_to is not None and after < int(pruned_to.value):
+        return None
+    return [Event(row.topic, row.payload, row.created_at, id=row.id) for row in rows]
+
+
+def has_more_events(session: Session, topics: Sequence[str], after: int, upto: int, than: int) -> bool:
+    query = select(OutboxRow.id).where(
+        text(STREAM_TOPICS), OutboxRow.topic.in_(topics), OutboxRow.id > after, OutboxRow.id <= upto
+    )
+    return session.execute(query.order_by(OutboxRow.id).limit(1).offset(than)).first() is not None
+
+
 def prune_outbox(session: Session, before: datetime, limit: int) -> int:
-    """Forget news that everybody has heard; how many rows."""
-    old = select(OutboxRow.id).where(OutboxRow.created_at < before).limit(limit)
-    return len(session.execute(delete(OutboxRow).where(OutboxRow.id.in_(old)).returning(OutboxRow.id)).all())
+    """Forget news that everybody has heard; how many rows. The newest event stays, so that its number is not given
+    again."""
+    old = select(OutboxRow.id).where(OutboxRow.created_at < before, OutboxRow.id != last_event_id(session)).limit(limit)
+    gone = session.scalars(delete(OutboxRow).where(OutboxRow.id.in_(old)).returning(OutboxRow.id)).all()
+    if gone:
+        known = session.get(HubFact, PRUNED_TO)
+        session.merge(HubFact(name=PRUNED_TO, value=str(max(*gone, int(known.value) if known is not None else 0))))
+    return len(gone)
 
 
 def prune_audit(session: Session, before: datetime, limit: int) -> int:

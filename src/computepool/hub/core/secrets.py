@@ -42,7 +42,7 @@ def decrypt(secret_key: bytes, purpose: str, encrypted: bytes, *, bound_to: str 
         return AESGCM(derive_key(secret_key, purpose)).decrypt(nonce, body, bound_to.encode())
     except InvalidTag:
         raise CannotDecryptError(
-            f"the stored {purpose} does not open with this secret key; was COMPUTEPOOL_SECRET_KEY changed?"
+            f"what is stored as {purpose} does not open with this secret key; was COMPUTEPOOL_SECRET_KEY changed?"
         ) from None
 
 

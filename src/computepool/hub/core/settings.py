@@ -16,8 +16,10 @@ from sqlalchemy.exc import ArgumentError
 
 from computepool.hub.core.edge_settings import EdgeSettings
 from computepool.hub.core.smtp_url import default_sender, parse_sender, parse_smtp_url
+from computepool.hub.core.storage_settings import StorageSettings
 from computepool.hub.core.variables import PREFIX, strange_variables
 from computepool.protocol.problem_words import words_for
+from computepool.protocol.units import MICROS_PER_CREDIT
 from computepool.protocol.versions import AGENT_MINIMUM
 
 DATABASE_VARIABLES = ("COMPUTEPOOL_DATABASE_URL", "DATABASE_URL")
@@ -29,7 +31,7 @@ class SettingsError(Exception):
     """A setting has a wrong value. The text names the variable and what was expected."""
 
 
-class Settings(EdgeSettings):
+class Settings(StorageSettings):
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True, populate_by_name=True
     )
@@ -86,54 +88,6 @@ class Settings(EdgeSettings):
         Literal["open", "closed"],
         Field(description="Whether people may make themselves an account: `open` or `closed`."),
     ] = "open"
-    upload_limit_bytes: Annotated[
-        int, Field(ge=1, description="The largest single artifact that is taken, in bytes.")
-    ] = 50 * 1024**3
-    storage_limit_bytes: Annotated[
-        int,
-        Field(
-            ge=0,
-            description="Bytes that one account may have stored: bundles, inputs, outputs, checkpoints and logs. 0: no "
-            "limit. Admins have none.",
-        ),
-    ] = 20 * 1024**3
-    storage_limit_objects: Annotated[
-        int, Field(ge=0, description="Files and logs that one account may have stored. 0: no limit. Admins have none.")
-    ] = 100_000
-    storage_limit_bytes_per_day: Annotated[
-        int,
-        Field(
-            ge=0,
-            description="Bytes that an account which never bought credits may store in a day of UTC, where money is "
-            "on. 0: no limit.",
-        ),
-    ] = 1024**3
-    disk_reserve_bytes: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            description="Where artifacts are on a local disk: bytes of it that are left to the database. While less is "
-            "free, nothing more is stored, and the hub works on. Unset: 1 GB, or a twentieth of a smaller disk.",
-        ),
-    ] = None
-
-    keep_logs_days: Annotated[
-        int | None,
-        Field(ge=1, le=36_500, description="Days after its end for which a job's logs are kept. Unset: for ever."),
-    ] = None
-    keep_outputs_days: Annotated[
-        int | None,
-        Field(ge=1, le=36_500, description="Days after its end for which a job's outputs are kept. Unset: for ever."),
-    ] = None
-    keep_audit_days: Annotated[
-        int | None,
-        Field(ge=1, le=36_500, description="Days for which records of who did what are kept. Unset: for ever."),
-    ] = None
-    keep_outbox_days: Annotated[
-        int,
-        Field(ge=1, le=3_650, description="Days for which news is kept for programs that were away."),
-    ] = 7
-
     agent_minimum: Annotated[
         str,
         Field(
@@ -398,14 +352,20 @@ class Settings(EdgeSettings):
 
     @classmethod
     def documented(cls) -> dict[str, FieldInfo]:
-        """In the order of the docs: those of this class first."""
-        inherited = [name for name in cls.model_fields if name in EdgeSettings.model_fields]
+        """In the order of the docs: those of this class first, the edge last."""
+        inherited = list(StorageSettings.model_fields)
         names = [name for name in cls.model_fields if name not in inherited]
+        inherited.sort(key=lambda name: name in EdgeSettings.model_fields)
         return {name: cls.model_fields[name] for name in [*names, *inherited]}
 
     @property
     def credits_for_newcomers(self) -> int:
         return self.welcome_credits if self.money == "on" else 0
+
+    @property
+    def storage_price_micros(self) -> int:
+        """For a GB and a day; 0 where storage costs nothing."""
+        return int(self.storage_price * MICROS_PER_CREDIT) if self.money == "on" else 0
 
     @property
     def hold_back(self) -> timedelta:

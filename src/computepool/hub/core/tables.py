@@ -13,6 +13,8 @@ BigId = BigInteger().with_variant(Integer, "sqlite")
 Json = JSON().with_variant(postgresql.JSONB, "postgresql")
 MAIL_TOPICS = "substr(topic, 1, 5) = 'mail/'"
 """In the outbox: notices for people (`core.notices`). A query that says it in these words finds them by their index."""
+STREAM_TOPICS = "substr(topic, 1, 5) <> 'mail/'"
+"""In the outbox: all others, which event streams are resumed from."""
 
 
 class Instant(TypeDecorator[datetime]):
@@ -63,6 +65,9 @@ class OutboxRow(Base):
     __table_args__ = (
         # Few rows are in it, and none for long: whoever sends mails finds them among all the other news.
         Index("ix_outbox_mails", "topic", "id", sqlite_where=text(MAIL_TOPICS), postgresql_where=text(MAIL_TOPICS)),
+        Index(
+            "ix_outbox_streams", "topic", "id", sqlite_where=text(STREAM_TOPICS), postgresql_where=text(STREAM_TOPICS)
+        ),
     )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)

@@ -2,11 +2,11 @@
 
 from datetime import UTC, date, datetime, time, timedelta
 
-from pydantic import BaseModel
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
+from computepool.hub.artifacts.charges import STORAGE
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.ids import new_id
 from computepool.hub.core.owners import PLATFORM
@@ -22,6 +22,7 @@ from computepool.hub.ledger.write_offs import RETURNED, WRITE_OFF, WRITTEN_OFF
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.cash_out_rows import CashOutRow, CashOutState
 from computepool.hub.reputation.service import list_standings
+from computepool.protocol.model import Documented
 from computepool.protocol.states import NodeState, Verdict
 
 MOST_DAYS = 366
@@ -35,7 +36,7 @@ TO_CARDS = ("refund", "refund_failed", "chargeback", "chargeback_won")
 _HELD = f"/{Kind.HELD}"
 
 
-class DayReport(BaseModel):
+class DayReport(Documented):
     day: date
     """Of UTC."""
     jobs: int
@@ -56,9 +57,11 @@ class DayReport(BaseModel):
     """Money that went back to cards: refunds and chargebacks, without those that failed or were won."""
     written_off_micros: int = 0
     """Debts that the pool bore, without what came back of that."""
+    storage_micros: int = 0
+    """What owners paid for storage. It is not among the fees."""
 
 
-class Totals(BaseModel):
+class Totals(Documented):
     jobs: int
     spent_micros: int
     fees_micros: int
@@ -68,9 +71,10 @@ class Totals(BaseModel):
     withdrawn_micros: int = 0
     returned_micros: int = 0
     written_off_micros: int = 0
+    storage_micros: int = 0
 
 
-class Due(BaseModel):
+class Due(Documented):
     """As it is now."""
 
     requested: int
@@ -80,12 +84,12 @@ class Due(BaseModel):
     open_disputes: int
 
 
-class HostReport(BaseModel):
+class HostReport(Documented):
     node_id: str
     name: str
     owner_id: str
     owner_email: str | None = None
-    state: str
+    state: NodeState
     reliability: float
     """As it is ranked: the 5 % lower bound."""
     mean: float
@@ -99,7 +103,7 @@ class HostReport(BaseModel):
     """Ever, after disputes."""
 
 
-class Report(BaseModel):
+class Report(Documented):
     since: date
     until: date
     """Itself not included."""
@@ -169,6 +173,7 @@ def _day(session: Session, day: date) -> DayReport:
         returned_micros=money(*TO_CARDS),
         written_off_micros=total(PostingRow.source == WRITE_OFF, EntryRow.kind == WRITTEN_OFF)
         - total(PostingRow.destination == WRITE_OFF, EntryRow.kind == RETURNED),
+        storage_micros=total(EntryRow.kind == STORAGE),
     )
 
 

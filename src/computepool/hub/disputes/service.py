@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.context import Context
 from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.core.notices import ADMINS, mail_topic
-from computepool.hub.core.records import HUB_ACTOR, record
+from computepool.hub.core.paging import read_page
+from computepool.hub.core.records import ADMIN_TOPIC, HUB_ACTOR, record
 from computepool.hub.disputes.errors import (
     AlreadyResolved,
     BankDecides,
@@ -68,7 +69,15 @@ def open_dispute(
         raise DisputedBefore(job.id, session.scalars(select(Dispute.id).where(Dispute.subject == job.id)).one())
     _hold_back(session, dispute_id, jobs)
     for host_id in sorted({one.host_id for one in list_paid(session, jobs)}):
-        record(session, "dispute.about_you", dispute_id, now, actor=actor, topics=(mail_topic(host_id),), job=job.id)
+        record(
+            session,
+            "dispute.about_you",
+            dispute_id,
+            now,
+            actor=actor,
+            topics=(f"host/{host_id}", mail_topic(host_id)),
+            job=job.id,
+        )
     return row
 
 
@@ -102,7 +111,7 @@ def resolve(
     if row.kind == DisputeKind.JOB:
         about: dict[str, Any] = {"job": row.job_id, "outcome": outcome, "note": note}
         for host_id in sorted({one.host_id for one in paid}):
-            topics = (mail_topic(host_id),)
+            topics: tuple[str, ...] = (f"host/{host_id}", mail_topic(host_id))
             record(session, "dispute.decided_about_you", dispute_id, now, actor=actor, topics=topics, **about)
     return closed
 
@@ -155,15 +164,20 @@ def most_of(row: Dispute, paid: Sequence[Paid]) -> int:
 
 
 def list_disputes(
-    session: Session, limit: int, *, owner_ids: frozenset[str] | None = None, state: DisputeState | None = None
-) -> list[Dispute]:
-    """Newest first."""
-    query = select(Dispute).order_by(Dispute.id.desc()).limit(limit)
+    session: Session,
+    cursor: str | None,
+    limit: int,
+    *,
+    owner_ids: frozenset[str] | None = None,
+    state: DisputeState | None = None,
+) -> tuple[list[Dispute], str | None]:
+    """The newest first, and the cursor of the next page."""
+    query = select(Dispute)
     if owner_ids is not None:
         query = query.where(Dispute.owner_id.in_(sorted(owner_ids)))
     if state is not None:
         query = query.where(Dispute.state == state)
-    return list(session.scalars(query))
+    return read_page(session, query, [Dispute.id], cursor, limit)
 
 
 def find_dispute(session: Session, dispute_id: str, owner_ids: frozenset[str] | None = None) -> Dispute:
@@ -225,7 +239,7 @@ def _add(
     )
     if not is_new:
         return None
-    topics = (f"owner/{owner_id}", mail_topic(owner_id), mail_topic(ADMINS))
+    topics = (f"owner/{owner_id}", ADMIN_TOPIC, mail_topic(owner_id), mail_topic(ADMINS))
     about = {"kind": kind, "about": subject, "micros": micros, "reason": reason}
     record(session, "dispute.opened", dispute_id, now, actor=actor, topics=topics, **about)
     return session.get_one(Dispute, dispute_id)
@@ -250,7 +264,7 @@ def _close(
     figures = {"refunded_micros": given.micros, "owed_micros": given.owed_micros}
     session.execute(update(Dispute).where(Dispute.id == row.id).values(**figures))
     session.execute(delete(HeldBackRow).where(HeldBackRow.dispute_id == row.id))
-    topics = (f"owner/{row.owner_id}", f"wallet/{row.owner_id}", mail_topic(row.owner_id))
+    topics = (f"owner/{row.owner_id}", ADMIN_TOPIC, mail_topic(row.owner_id))
     details: dict[str, Any] = {"about": row.subject, "outcome": outcome, "note": note, **figures}
     record(session, "dispute.resolved", row.id, now, actor=actor, topics=topics, **details)
     return session.get_one(Dispute, row.id, populate_existing=True)

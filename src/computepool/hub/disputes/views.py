@@ -1,62 +1,38 @@
 """Disputes as renters see them, and as operators need to see them to decide."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any
 
-from pydantic import BaseModel, StringConstraints
+from pydantic import Field
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
 from computepool.hub.core.http import API_PREFIX
-from computepool.hub.core.texts import STORABLE
 from computepool.hub.disputes.refunding import REFUNDED, batched, list_paid, uncovered
 from computepool.hub.disputes.service import most_of, subjects_of
-from computepool.hub.disputes.tables import (
-    NOTE_LIMIT,
-    REASON_LIMIT,
-    Dispute,
-    DisputeKind,
-    DisputeState,
-    Outcome,
-)
+from computepool.hub.disputes.tables import Dispute, DisputeKind, DisputeState, Outcome
 from computepool.hub.jobs.tables import Attempt, Job
+from computepool.hub.jobs.views import StoredSpec
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.journal import balance
 from computepool.hub.ledger.returns import Paid
 from computepool.hub.ledger.tables import EntryRow
-from computepool.hub.nodes.reliability_view import ReliabilityView
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.cash_out_reversals import list_reversible
-from computepool.hub.payments.views import Asking, Credits
-from computepool.hub.reputation.views import look_back
+from computepool.hub.payments.hooks import ChargebackState
+from computepool.hub.reputation.views import ReliabilityView, reliability_by_node
+from computepool.protocol.model import Documented
+from computepool.protocol.receipt import Receipt
 from computepool.protocol.signing import Signed
+from computepool.protocol.states import JobState, Verdict
 
 ATTEMPTS_SHOWN = 1_000
 PAID_OUT_SHOWN = timedelta(days=30)
 """Later a host has hardly anything of it in their account at the processor."""
 
 
-class DisputeRequest(Asking):
-    reason: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=3, max_length=REASON_LIMIT, pattern=STORABLE)
-    ]
-    """What was wrong with it. The operator and, in the end, the host's case depend on it."""
-
-
-class Resolution(Asking):
-    outcome: Outcome
-    credits: Credits | None = None
-    """Of a partial refund, how much."""
-    note: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=NOTE_LIMIT, pattern=STORABLE)
-    ]
-    """Why; the renter reads it, and the hosts find it with their entries."""
-
-
-class DisputeView(BaseModel):
+class DisputeView(Documented):
     id: str
     kind: DisputeKind
     job_id: str | None
@@ -72,8 +48,9 @@ class DisputeView(BaseModel):
     resolved_at: datetime | None
 
 
-class DisputeList(BaseModel):
+class DisputeList(Documented):
     items: list[DisputeView]
+    next: str | None
 
 
 class AdminDisputeView(DisputeView):
@@ -82,7 +59,7 @@ class AdminDisputeView(DisputeView):
     subject: str
     opened_by: str
     resolved_by: str | None
-    bank: str | None
+    bank: ChargebackState | None
     """Of a chargeback: opened, won or lost."""
     owed_micros: int
     """Of what was given back, what hosts had spent already, and owe now."""
@@ -91,23 +68,24 @@ class AdminDisputeView(DisputeView):
     it."""
 
 
-class AdminDisputeList(BaseModel):
+class AdminDisputeList(Documented):
     items: list[AdminDisputeView]
+    next: str | None
 
 
-class JobFacts(BaseModel):
+class JobFacts(Documented):
     id: str
     name: str
-    state: str
-    verdict: str | None
+    state: JobState
+    verdict: Verdict | None
     exit_code: int | None
     message: str | None
     submitted_at: datetime
     finished_at: datetime | None
-    spec: dict[str, Any]
+    spec: StoredSpec
 
 
-class AttemptFacts(BaseModel):
+class AttemptFacts(Documented):
     attempt_id: str
     job_id: str
     """Of a replica: the hidden job that it belongs to."""
@@ -116,7 +94,7 @@ class AttemptFacts(BaseModel):
     node_id: str
     node_name: str
     host_id: str | None
-    verdict: str | None
+    verdict: Verdict | None
     reason: str | None
     exit_code: int | None
     started_at: datetime | None
@@ -128,11 +106,11 @@ class AttemptFacts(BaseModel):
     """What its host would give back of that; the rest is the fee."""
     log: str
     """Where it is read."""
-    receipt: dict[str, Any] | None
+    receipt: Receipt | None
     """What its node signed."""
 
 
-class NodeFacts(BaseModel):
+class NodeFacts(Documented):
     node_id: str
     name: str
     owner_id: str
@@ -144,7 +122,7 @@ class NodeFacts(BaseModel):
     """Of its owner: what is there to be taken back."""
 
 
-class PaidOutFacts(BaseModel):
+class PaidOutFacts(Documented):
     """What a host owes, and was paid not long ago: the processor may take it back."""
 
     owner_id: str
@@ -154,7 +132,7 @@ class PaidOutFacts(BaseModel):
     micros: int
 
 
-class DisputeFacts(BaseModel):
+class DisputeFacts(Documented):
     """All that an operator needs to decide."""
 
     dispute: AdminDisputeView
@@ -163,7 +141,7 @@ class DisputeFacts(BaseModel):
     jobs: list[JobFacts]
     attempts: list[AttemptFacts]
     nodes: list[NodeFacts]
-    paid_out: list[PaidOutFacts] = []
+    paid_out: list[PaidOutFacts] = Field(default_factory=list)
     """Of what hosts owe: what `admin cash-outs reverse` may bring back."""
 
 
@@ -236,8 +214,8 @@ def _job_facts(job: Job) -> JobFacts:
     return JobFacts(
         id=job.id,
         name=job.name,
-        state=job.state,
-        verdict=job.verdict,
+        state=JobState(job.state),
+        verdict=None if job.verdict is None else Verdict(job.verdict),
         exit_code=job.exit_code,
         message=job.message,
         submitted_at=job.created_at,
@@ -256,7 +234,7 @@ def _attempt_facts(one: Attempt, node: Node, host_micros: int) -> AttemptFacts:
         node_id=one.node_id,
         node_name=node.name,
         host_id=one.terms["host_id"] if one.terms is not None else None,
-        verdict=one.verdict,
+        verdict=None if one.verdict is None else Verdict(one.verdict),
         reason=one.reason,
         exit_code=one.exit_code,
         started_at=one.started_at,
@@ -265,8 +243,12 @@ def _attempt_facts(one: Attempt, node: Node, host_micros: int) -> AttemptFacts:
         cost_micros=one.cost_micros,
         host_micros=host_micros,
         log=log,
-        receipt=json.loads(Signed.model_validate_json(one.receipt).body) if one.receipt is not None else None,
+        receipt=_receipt_in(one.receipt) if one.receipt is not None else None,
     )
+
+
+def _receipt_in(signed: str) -> Receipt:
+    return Receipt.model_validate_json(Signed.model_validate_json(signed).body)
 
 
 def _nodes(session: Session, node_ids: Sequence[str]) -> dict[str, Node]:
@@ -280,7 +262,7 @@ def _nodes(session: Session, node_ids: Sequence[str]) -> dict[str, Node]:
 def _node_facts(
     session: Session, nodes: list[Node], emails: Mapping[str, str], half_life: timedelta, now: datetime
 ) -> list[NodeFacts]:
-    pasts = look_back(half_life)(session, nodes, now)
+    pasts = reliability_by_node(session, nodes, now, half_life)
     earnings = {owner: balance(session, account(owner, Kind.EARNINGS)) for owner in {node.owner_id for node in nodes}}
     refunded = count_refunded(session, [node.id for node in nodes])
     return [

@@ -13,19 +13,22 @@ import structlog
 from sqlalchemy.orm import Session
 
 from computepool import __version__
+from computepool.hub.core.bulk import BulkLane
 from computepool.hub.core.context import Context
 from computepool.hub.core.keyring import Keyring
-from computepool.hub.core.records import record
 from computepool.hub.gateway.line import NodeLine
 from computepool.hub.gateway.pipe import Pipe, PipeClosed
 from computepool.hub.gateway.reconcile import Reconciled, is_live_attempt, manifest_of_attempt, reconcile
 from computepool.hub.gateway.reports import Reports
 from computepool.hub.gateway.session import AgentSession, InFlight
+from computepool.hub.history.recorder import History
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.market.feasibility import Traits
-from computepool.hub.nodes.errors import NodeMoved
+from computepool.hub.nodes.errors import KeyEnded, NodeMoved
 from computepool.hub.nodes.notices import notice_for
+from computepool.hub.nodes.repository import list_earlier_keys
+from computepool.hub.nodes.service import flag_clone, recent_clone
 from computepool.hub.nodes.tables import Node
 from computepool.hub.scheduling.fleet import FleetNode, free_of, held_of, traits_of
 from computepool.hub.scheduling.leases import LeaseKeeper
@@ -48,6 +51,7 @@ from computepool.protocol.messages import (
     parse_from_agent,
 )
 from computepool.protocol.model import Wire
+from computepool.protocol.receipt import OLDER_REASONS
 from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, load_public_key, verify
 from computepool.protocol.states import AttemptState, NodeState, Verdict
 from computepool.protocol.timing import HEARTBEAT_SECONDS, LEASE_SECONDS, OFFLINE_AFTER_SECONDS
@@ -58,8 +62,15 @@ log = structlog.get_logger()
 HANDSHAKE_SECONDS = 20.0
 IN_FLIGHT_BYTES = 16 * 1024**2
 """Of reports of all nodes that are handled at the same time, besides one of each."""
+ENDING_BATCH = 100
+"""Links that are ended in one turn of the event loop."""
 FAREWELL_SECONDS = 3.0
 """A hub that stops does not wait longer for peers that do not listen."""
+CLONED = (
+    "Another agent is connected as this node: was its disk or home folder copied? If this machine is the copy, remove "
+    "its agent folder and join it as a node of its own: computepool join. If the other one is, replace the key here, "
+    "and the other's ends: computepool agent stop, then computepool agent rotate-key."
+)
 First = TypeVar("First", Hello, Proof)
 Appraise = Callable[[Traits, Capacity], Traits]
 
@@ -78,6 +89,15 @@ class Connected:
 
     instance_id: str
     pipe: Pipe
+    refused: tuple[str, float] | None = None
+    """Which other start of the agent was refused for its sake, and when that first happened."""
+
+    def is_cloned(self, instance_id: str, seen_at: float, now: float) -> bool:
+        """Whether it was heard since the other one was first refused. Until then it may be the remains of a machine
+        that lost its power, and the other one that machine, started again."""
+        if self.refused is None or self.refused[0] != instance_id:
+            self.refused = (instance_id, now)
+        return seen_at > self.refused[1]
 
 
 @dataclass(frozen=True)
@@ -101,15 +121,19 @@ class Gateway:
         leases: LeaseKeeper,
         reports: Reports,
         appraise: Appraise,
+        bulk: BulkLane,
+        history: History,
     ) -> None:
         """`appraise` adds to what an agent says of its node what the hub knows of it."""
         self._context = context
         self._keyring = keyring
         self._scheduler = scheduler
+        self._history = history
         self._presence = presence
         self._leases = leases
         self._reports = reports
         self._appraise = appraise
+        self._bulk = bulk
         self._stream_id = context.new_id("stream")
         self._lines: dict[str, NodeLine] = {}
         self._connected: dict[str, Connected] = {}
@@ -147,8 +171,10 @@ class Gateway:
     async def close(self) -> None:
         """The hub stops: say so, so that agents come back soon and do not wonder."""
         goodbye = Goodbye(code="hub_stopping", message="The hub is stopping.", retry=True)
-        for connected in list(self._connected.values()):
+        for number, connected in enumerate(list(self._connected.values()), start=1):
             self._hang_up(connected.pipe, goodbye)
+            if not number % ENDING_BATCH:
+                await asyncio.sleep(0)  # the others are still answered
         if self._ending:
             await asyncio.wait(self._ending, timeout=FAREWELL_SECONDS)
 
@@ -159,6 +185,14 @@ class Gateway:
         if connected is not None:
             message = "This node was taken out of the pool."
             self._hang_up(connected.pipe, Goodbye(code="banned", message=message, retry=False))
+
+    def key_replaced(self, node_id: str) -> None:
+        """The node has another key: the link that it opened with the earlier one ends. Its leases stay."""
+        connected = self._connected.get(node_id)
+        if connected is not None:
+            self._detach(node_id, connected.pipe)
+            goodbye = Goodbye(code="key_replaced", message="This node's key was replaced: connect with it.", retry=True)
+            self._hang_up(connected.pipe, goodbye)
 
     def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None:
         """Tell a node to end an attempt: now, or when it is there again."""
@@ -180,32 +214,32 @@ class Gateway:
         nonce = secrets.token_urlsafe(24)
         await pipe.send(Challenge(nonce=nonce, hub_time=self._context.now()).to_bytes())
         proof = await _expect(pipe, Proof)
-        return Introduced(hello, proof, self._check_proof(row, hello, proof, nonce))
-
-    def _check_proof(self, row: Node, hello: Hello, proof: Proof, nonce: str) -> bytes:
         key = base64.b64decode(row.sign_key)
+        if not self._is_proven(key, hello, proof, nonce):
+            for earlier in await self._context.db.read(list_earlier_keys, row.id):
+                if self._is_proven(base64.b64decode(earlier.sign_key), hello, proof, nonce):
+                    raise _key_ended(earlier.ended_at)
+            raise Dismissed("bad_proof", "The challenge was not signed with this node's key.", retry=False)
+        return Introduced(hello, proof, key)
+
+    def _is_proven(self, key: bytes, hello: Hello, proof: Proof, nonce: str) -> bool:
         body = link_challenge(self._context.hub_id, hello.node_id, hello.instance_id, nonce).decode()
         signed = Signed(type=LINK_PROOF, key_id=key_id_of(key), body=body, signature=proof.signature)
         try:
             verify(signed, LINK_PROOF, {key_id_of(key): load_public_key(key)})
         except SignatureRefused:
-            raise Dismissed("bad_proof", "The challenge was not signed with this node's key.", retry=False) from None
-        return key
+            return False
+        return True
 
     async def _take_over(self, hello: Hello, pipe: Pipe) -> None:
         """One link a node. A second one of the same start replaces the first; of another start, it is a clone."""
         earlier = self._connected.get(hello.node_id)
         if earlier is not None and earlier.instance_id != hello.instance_id:
-            node = self._scheduler.fleet.get(hello.node_id)
-            silent = self._context.clock.monotonic() - node.seen_at if node else OFFLINE_AFTER_SECONDS
-            if silent < OFFLINE_AFTER_SECONDS:
-                await self._context.db.run(_flag_clone, hello.node_id, hello.instance_id, self._context.now())
-                raise Dismissed(
-                    "cloned",
-                    "Another agent is connected as this node: was its disk or home folder copied? "
-                    "Join the copy as a node of its own.",
-                    retry=True,
-                )
+            node, now = self._scheduler.fleet.get(hello.node_id), self._context.clock.monotonic()
+            if node is not None and now - node.seen_at < OFFLINE_AFTER_SECONDS:
+                if earlier.is_cloned(hello.instance_id, node.seen_at, now):
+                    await self._context.db.run(flag_clone, hello.node_id, hello.instance_id, self._context.now())
+                raise Dismissed("cloned", CLONED, retry=True)
         self._connected[hello.node_id] = Connected(hello.instance_id, pipe)
         if earlier is not None:
             self._line(hello.node_id).detach()
@@ -234,6 +268,8 @@ class Gateway:
             raise _unknown_node() from None  # banned since it said hello
         if node_id not in self._connected and self._scheduler.fleet.get(node_id) is None:
             raise _unknown_node()  # banned since it was settled
+        if base64.b64decode(result.node.sign_key) != known.sign_key:
+            raise _key_ended(self._context.now())  # replaced since it proved itself
         outdated = is_older(known.hello.agent_version, self._context.settings.agent_minimum)
         node = self._fleet_node(result.node, proof, outdated)
         self._scheduler.standings.put(node_id, result.standing)
@@ -250,6 +286,8 @@ class Gateway:
             self._scheduler.wake,
             result.measured,
             self._in_flight,
+            self._bulk,
+            self._history,
         )
         node.seen_at = self._context.clock.monotonic()
         welcome = Welcome(
@@ -260,7 +298,13 @@ class Gateway:
             lease_seconds=LEASE_SECONDS,
             hub_version=__version__,
             agent_minimum=self._context.settings.agent_minimum,
-            notice=notice_for(known.hello.agent_version, self._context.settings.agent_minimum, proof.capacity),
+            notice=notice_for(
+                known.hello.agent_version,
+                self._context.settings.agent_minimum,
+                proof.capacity,
+                clone_seen_at=recent_clone(result.node, self._context.now()),
+            ),
+            end_reasons=tuple(OLDER_REASONS),
         )
         session.post(welcome)
         if self._keyring.announcement is not None:
@@ -390,9 +434,10 @@ def _unknown_node() -> Dismissed:
     return Dismissed("unknown_node", "This node is not, or no longer, part of the pool.", retry=False)
 
 
+def _key_ended(ended_at: datetime) -> Dismissed:
+    ended = KeyEnded(ended_at)
+    return Dismissed(ended.code, f"{ended.message} {ended.hint}", retry=False)
+
+
 def _find_node(session: Session, node_id: str) -> Node | None:
     return session.get(Node, node_id)
-
-
-def _flag_clone(session: Session, node_id: str, instance_id: str, now: datetime) -> None:
-    record(session, "node.cloned", node_id, now, actor=node_id, instance_id=instance_id)

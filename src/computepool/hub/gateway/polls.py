@@ -13,6 +13,7 @@ from collections import deque
 import structlog
 
 from computepool.hub.core.context import Context
+from computepool.hub.core.edge import Connection
 from computepool.hub.core.errors import Forbidden, Invalid, TooMany, Unavailable
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.pipe import PipeClosed
@@ -42,6 +43,11 @@ SENDER_BYTES = 300
 _SENDER = re.compile(rb'\{"node_id":"([A-Za-z0-9_-]{1,80})","session":"([A-Za-z0-9_-]{32,64})",')
 
 log = structlog.get_logger()
+
+
+class PollRefused(Forbidden):
+    code = "bad_signature"
+    codes = ("unknown_node",)
 
 
 class PollPipe:
@@ -141,19 +147,22 @@ class Polls:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
-    async def check_head(self, head: str, signature: str) -> PollHead:
-        """Who polls, before the body is read."""
+    async def check_head(self, head: str, signature: str, sender: Connection | None = None) -> PollHead:
+        """Who polls, before the body is read. `sender` is asked for patience where its address failed too often."""
         try:
             told = PollHead.model_validate_json(head)
         except ValueError:
             raise Invalid(f"The header {POLL_HEAD_HEADER} does not fit.") from None
-        sign_key = await self._find_key(told.node_id, told.session)
+        sign_key = await self._find_key(told.node_id, told.session, sender)
         _check_signature(sign_key, POLL_HEAD, head.encode(), signature)
         return told
 
-    async def check_node(self, beginning: bytes) -> None:
-        """Whether a body of an agent that sends no head begins with a node of this pool. That proves nothing yet."""
-        await self._find_key(*_sender_in(beginning))
+    async def check_node(self, beginning: bytes, sender: Connection | None = None) -> bool:
+        """Whether a body without a head begins with an open session. Raises if it is not even of a node of this
+        pool, which proves nothing yet."""
+        node_id, session = _sender_in(beginning)
+        await self._find_key(node_id, session, sender)
+        return self._is_open(node_id, session)
 
     async def exchange(self, body: bytes, proof: PollHead | str) -> PollReply:
         """`proof` is the head, if it was checked; else the signature of the body."""
@@ -162,7 +171,7 @@ class Polls:
         if isinstance(proof, str):
             _check_signature(sign_key, POLL, body, proof)
         elif (proof.node_id, proof.session, proof.body_digest) != (node_id, session, _digest_of(body)):
-            raise Forbidden("The body is not the one that was signed for.", code="bad_signature")
+            raise PollRefused("The body is not the one that was signed for.")
         request = _parse(body)
         if (request.node_id, request.session) != (node_id, session):
             raise Invalid("This is not a poll request.")
@@ -216,13 +225,18 @@ class Polls:
         await asyncio.sleep(IDLE_SECONDS)
         self._pipes.pop(session, None)
 
-    async def _find_key(self, node_id: str, session: str) -> bytes:
+    def _is_open(self, node_id: str, session: str) -> bool:
         pipe = self._pipes.get(session)
-        if pipe is not None and pipe.node_id == node_id:
-            return pipe.sign_key
+        return pipe is not None and pipe.node_id == node_id
+
+    async def _find_key(self, node_id: str, session: str, sender: Connection | None = None) -> bytes:
+        if self._is_open(node_id, session):
+            return self._pipes[session].sign_key
+        if sender is not None:
+            await sender.check_failures()
         row = await self._context.db.read(lambda session: session.get(Node, node_id))
         if row is None:
-            raise Forbidden("This node is not part of the pool.", code="unknown_node")
+            raise PollRefused("This node is not part of the pool.", code="unknown_node")
         return base64.b64decode(row.sign_key)
 
 
@@ -231,7 +245,7 @@ def _check_signature(key: bytes, type: str, body: bytes, signature: str) -> None
         signed = Signed(type=type, key_id=key_id_of(key), body=body.decode(), signature=signature[:100])
         verify(signed, type, {key_id_of(key): load_public_key(key)})
     except (SignatureRefused, UnicodeDecodeError):
-        raise Forbidden("The request is not signed with this node's key.", code="bad_signature") from None
+        raise PollRefused("The request is not signed with this node's key.") from None
 
 
 def _digest_of(body: bytes) -> str:

@@ -22,7 +22,7 @@ from computepool.hub.jobs.deciding import End
 from computepool.hub.jobs.ending import Applied
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import OUT_OF_STORAGE, PREEMPTED, Ending, ending_of
-from computepool.hub.jobs.receipts import Order, find_order
+from computepool.hub.jobs.receipts import Order, find_key_of_order, find_order
 from computepool.hub.jobs.storage import StorageWatch
 from computepool.hub.scheduling.fleet import FleetNode, Held
 from computepool.hub.scheduling.leases import LeaseKeeper, was_our_fault
@@ -44,7 +44,7 @@ from computepool.protocol.messages import (
 from computepool.protocol.model import Wire
 from computepool.protocol.receipt import RECEIPT, EndReason, Receipt
 from computepool.protocol.signing import SignatureRefused, key_id_of, load_public_key, verify
-from computepool.protocol.states import AttemptState, Verdict
+from computepool.protocol.states import BEFORE_RUNNING, AttemptState, Verdict
 
 log = structlog.get_logger()
 
@@ -108,7 +108,10 @@ class Reports:
             return _refused(message, stale.code, stale.message)
         if state is AttemptState.RUNNING and image_digest is not None:
             self._scheduler.image_pinned(held.job_id, image_digest)
-        held.note(state, self._context.clock.monotonic())
+        now = self._context.clock.monotonic()
+        if state is AttemptState.RUNNING and held.state in BEFORE_RUNNING:
+            self._scheduler.tally.began.append(held.start_seconds(now))
+        held.note(state, now)
         return ReportAck(attempt_id=message.attempt_id, fence=message.fence, sequence=message.sequence)
 
     async def _log(self, node: FleetNode, held: Held, message: LogChunk) -> Wire:
@@ -225,6 +228,12 @@ class Reports:
         """What the receipt says, if it can be believed; else the host's verdict."""
         facts: dict[str, object] = {"receipt": message.receipt.model_dump_json()}
         try:
+            if message.receipt.key_id != key_id_of(sign_key):
+                # Signed before the node replaced its key, and not heard of until now.
+                found = await self._context.db.read(
+                    find_key_of_order, node.traits.node_id, message.attempt_id, message.receipt.key_id
+                )
+                sign_key = found or sign_key
             body = verify(message.receipt, RECEIPT, {key_id_of(sign_key): load_public_key(sign_key)})
             receipt = Receipt.model_validate_json(body)
         except (SignatureRefused, ValidationError) as error:

@@ -10,10 +10,12 @@ from dataclasses import replace
 import structlog
 
 from computepool.hub.artifacts.store import StorageFull
+from computepool.hub.core.bulk import BulkLane
 from computepool.hub.core.context import Context
 from computepool.hub.gateway.examiner import Examiner
 from computepool.hub.gateway.pipe import Pipe, PipeClosed
 from computepool.hub.gateway.reports import Report, Reports
+from computepool.hub.history.recorder import History
 from computepool.hub.nodes.benchmarks import Benchmark
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
@@ -27,6 +29,8 @@ log = structlog.get_logger()
 
 IN_FLIGHT = 64
 """Reports of one node that are handled at the same time: bounds what a flooding agent can make the hub hold."""
+BULK_MESSAGE_BYTES = 32 * 1024
+"""Larger messages are read in turns with other bulk work: parsing one of 4 MB takes as long as dozens of requests."""
 SEND_QUEUE_LIMIT = 10_000
 UNSENT_LIMIT_BYTES = 8 * 1024**2
 """Of answers and commands that an agent has not read: with more of them it is not heard either."""
@@ -64,6 +68,8 @@ class AgentSession:
         wake: Callable[[], None],
         measured: Benchmark | None,
         in_flight: InFlight,
+        bulk: BulkLane,
+        history: History,
     ) -> None:
         """`wake` tells the scheduler that there may be room; `measured` is the node's last examination."""
         self._context = context
@@ -80,6 +86,8 @@ class AgentSession:
         self._sent = asyncio.Event()
         self._room = asyncio.Semaphore(IN_FLIGHT)
         self._in_flight = in_flight
+        self._bulk = bulk
+        self._history = history
         self._last: dict[str, asyncio.Task[None]] = {}
         """The newest report of each attempt that is being handled: the next one waits for it."""
 
@@ -102,7 +110,11 @@ class AgentSession:
                     self._sent.clear()
                     await self._sent.wait()
                 raw = await self._pipe.receive()
-                message = parse_from_agent(raw)
+                if len(raw) > BULK_MESSAGE_BYTES:
+                    async with self._bulk.turn(self._node.traits.node_id):
+                        message = parse_from_agent(raw)
+                else:
+                    message = parse_from_agent(raw)
                 if message is not None:
                     await self._handle(message, len(raw))
         finally:
@@ -151,7 +163,11 @@ class AgentSession:
         await self._presence.settle(node, actor=node.traits.node_id)
 
     def _learn(self, message: NodeReport) -> None:
-        """Kept in memory: a node says it again when it connects."""
+        """Kept in memory: a node says it again when it connects. Its loads and samples become history."""
+        node = self._node
+        held = {usage.attempt_id: node.attempts.get(usage.attempt_id) for usage in message.usage}
+        fences = {attempt_id: one.fence for attempt_id, one in held.items() if one is not None}
+        self._history.hear(node.traits.node_id, [gpu.id for gpu in node.capacity.gpus], fences, message)
         if message.gpus:
             self._node.loads = message.gpus
         if message.cached is not None:

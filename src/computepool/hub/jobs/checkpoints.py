@@ -19,7 +19,7 @@ from computepool.hub.artifacts.tables import Artifact
 from computepool.hub.core.records import record
 from computepool.hub.jobs import repository
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.tables import Checkpoint, Job, Slice, topics_of
+from computepool.hub.jobs.tables import Checkpoint, Job, Slice, attempt_topics
 from computepool.protocol.manifest import Saved, SavedFile
 from computepool.protocol.states import ATTEMPT_LIVE, JOB_FINAL, JobState
 
@@ -92,7 +92,8 @@ def save(
         attempt_id,
         now,
         actor=node_id,
-        topics=topics_of(view.job_id, view.owner_id),
+        topics=attempt_topics(view),
+        job=view.job_id,
         slice=view.slice_index,
         number=number,
         size_bytes=size_bytes,

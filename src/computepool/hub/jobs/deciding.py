@@ -68,7 +68,7 @@ def has_succeeded(session: Session, job_id: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecidedEnd:
     """How an attempt ends, before anything of it is written."""
 
     bill: money.Bill
@@ -80,7 +80,7 @@ class Decided:
     """Attempts that ended in the same way on nodes of different owners: then it is the job, and none of the nodes."""
 
 
-def decide(session: Session, view: AttemptView, end: End) -> Decided:
+def decide(session: Session, view: AttemptView, end: End) -> DecidedEnd:
     leaves_for = Verdict(view.leave_for or Verdict.PREEMPTED) if view.asked_to_leave else None
     ending = as_asked(end.ending, leaves_for=leaves_for, cancel_requested=view.cancel_requested)
     newest = None if ending.verdict is Verdict.OK else find_newest(session, view.job_id, view.slice_index)
@@ -94,7 +94,7 @@ def decide(session: Session, view: AttemptView, end: End) -> Decided:
         if alike:
             # Nobody is billed for what a node called its own fault, whoever else says so.
             ending = replace(ending, verdict=Verdict.HUB)
-    return Decided(money.Bill(view, ending, usage, saved_seconds), facts, newest, progressed, alike)
+    return DecidedEnd(money.Bill(view, ending, usage, saved_seconds), facts, newest, progressed, alike)
 
 
 def find_alike(session: Session, view: AttemptView, ending: Ending) -> tuple[FailedAlike, ...]:

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository, repute, spending, storage
-from computepool.hub.jobs.deciding import Decided, End, decide
+from computepool.hub.jobs.deciding import DecidedEnd, End, decide
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.metering import rest_of
 from computepool.hub.jobs.policy import (
@@ -31,7 +31,7 @@ from computepool.hub.jobs.policy import (
     why_failed,
 )
 from computepool.hub.jobs.repository import AttemptView
-from computepool.hub.jobs.tables import Job, Slice, topics_of
+from computepool.hub.jobs.tables import Job, Slice, attempt_topics, topics_of
 from computepool.hub.jobs.verification import (
     NOTHING_ELSE,
     Consequences,
@@ -156,7 +156,7 @@ def end_attempts(session: Session, ends: Sequence[End], now: datetime, half_life
     """Many that nobody has to confirm, in one transaction. None for each that has to be ended alone: it is stale, had
     been given up, shares its slice with another of these, or somebody else is deciding on its job."""
     views = repository.find_attempts(session, [end.attempt_id for end in ends], skip_locked=True)
-    decided: dict[int, Decided] = {}
+    decided: dict[int, DecidedEnd] = {}
     slices = set()
     for place, end in enumerate(ends):
         view = views.get(end.attempt_id)
@@ -209,10 +209,11 @@ def cancel(session: Session, job: Job, now: datetime, *, actor: str) -> Canceled
     if job.cancel_requested_at is None:
         job.cancel_requested_at = now
         session.flush()
-        record(session, "job.cancel_requested", job.id, now, actor=actor, topics=topics_of(job.id, job.owner_id))
+        topics = topics_of(job.id, job.owner_id, is_hidden=job.rerun_of is not None)
+        record(session, "job.cancel_requested", job.id, now, actor=actor, topics=topics)
     ended = repository.cancel_queued_slices(session, job.id, now) + cancel_awaiting(session, job.id, now)
     if ended and repository.take_slices_off(session, job.id, ended) == 0:
-        _finish_job(session, job.id, job.owner_id, now)
+        _finish_job(session, job.id, job.owner_id, now, is_hidden=job.rerun_of is not None)
     session.refresh(job)
     live = [(row[0], row[1], row[2]) for row in repository.list_live_attempts_of_job(session, job.id)]
     replicas = []
@@ -240,7 +241,7 @@ def settle_slice(
     if repository.take_slices_off(session, job.id, 1):
         return False
     last = Ending(Verdict(values["verdict"]), values["reason"], values["exit_code"])
-    _finish_job(session, job.id, job.owner_id, now, last, message)
+    _finish_job(session, job.id, job.owner_id, now, last, message, is_hidden=job.rerun_of is not None)
     return True
 
 
@@ -254,7 +255,7 @@ def cancel_slice(session: Session, job: Job, index: int, now: datetime) -> bool 
         return None
     if repository.take_slices_off(session, job.id, 1):
         return False
-    _finish_job(session, job.id, job.owner_id, now)
+    _finish_job(session, job.id, job.owner_id, now, is_hidden=job.rerun_of is not None)
     return True
 
 
@@ -273,14 +274,15 @@ def end_unfunded(session: Session, job_id: str, index: int, fence: int, now: dat
         return None
     final = repository.take_slices_off(session, job_id, 1) == 0
     if final:
-        owner_id = session.scalar(select(Job.owner_id).where(Job.id == job_id)) or ""
-        _finish_job(session, job_id, owner_id, now, how, words or why_failed(how.verdict, how.reason, None))
+        owner_id, rerun_of = session.execute(select(Job.owner_id, Job.rerun_of).where(Job.id == job_id)).one()
+        message = words or why_failed(how.verdict, how.reason, None)
+        _finish_job(session, job_id, owner_id, now, how, message, is_hidden=rerun_of is not None)
     return Ended(Applied.APPLIED, "", job_id, index, job_final=final)
 
 
 def _carry_out(
     session: Session,
-    end: Decided,
+    end: DecidedEnd,
     settled: money.Settled,
     now: datetime,
     half_life: timedelta,
@@ -314,8 +316,10 @@ def _carry_out(
         view.attempt_id,
         now,
         actor=view.node_id if not ending.lost else "hub",
-        topics=topics_of(view.job_id, view.owner_id),
+        topics=attempt_topics(view),
+        job=view.job_id,
         slice=view.slice_index,
+        node=view.node_id,
         verdict=ending.verdict,
         reason=ending.reason,
     )
@@ -335,8 +339,12 @@ def _carry_out(
 def _too_late(session: Session, view: AttemptView, facts: dict[str, Any], now: datetime) -> Ended:
     kept = {key: value for key, value in facts.items() if key in ("receipt", "isolation")}
     repository.move_attempt(session, view.attempt_id, view.fence, AttemptState.SUPERSEDED, now, kept)
-    record(session, "attempt.superseded", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
+    record(session, "attempt.superseded", view.attempt_id, now, topics=attempt_topics(view), **_place(view))
     return Ended(Applied.SUPERSEDED, view.attempt_id, view.job_id, view.slice_index)
+
+
+def _place(view: AttemptView) -> dict[str, Any]:
+    return {"job": view.job_id, "slice": view.slice_index, "node": view.node_id}
 
 
 def _take_back(session: Session, view: AttemptView, target: AttemptState, now: datetime) -> AttemptView:
@@ -350,7 +358,9 @@ def _take_back(session: Session, view: AttemptView, target: AttemptState, now: d
     rest = rest_of(view.rested_since, view.rested_seconds, now, rests=target is AttemptState.SUSPENDED)
     repository.move_attempt(session, view.attempt_id, view.fence, target, now, {**blank, "detail": None, **rest})
     repository.move_job(session, view.job_id, JobState.RUNNING, now)
-    record(session, "attempt.taken_back", view.attempt_id, now, topics=topics_of(view.job_id, view.owner_id))
+    record(
+        session, "attempt.taken_back", view.attempt_id, now, topics=attempt_topics(view), **_place(view), state=target
+    )
     found = repository.find_attempt(session, view.attempt_id)
     if found is None:
         raise AssertionError("an attempt never vanishes")
@@ -398,7 +408,8 @@ def _move_on(
         return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, requeued=requeued)
     final = repository.take_slices_off(session, view.job_id, 1) == 0
     if final:
-        _finish_job(session, view.job_id, view.owner_id, now, ending, step.message)
+        is_hidden = view.root != view.job_id
+        _finish_job(session, view.job_id, view.owner_id, now, ending, step.message, is_hidden=is_hidden)
     return Ended(Applied.APPLIED, view.attempt_id, view.job_id, view.slice_index, job_final=final)
 
 
@@ -409,6 +420,8 @@ def _finish_job(
     now: datetime,
     last: Ending | None = None,
     last_message: str | None = None,
+    *,
+    is_hidden: bool,
 ) -> None:
     """The last slice has ended: the job ends as its worst slice did, which need not be the last one."""
     state, values = job_end(repository.list_slice_ends(session, job_id))
@@ -418,7 +431,7 @@ def _finish_job(
     elif state is JobState.FAILED:
         message = why_failed(Verdict(values["verdict"]), values["reason"], values["exit_code"])
     if repository.move_job(session, job_id, state, now, {**values, "message": message}):
-        topics = topics_of(job_id, owner_id)
+        topics = topics_of(job_id, owner_id, is_hidden=is_hidden)
         if EMAIL in repository.list_notified(session, job_id):
             topics += (mail_topic(owner_id),)
         record(session, f"job.{state}", job_id, now, topics=topics, **values)

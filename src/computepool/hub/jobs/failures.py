@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import BaseModel
 from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs.tables import Slice
+from computepool.protocol.model import Documented
 from computepool.protocol.spec import MAX_SLICES
 from computepool.protocol.states import JobState, Verdict
 
@@ -19,7 +19,7 @@ _ENDED = (
 )
 
 
-class FailedSlices(BaseModel):
+class FailedSlices(Documented):
     """Slices that ended in one way."""
 
     state: JobState

@@ -17,7 +17,7 @@ from computepool.hub.core.records import record
 from computepool.hub.jobs import money, repository, spending
 from computepool.hub.jobs.metering import Meter, hub_seconds
 from computepool.hub.jobs.repository import AttemptView
-from computepool.hub.jobs.tables import Attempt, topics_of
+from computepool.hub.jobs.tables import Attempt, attempt_topics
 from computepool.hub.jobs.terms import GRACE_SECONDS, Part, Terms, next_part
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.holds import HoldRow, OpenHold, Pockets, find_open, spendable
@@ -104,7 +104,8 @@ def _settle(
         "attempt.instalment",
         view.attempt_id,
         now,
-        topics=topics_of(view.job_id, view.owner_id),
+        topics=attempt_topics(view),
+        job=view.job_id,
         slice=view.slice_index,
         cost_micros=settled.cost_micros,
     )
@@ -127,7 +128,8 @@ def _ask_to_leave(session: Session, view: AttemptView, now: datetime) -> Instalm
         "attempt.out_of_money",
         view.attempt_id,
         now,
-        topics=topics_of(view.job_id, view.owner_id),
+        topics=attempt_topics(view),
+        job=view.job_id,
         slice=view.slice_index,
     )
     return Instalment(view.attempt_id, view.fence, view.node_id, view.owner_id, leaves=True)

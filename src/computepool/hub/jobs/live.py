@@ -15,7 +15,8 @@ from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.core.context import Context
 from computepool.hub.core.records import Event
 from computepool.hub.jobs.errors import NoSuchJob
-from computepool.hub.jobs.queries import LiveLog, find_live
+from computepool.hub.jobs.queries import LiveLog, Logs, find_live, find_window
+from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT
 from computepool.protocol.states import JOB_FINAL
 
 PIECE_BYTES = 64 * 1024
@@ -41,7 +42,39 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SliceWindow:
+    """Which of a job's slices somebody looks at."""
+
+    first: int = 0
+    limit: int = SHOWN_SLICES_LIMIT
+    logs: Logs = "none"
+    """Whose logs are followed: of all its slices, of those in the window, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPicture:
+    """The slices of a window as they were at one moment, each rendered by itself so that they can be compared."""
+
+    version: int
+    owner_id: str
+    is_final: bool
+    job: str
+    spec: str
+    slices: tuple[tuple[int, str], ...]
+    logs: tuple[LiveLog, ...]
+
+
+@dataclass(slots=True)
+class Windowed:
+    """A window that somebody looks at."""
+
+    watchers: int = 0
+    picture: WindowPicture | None = None
+    looking: "asyncio.Task[None] | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogPiece:
     """Some bytes of a log."""
 
     size_bytes: int
@@ -69,8 +102,9 @@ class LiveJob:
         self._version = 0
         self._picture: Picture | None = None
         self._looking: asyncio.Task[None] | None = None
+        self._windows: dict[SliceWindow, Windowed] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
-        self._pieces: OrderedDict[Place, asyncio.Task[Piece]] = OrderedDict()
+        self._pieces: OrderedDict[Place, asyncio.Task[LogPiece]] = OrderedDict()
 
     async def listen(self) -> None:
         with self._context.bus.listen(f"job/{self._job_id}") as events:
@@ -90,7 +124,30 @@ class LiveJob:
             await asyncio.shield(self._looking)
         return self._picture
 
-    async def piece(self, place: LiveLog, offset: int) -> Piece:
+    @contextmanager
+    def showing(self, window: SliceWindow) -> Iterator[None]:
+        """Somebody looks at it."""
+        windowed = self._windows.setdefault(window, Windowed())
+        windowed.watchers += 1
+        try:
+            yield
+        finally:
+            windowed.watchers -= 1
+            if not windowed.watchers:
+                del self._windows[window]
+                if windowed.looking is not None:
+                    windowed.looking.cancel()
+
+    async def window(self, window: SliceWindow) -> WindowPicture:
+        """Not older than the last event."""
+        wanted, windowed = self._version, self._windows[window]
+        while windowed.picture is None or windowed.picture.version < wanted:
+            if windowed.looking is None or windowed.looking.done():
+                windowed.looking = asyncio.create_task(self._look_at(window, windowed))
+            await asyncio.shield(windowed.looking)
+        return windowed.picture
+
+    async def piece(self, place: LiveLog, offset: int) -> LogPiece:
         """From `offset` on, as much as is there and goes into a frame."""
         key = (place.attempt_id, offset)
         reading = self._pieces.get(key)
@@ -108,15 +165,16 @@ class LiveJob:
         return piece
 
     def close(self) -> None:
-        for task in (self._looking, *self._watching.values(), *self._pieces.values()):
+        looking = [windowed.looking for windowed in self._windows.values()]
+        for task in (self._looking, *looking, *self._watching.values(), *self._pieces.values()):
             if task is not None:
                 task.cancel()
 
-    def _forget(self, key: Place, reading: "asyncio.Task[Piece]") -> None:
+    def _forget(self, key: Place, reading: "asyncio.Task[LogPiece]") -> None:
         if self._pieces.get(key) is reading:
             del self._pieces[key]
 
-    async def _read(self, place: LiveLog, offset: int) -> Piece:
+    async def _read(self, place: LiveLog, offset: int) -> LogPiece:
         data = await self._logs.read(place.attempt_id, offset, PIECE_BYTES)
         frame = {
             "type": "log",
@@ -125,11 +183,20 @@ class LiveJob:
             "offset": offset,
             "data": base64.b64encode(data).decode(),
         }
-        return Piece(len(data), json.dumps(frame, separators=(",", ":")) if data else "")
+        return LogPiece(len(data), json.dumps(frame, separators=(",", ":")) if data else "")
 
     async def _look(self) -> None:
         self._picture = await self._context.db.read(_take_picture, self._job_id, self._version)
-        live = {log.attempt_id for log in self._picture.logs if not log.over}
+        self._watch_logs()
+
+    async def _look_at(self, window: SliceWindow, windowed: Windowed) -> None:
+        windowed.picture = await self._context.db.read(_take_window, self._job_id, self._version, window)
+        self._watch_logs()
+
+    def _watch_logs(self) -> None:
+        pictures = (self._picture, *(windowed.picture for windowed in self._windows.values()))
+        logs = (log for picture in pictures if picture is not None for log in picture.logs)
+        live = {log.attempt_id for log in logs if not log.over}
         for attempt_id in self._watching.keys() - live:
             self._watching.pop(attempt_id).cancel()
         for attempt_id in live - self._watching.keys():
@@ -183,5 +250,21 @@ def _take_picture(session: Session, job_id: str, version: int) -> Picture:
         is_final=is_final,
         job_frame=f'{{"type":"job","job":{text}}}',
         end_frame=f'{{"type":"end","job":{text}}}' if is_final else "",
+        logs=tuple(logs),
+    )
+
+
+def _take_window(session: Session, job_id: str, version: int, window: SliceWindow) -> WindowPicture:
+    found = find_window(session, job_id, window.first, window.limit, window.logs)
+    if found is None:
+        raise NoSuchJob(job_id)
+    job, logs = found
+    return WindowPicture(
+        version=version,
+        owner_id=job.owner_id,
+        is_final=job.state in JOB_FINAL,
+        job=job.model_dump_json(exclude={"spec", "slices"}),
+        spec=json.dumps(job.spec, separators=(",", ":")),
+        slices=tuple((part.index, part.model_dump_json()) for part in job.slices),
         logs=tuple(logs),
     )

@@ -1,7 +1,8 @@
 """How long an attempt ran, as it is billed. Pure.
 
 The lesser of what its node claims and of the hub's clock from running to exit counts, without the time in which it was
-suspended or its power was capped. `setup` is billed; waiting, fetching and uploading are not. A begun second counts.
+suspended or its power was capped. `setup` is billed; waiting, fetching and uploading are not, except where the attempt
+ended because what its spec named came too slowly. A begun second counts.
 """
 
 import math
@@ -10,9 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from computepool.hub.ledger.settlement import Basis
+from computepool.protocol.receipt import EndReason
+from computepool.protocol.timing import FETCH_SECONDS
 
 PREPARING_SECONDS = 60
 """What canceling an attempt costs at most whose command did not run yet."""
+PREPARING_LIMITS: dict[str, int] = {EndReason.CANCELED: PREPARING_SECONDS, EndReason.SLOW_INPUT: int(FETCH_SECONDS)}
+"""By the reason of its end, the most that is billed of an attempt whose command did not run; nothing for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +32,13 @@ class Meter:
     saved_seconds: float | None = None
     """When its last checkpoint was taken, as its node says; None if it saved none."""
     preparing_seconds: float = 0.0
-    """Of one that was canceled before it ran."""
+    """Of one that ended before it ran, for one of the reasons in `PREPARING_LIMITS`."""
+    preparing_limit_seconds: int = PREPARING_SECONDS
 
     def billed(self, basis: Basis, most: int) -> int:
         """Whole seconds, of the whole attempt, instalments included."""
         if self.preparing_seconds:
-            return min(PREPARING_SECONDS, _whole(self.preparing_seconds), most)
+            return min(self.preparing_limit_seconds, _whole(self.preparing_seconds), most)
         ran = self.hub_seconds if self.claimed_seconds is None else min(self.claimed_seconds, self.hub_seconds)
         metered = min(_whole(ran - self.capped_seconds), most)
         if basis is Basis.METERED:

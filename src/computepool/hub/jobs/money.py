@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import funding
-from computepool.hub.jobs.metering import Meter, honest, hub_seconds
+from computepool.hub.jobs.metering import PREPARING_LIMITS, Meter, honest, hub_seconds
 from computepool.hub.jobs.policy import Ending
 from computepool.hub.jobs.repository import AttemptView
 from computepool.hub.jobs.tables import Attempt
@@ -49,7 +49,7 @@ from computepool.hub.ledger.settlement import (
 )
 from computepool.hub.ledger.settlement import settle as divide
 from computepool.hub.market.pricing import was_dear
-from computepool.protocol.receipt import EndReason, Usage
+from computepool.protocol.receipt import Usage
 from computepool.protocol.states import AttemptState, Verdict
 
 SETTLED = "settle"
@@ -256,11 +256,14 @@ def _pockets(view: AttemptView, terms: Terms) -> list[str]:
 def _meter(view: AttemptView, ending: Ending, now: datetime, usage: Usage | None, saved_seconds: float | None) -> Meter:
     on_our_clock = hub_seconds(view.started_at, view.exited_at, view.rested_since, view.rested_seconds, now)
     preparing = 0.0
-    if ending.reason == EndReason.CANCELED and view.started_at is None and view.state is AttemptState.PREPARING:
+    limit = PREPARING_LIMITS.get(ending.reason, 0)
+    if limit and view.started_at is None and view.state is AttemptState.PREPARING:
         preparing = max(0.0, (now - view.leased_at).total_seconds())
     saved_seconds = None if saved_seconds is None else honest(saved_seconds)
     if usage is None:
-        return Meter(on_our_clock, saved_seconds=saved_seconds, preparing_seconds=preparing)
+        return Meter(
+            on_our_clock, saved_seconds=saved_seconds, preparing_seconds=preparing, preparing_limit_seconds=limit
+        )
     return Meter(
         on_our_clock,
         claimed_seconds=honest(usage.running_seconds),
@@ -268,6 +271,7 @@ def _meter(view: AttemptView, ending: Ending, now: datetime, usage: Usage | None
         capped_seconds=honest(usage.power_capped_seconds),
         saved_seconds=saved_seconds,
         preparing_seconds=preparing,
+        preparing_limit_seconds=limit,
     )
 
 

@@ -39,6 +39,7 @@ VERDICT_OF_REASON: dict[EndReason, Verdict] = {
     EndReason.BUNDLE: Verdict.RENTER,
     EndReason.START_FAILED: Verdict.RENTER,
     EndReason.BAD_INPUT: Verdict.RENTER,
+    EndReason.SLOW_INPUT: Verdict.RENTER,
     EndReason.UNREACHABLE: Verdict.HUB,
     EndReason.SANDBOX: Verdict.HOST,
     EndReason.INPUT: Verdict.HOST,
@@ -105,6 +106,9 @@ UNTOLD = Ending(
     Verdict.HUB, "stalled", detail=f"nothing was heard of it for {UNTOLD_SECONDS / 60:.0f} minutes", lost=True
 )
 """On a node whose agent says nothing while it fetches: that is not held against it."""
+UNPROVEN = Ending(
+    Verdict.HOST, "stalled", detail="the node prepared it for too long for one that has no record yet", lost=True
+)
 IDLE_REASONS = frozenset({NOT_BEGUN.reason, STALLED.reason})
 """Of attempts that a node had and did nothing with. It cannot have them back by saying that it has them."""
 NOT_TAKEN = frozenset({EndReason.DECLINED, NOT_BEGUN.reason})
@@ -243,7 +247,14 @@ def _after_renters_doing(ending: Ending, tries: Tries) -> Next:
         return Next(JobState.CANCELED, failures, tries.losses)
     if ending.reason in NEVER_BETTER_NEXT_TIME or failures > tries.retries_allowed:
         return Next(JobState.FAILED, failures, tries.losses, message=_in_words(ending))
-    return Next(JobState.QUEUED, failures, tries.losses, delay_seconds=backoff_seconds(failures))
+    return Next(
+        JobState.QUEUED,
+        failures,
+        tries.losses,
+        delay_seconds=backoff_seconds(failures),
+        # Another node may have a better line to where the input is.
+        avoid_node=ending.reason == EndReason.SLOW_INPUT,
+    )
 
 
 def _in_words(ending: Ending) -> str:
@@ -262,10 +273,13 @@ def _in_words(ending: Ending) -> str:
         EndReason.START_FAILED: "The command could not be started.",
         EndReason.BUNDLE: "The bundle was refused.",
         EndReason.BAD_INPUT: "An input cannot be used.",
+        EndReason.SLOW_INPUT: "Its image or an input came too slowly.",
         EndReason.OUTPUTS: "The outputs could not be kept.",
         OUT_OF_STORAGE: "The log could not be kept.",
     }
     text = words.get(ending.reason, f"Ended: {ending.reason}.")
+    if wants_to_go_on(ending):
+        text = f"The command ended with exit code {CONTINUE_LATER}, to be continued, but saved no new checkpoint."
     return f"{text} {_what_it_adds(ending.detail)}".strip()[:DETAIL_LIMIT_CHARACTERS]
 
 

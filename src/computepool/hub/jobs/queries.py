@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, func, or_, select, tuple_
 from sqlalchemy.orm import Session
@@ -14,7 +15,8 @@ from computepool.hub.core.http import Principal
 from computepool.hub.jobs.errors import NoSuchJob, Removed
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, find_view, page_of
-from computepool.hub.nodes.tables import Node
+from computepool.hub.nodes.tables import Node, NodeKey
+from computepool.protocol.signing import Signed
 from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, JOB_FINAL, AttemptState, JobState
 
 CURSOR_DIGITS = 9
@@ -107,6 +109,32 @@ def find_log(session: Session, principal: Principal, job_id: str, index: int, at
     return LogPlace(row.id, row.number, row.state in ATTEMPT_ENDED)
 
 
+@dataclass(frozen=True)
+class AttemptPlace:
+    """One attempt of one slice, and when it was."""
+
+    attempt_id: str
+    number: int
+    leased_at: datetime
+    finished_at: datetime | None
+
+
+def find_attempt(
+    session: Session, principal: Principal, job_id: str, index: int, number: int | None
+) -> AttemptPlace | None:
+    """The newest attempt of a slice, or the one that was asked for; None while the slice has none."""
+    job = load_job(session, principal, job_id)
+    check_slice(job, index)
+    columns = (Attempt.id, Attempt.number, Attempt.leased_at, Attempt.finished_at)
+    query = select(*columns).where(Attempt.job_id == job_id, Attempt.slice_index == index)
+    if number is not None:
+        query = query.where(Attempt.number == number)
+    row = session.execute(query.order_by(Attempt.number.desc()).limit(1)).first()
+    if row is None and number is not None:
+        raise NotFound(f"Slice {index} of {job_id} has no attempt {number}.")
+    return AttemptPlace(*row) if row is not None else None
+
+
 @dataclass(frozen=True, slots=True)
 class LiveLog:
     """An attempt whose log a live reader follows."""
@@ -133,6 +161,24 @@ def find_live(session: Session, job_id: str) -> tuple[JobView, list[LiveLog]] | 
         return None
     rows = session.execute(_NEWEST_LOGS, {"job_id": job_id})
     return job, [_live_log(row) for row in rows]
+
+
+Logs = Literal["all", "window", "none"]
+
+
+def find_window(
+    session: Session, job_id: str, first: int, limit: int, logs: Logs
+) -> tuple[JobView, list[LiveLog]] | None:
+    """The same with some of its slices, and the newest attempts of all slices, of these, or none."""
+    job = find_view(session, job_id, first, limit)
+    if job is None:
+        return None
+    if logs == "none" or (logs == "window" and not job.slices):
+        return job, []
+    query = _NEWEST_LOGS
+    if logs == "window":
+        query = query.where(Attempt.slice_index.between(job.slices[0].index, job.slices[-1].index))
+    return job, [_live_log(row) for row in session.execute(query, {"job_id": job_id})]
 
 
 def find_logs(session: Session, job_id: str, asked: Sequence[tuple[int, int]]) -> list[LiveLog]:
@@ -232,9 +278,22 @@ def page_receipts(
     shown, last = rows[:limit], rows[limit - 1] if len(rows) > limit else None
     counting = [row["result_attempt"] for row in shown if row["result_attempt"] is not None]
     found = {row.id: dict(row._mapping) for row in session.execute(_PAPERS.where(Attempt.id.in_(counting)))}
+    _show_keys_of_then(session, [*shown, *found.values()])
     for row in shown:
         row["instead"] = found.get(row["result_attempt"])
     return shown, f"{last['slice_index']}.{last['number']}" if last is not None else None
+
+
+def _show_keys_of_then(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """A receipt is shown with the key that signed it, also after its node got another."""
+    signers = {row["id"]: Signed.model_validate_json(row["receipt"]).key_id for row in rows}
+    earlier = {key.id: key for key in session.scalars(select(NodeKey).where(NodeKey.id.in_(set(signers.values()))))}
+    for row in rows:
+        key = earlier.get(signers[row["id"]])
+        is_its = key is not None and key.node_id == row["node_id"]
+        row["sign_key"], row["key_ended_at"] = (
+            (key.sign_key, key.ended_at) if key and is_its else (row["sign_key"], None)
+        )
 
 
 def _comes_after(first: Any, one: int, second: Any, other: object) -> ColumnElement[bool]:

@@ -1,5 +1,6 @@
 """Manifests and receipts: the two signed papers of an attempt."""
 
+import base64
 import hashlib
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs.tables import Attempt, Slice
+from computepool.hub.nodes.repository import find_earlier_key
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import JOB_FINAL, IsolationLevel
@@ -27,6 +29,10 @@ class Order:
     """The node belongs to whom the job belongs to."""
     network: bool = False
     """It can reach the world: it must stand still before another has its slice."""
+    stored_bytes: int = 0
+    """Of its bundle, inputs and checkpoint in the hub's own store: its node fetches them before it runs."""
+    elsewhere: bool = False
+    """It has an image or an https input: its node fetches them from wherever the spec says."""
     setup: bool = False
     """It may wait for another attempt that builds the same environment, before it runs."""
 
@@ -42,8 +48,16 @@ def order_of(manifest: Manifest, body: str) -> Order:
         manifest.slice_index,
         manifest.own,
         network=manifest.network,
+        stored_bytes=_stored_bytes(manifest),
+        elsewhere=manifest.image is not None or any(one.url is not None for one in manifest.inputs),
         setup=bool(manifest.setup),
     )
+
+
+def _stored_bytes(manifest: Manifest) -> int:
+    total = manifest.bundle.size_bytes if manifest.bundle is not None else 0
+    total += sum(one.size_bytes or 0 for one in manifest.inputs if one.url is None)
+    return total + sum(file.size_bytes for file in manifest.saved.files) if manifest.saved is not None else total
 
 
 def find_order(session: Session, attempt_id: str, node_id: str, fence: int) -> tuple[Order, bool] | None:
@@ -60,3 +74,13 @@ def find_order(session: Session, attempt_id: str, node_id: str, fence: int) -> t
     body = Signed.model_validate_json(signed).body
     counts = slice_fence == fence and slice_state not in JOB_FINAL
     return order_of(Manifest.model_validate_json(body), body), counts
+
+
+def find_key_of_order(session: Session, node_id: str, attempt_id: str, key_id: str) -> bytes | None:
+    """An earlier key of the node, if the attempt was ordered while it was the node's key."""
+    key = find_earlier_key(session, node_id, key_id)
+    signed = session.scalar(select(Attempt.manifest).where(Attempt.id == attempt_id, Attempt.node_id == node_id))
+    if key is None or signed is None:
+        return None
+    manifest = Manifest.model_validate_json(Signed.model_validate_json(signed).body)
+    return base64.b64decode(key.sign_key) if manifest.issued_at <= key.ended_at else None

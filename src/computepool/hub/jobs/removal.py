@@ -8,18 +8,17 @@ memory, as the open jobs are.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-import structlog
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session, aliased
 
 from computepool.hub.artifacts import repository as artifacts
 from computepool.hub.artifacts import usage
 from computepool.hub.artifacts.errors import NoSuchArtifact
-from computepool.hub.artifacts.freeing import free, free_soon
+from computepool.hub.artifacts.freeing import free
 from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind
@@ -28,9 +27,9 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Conflict
 from computepool.hub.core.http import Principal
 from computepool.hub.core.records import record
+from computepool.hub.history.repository import forget_usage
 from computepool.hub.jobs import queries, repository
-from computepool.hub.jobs.errors import ArtifactInUse, JobDisputed, JobNotFinal, NoSuchJob
-from computepool.hub.jobs.ports import Dispatch
+from computepool.hub.jobs.errors import ArtifactInUse, JobNotFinal, NoSuchJob
 from computepool.hub.jobs.tables import Attempt, Checkpoint, Job, topics_of
 from computepool.protocol.states import JOB_FINAL
 
@@ -38,11 +37,6 @@ ATTEMPTS_AT_ONCE = 50
 """Whose logs and outputs are deleted before the next ones are looked up."""
 JOBS_AT_ONCE = 100
 HIDDEN_LIMIT = 10_000
-
-FindDispute = Callable[[Session, str], str | None]
-"""The open dispute about a job."""
-
-log = structlog.get_logger()
 
 
 class TakenArtifacts:
@@ -81,32 +75,11 @@ class TakenArtifacts:
 
 
 class Removal:
-    def __init__(
-        self, context: Context, store: Store, logs: LogStore, dispatch: Dispatch, find_dispute: FindDispute
-    ) -> None:
+    def __init__(self, context: Context, store: Store, logs: LogStore) -> None:
         self.artifacts = TakenArtifacts()
         self._context = context
         self._store = store
         self._logs = logs
-        self._dispatch = dispatch
-        self._find_dispute = find_dispute
-
-    async def delete_job(self, job_id: str, principal: Principal) -> None:
-        """Its logs, outputs and checkpoints are gone when this returns, unless the store is away: then soon."""
-        jobs = await self._context.db.run(mark_deleted, principal, job_id, self._find_dispute, self._context.now())
-        try:
-            await self.clear(jobs)
-        except Exception:
-            log.exception("job.not_cleared", job_id=job_id)  # `tidy` goes on with it
-
-    async def delete_artifact(self, artifact_id: str, principal: Principal) -> None:
-        async with self.artifacts.reruns:
-            with self.artifacts.leaving(artifact_id):
-                user = self._dispatch.find_user_of(artifact_id)
-                if user is not None:
-                    raise ArtifactInUse(artifact_id, user)
-                deleted = await self._context.db.run(delete_artifact, artifact_id, principal, self._context.now())
-        await free_soon(self._context, self._store, deleted)
 
     async def clear(self, job_ids: Sequence[str], *, with_logs: bool = True, with_outputs: bool = True) -> None:
         """What these jobs, which have ended, left behind. May be repeated, and cut off anywhere."""
@@ -119,6 +92,8 @@ class Removal:
                         await self._logs.delete(attempt_id)
                 if with_outputs:
                     await free(self._context, self._store, await db.run(artifacts.forget_outputs, attempts))
+                if with_logs and with_outputs:
+                    await db.run(forget_usage, attempts)
                 after = attempts[-1]
             if with_outputs:
                 await free(self._context, self._store, await db.run(_forget_checkpoints, job_id))
@@ -139,24 +114,24 @@ class Removal:
                 await self.clear(old, with_logs=False)
 
 
-def mark_deleted(
-    session: Session, principal: Principal, job_id: str, find_dispute: FindDispute, now: datetime
-) -> list[str]:
-    """The job, and hidden ones that ran it once more: nobody sees them any more. Raises JobNotFinal, JobDisputed."""
+def load_ended(session: Session, principal: Principal, job_id: str) -> Job:
+    """A job that can be deleted. Raises NoSuchJob, JobNotFinal."""
     job = queries.load_job(session, principal, job_id)
     if job.rerun_of is not None:
         raise NoSuchJob(job_id)
     if job.state not in JOB_FINAL:
         raise JobNotFinal(job_id, job.state)
-    dispute_id = find_dispute(session, job_id)
-    if dispute_id is not None:
-        raise JobDisputed(job_id, dispute_id)
-    repository.lock_jobs(session, [job_id])
-    hidden = select(Job.id).where(Job.rerun_of == job_id, Job.finished_at.is_not(None)).limit(HIDDEN_LIMIT)
-    jobs = [job_id, *session.scalars(hidden)]
+    return job
+
+
+def mark_deleted(session: Session, job: Job, now: datetime, *, actor: str) -> list[str]:
+    """The job, and hidden ones that ran it once more: nobody sees them any more."""
+    repository.lock_jobs(session, [job.id])
+    hidden = select(Job.id).where(Job.rerun_of == job.id, Job.finished_at.is_not(None)).limit(HIDDEN_LIMIT)
+    jobs = [job.id, *session.scalars(hidden)]
     session.execute(update(Job).where(Job.id.in_(jobs), Job.deleted_at.is_(None)).values(deleted_at=now))
-    topics = topics_of(job_id, job.owner_id)
-    record(session, "job.deleted", job_id, now, actor=principal.user_id, topics=topics)
+    topics = topics_of(job.id, job.owner_id)
+    record(session, "job.deleted", job.id, now, actor=actor, topics=topics)
     return jobs
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Row, Table, Update, bindparam, func, select, text
+from sqlalchemy import Row, Table, Update, bindparam, case, func, select, text
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.policy import IDLE_REASONS
 from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.hub.nodes.tables import Node
 from computepool.protocol.states import (
     ATTEMPT_ENDED,
     ATTEMPT_LIVE,
@@ -114,6 +115,8 @@ class AttemptView:
     terms: dict[str, Any] | None
     log_bytes: int = 0
     """What is counted of its log so far."""
+    host_id: str | None = None
+    """Who owns the node, if not the owner of the job."""
 
     @property
     def is_current(self) -> bool:
@@ -280,6 +283,7 @@ _VIEW = (
         Attempt.price,
         Attempt.terms,
         Attempt.log_bytes,
+        case((Attempt.own, None), else_=select(Node.owner_id).where(Node.id == Attempt.node_id).scalar_subquery()),
     )
     .join(Slice, (Slice.job_id == Attempt.job_id) & (Slice.index == Attempt.slice_index))
     .join(Job, Job.id == Attempt.job_id)

@@ -12,7 +12,7 @@ from computepool.hub.jobs import repository
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.funding import Funds, Unfunded
 from computepool.hub.jobs.metering import rest_of
-from computepool.hub.jobs.tables import topics_of
+from computepool.hub.jobs.tables import attempt_topics, topics_of
 from computepool.hub.jobs.terms import Terms
 from computepool.hub.jobs.verification import Role
 from computepool.protocol.states import ATTEMPT_NEXT, AttemptState, JobState, Verdict
@@ -44,6 +44,8 @@ class Lease:
     """What is agreed on beside the price; None where nothing is paid."""
     root: str = ""
     """The job whose result it is, and whose budget it uses."""
+    host_id: str | None = None
+    """Who owns the node, if not the owner of the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,6 @@ def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime
     _add_job(session, job, state, fences, now)
     for replica_id in job.replica_ids:
         add_hidden(session, replace(job, id=replica_id, role=Role.REPLICA, rerun_of=job.id, replica_ids=()), now)
-    _add_attempts(session, granted, now)
-    funds.hold(granted, now)
     record(
         session,
         "job.submitted",
@@ -113,6 +113,8 @@ def submit(session: Session, job: NewJob, leases: Sequence[Lease], now: datetime
         state=state,
         slices=job.slices,
     )
+    _add_attempts(session, granted, now)
+    funds.hold(granted, now)
     return Outcome(frozenset(one.attempt_id for one in granted), tuple(unfunded))
 
 
@@ -191,8 +193,10 @@ def report(
         attempt_id,
         now,
         actor=node_id,
-        topics=topics_of(view.job_id, view.owner_id),
+        topics=attempt_topics(view),
+        job=view.job_id,
         slice=view.slice_index,
+        node=node_id,
     )
     return target
 
@@ -272,7 +276,9 @@ def _add_attempts(session: Session, leases: Sequence[Lease], now: datetime) -> N
             "attempt.leased",
             one.attempt_id,
             now,
-            topics=topics_of(one.job_id, one.owner_id),
+            topics=attempt_topics(one),
+            job=one.job_id,
             slice=one.slice_index,
+            number=one.number,
             node=one.node_id,
         )

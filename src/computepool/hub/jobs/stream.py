@@ -4,18 +4,25 @@ The reader's pace sets everything: nothing is buffered for it. What it has not t
 by offset when it is ready, so a slow reader holds no memory and misses nothing. A log that is over and was sent is not
 looked at again, so a job of many slices costs what its running ones do. What can be shared with the job's other
 readers is in `live.py`.
+
+Readers that ask for a window get its slices once, then those that changed (`protocol.events.JobStreamMessage`). Older
+ones get the whole job whenever it changed.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import cast, get_args
 
 from computepool.hub.accounts.visibility import sees
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Principal
 from computepool.hub.jobs.errors import NoSuchJob
-from computepool.hub.jobs.live import LiveJob, LiveJobs, Picture, Watcher
-from computepool.hub.jobs.queries import LiveLog, find_logs
+from computepool.hub.jobs.live import LiveJob, LiveJobs, Picture, SliceWindow, Watcher, WindowPicture
+from computepool.hub.jobs.queries import LiveLog, Logs, find_logs
+from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT
+from computepool.protocol.spec import MAX_SLICES
 
 SLICES_A_SECOND = 500
 """Shown to one reader in job frames, over time: five frames of a small job, half a frame of the largest."""
@@ -36,7 +43,18 @@ class Source:
     """Nothing is written to it any more: read to its end, then done with."""
 
 
-class Pace:
+@dataclass(frozen=True, slots=True)
+class JobLook:
+    """What is to be sent of a look at the job."""
+
+    slices: int
+    """Read for it."""
+    is_final: bool
+    frame: str
+    end_frame: str
+
+
+class FramePace:
     """So much a second over time, and a little more at once."""
 
     def __init__(self, now: float) -> None:
@@ -63,13 +81,22 @@ class JobStream:
         job_id: str,
         only_slice: int | None = None,
         resume: Resume | None = None,
+        window: SliceWindow | None = None,
+        *,
+        shows_slices: bool = True,
     ) -> None:
+        """`window`: send what changed of these slices, instead of the whole job; or only their logs."""
         self._context = context
         self._live = live
         self._principal = principal
         self._job_id = job_id
         self._only_slice = only_slice
         self._resume = resume or {}
+        self._window = window
+        self._shows_slices = shows_slices
+        self._shown: dict[int, str] = {}
+        """What the reader has of each slice of its window."""
+        self._shown_job = ""
         self._sources: dict[str, Source] = {}
         self._newest: dict[int, Source] = {}
         """By slice."""
@@ -82,8 +109,11 @@ class JobStream:
     async def frames(self) -> AsyncGenerator[str, None]:
         """Ends after the frame `end`: the job is final, and every byte of its log was sent."""
         loop = asyncio.get_running_loop()
-        pace = Pace(loop.time())
-        with self._live.watch(self._job_id, Watcher(self._hear_change, self._hear_growth)) as job:
+        pace = FramePace(loop.time())
+        with (
+            self._live.watch(self._job_id, Watcher(self._hear_change, self._hear_growth)) as job,
+            job.showing(self._window) if self._window is not None else nullcontext(),
+        ):
             if self._resume:
                 # Attempts that the reader was at: looked for once, whether or not they are still the newest.
                 asked = await self._context.db.read(find_logs, self._job_id, list(self._resume))
@@ -93,9 +123,10 @@ class JobStream:
                 wait_seconds = 0.0 if job.is_over else pace.wait_seconds(loop.time())
                 if self._changed and not wait_seconds:
                     self._changed = False
-                    picture = await self._look(job)
-                    pace.spend(picture.slices, loop.time())
-                    yield picture.job_frame
+                    look = await self._look(job)
+                    pace.spend(look.slices, loop.time())
+                    if look.frame:
+                        yield look.frame
                 sent = False
                 for source in list(self._awake.values()):
                     frame = await self._next_frame(job, source)
@@ -106,8 +137,8 @@ class JobStream:
                     continue
                 if self._changed:
                     await self._wait_for_news(job, pace.wait_seconds(loop.time()))
-                elif picture.is_final:
-                    yield picture.end_frame
+                elif look.is_final:
+                    yield look.end_frame
                     return
                 else:
                     await self._news.wait()
@@ -130,15 +161,27 @@ class JobStream:
             except TimeoutError:
                 pass
 
-    async def _look(self, job: LiveJob) -> Picture:
-        picture = await job.picture()
+    async def _look(self, job: LiveJob) -> JobLook:
+        picture = await job.picture() if self._window is None else await job.window(self._window)
         if not sees(self._principal, picture.owner_id):
             raise NoSuchJob(self._job_id)
         self._follow(picture.logs)
         if picture.is_final:
             for source in self._sources.values():
                 self._end(source)
-        return picture
+        if isinstance(picture, Picture):
+            return JobLook(picture.slices, picture.is_final, picture.job_frame, picture.end_frame)
+        frame = self._changes(picture) if self._shows_slices else ""
+        return JobLook(len(picture.slices), picture.is_final, frame, f'{{"type":"end","job":{picture.job}}}')
+
+    def _changes(self, picture: WindowPicture) -> str:
+        """Empty where nothing that the reader sees has changed."""
+        changed = [text for index, text in picture.slices if self._shown.get(index) != text]
+        if not changed and picture.job == self._shown_job:
+            return ""
+        head = '"first":false' if self._shown_job else f'"first":true,"spec":{picture.spec}'
+        self._shown, self._shown_job = dict(picture.slices), picture.job
+        return f'{{"type":"slices",{head},"job":{picture.job},"slices":[{",".join(changed)}]}}'
 
     def _follow(self, places: Iterable[LiveLog]) -> None:
         for place in places:
@@ -197,3 +240,17 @@ def offset_of(text: str) -> int:
     if offset < 0:
         raise ValueError("a log begins at 0")
     return offset
+
+
+def parse_window(asked: Mapping[str, str]) -> SliceWindow | None:
+    """`frames=changes`, with `from_slice`, `slice_limit` and `logs=all|window|none`. None: the whole job each time, as
+    older clients expect. Raises ValueError."""
+    if "frames" not in asked:
+        return None
+    if asked["frames"] != "changes":
+        raise ValueError("frames can only be `changes`")
+    first, limit = int(asked.get("from_slice", 0)), int(asked.get("slice_limit", SHOWN_SLICES_LIMIT))
+    logs = asked.get("logs", "all")
+    if not (0 <= first <= MAX_SLICES and 1 <= limit <= SHOWN_SLICES_LIMIT and logs in get_args(Logs)):
+        raise ValueError("a window that is not possible")
+    return SliceWindow(first, limit, cast(Logs, logs))

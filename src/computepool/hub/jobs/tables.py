@@ -1,5 +1,5 @@
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
     BigInteger,
@@ -130,6 +130,7 @@ class Attempt(Base):
         ForeignKeyConstraint(["job_id", "slice_index"], ["slices.job_id", "slices.index"], name="fk_attempts_slice"),
         CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', ATTEMPT_ENDED)})", name="finished_iff_ended"),
         Index("ix_attempts_slice", "job_id", "slice_index"),
+        Index("ix_attempts_node", "node_id", "id"),
         Index("ix_attempts_live", "node_id", sqlite_where=_LIVE_ATTEMPT, postgresql_where=_LIVE_ATTEMPT),
     )
 
@@ -209,6 +210,27 @@ class Checkpoint(Base):
     created_at: Mapped[datetime]
 
 
-def topics_of(job_id: str, owner_id: str) -> tuple[str, ...]:
-    """Who hears of what happens to a job: its readers, and its owner's live stream."""
-    return (f"job/{job_id}", f"owner/{owner_id}")
+class OfAnAttempt(Protocol):
+    """A lease, or an attempt."""
+
+    @property
+    def job_id(self) -> str: ...
+    @property
+    def root(self) -> str: ...
+    @property
+    def owner_id(self) -> str: ...
+    @property
+    def host_id(self) -> str | None: ...
+
+
+def topics_of(job_id: str, owner_id: str, *, is_hidden: bool = False) -> tuple[str, ...]:
+    """Who hears of what happens to a job: its readers, and its owner's event stream. Of a job that only checks another
+    one its owner hears nothing."""
+    return (f"job/{job_id}",) if is_hidden else (f"job/{job_id}", f"owner/{owner_id}")
+
+
+def attempt_topics(attempt: OfAnAttempt) -> tuple[str, ...]:
+    """The same for an attempt; and the owner of its node, if that is somebody else, who cannot tell a check from any
+    other attempt."""
+    topics = topics_of(attempt.job_id, attempt.owner_id, is_hidden=attempt.root != attempt.job_id)
+    return (*topics, f"host/{attempt.host_id}") if attempt.host_id else topics

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import ConfigDict
 from sqlalchemy import RowMapping, bindparam, select
 from sqlalchemy.orm import Session
 
@@ -14,15 +14,50 @@ from computepool.hub.jobs import repository
 from computepool.hub.jobs.failures import FailedSlices, list_failed
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.hub.market.rates import Per
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import SIMULATED
-from computepool.protocol.states import AttemptState, JobState, Verdict
+from computepool.protocol.model import Documented, ShownAs
+from computepool.protocol.states import AttemptState, IsolationLevel, JobState, Verdict
+from computepool.protocol.written_spec import WireSpec
 
 SHOWN_SLICES_LIMIT = 1_000
 SHOWN_ATTEMPTS_LIMIT = 5_000
 
 
-class AttemptView(BaseModel):
+StoredSpec = Annotated[dict[str, Any], ShownAs(WireSpec)]
+
+
+class PriceBasis(Documented):
+    """How the price of an hour came about. What does not count for it is left out."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    own: bool
+    """A node of one's own: nothing is paid."""
+    per: Per
+    """Whether GPUs or cores are paid for."""
+    gpus: int | None = None
+    """How many GPUs."""
+    cpu_millis: int | None = None
+    """Thousandths of a core."""
+    preemptible_percent: int | None = None
+    """What is paid of the price, for a slot that may be lost."""
+    ask_micros: int | None = None
+    """What the node asked for an hour of one."""
+    base_micros: int | None = None
+    tier_millis: int | None = None
+    """The factor of the card, in thousandths."""
+    region: str | None = None
+    region_millis: int | None = None
+    """The factor of the region, in thousandths."""
+    spot_millis: int | None = None
+    """The factor of demand, in thousandths."""
+    floor_micros: int | None = None
+    fixed_micros: int | None = None
+
+
+class AttemptView(Documented):
     id: str
     number: int
     fence: int
@@ -33,13 +68,13 @@ class AttemptView(BaseModel):
     verdict: Verdict | None
     reason: str | None
     detail: str | None
-    isolation: str | None
+    isolation: IsolationLevel | None
     exit_code: int | None
     resumed_from: int | None
     """The checkpoint of its slice that it started with."""
     price_micros: Micros
     """For an hour, fee included, locked when it was leased. None from before there were prices."""
-    price: Annotated[dict[str, Any] | None, MONEY]
+    price: Annotated[Annotated[dict[str, Any], ShownAs(PriceBasis)] | None, MONEY]
     """What that price was made of."""
     leased_at: datetime
     started_at: datetime | None
@@ -47,7 +82,7 @@ class AttemptView(BaseModel):
     log_bytes: int
 
 
-class SliceView(BaseModel):
+class SliceView(Documented):
     index: int
     state: JobState
     verdict: Verdict | None
@@ -58,7 +93,7 @@ class SliceView(BaseModel):
     attempts: list[AttemptView]
 
 
-class JobSummary(BaseModel):
+class JobSummary(Documented):
     id: str
     name: str
     state: JobState
@@ -76,7 +111,7 @@ class JobSummary(BaseModel):
     slice_count: int
     slice_indices: list[int] | None
     """Which of the spec's slices it runs, if not all: those of an earlier job that did not succeed."""
-    counts: dict[str, int]
+    counts: dict[JobState, int]
     """Slices by state."""
     created_at: datetime
     started_at: datetime | None
@@ -88,7 +123,7 @@ class JobSummary(BaseModel):
 
 
 class JobView(JobSummary):
-    spec: dict[str, Any]
+    spec: StoredSpec
     slices: list[SliceView]
     """In order, from the first that was asked for; at most a thousand, and fewer if they had many attempts."""
     next_slice: int | None
@@ -97,7 +132,7 @@ class JobView(JobSummary):
     """All slices that did not succeed, those that ended alike together."""
 
 
-class JobPage(BaseModel):
+class JobPage(Documented):
     items: list[JobSummary]
     next: str | None
 
@@ -181,7 +216,7 @@ def view_of_new(job: NewJob, leases: Sequence[Lease], now: datetime) -> JobView:
         ceiling_micros=job.ceiling_micros,
         slice_count=job.slices,
         slice_indices=None if job.slice_indices is None else list(job.slice_indices),
-        counts={state: count for state, count in counts.items() if count},
+        counts={JobState(state): count for state, count in counts.items() if count},
         created_at=now,
         started_at=None,
         finished_at=None,

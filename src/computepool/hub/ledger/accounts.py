@@ -1,6 +1,7 @@
 """Whose credits, and in which pocket. An account is named by its owner and its kind: `user_01k9…/available`."""
 
 from enum import StrEnum
+from typing import Literal
 
 from computepool.hub.core.owners import PLATFORM
 
@@ -22,6 +23,10 @@ class Kind(StrEnum):
     """What had to be given back and was spent already. Never above zero: later earnings fill it up first."""
 
 
+Pocket = Literal["available", "promotional", "earnings", "held", "cashing_out", "debt"]
+"""A `Kind`, as the API names it."""
+
+
 class Platform(StrEnum):
     """The pool's own. Credits come into being and end here, so these may be below zero; all accounts sum to zero."""
 
@@ -32,6 +37,8 @@ class Platform(StrEnum):
     """Real money outside: minus what was paid in, plus what was paid out."""
     WRITE_OFF = "write_off"
     """What nobody will pay back."""
+    STORAGE = "storage"
+    """What owners paid for storing more than is free."""
     RESTITUTION = "restitution"
     """What hosts owe renters: it came from debts that are not filled yet, and is all owed to somebody (`ClaimRow`)."""
 

@@ -171,4 +171,4 @@ def _change(session: Session, attempt_id: str, *, owed: int, paid: int = 0) -> N
 
 
 def _topics(renter_id: str) -> tuple[str, ...]:
-    return (f"owner/{renter_id}", f"wallet/{renter_id}")
+    return (f"owner/{renter_id}",)

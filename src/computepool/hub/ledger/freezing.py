@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.notices import ADMINS, mail_topic
-from computepool.hub.core.records import record
+from computepool.hub.core.records import ADMIN_TOPIC, record
 from computepool.hub.core.tables import HubFact
 
 _FROZEN = "cash_outs_frozen_at"
@@ -20,9 +20,10 @@ def is_frozen(session: Session) -> bool:
 
 def freeze(session: Session, problems: Sequence[str], now: datetime) -> None:
     session.merge(HubFact(name=_FROZEN, value=now.isoformat()))
-    record(session, "ledger.frozen", "ledger", now, topics=(mail_topic(ADMINS),), problems=list(problems[:10]))
+    topics = (ADMIN_TOPIC, mail_topic(ADMINS))
+    record(session, "ledger.frozen", "ledger", now, topics=topics, problems=list(problems[:10]))
 
 
 def thaw(session: Session, now: datetime) -> None:
     session.merge(HubFact(name=_FROZEN, value=""))
-    record(session, "ledger.thawed", "ledger", now, topics=(mail_topic(ADMINS),))
+    record(session, "ledger.thawed", "ledger", now, topics=(ADMIN_TOPIC, mail_topic(ADMINS)))

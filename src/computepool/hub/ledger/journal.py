@@ -31,6 +31,9 @@ from computepool.protocol.units import spell_credits
 PLATFORM_SHARDS = 16
 SPENDABLE = "ledger/spendable"
 """The topic of what owners can spend more or less than before: `{owner, micros, hold}`, the last if it is for one."""
+MOVED = "ledger/moved"
+"""The topic of owners whose credits moved from pocket to pocket, such as from what is held, without more or less to
+spend: `{owner}`."""
 
 _BALANCES, _ENTRIES = (cast(Table, table.__table__) for table in (BalanceRow, EntryRow))
 _ADD_ENTRIES = (
@@ -78,9 +81,10 @@ class KeyTaken(PoolError):
     """The same key for something else: a bug of the caller, which must not move anything."""
 
     status = 500
+    code = "ledger_key_taken"
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"The ledger has another entry with the key {key}.", code="ledger_key_taken")
+        super().__init__(f"The ledger has another entry with the key {key}.")
 
 
 def post(session: Session, entry: Entry, now: datetime) -> Posted:
@@ -164,12 +168,14 @@ def _tell(session: Session, entry: Entry, now: datetime) -> None:
     more: dict[str, int] = {}
     for name, change in entry.changes.items():
         owner_id, _, kind = name.partition("/")
-        if kind in SPENT_FIRST and owner_id != PLATFORM:
-            more[owner_id] = more.get(owner_id, 0) + change
+        if owner_id != PLATFORM:
+            more[owner_id] = more.get(owner_id, 0) + (change if kind in SPENT_FIRST else 0)
     hold = entry.attempt_id if entry.kind == "hold" else None
     for owner_id, micros in more.items():
         if micros:
             tell(session, SPENDABLE, now, owner=owner_id, micros=micros, hold=hold)
+        else:
+            tell(session, MOVED, now, owner=owner_id)
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -2,35 +2,38 @@
 here: old ledgers have it.
 """
 
-ENTRY_KINDS = frozenset(
-    {
-        # given and taken by the operator
-        "grant",
-        "withdrawal",
-        "welcome",
-        "voucher",
-        # of jobs
-        "hold",
-        "settle",
-        "give_back",
-        "clawback",
-        "clawback_overturned",
-        "restitution",
-        "dispute_refund",
-        "dispute_refund_undone",
-        # of debts
-        "debt_filled",
-        "write_off",
-        "write_off_returned",
-        # of cards and banks
-        "top_up",
-        "refund_asked",
-        "refund",
-        "refund_failed",
-        "chargeback",
-        "chargeback_won",
-        "cash_out",
-        "cash_out_returned",
-        "pay_out",
-    }
-)
+from typing import Literal, get_args
+
+EntryKind = Literal[
+    # given and taken by the operator
+    "grant",
+    "withdrawal",
+    "welcome",
+    "voucher",
+    # of jobs
+    "hold",
+    "settle",
+    "give_back",
+    "clawback",
+    "clawback_overturned",
+    "restitution",
+    "dispute_refund",
+    "dispute_refund_undone",
+    # of what is stored
+    "storage",
+    # of debts
+    "debt_filled",
+    "write_off",
+    "write_off_returned",
+    # of cards and banks
+    "top_up",
+    "refund_asked",
+    "refund",
+    "refund_failed",
+    "chargeback",
+    "chargeback_won",
+    "cash_out",
+    "cash_out_returned",
+    "pay_out",
+]
+ENTRY_KINDS: frozenset[str] = frozenset(get_args(EntryKind))

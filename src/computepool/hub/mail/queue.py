@@ -12,7 +12,8 @@ from sqlalchemy import and_, delete, func, or_, select, text, update
 from sqlalchemy.orm import Session, aliased
 
 from computepool.hub.core.ids import RandomBits
-from computepool.hub.core.records import record
+from computepool.hub.core.paging import read_page
+from computepool.hub.core.records import ADMIN_TOPIC, record
 from computepool.hub.core.tables import MAIL_TOPICS, OutboxRow
 from computepool.hub.mail.letter import one_line
 from computepool.hub.mail.tables import NEXT, WORDS_LIMIT, Mail, MailState
@@ -27,7 +28,7 @@ GIVEN_UP_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class Look:
+class MailWork:
     """What there is to do."""
 
     notices: bool
@@ -35,13 +36,13 @@ class Look:
     next_try_at: datetime | None
 
 
-def look(session: Session) -> Look:
+def look(session: Session) -> MailWork:
     is_mail = text(MAIL_TOPICS)
     notices = session.execute(select(OutboxRow.id).where(is_mail).limit(1)).first() is not None
     waiting, next_try_at = session.execute(
         select(func.count(), func.min(Mail.next_try_at)).where(Mail.state == MailState.WAITING)
     ).one()
-    return Look(notices, waiting, next_try_at)
+    return MailWork(notices, waiting, next_try_at)
 
 
 def wait_of(tries: int, randbits: RandomBits) -> timedelta:
@@ -83,7 +84,7 @@ def end(session: Session, mail_id: str, state: MailState, words: str, now: datet
     ended = update(Mail).where(Mail.id == mail_id, Mail.state.in_(sources)).values(**values).returning(Mail.user_id)
     row = session.execute(ended).first()
     if row is not None and state is MailState.GIVEN_UP:
-        record(session, "mail.given_up", mail_id, now, user=row[0], words=values["words"])
+        record(session, "mail.given_up", mail_id, now, topics=(ADMIN_TOPIC,), user=row[0], words=values["words"])
     return row is not None
 
 
@@ -109,7 +110,9 @@ def prune_mails(session: Session, now: datetime, limit: int) -> int:
     return len(session.execute(delete(Mail).where(Mail.id.in_(old)).returning(Mail.id)).all())
 
 
-def list_mails(session: Session, state: MailState | None, limit: int) -> Sequence[Mail]:
-    """The newest first."""
-    query = select(Mail).order_by(Mail.created_at.desc(), Mail.id.desc()).limit(limit)
-    return session.scalars(query.where(Mail.state == state) if state is not None else query).all()
+def list_mails(
+    session: Session, state: MailState | None, cursor: str | None, limit: int
+) -> tuple[list[Mail], str | None]:
+    """The newest first, and the cursor of the next page."""
+    query = select(Mail).where(Mail.state == state) if state is not None else select(Mail)
+    return read_page(session, query, [Mail.created_at, Mail.id], cursor, limit)

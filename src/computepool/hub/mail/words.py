@@ -12,7 +12,7 @@ from typing import Any
 from computepool.hub.mail.letter import of_a_stranger, one_line
 from computepool.hub.mail.tables import SUBJECT_LIMIT
 from computepool.hub.payments.amounts import Units
-from computepool.protocol.units import spell_credits
+from computepool.protocol.units import about_bytes, spell_credits
 
 NAME_SHOWN, NOTE_SHOWN = 60, 400
 SHOWN = 20
@@ -274,6 +274,25 @@ def _card_stopped(notice: Notice, known: Known) -> Item:
     return Item("Automatic top-ups have stopped.", text, (("because", notice.details.get("words")),), todo)
 
 
+@_for("storage.unpaid")
+def _storage_unpaid(notice: Notice, known: Known) -> Item:
+    about = notice.details
+    text = (
+        "Your credits do not cover it. Nothing is deleted. If it is still unpaid on the day below, uploads and new "
+        "jobs are refused until it is paid."
+    )
+    facts = (
+        ("stored", about_bytes(about["bytes"])),
+        ("free of it", about_bytes(about["free_bytes"])),
+        ("refused from", about["refused_from"]),
+    )
+    todo = (
+        "Buy credits: computepool wallet top-up CREDITS",
+        "Or delete what you no longer need: computepool artifacts list, computepool prune --older-than 30d",
+    )
+    return Item(f"Your storage could not be paid: {known.amount(about['micros'])}.", text, facts, todo)
+
+
 # ── machines ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _CONTEST = "If that is not so, find the event and contest it: computepool node show {node}, then computepool node "
@@ -318,6 +337,29 @@ def _banned(notice: Notice, known: Known) -> Item:
     text = "It is dismissed for good: it gets no work any more, and what ran there runs elsewhere."
     todo = (_CONTEST.format(node=notice.subject), "If you do not know why, ask the operator of the pool.")
     return Item("Your machine was banned.", text, (("machine", known.node(notice.subject)),), todo)
+
+
+@_for("node.cloned")
+def _cloned(notice: Notice, known: Known) -> Item:
+    text = "The hub refused it, and the first one works on. Whoever has a copy of a machine's folder has its key."
+    todo = (
+        "If the copy is yours, remove its agent folder and join it as a machine of its own: computepool join",
+        "If it is not, replace the key, on the machine that shall keep it: computepool agent stop, then computepool "
+        "agent rotate-key",
+    )
+    facts = (("machine", known.node(notice.subject)),)
+    return Item("A second agent came with the key of your machine.", text, facts, todo)
+
+
+@_for("node.key_replaced")
+def _key_replaced(notice: Notice, known: Known) -> Item:
+    text = "Its earlier key is not valid any more."
+    facts = (("machine", known.node(notice.subject)), ("new key", notice.details.get("key")))
+    todo = (
+        f"If that was not you: computepool node ban {notice.subject}, then join the machine again with --replace "
+        f"{notice.subject}",
+    )
+    return Item("The key of your machine was replaced.", text, facts, todo)
 
 
 @_for("reputation.upheld", "reputation.dismissed")

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Role
-from computepool.hub.core.notices import ADMINS, mailed_to
+from computepool.hub.core.notices import ADMINS, kind_of, mailed_to
 from computepool.hub.core.records import record
 from computepool.hub.core.smtp_url import usable_address
 from computepool.hub.core.tables import MAIL_TOPICS, OutboxRow
@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 ALARMS = frozenset({"ledger.frozen", "payment.difference"})
 """They wait for no hour, and come first: nobody's disputes may keep an operator from hearing of them. Nor are mails of
 nothing else counted, so that they do not keep back what comes after them."""
-ABOUT_MONEY = frozenset({"restitution.owed", "restitution.paid"})
+ABOUT_MONEY = frozenset({"restitution.owed", "restitution.paid", "storage.unpaid"})
 """What old debts still do where money was switched off: that is not told."""
 TOPICS_AT_ONCE = 200
 NOTICES_AT_ONCE = 2_000
@@ -76,6 +76,12 @@ def write_mails(session: Session, context: Context, domain: str, now: datetime) 
             if not fresh:
                 skipped += len(taken)
                 continue
+        wanted = [row for row in fresh if owner_id == ADMINS or not _is_muted(readers[0], row)]
+        if not wanted:
+            _skip(session, owner_id, "turned off by their reader", len(fresh), now)
+            skipped += len(fresh)
+            continue
+        fresh = wanted
         subject, body = _words(session, context, owner_id, fresh)
         for reader in readers:
             _add(session, context.new_id("mail"), reader, subject, body, fresh, domain, now)
@@ -88,6 +94,10 @@ def readers_of(session: Session, owner_id: str) -> Sequence[User]:
     active = select(User).where(User.disabled_at.is_(None)).order_by(User.id).limit(ADMINS_AT_ONCE)
     who = active.where(User.role == Role.ADMIN if owner_id == ADMINS else User.id == owner_id)
     return [user for user in session.scalars(who) if usable_address(user.email) is not None]
+
+
+def _is_muted(reader: User, row: OutboxRow) -> bool:
+    return kind_of(row.payload["action"]) in reader.muted_mails
 
 
 def _have_enough(session: Session, readers: Sequence[User], now: datetime) -> bool:

@@ -27,6 +27,10 @@ OK_FOR_ONE_MORE = 2
 """Attempts that were ok, for one slice more at once beyond what was measured."""
 
 
+PROVEN_OK = 10
+"""Strangers' attempts that were ok, after which a node has a record of its own."""
+
+
 class MeasuredCapacity(NamedTuple):
     """What a node was measured to have, whatever it claims."""
 
@@ -67,6 +71,11 @@ def measured_capacity(devices: Iterable[Mapping[str, Any]]) -> MeasuredCapacity:
         else:
             cores = max(1.0, float(device["gflops"]) / CORE_GFLOPS)
     return MeasuredCapacity(cores, frozenset(gpus))
+
+
+def is_on_trial(standing: Standing, trial: Trial | None) -> bool:
+    """Whether nothing but its own word speaks for it yet. `trial` is None where nobody doubts that."""
+    return trial is not None and bool(trial.first) and not standing.marked and standing.ok_count < PROVEN_OK
 
 
 def slices_at_once(standing: Standing, trial: Trial | None) -> int | None:

@@ -51,7 +51,7 @@ UNKNOWN_SPEEDS = Speeds("", {})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MarketPosition:
     """Where a node stands in the market."""
 
     gpu: Segment | None
@@ -76,8 +76,8 @@ class Book:
     """Money is switched off: nobody asks for anything."""
     unproven_slices: int = 0
     """Strangers' slices at once with which a measured node begins; 0 for as many as it claims to hold."""
-    _places: dict[str, Place] = field(default_factory=dict)
-    _asks: dict[tuple[Place, HostPrice | None], Ask] = field(default_factory=dict)
+    _places: dict[str, MarketPosition] = field(default_factory=dict)
+    _asks: dict[tuple[MarketPosition, HostPrice | None], Ask] = field(default_factory=dict)
     """Nodes that ask alike share one."""
     _tiers: dict[tuple[str, float | None], Tier] = field(default_factory=dict)
 
@@ -91,7 +91,7 @@ class Book:
         tiers = [self.tier(gpu.slug, speeds.get(gpu.id)) for gpu in gpus]
         tier = min(tiers, key=lambda one: one.millis, default=None)
         region, factor = self.tables.region_of(traits.country)
-        place = Place(
+        place = MarketPosition(
             gpu=Segment(spell_millis(tier.millis), region, traits.simulated) if tier is not None else None,
             cpu=Segment(CPU, region, traits.simulated),
             region_millis=factor,
@@ -114,7 +114,7 @@ class Book:
         ask = self._ask(place, self.host_prices.get(traits.node_id))
         return traits if ask == traits.ask else replace(traits, ask=ask)
 
-    def place_of(self, node_id: str) -> Place | None:
+    def place_of(self, node_id: str) -> MarketPosition | None:
         return self._places.get(node_id)
 
     def forget(self, node_id: str) -> None:
@@ -198,13 +198,13 @@ class Book:
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _ask(self, place: Place, host: HostPrice | None) -> Ask:
+    def _ask(self, place: MarketPosition, host: HostPrice | None) -> Ask:
         key = (place, host)
         if key not in self._asks:
             self._asks[key] = self._make_ask(place, host)
         return self._asks[key]
 
-    def _make_ask(self, place: Place, host: HostPrice | None) -> Ask:
+    def _make_ask(self, place: MarketPosition, host: HostPrice | None) -> Ask:
         if self.is_free:
             return NOTHING
         core = self.factors(place.cpu, self.tables.tiers.cpu_millis, place.region_millis)

@@ -7,9 +7,8 @@ all the time; nobody's hope is shown as an expectation.
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel
-
 from computepool.hub.market.rates import divide_up, fee_of
+from computepool.protocol.model import Documented
 
 MILLION = 1_000_000
 HOURS_A_DAY = 24
@@ -34,7 +33,7 @@ TYPICAL_WATTS: dict[str, int] = {
 """Of the board under load, as makers print them."""
 
 
-class Earned(BaseModel):
+class Earned(Documented):
     """In a day or a month, in micro-credits."""
 
     gross_micros: int
@@ -47,7 +46,7 @@ class Earned(BaseModel):
     """What is left to the host: less the fee, and less power where it is known."""
 
 
-class Earnings(BaseModel):
+class Earnings(Documented):
     gpu: str
     listed: bool
     """The pool's table knows the card. Else its tier is measured when it joins; here it counts as the least."""

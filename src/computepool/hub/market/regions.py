@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from computepool.protocol.countries import COUNTRIES, COUNTRY_SLIPS
 from computepool.protocol.countries_alpha3 import ALPHA3
+from computepool.protocol.model import Documented
 
 ELSEWHERE = "elsewhere"
 """The region of every country that no set names, and of nodes whose country nobody knows."""
@@ -21,12 +22,14 @@ PLAIN_NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,15})?")
 EUROPEAN_UNION = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split()  # noqa: SIM905
 
 
-class Region(BaseModel):
+class Region(Documented):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=REGION_NAME)
     countries: tuple[str, ...] = Field(min_length=1, max_length=300)
+    """As two letters of ISO 3166."""
     factor_millis: int = Field(ge=LEAST_FACTOR_MILLIS, le=MOST_FACTOR_MILLIS, strict=True)
+    """The factor of prices, in thousandths."""
 
     @field_validator("name")
     @classmethod

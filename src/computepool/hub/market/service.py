@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.errors import Conflict, Invalid
 from computepool.hub.core.records import record
 from computepool.hub.market import repository
-from computepool.hub.market.settings import KINDS, Regions, Table
+from computepool.hub.market.settings import KINDS, Table
 from computepool.hub.market.tables import MarketSetting
 from computepool.protocol.errors import FieldError
 from computepool.protocol.problem_words import words_for
@@ -43,10 +43,6 @@ def read_table(name: str, value: Mapping[str, Any]) -> Table:
             for one in error.errors(include_url=False)
         ]
         raise BadTable(f"{fields[0].field}: {fields[0].message}.", fields=fields) from None
-
-
-def read_regions(value: Mapping[str, Any]) -> Regions:
-    return Regions.model_validate(value)
 
 
 def change_table(

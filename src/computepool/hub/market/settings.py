@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from computepool.hub.market.pricing import PREEMPTIBLE_PERCENT
 from computepool.hub.market.regions import DEFAULT_REGIONS, ELSEWHERE, ELSEWHERE_MILLIS, Region, check_regions
 from computepool.hub.market.spot import Bounds
 from computepool.hub.market.tiers import CPU_TIER_MILLIS, TIER_MILLIS
 from computepool.protocol.gpu_names import model_words
+from computepool.protocol.model import Documented
 from computepool.protocol.units import MICROS_PER_CREDIT
 
 BASE_MICROS = 10 * MICROS_PER_CREDIT
@@ -25,7 +26,7 @@ CARDS_LIMIT = 1000
 Millis = Annotated[int, Field(ge=1, le=MOST_TIER_MILLIS, strict=True)]
 
 
-class Table(BaseModel):
+class Table(Documented):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -33,6 +34,7 @@ class Tiers(Table):
     """How much more than the base rate each kind of card is worth, in thousandths."""
 
     cards: dict[str, Millis] = Field(default_factory=lambda: dict(TIER_MILLIS), max_length=CARDS_LIMIT)
+    """By the short name of the card."""
     cpu_millis: Millis = CPU_TIER_MILLIS
     """Of eight cores, for work without a GPU."""
 
@@ -67,8 +69,11 @@ class Rates(Table):
 
     base_micros: Annotated[int, Field(ge=0, le=MOST_BASE_MICROS, strict=True)] = BASE_MICROS
     spot_least_millis: Annotated[int, Field(ge=50, le=1000, strict=True)] = 500
+    """The least that the factor of demand may be, in thousandths."""
     spot_most_millis: Annotated[int, Field(ge=1000, le=20_000, strict=True)] = 2000
+    """The most that the factor of demand may be, in thousandths."""
     preemptible_percent: Annotated[int, Field(ge=1, le=100, strict=True)] = PREEMPTIBLE_PERCENT
+    """Of a price, what a slice pays that may lose its slot."""
 
 
 KINDS: dict[str, type[Table]] = {"tiers": Tiers, "regions": Regions, "rates": Rates}

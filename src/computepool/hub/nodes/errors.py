@@ -3,14 +3,18 @@ Invalid
 ├── BadJoinToken           unknown, used up or expired
 └── BadProof               whoever enrols does not hold the key
 Conflict
-├── KeyTaken               the key belongs to a node already
+├── KeyTaken               the key belongs to a node already, or did
 ├── ReplacedAlready        another node goes on with its record
 └── NodeMoved              the node is in a state that does not allow it
+Forbidden
+└── KeyEnded               the node has replaced the key that signed
 NotFound
 └── NoSuchNode
 """
 
-from computepool.hub.core.errors import Conflict, Invalid, NotFound
+from datetime import datetime
+
+from computepool.hub.core.errors import Conflict, Forbidden, Invalid, NotFound
 
 
 class BadJoinToken(Invalid):
@@ -27,7 +31,7 @@ class BadProof(Invalid):
     code = "bad_proof"
 
     def __init__(self) -> None:
-        super().__init__("The enrolment is not signed with the key that it brings.")
+        super().__init__("The request is not signed with the keys that it needs.")
 
 
 class KeyTaken(Conflict):
@@ -37,6 +41,17 @@ class KeyTaken(Conflict):
         super().__init__(
             "This machine's key belongs to a node already.",
             hint="Start it with `computepool agent start`, or remove the agent folder in its home to join anew.",
+        )
+
+
+class KeyEnded(Forbidden):
+    code = "key_ended"
+
+    def __init__(self, ended_at: datetime) -> None:
+        super().__init__(
+            f"This node's key was replaced at {ended_at:%Y-%m-%d %H:%M:%S} UTC, and this machine has the earlier one.",
+            hint="Is it a copy? Remove its agent folder and join it as a node of its own. If you did not replace the "
+            "key, ban the node, and join with --replace.",
         )
 
 

@@ -1,21 +1,23 @@
 """What a host asks for a node, where they do not leave it to the pool."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from computepool.hub.core.errors import Invalid
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import Capacity
+from computepool.protocol.model import Documented
 from computepool.protocol.units import MICROS_PER_CREDIT
 
 MOST_MICROS = 1_000_000 * MICROS_PER_CREDIT
 """For an hour. Whoever asks for more has lost a decimal point."""
 
 Price = Annotated[int, Field(ge=0, le=MOST_MICROS, strict=True)]
+Per = Literal["gpu", "core"]
 
 
-class PriceChange(BaseModel):
+class PriceChange(Documented):
     """The least that an hour costs, or exactly what it costs: one of the two. Micro-credits, fee included."""
 
     model_config = ConfigDict(extra="forbid")
@@ -24,7 +26,7 @@ class PriceChange(BaseModel):
     """Never below this; above it where the pool suggests more."""
     fixed_micros: Price | None = None
     """This, whatever the pool suggests."""
-    per: Literal["gpu", "core"] | None = None
+    per: Per | None = None
     """An hour of what. By default of a GPU where the node has one, else of a core."""
 
     @model_validator(mode="after")
@@ -36,26 +38,12 @@ class PriceChange(BaseModel):
         return self
 
 
-class PriceView(BaseModel):
+class PriceView(Documented):
     """What the host decided."""
 
-    per: str
+    per: Per
     floor_micros: int | None
     fixed_micros: int | None
-
-
-class AskView(BaseModel):
-    """What is asked for an hour now, fee included: the price of the next lease."""
-
-    gpu_micros: int | None
-    """None for a node without GPUs."""
-    core_micros: int
-    """Where no GPU is asked for."""
-    suggested_gpu_micros: int | None
-    suggested_core_micros: int
-    tier: float | None
-    region: str
-    spot: float
 
 
 def set_price(node: Node, change: PriceChange | None) -> None:
@@ -73,4 +61,6 @@ def set_price(node: Node, change: PriceChange | None) -> None:
 def price_view(node: Node) -> PriceView | None:
     if node.price_per is None:
         return None
-    return PriceView(per=node.price_per, floor_micros=node.price_floor_micros, fixed_micros=node.price_fixed_micros)
+    return PriceView(
+        per=cast("Per", node.price_per), floor_micros=node.price_floor_micros, fixed_micros=node.price_fixed_micros
+    )

@@ -5,9 +5,11 @@ from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.nodes.errors import NodeMoved
-from computepool.hub.nodes.tables import JoinToken, Node
+from computepool.hub.nodes.tables import JoinToken, Node, NodeKey
 from computepool.protocol.states import NODE_NEXT, NodeState, sources_of
 
+EARLIER_KEYS_LIMIT = 20
+"""Of a node, that a wrong proof is compared with, only to say what is wrong."""
 FLEET_LIMIT = 200_000
 """More nodes than this need more than one hub's memory."""
 
@@ -63,3 +65,14 @@ def find_replacement(session: Session, node_id: str) -> Node | None:
 
 def find_node_by_key(session: Session, sign_key: str) -> Node | None:
     return session.scalar(select(Node).where(Node.sign_key == sign_key))
+
+
+def find_earlier_key(session: Session, node_id: str, key_id: str) -> NodeKey | None:
+    """A key that the node has replaced."""
+    return session.scalar(select(NodeKey).where(NodeKey.id == key_id, NodeKey.node_id == node_id))
+
+
+def list_earlier_keys(session: Session, node_id: str) -> Sequence[NodeKey]:
+    """The newest first."""
+    keys = select(NodeKey).where(NodeKey.node_id == node_id).order_by(NodeKey.ended_at.desc())
+    return session.scalars(keys.limit(EARLIER_KEYS_LIMIT)).all()

@@ -37,6 +37,24 @@ class Node(Base):
     """`gpu` or `core`, where its host set a price: an hour of what. None leaves it to the pool."""
     price_floor_micros: Mapped[int | None] = mapped_column(BigInteger)
     price_fixed_micros: Mapped[int | None] = mapped_column(BigInteger)
+    clone_seen_at: Mapped[datetime | None]
+    """When a second agent with this node's key was last refused. None again once the key is replaced."""
+    clone_instance_id: Mapped[str | None] = mapped_column(String(80))
+    """Which start of that agent."""
+    clone_told_at: Mapped[datetime | None]
+    """When its owner got a mail about it."""
+
+
+class NodeKey(Base):
+    """A key that a node had before. It signs nothing new; receipts of attempts from its time are checked with it."""
+
+    __tablename__ = "node_keys"
+
+    id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    """The key's own id."""
+    node_id: Mapped[str] = mapped_column(ForeignKey("nodes.id"), index=True)
+    sign_key: Mapped[str] = mapped_column(String(64))
+    ended_at: Mapped[datetime]
 
 
 class JoinToken(Base):

@@ -3,7 +3,6 @@
 import { $, h, put } from "./parts.js";
 
 const METHODS = ["get", "head", "post", "put", "patch", "delete"];
-const NOT_OURS = new Set(["HTTPValidationError", "ValidationError"]); // what the framework would say; we say it otherwise
 const VISIBLE = {
   public: "anybody", own: "its owner", admin: "admins", node: "agents, by their key", signed: "holders of a signed URL",
 };
@@ -60,13 +59,12 @@ function bodies(content) {
     h("p", {}, ...words(schema), h("span", { class: "muted" }, ` as ${type}`))));
 }
 
-function answers(responses) {
-  const ours = Object.entries(responses ?? {}).filter(([, { content }]) => (
-    !Object.values(content ?? {}).some(({ schema }) => NOT_OURS.has(nameOf(schema?.$ref ?? "")))));
-  return ours.map(([code, { description, content }]) => {
-    const found = bodies(content);
+function answers(responses, shared) {
+  return Object.entries(responses ?? {}).map(([code, told]) => {
+    const { description, content, ...more } = told.$ref ? shared[nameOf(told.$ref)] : told;
+    const found = more["x-codes"] ? [] : bodies(content);
     return h("div", { class: "answer" }, h("code", {}, code),
-      h("div", {}, ...(found.length ? found : [h("p", { class: "muted" }, description)])));
+      h("div", {}, ...(found.length ? found : [h("p", { class: "muted" }, ...prose(description))])));
   });
 }
 
@@ -76,7 +74,7 @@ const prose = (text) => text.split("`").map((part, i) => (i % 2 ? h("code", {}, 
 // The first sentence says more than a name made from the handler's.
 const aboutOf = (route) => (route.description ?? route.summary ?? "").split(/(?<=[.:])\s/)[0].replace(/[.:]$/, "");
 
-function makeRoute(method, path, route) {
+function makeRoute(method, path, route, shared) {
   const who = route["x-scope"] ?? route["x-visible"] ?? "";
   const visible = VISIBLE[route["x-visible"]] ?? route["x-visible"] ?? "";
   const parts = [];
@@ -87,7 +85,7 @@ function makeRoute(method, path, route) {
     { name: one.name, place: one.in, required: one.required, shape: one.schema, about: one.description }));
   if (parameters.length) parts.push(fieldTable("Parameters", parameters));
   if (route.requestBody) parts.push(h("h4", {}, "Body"), ...bodies(route.requestBody.content));
-  parts.push(h("h4", {}, "Answers"), ...answers(route.responses));
+  parts.push(h("h4", {}, "Answers"), ...answers(route.responses, shared));
   const node = h("details", { class: "route", id: `${method}-${path}` },
     h("summary", {}, h("span", { class: `method is-${method}` }, method.toUpperCase()),
       h("code", { class: "path" }, path),
@@ -115,12 +113,12 @@ function show(api) {
   for (const [path, methods] of Object.entries(api.paths)) {
     for (const method of METHODS.filter((one) => methods[one])) {
       const tag = methods[method].tags?.[0] ?? "other";
-      tags.set(tag, [...(tags.get(tag) ?? []), makeRoute(method, path, methods[method])]);
+      tags.set(tag, [...(tags.get(tag) ?? []), makeRoute(method, path, methods[method], api.components.responses)]);
     }
   }
   $("routes").replaceChildren(...Array.from(tags, ([tag, routes]) => h("section", { "aria-label": tag },
     h("h2", {}, tag), h("div", { class: "card flush" }, ...routes))));
-  const schemas = Object.entries(api.components?.schemas ?? {}).filter(([name]) => !NOT_OURS.has(name))
+  const schemas = Object.entries(api.components?.schemas ?? {})
     .sort(([a], [b]) => a.localeCompare(b));
   $("schema-list").replaceChildren(...schemas.map(makeSchema));
   $("schemas").hidden = schemas.length === 0;

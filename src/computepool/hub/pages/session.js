@@ -1,4 +1,5 @@
-// Who is signed in. The access token lives in memory; the refresh token in this tab's sessionStorage. Other tabs of
+// Who is signed in. The access token lives in memory. At an https address the hub keeps the refresh token in a cookie
+// that no script can read, and all tabs share it. On plain HTTP it is in this tab's sessionStorage, and other tabs of
 // the same browser borrow the access token, so that a job or /device opened in a new tab is signed in too.
 
 const STORED = "computepool.refresh-token";
@@ -21,9 +22,10 @@ export const session = new EventTarget(); // fires "change"
 let access = null; // {token, until}
 let renewing = null;
 let clockSkewMs = 0;
+let mayHaveCookie = location.protocol === "https:"; // until the hub says that there is none
 
 export const signedIn = () => access !== null;
-export const couldResume = () => access === null && sessionStorage.getItem(STORED) !== null;
+export const couldResume = () => access === null && (mayHaveCookie || sessionStorage.getItem(STORED) !== null);
 export const hubNow = () => Date.now() + clockSkewMs;
 
 export async function send(path, { method = "GET", body, token } = {}) {
@@ -87,7 +89,7 @@ export async function resume() {
 }
 
 export async function signIn(path, body) {
-  const pair = await (await send(path, { method: "POST", body })).json();
+  const pair = await (await send(path, { method: "POST", body: { ...body, browser: true } })).json();
   access = null; // whoever it was before
   keep(pair);
 }
@@ -101,7 +103,11 @@ export async function signOut() {
 }
 
 function keep(pair) {
-  sessionStorage.setItem(STORED, pair.refresh_token);
+  if (pair.refresh_token) sessionStorage.setItem(STORED, pair.refresh_token);
+  else {
+    sessionStorage.removeItem(STORED);
+    mayHaveCookie = true;
+  }
   adopt({ token: pair.access_token, until: Date.now() + pair.expires_in * 1000 });
 }
 
@@ -114,6 +120,7 @@ function adopt(newAccess) {
 function forget() {
   const was = access !== null;
   access = null;
+  mayHaveCookie = false;
   sessionStorage.removeItem(STORED);
   if (was) session.dispatchEvent(new Event("change"));
 }
@@ -128,19 +135,20 @@ async function freshToken() {
 
 async function renew() {
   const own = sessionStorage.getItem(STORED);
-  const lent = await borrow(own);
+  const lent = !own && mayHaveCookie ? null : await borrow(own); // tabs share the cookie
   if (lent) {
     // A duplicated tab has a copy of the refresh token; used twice, it would end the session of both.
     sessionStorage.removeItem(STORED);
     adopt(lent);
     return;
   }
-  if (!own) {
+  if (!own && !mayHaveCookie) {
     forget();
     throw new SignedOut("Sign in.");
   }
   try {
-    keep(await (await send("auth/refresh", { method: "POST", body: { refresh_token: own } })).json());
+    const body = own ? { refresh_token: own, browser: true } : { browser: true };
+    keep(await (await send("auth/refresh", { method: "POST", body })).json());
   } catch (error) {
     if (error instanceof HubError && error.status === 401) {
       forget();

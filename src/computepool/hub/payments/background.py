@@ -27,12 +27,12 @@ from computepool.hub.payments.provider import (
     Movement,
     NoSuchObject,
     Provider,
+    ProviderUnreachable,
     Refused,
     RequestKind,
     Subject,
-    Unreachable,
 )
-from computepool.hub.payments.reconcile import Difference, Window
+from computepool.hub.payments.reconcile import Difference, PaymentPeriod
 from computepool.hub.payments.refusals import refuse
 from computepool.hub.payments.states import EventState
 
@@ -145,7 +145,7 @@ class Payments:
                 words = "The processor does not know what this is about any more."
                 await context.db.run(refuse, self.desk, sending.id, words, context.now())
                 return
-            except Unreachable as away:
+            except ProviderUnreachable as away:
                 log.warning("payments.processor_away", request=sending.request.key, words=away.words)
                 await context.db.run(outgoing.postpone, sending, away.words, away.is_saved, context.now())
                 return
@@ -162,7 +162,7 @@ class Payments:
             if found is not None or sending.is_outdated:
                 return found
         if self.context.now() > sending.good_until:
-            raise Unreachable("this machine was away for too long")
+            raise ProviderUnreachable("this machine was away for too long")
         return self.provider.perform(sending.request)
 
     def _finish(self, session: Session, sending: Sending, fact: Fact, now: datetime) -> None:
@@ -176,7 +176,7 @@ class Payments:
         context = self.context
         try:
             known = await self.look_at(subject)
-        except Unreachable as away:
+        except ProviderUnreachable as away:
             await context.db.run(events.postpone_event, event_id, away.words, context.now())
             return
         state = EventState.APPLIED if known else EventState.UNKNOWN
@@ -191,7 +191,7 @@ class Payments:
         except NoSuchObject:
             return subject.kind == "account" and await context.db.run(facts.account_gone, subject.id, context.now())
         except Refused as refused:
-            raise Unreachable(refused.words) from refused
+            raise ProviderUnreachable(refused.words) from refused
         known = await context.db.run(facts.apply, self.desk, fact, context.now())
         if known and isinstance(fact, Checkout) and fact.payment_id is not None:
             return await self.look_at(Subject("payment", fact.payment_id))
@@ -209,12 +209,12 @@ class Payments:
         for owner_id in below:
             await db.run(plans.charge_below, self.context, self.units, owner_id, self.return_url)
 
-    async def reconcile(self, window: Window) -> Sequence[Difference]:
+    async def reconcile(self, window: PaymentPeriod) -> Sequence[Difference]:
         """Compare, report, then heal what a lost message left behind."""
         context, slack = self.context, reconcile.SLACK
         try:
             there = await context.offload(self._list, window.since - slack, window.until + slack)
-        except (Unreachable, Refused, NoSuchObject):
+        except (ProviderUnreachable, Refused, NoSuchObject):
             log.warning("payments.reconciliation_postponed")
             return ()
         found = await context.db.read(reconcile.compare, self.units, window, there)
@@ -223,7 +223,7 @@ class Payments:
             if one.kind == "missing_here" and one.subject is not None:
                 try:
                     await self.look_at(one.subject)
-                except Unreachable:
+                except ProviderUnreachable:
                     log.warning("payments.healing_postponed", movement=one.movement_id)
         await context.db.run(reconcile.settle_healed, context.now())
         return found

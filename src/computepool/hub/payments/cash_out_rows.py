@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, select, text, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from computepool.hub.core.paging import read_page
 from computepool.hub.core.tables import Base, Id
 from computepool.hub.payments.tables import OBJECT_LIMIT, WORDS_LIMIT
 
@@ -98,12 +99,17 @@ def move_cash_out(
 
 
 def list_cash_outs(
-    session: Session, limit: int, *, owner_ids: frozenset[str] | None = None, states: Sequence[CashOutState] = ()
-) -> list[CashOutRow]:
-    """The newest first."""
-    query = select(CashOutRow).order_by(CashOutRow.id.desc()).limit(limit)
+    session: Session,
+    cursor: str | None,
+    limit: int,
+    *,
+    owner_ids: frozenset[str] | None = None,
+    states: Sequence[CashOutState] = (),
+) -> tuple[list[CashOutRow], str | None]:
+    """The newest first, and the cursor of the next page."""
+    query = select(CashOutRow)
     if owner_ids is not None:
         query = query.where(CashOutRow.owner_id.in_(sorted(owner_ids)))
     if states:
         query = query.where(CashOutRow.state.in_(states))
-    return list(session.scalars(query))
+    return read_page(session, query, [CashOutRow.id], cursor, limit)

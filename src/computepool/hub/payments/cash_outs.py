@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.notices import ADMINS, mail_topic
-from computepool.hub.core.records import HUB_ACTOR, record
+from computepool.hub.core.records import ADMIN_TOPIC, HUB_ACTOR, record
 from computepool.hub.core.settings import Settings
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.check import PROBLEMS_LIMIT
@@ -152,7 +152,7 @@ def pay_out_returned(session: Session, result: ReversalResult, now: datetime) ->
     row = session.get_one(CashOutRow, result.cash_out_id, with_for_update=True, populate_existing=True)
     if result.state == "failed":
         about: dict[str, Any] = {"owner": row.owner_id, "micros": result.micros, "note": result.words[:WORDS_LIMIT]}
-        record(session, "cash_out.not_returned", row.id, now, topics=(mail_topic(ADMINS),), **about)
+        record(session, "cash_out.not_returned", row.id, now, topics=(ADMIN_TOPIC, mail_topic(ADMINS)), **about)
         return
     micros = min(result.micros, row.micros - row.returned_micros)
     row.returned_micros += micros
@@ -262,7 +262,7 @@ def _post(
 
 
 def _tell(session: Session, row: CashOutRow, what: str, now: datetime, actor: str = HUB_ACTOR, **about: Any) -> None:
-    deciding = (mail_topic(ADMINS),) if what == "requested" else ()
+    deciding = (ADMIN_TOPIC, mail_topic(ADMINS)) if what == "requested" else ()
     topics = (f"wallet/{row.owner_id}", mail_topic(row.owner_id), *deciding)
     details = {"owner": row.owner_id, "micros": row.micros, **about}
     record(session, f"cash_out.{what}", row.id, now, actor=actor, topics=topics, **details)

@@ -21,6 +21,27 @@ class NoTopUp(NotFound):
         super().__init__(f"There is no top-up {top_up_id[:60]}.")
 
 
+class NoSuchPaymentEvent(NotFound):
+    code = "no_such_event"
+
+    def __init__(self, event_id: str) -> None:
+        super().__init__(f"There is no event {event_id[:60]}.")
+
+
+class NoSuchDifference(NotFound):
+    code = "no_such_difference"
+
+    def __init__(self, difference_id: int) -> None:
+        super().__init__(f"There is no difference {difference_id}.")
+
+
+class NoWebhooks(NotFound):
+    code = "no_payment_processor"
+
+    def __init__(self) -> None:
+        super().__init__("This hub takes no messages from a payment processor.")
+
+
 class NoCard(Conflict):
     code = "no_saved_card"
 

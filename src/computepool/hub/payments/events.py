@@ -7,9 +7,11 @@ from typing import Any, cast
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.errors import Invalid, NotFound
+from computepool.hub.core.errors import Invalid
 from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.paging import read_page
 from computepool.hub.core.records import record
+from computepool.hub.payments.errors import NoSuchPaymentEvent
 from computepool.hub.payments.outgoing import wait_after
 from computepool.hub.payments.provider import Subject, SubjectKind
 from computepool.hub.payments.states import EventState
@@ -86,14 +88,16 @@ def replay_event(session: Session, event_id: str, now: datetime, actor: str) -> 
     """Look into it once more, whatever came of it before. Harmless: money that moved is not moved again."""
     row = session.get(EventRow, event_id)
     if row is None:
-        raise NotFound(f"There is no event {event_id[:60]}.", code="no_such_event")
+        raise NoSuchPaymentEvent(event_id)
     if row.subject_id is not None:
         row.state, row.next_try_at, row.ended_at = EventState.RECEIVED, now, None
         record(session, "payment_event.replayed", row.id[:40], now, actor=actor, type=row.type)
     return row
 
 
-def list_events(session: Session, state: EventState | None, limit: int) -> list[EventRow]:
-    """The newest first."""
-    query = select(EventRow).order_by(EventRow.received_at.desc(), EventRow.id).limit(limit)
-    return list(session.scalars(query.where(EventRow.state == state) if state is not None else query))
+def list_events(
+    session: Session, state: EventState | None, cursor: str | None, limit: int
+) -> tuple[list[EventRow], str | None]:
+    """The newest first, and the cursor of the next page."""
+    query = select(EventRow).where(EventRow.state == state) if state is not None else select(EventRow)
+    return read_page(session, query, [EventRow.received_at, EventRow.id], cursor, limit)

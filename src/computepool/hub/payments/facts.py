@@ -120,7 +120,8 @@ def _tell_absent(session: Session, fact: Payment, top_up: TopUpRow, before: str,
     else:
         return
     about: dict[str, Any] = {"top_up": top_up.id, "micros": top_up.micros, "words": fact.words}
-    record(session, action, top_up.owner_id, now, topics=(mail_topic(top_up.owner_id),), **about)
+    topics = (f"wallet/{top_up.owner_id}", mail_topic(top_up.owner_id))
+    record(session, action, top_up.owner_id, now, topics=topics, **about)
 
 
 def _ask_to_confirm(session: Session, desk: Desk, fact: Payment, top_up: TopUpRow, now: datetime) -> None:
@@ -167,7 +168,16 @@ def _apply_refund(
             moving.end_set_aside(session, f"refund/{refund.id}", kind, owner_id, micros, not refund.is_failed, now)
         elif not refund.is_failed:
             moving.take(session, f"refund/{refund.id}", "refund", owner_id, micros, now, payment=fact.id)
-        record(session, "payment.refunded", owner_id, now, refund=refund.id, micros=micros, failed=refund.is_failed)
+        record(
+            session,
+            "payment.refunded",
+            owner_id,
+            now,
+            topics=(f"wallet/{owner_id}",),
+            refund=refund.id,
+            micros=micros,
+            failed=refund.is_failed,
+        )
         return
     failed_id = f"{refund.id}/failed"
     if not refund.is_failed or session.get_one(MovementRow, refund.id).minor == 0:

@@ -32,6 +32,9 @@ class ReversalResult:
     words: str = ""
 
 
+ChargebackState = Literal["opened", "won", "lost"]
+
+
 @dataclass(frozen=True)
 class Chargeback:
     """The ledger has it already: taken with `opened`, given back with `won`."""
@@ -41,7 +44,7 @@ class Chargeback:
     payment_id: str
     micros: int
     reason: str
-    state: Literal["opened", "won", "lost"]
+    state: ChargebackState
 
 
 def _nobody(session: Session, result: object, now: datetime) -> None:

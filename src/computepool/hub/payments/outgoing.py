@@ -16,6 +16,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
+from computepool.hub.core.paging import read_page
 from computepool.hub.ledger.freezing import is_frozen
 from computepool.hub.payments.errors import RequestChanged
 from computepool.hub.payments.provider import Request, RequestKind
@@ -192,3 +193,11 @@ def drop(session: Session, key: str, words: str, now: datetime) -> bool:
 def end_if_waiting(session: Session, request_id: str, object_id: str, now: datetime) -> None:
     """Most facts end their request themselves; of some, such as a refund, the fact is about another object."""
     end(session, request_id, RequestState.DONE, now, object_id=object_id)
+
+
+def list_requests(
+    session: Session, state: RequestState | None, cursor: str | None, limit: int
+) -> tuple[list[RequestRow], str | None]:
+    """The newest first, and the cursor of the next page."""
+    query = select(RequestRow).where(RequestRow.state == state) if state is not None else select(RequestRow)
+    return read_page(session, query, [RequestRow.id], cursor, limit)

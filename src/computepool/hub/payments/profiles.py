@@ -48,14 +48,14 @@ def save_card(session: Session, owner_id: str, card: Card, now: datetime) -> Non
     profile.customer_id, profile.method_id, profile.card = card.customer_id, card.method_id, card.words
     profile.stopped = None
     profile.changed_at = now
-    record(session, "card.saved", owner_id, now, card=card.words)
+    record(session, "card.saved", owner_id, now, topics=(f"wallet/{owner_id}",), card=card.words)
 
 
 def forget_card(session: Session, owner_id: str, now: datetime, actor: str) -> None:
     profile = own_profile(session, owner_id, now)
     profile.customer_id = profile.method_id = profile.card = None
     profile.plan, profile.stopped, profile.changed_at = Plan.NONE, None, now
-    record(session, "card.forgotten", owner_id, now, actor=actor)
+    record(session, "card.forgotten", owner_id, now, actor=actor, topics=(f"wallet/{owner_id}",))
 
 
 def set_plan(
@@ -71,7 +71,8 @@ def set_plan(
     profile = own_profile(session, owner_id, now)
     profile.plan, profile.below_micros, profile.amount_micros = plan, below_micros, amount_micros
     profile.monthly_micros, profile.stopped, profile.changed_at = monthly_micros, None, now
-    record(session, "card.plan", owner_id, now, actor=actor, plan=plan, below=below_micros, monthly=monthly_micros)
+    about = {"plan": plan, "below": below_micros, "monthly": monthly_micros}
+    record(session, "card.plan", owner_id, now, actor=actor, topics=(f"wallet/{owner_id}",), **about)
 
 
 def stop_plan(session: Session, owner_id: str, words: str, now: datetime) -> None:
@@ -87,6 +88,7 @@ def save_account(session: Session, owner_id: str, account: PayoutAccount, now: d
     if profile.account_id not in (None, account.id) and profile.account_state != "gone":
         return  # one that was replaced
     if (profile.account_id, profile.account_state) != (account.id, account.state):
-        record(session, "payout_account.changed", owner_id, now, account=account.id, state=account.state)
+        topics = (f"wallet/{owner_id}",)
+        record(session, "payout_account.changed", owner_id, now, topics=topics, account=account.id, state=account.state)
     profile.account_id, profile.account_state = account.id, account.state
     profile.account_words, profile.changed_at = account.words[:WORDS_LIMIT], now

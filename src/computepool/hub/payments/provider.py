@@ -3,9 +3,9 @@
 Whatever the hub asked for or heard of, it ends with a fact: what the provider now says about one object. Facts are
 applied by one function (`facts.apply`), as often as they come and in any order.
 
-    Refused        it will never be done as asked; the words are for the person
-    Unreachable    nobody knows whether it was done: ask again later, with the same key
-    NoSuchObject   the provider does not know it
+    Refused              it will never be done as asked; the words are for the person
+    ProviderUnreachable  nobody knows whether it was done: ask again later, with the same key
+    NoSuchObject         the provider does not know it
 """
 
 from collections.abc import Iterator, Mapping
@@ -52,7 +52,7 @@ class Refused(Exception):
         self.words = words
 
 
-class Unreachable(Exception):
+class ProviderUnreachable(Exception):
     def __init__(self, words: str, *, is_saved: bool = False) -> None:
         super().__init__(words)
         self.words = words
@@ -222,7 +222,7 @@ class Provider(Protocol):
     def list_movements(self, since: datetime, until: datetime) -> Iterator[Movement]: ...
 
     def probe(self) -> str:
-        """Whether it answers and takes the hub's key: in words, what was found. Raises Unreachable or Refused."""
+        """Whether it answers and takes the hub's key: what was found. Raises ProviderUnreachable or Refused."""
         ...
 
     def close(self) -> None: ...

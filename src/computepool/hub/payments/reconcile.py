@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.core.notices import ADMINS, mail_topic
-from computepool.hub.core.records import HUB_ACTOR, record
+from computepool.hub.core.paging import read_page
+from computepool.hub.core.records import ADMIN_TOPIC, HUB_ACTOR, record
 from computepool.hub.payments.amounts import Units
 from computepool.hub.payments.provider import Movement, Subject
 from computepool.hub.payments.states import RequestState
@@ -32,7 +33,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Window:
+class PaymentPeriod:
     since: datetime
     until: datetime
 
@@ -47,15 +48,15 @@ class Difference:
     subject: Subject | None = None
 
 
-def next_window(session: Session, first: datetime, now: datetime) -> Window | None:
+def next_window(session: Session, first: datetime, now: datetime) -> PaymentPeriod | None:
     """From where the last one ended. None: it is not time yet."""
     last = session.scalars(select(ReconciliationRow).order_by(ReconciliationRow.id.desc()).limit(1)).first()
     if last is not None and now - last.made_at < EVERY:
         return None
-    return Window(last.until if last is not None else min(first, now - SLACK), now - SETTLING)
+    return PaymentPeriod(last.until if last is not None else min(first, now - SLACK), now - SETTLING)
 
 
-def compare(session: Session, units: Units, window: Window, there: Sequence[Movement]) -> list[Difference]:
+def compare(session: Session, units: Units, window: PaymentPeriod, there: Sequence[Movement]) -> list[Difference]:
     """`there` is the processor's list of the window and a day before and after it."""
     found = []
     listed = {one.id: one for one in there}
@@ -77,7 +78,7 @@ def compare(session: Session, units: Units, window: Window, there: Sequence[Move
     return found + _list_stuck(session, window.until)
 
 
-def _list_here(session: Session, window: Window) -> Iterator[MovementRow]:
+def _list_here(session: Session, window: PaymentPeriod) -> Iterator[MovementRow]:
     """All of them, a page at a time."""
     table, after = MovementRow, ""
     within = (table.happened_at >= window.since, table.happened_at < window.until, table.minor != 0)
@@ -100,7 +101,7 @@ def _list_stuck(session: Session, now: datetime) -> list[Difference]:
     ]
 
 
-def report(session: Session, window: Window, compared: int, found: Sequence[Difference], now: datetime) -> int:
+def report(session: Session, window: PaymentPeriod, compared: int, found: Sequence[Difference], now: datetime) -> int:
     """Each once; how many are new. Those that are gone are marked so."""
     new = 0
     for one in found:
@@ -118,8 +119,8 @@ def report(session: Session, window: Window, compared: int, found: Sequence[Diff
         )
         if is_new:
             new += 1
-            about = {"kind": one.kind, "words": one.words}
-            record(session, "payment.difference", one.movement_id[:40], now, topics=(mail_topic(ADMINS),), **about)
+            about, topics = {"kind": one.kind, "words": one.words}, (ADMIN_TOPIC, mail_topic(ADMINS))
+            record(session, "payment.difference", one.movement_id[:40], now, topics=topics, **about)
             log.error("payments.difference", movement=one.movement_id, kind=one.kind, words=one.words)
     session.add(
         ReconciliationRow(
@@ -154,9 +155,12 @@ def settle_healed(session: Session, now: datetime) -> int:
     return settled
 
 
-def list_differences(session: Session, is_open: bool, limit: int) -> list[DifferenceRow]:
-    query = select(DifferenceRow).order_by(DifferenceRow.id.desc()).limit(limit)
-    return list(session.scalars(query.where(DifferenceRow.settled_at.is_(None)) if is_open else query))
+def list_differences(
+    session: Session, is_open: bool, cursor: str | None, limit: int
+) -> tuple[list[DifferenceRow], str | None]:
+    """The newest first, and the cursor of the next page."""
+    query = select(DifferenceRow).where(DifferenceRow.settled_at.is_(None)) if is_open else select(DifferenceRow)
+    return read_page(session, query, [DifferenceRow.id], cursor, limit)
 
 
 def last_reconciliation(session: Session) -> ReconciliationRow | None:

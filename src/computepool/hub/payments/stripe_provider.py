@@ -16,11 +16,11 @@ from computepool.hub.payments.provider import (
     NoSuchObject,
     Payment,
     PaymentState,
+    ProviderUnreachable,
     Refused,
     Request,
     RequestKind,
     Subject,
-    Unreachable,
 )
 from computepool.hub.payments.stripe_shapes import (
     HUB,
@@ -297,24 +297,24 @@ class StripeProvider:
         try:
             return send()
         except sdk.APIConnectionError as error:
-            raise Unreachable("no connection, or no answer in time") from error
+            raise ProviderUnreachable("no connection, or no answer in time") from error
         except sdk.CardError as error:
             raise _Declined(error) from error
         except (sdk.RateLimitError, sdk.IdempotencyError) as error:
-            raise Unreachable(_words(error)) from error
+            raise ProviderUnreachable(_words(error)) from error
         except (sdk.AuthenticationError, sdk.PermissionError) as error:
             if _code(error) == "account_invalid":
                 raise NoSuchObject from error
-            raise Unreachable(f"it does not accept the hub's key: {_words(error)}") from error
+            raise ProviderUnreachable(f"it does not accept the hub's key: {_words(error)}") from error
         except sdk.InvalidRequestError as error:
             if error.http_status == 404:
                 raise NoSuchObject from error
             if _code(error) in LATER:
-                away = _Lacking if _code(error) == LACKING else Unreachable
+                away = _Lacking if _code(error) == LACKING else ProviderUnreachable
                 raise away(_words(error), is_saved=True) from error
             raise Refused(_words(error)) from error
         except sdk.StripeError as error:
-            raise Unreachable(_words(error), is_saved=True) from error
+            raise ProviderUnreachable(_words(error), is_saved=True) from error
 
 
 class _Declined(Refused):
@@ -323,7 +323,7 @@ class _Declined(Refused):
         self.payment_id: str | None = (_told_of(error).get("payment_intent") or {}).get("id")
 
 
-class _Lacking(Unreachable):
+class _Lacking(ProviderUnreachable):
     """There is not enough money for it yet."""
 
 

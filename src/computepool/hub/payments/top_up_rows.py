@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.paging import read_page
 from computepool.hub.payments.states import NEXT, UNDER_WAY, TopUpState
 from computepool.hub.payments.tables import WORDS_LIMIT, TopUpRow
 
@@ -45,7 +46,9 @@ def move_top_up(
     return moved
 
 
-def list_top_ups(session: Session, owner_ids: frozenset[str], limit: int) -> list[TopUpRow]:
-    """The newest first."""
-    query = select(TopUpRow).where(TopUpRow.owner_id.in_(owner_ids)).order_by(TopUpRow.id.desc()).limit(limit)
-    return list(session.scalars(query))
+def list_top_ups(
+    session: Session, owner_ids: frozenset[str], cursor: str | None, limit: int
+) -> tuple[list[TopUpRow], str | None]:
+    """The newest first, and the cursor of the next page."""
+    query = select(TopUpRow).where(TopUpRow.owner_id.in_(owner_ids))
+    return read_page(session, query, [TopUpRow.id], cursor, limit)

@@ -1,7 +1,10 @@
 """Vouchers: a code that gives credits to whoever types it in, as a present. Only a keyed digest of the code is kept."""
 
+import base64
 import hashlib
 import hmac
+import json
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, String, select, update
@@ -11,9 +14,10 @@ from computepool.hub.accounts.tokens import random_text
 from computepool.hub.core.errors import Conflict, Invalid, NotFound
 from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.paging import read_page
 from computepool.hub.core.records import record
-from computepool.hub.core.secrets import derive_key
-from computepool.hub.core.tables import Base, Id
+from computepool.hub.core.secrets import decrypt, derive_key, encrypt
+from computepool.hub.core.tables import Base, HubFact, Id
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting
 from computepool.hub.ledger.journal import post
@@ -25,6 +29,9 @@ CODE_LENGTH = 16
 LEAST_LENGTH = 8
 """Of a code that an operator thinks up: shorter ones are guessed."""
 MOST_LENGTH = 60
+PURPOSE = "vouchers"
+EARLIER_KEYS = "voucher_keys"
+"""The fact that holds the keys of digests from before the secret was rotated: a JSON list, each sealed."""
 
 
 class VoucherRow(Base):
@@ -89,15 +96,36 @@ def read_code(typed: str) -> str:
     return code.upper()
 
 
-def digest_of_code(secret_key: bytes, typed: str) -> str:
-    """Whoever reads the database can neither redeem a voucher nor try out codes against it."""
-    return hmac.new(derive_key(secret_key, "vouchers"), read_code(typed).encode(), hashlib.sha256).hexdigest()
+def digests_of_code(session: Session, secret_key: bytes, typed: str) -> list[str]:
+    """The digest that a new voucher gets; then those that vouchers from before a rotation of the secret may have.
+
+    Whoever reads the database can neither redeem a voucher nor try out codes against it.
+    """
+    code = read_code(typed).encode()
+    keys = [derive_key(secret_key, PURPOSE), *_earlier_keys(session, secret_key)]
+    return [hmac.new(key, code, hashlib.sha256).hexdigest() for key in keys]
+
+
+def reseal_voucher_keys(session: Session, old: bytes, new: bytes, now: datetime) -> None:
+    """The codes are not kept, so their digests cannot be made anew. Their keys stay while a voucher can be redeemed."""
+    row = VoucherRow
+    is_open = (row.used < row.uses) & row.withdrawn_at.is_(None) & (row.expires_at.is_(None) | (row.expires_at > now))
+    keys = [derive_key(old, PURPOSE), *_earlier_keys(session, old)]
+    kept = keys if session.scalar(select(row.id).where(is_open).limit(1)) is not None else []
+    sealed = [base64.b64encode(encrypt(new, PURPOSE, key, bound_to=EARLIER_KEYS)).decode() for key in kept]
+    session.merge(HubFact(name=EARLIER_KEYS, value=json.dumps(sealed)))
+
+
+def _earlier_keys(session: Session, secret_key: bytes) -> list[bytes]:
+    fact = session.get(HubFact, EARLIER_KEYS)
+    sealed = json.loads(fact.value) if fact is not None else []
+    return [decrypt(secret_key, PURPOSE, base64.b64decode(text), bound_to=EARLIER_KEYS) for text in sealed]
 
 
 def make_voucher(
     session: Session,
     voucher_id: str,
-    digest: str,
+    digests: Sequence[str],
     micros: int,
     uses: int,
     expires_at: datetime | None,
@@ -105,12 +133,14 @@ def make_voucher(
     actor: str,
     now: datetime,
 ) -> VoucherRow:
+    if session.scalar(select(VoucherRow.id).where(VoucherRow.digest.in_(digests[1:])).limit(1)) is not None:
+        raise CodeTaken
     is_new = insert_if_absent(
         session,
         VoucherRow,
         ["digest"],
         id=voucher_id,
-        digest=digest,
+        digest=digests[0],
         micros=micros,
         uses=uses,
         used=0,
@@ -126,9 +156,9 @@ def make_voucher(
     return session.get_one(VoucherRow, voucher_id)
 
 
-def redeem(session: Session, digest: str, user_id: str, now: datetime) -> VoucherRow:
+def redeem(session: Session, digests: Sequence[str], user_id: str, now: datetime) -> VoucherRow:
     """Each user once, and as many users as it is for."""
-    voucher = session.scalars(select(VoucherRow).where(VoucherRow.digest == digest)).one_or_none()
+    voucher = session.scalars(select(VoucherRow).where(VoucherRow.digest.in_(digests))).one_or_none()
     if voucher is None:
         raise NoVoucher
     if voucher.withdrawn_at is not None or (voucher.expires_at is not None and voucher.expires_at <= now):
@@ -170,5 +200,6 @@ def withdraw_voucher(session: Session, voucher_id: str, actor: str, now: datetim
     return row
 
 
-def list_vouchers(session: Session, limit: int) -> list[VoucherRow]:
-    return list(session.scalars(select(VoucherRow).order_by(VoucherRow.id.desc()).limit(limit)))
+def list_vouchers(session: Session, cursor: str | None, limit: int) -> tuple[list[VoucherRow], str | None]:
+    """The newest first, and the cursor of the next page."""
+    return read_page(session, select(VoucherRow), [VoucherRow.id], cursor, limit)

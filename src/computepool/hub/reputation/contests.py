@@ -7,7 +7,7 @@ from enum import StrEnum
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.notices import mail_topic
-from computepool.hub.core.records import record
+from computepool.hub.core.records import ADMIN_TOPIC, record
 from computepool.hub.market.standing import Standing
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation import service
@@ -41,7 +41,7 @@ def contest(session: Session, node: Node, event_id: int, reason: str, actor: str
         raise NotContestable("This event is contested already.", hint="An operator will look at it.")
     event.contested_at, event.contest_reason = now, reason
     session.flush()
-    topics = (f"owner/{node.owner_id}",)
+    topics = (f"owner/{node.owner_id}", ADMIN_TOPIC)
     record(session, "reputation.contested", node.id, now, actor=actor, topics=topics, event=event_id, reason=reason)
     return event
 

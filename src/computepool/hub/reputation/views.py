@@ -1,93 +1,69 @@
-"""What owners and operators see of records. The numbers are those that matching uses."""
+"""How reliable a node is taken to be, as owners and operators see it. The numbers are those that matching uses."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from computepool.hub.nodes.benchmarks import Benchmark, find_benchmark, list_benchmarks
-from computepool.hub.nodes.reliability_view import Audited, LookBack, ReliabilityView
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation import claims, declining, repository
 from computepool.hub.reputation.quarantine import is_probed
 from computepool.hub.reputation.record import Record, fresh, missing_for_verified, standing_of
-from computepool.hub.reputation.reliability import LOWER_TAIL, OWNER_WITH_CHECKPOINT, PRIOR_BAD, PRIOR_GOOD, WEIGHTS
 from computepool.hub.reputation.service import why_unproven
-from computepool.hub.reputation.tables import ReputationEvent
 from computepool.hub.reputation.uptime import share
 from computepool.protocol.capacity import Capacity
-from computepool.protocol.states import Verdict
+from computepool.protocol.model import Documented
 
 SECONDS_OF_A_DAY = 86_400.0
 
 
-class FormulaView(BaseModel):
-    """All that the score is made of: mean = alpha / (alpha + beta), lower = the 5 % quantile of Beta(alpha, beta)."""
+class Audited(Documented):
+    """Results of it that were computed again by others: counted apart, never mixed into reliability."""
 
-    prior_good: float = PRIOR_GOOD
-    prior_bad: float = PRIOR_BAD
-    good: float
-    """What speaks for the node, faded to now."""
-    bad: float
-    alpha: float
-    beta: float
-    lower_tail: float = LOWER_TAIL
-    half_life_days: float
-    weights: dict[Verdict, float] = WEIGHTS
-    """Of strangers' attempts; the owner's own count nothing."""
-    owner_with_checkpoint: float = OWNER_WITH_CHECKPOINT
-    as_of: datetime
+    ok: int
+    wrong: int
 
 
-class EventView(BaseModel):
-    id: int
-    node_id: str
-    attempt_id: str
-    verdict: Verdict
-    reason: str
-    weight: float
-    at: datetime
-    contested_at: datetime | None
-    contest_reason: str | None
-    resolution: str | None
-    """taken_back, upheld or dismissed. The first two undo it."""
-    resolved_at: datetime | None
-    resolution_note: str | None
+class ReliabilityView(Documented):
+    mean: float
+    """What people are shown."""
+    lower: float
+    """Its 5 % lower bound: what nodes are ranked by, and what `min_reliability` asks for."""
+    has_record: bool
+    """False for a node that nobody can say much of yet."""
+    ok_attempts: int
+    """For others, ever."""
+    failures_in_a_row: int
+    quarantined_until: datetime | None
+    probed: bool
+    """Its quarantine is over; it gets one slice of others at a time until one is ok."""
+    slots: int | None
+    """Slices of others that it gets at once, if it broke with more; None for as many as it claims to hold."""
+    declines: int
+    """Offers that it declined since the last attempt that was ok; those at the same time count once."""
+    declined_until: datetime | None
+    """It is offered no work of others before that, because it declined some."""
+    tenure_days: float
+    uptime_30d: float
+    audited: Audited
+    verified: bool
+    missing_for_verified: list[str]
+    notice: str = ""
+    """Why it gets less work than it could."""
 
 
-class HistoryPage(BaseModel):
-    reliability: ReliabilityView
-    formula: FormulaView
-    items: list[EventView]
-    """The newest first."""
-    next: int | None
-
-
-class ContestView(EventView):
-    node_name: str
-    owner_id: str
-
-
-class ContestPage(BaseModel):
-    items: list[ContestView]
-    next: int | None
-
-
-def look_back(half_life: timedelta) -> LookBack:
-    """Each node's past, for its view."""
-
-    def look(session: Session, nodes: Sequence[Node], now: datetime) -> dict[str, ReliabilityView]:
-        ids = [node.id for node in nodes]
-        known, measured = repository.find_of(session, ids), list_benchmarks(session, ids)
-        return {
-            node.id: reliability_view(
-                known.get(node.id) or fresh(node.created_at), now, half_life, _unproven(node, measured.get(node.id))
-            )
-            for node in nodes
-        }
-
-    return look
+def reliability_by_node(
+    session: Session, nodes: Sequence[Node], now: datetime, half_life: timedelta
+) -> dict[str, ReliabilityView]:
+    ids = [node.id for node in nodes]
+    known, measured = repository.find_of(session, ids), list_benchmarks(session, ids)
+    return {
+        node.id: reliability_view(
+            known.get(node.id) or fresh(node.created_at), now, half_life, _unproven(node, measured.get(node.id))
+        )
+        for node in nodes
+    }
 
 
 def reliability_of(session: Session, node: Node, now: datetime, half_life: timedelta) -> ReliabilityView:
@@ -119,26 +95,6 @@ def reliability_view(record: Record, now: datetime, half_life: timedelta, unprov
         missing_for_verified=missing_for_verified(record, unproven),
         notice=_notice(record, standing.quarantined_until, now),
     )
-
-
-def formula_view(record: Record, now: datetime, half_life: timedelta) -> FormulaView:
-    evidence = record.evidence.at(now, half_life)
-    return FormulaView(
-        good=evidence.good,
-        bad=evidence.bad,
-        alpha=PRIOR_GOOD + evidence.good,
-        beta=PRIOR_BAD + evidence.bad,
-        half_life_days=half_life.total_seconds() / SECONDS_OF_A_DAY,
-        as_of=evidence.as_of,
-    )
-
-
-def event_view(event: ReputationEvent) -> EventView:
-    return EventView.model_validate(event, from_attributes=True)
-
-
-def contest_view(event: ReputationEvent, node_name: str, owner_id: str) -> ContestView:
-    return ContestView(**event_view(event).model_dump(), node_name=node_name, owner_id=owner_id)
 
 
 def _notice(record: Record, closed_until: datetime | None, now: datetime) -> str:

@@ -26,7 +26,7 @@ async def evict(context: Context, fleet: Fleet, book: Claims, claims: Iterable[C
     asked = await context.db.run(service.ask_to_leave, attempts, context.now())
     for node, held in found:
         if held.attempt_id in asked:
-            held.stopped_at = context.clock.monotonic()
+            held.stopped_at, held.evicted = context.clock.monotonic(), True
             if node.line is not None:
                 node.line.stop(held.attempt_id, held.fence, EVICTED)
         else:

@@ -16,7 +16,10 @@ from computepool.protocol.signing import Signed
 from computepool.protocol.states import BEFORE_RUNNING, AttemptState, IsolationLevel, NodeState
 from computepool.protocol.timing import (
     BEGIN_SECONDS,
+    EVICT_GRACE_SECONDS,
+    FETCH_SECONDS,
     HEARTBEAT_SECONDS,
+    LAST_CHECKPOINT_SECONDS,
     OVERDUE_SECONDS,
     PROGRESS_SECONDS,
     STOP_GRACE_SECONDS,
@@ -28,6 +31,11 @@ ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
 
 START_SECONDS = 6 * 3600.0
 """Until an attempt runs: images and inputs may be large, and lines slow."""
+TRIAL_START_SECONDS = 45 * 60.0
+"""The same on a node that has no record: it may also wait for the `setup` of another, and has nothing to show for it.
+`FETCH_SECONDS` more for a slice with an image or an https input, which the hub cannot see arrive."""
+STORE_BYTES_PER_SECOND = 1 << 20
+"""So much longer it may take for what comes from the hub's own store. How much that is, the job decides."""
 HEARD_SECONDS = 2 * HEARTBEAT_SECONDS
 """The most that counts between two heartbeats: for the rest of the time the node could not be heard."""
 REST_SECONDS = 24 * 3600.0
@@ -71,6 +79,8 @@ class Held:
     """Seconds in each state, before it came to this one."""
     stopped_at: float | None = None
     """When its node was told to end it."""
+    evicted: bool = False
+    """It was told to make room, and may save a last checkpoint."""
     unheard_seconds: float = 0.0
     """How long the hub could not have heard its node, before it began to listen again. Counts until a renewal."""
     begun: bool = field(init=False)
@@ -86,7 +96,7 @@ class Held:
 
     def is_overdue(self, now: float) -> bool:
         """Its node, which can be heard, should have ended it long ago, or got further."""
-        if self.stopped_at is not None and now - self.stopped_at > STOP_GRACE_SECONDS + OVERDUE_SECONDS:
+        if self.stopped_at is not None and now - self.stopped_at > self._stop_seconds:
             return True
         here = now - self.since
         total = here + self.spent.get(self.state, 0.0)
@@ -94,13 +104,36 @@ class Held:
             longest = self.order.max_runtime_seconds
             # What stood still may be told late, each time: only one stretch is taken by the minute.
             return here > longest + OVERDUE_SECONDS or total > longest + REST_SECONDS
-        return total > (START_SECONDS if self.state in BEFORE_RUNNING else REST_SECONDS)
+        return total > (self._with_store(START_SECONDS) if self.state in BEFORE_RUNNING else REST_SECONDS)
+
+    @property
+    def _stop_seconds(self) -> float:
+        """For the command to leave, and for a last checkpoint to be read and sent. How large that is, the job
+        decides."""
+        if not self.evicted:
+            return STOP_GRACE_SECONDS + OVERDUE_SECONDS
+        more = 2 * LAST_CHECKPOINT_SECONDS if self.state is AttemptState.FINISHING else 0.0
+        return EVICT_GRACE_SECONDS + OVERDUE_SECONDS + more
+
+    def _with_store(self, seconds: float) -> float:
+        return min(seconds + self.order.stored_bytes / STORE_BYTES_PER_SECOND, max(seconds, REST_SECONDS))
+
+    def is_unproven(self, now: float) -> bool:
+        """A node that has no record has said for long that it prepares it, and there is nothing to show for it."""
+        if self.state not in BEFORE_RUNNING or self.order.own:
+            return False
+        total = now - self.since + sum(self.spent.get(state, 0.0) for state in BEFORE_RUNNING)
+        return total > self._with_store(TRIAL_START_SECONDS + (FETCH_SECONDS if self.order.elsewhere else 0.0))
 
     def note(self, state: AttemptState, now: float) -> None:
         """Where it is now, as its node says."""
         if state is not self.state:
             self.spent[self.state] = self.spent.get(self.state, 0.0) + now - self.since
             self.state, self.since = state, now
+
+    def start_seconds(self, now: float) -> float:
+        """How long it has taken so far to begin."""
+        return sum(self.spent.get(state, 0.0) for state in BEFORE_RUNNING) + now - self.since
 
     def told_of(self, now: float) -> None:
         """Its node said something of it: a state, some of its log, that it prepares it."""

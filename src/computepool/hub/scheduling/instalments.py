@@ -46,6 +46,6 @@ class Instalments:
         node = scheduler.fleet.get(done.node_id)
         held = node.attempts.get(done.attempt_id) if node is not None else None
         if node is not None and held is not None and held.fence == done.fence:
-            held.stopped_at = self._context.clock.monotonic()
+            held.stopped_at, held.evicted = self._context.clock.monotonic(), True
             if node.line is not None:
                 node.line.stop(done.attempt_id, done.fence, EVICTED)

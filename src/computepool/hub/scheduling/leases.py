@@ -13,6 +13,7 @@ so long that leases ended: it writes down that it lives, and compares. A node's 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 
 import structlog
 
@@ -22,7 +23,8 @@ from computepool.hub.core.facts import find_last_sign, say_alive
 from computepool.hub.jobs.deciding import End
 from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.errors import StaleLease
-from computepool.hub.jobs.policy import Ending
+from computepool.hub.jobs.policy import UNPROVEN, Ending
+from computepool.hub.market.allowance import is_on_trial
 from computepool.hub.scheduling.fleet import REACHABLE, FleetNode, Held
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.scheduler import Scheduler
@@ -224,7 +226,12 @@ def _too_late(node: FleetNode, held: Held, now: float) -> Ending | None:
     """How it ends if its node, which can be heard, should have ended it long ago, or got further."""
     if held.is_overdue(now):
         return _OVERDUE
-    return None if node.traits.simulated else held.why_idle(tells=node.tells_preparing)
+    if node.traits.simulated:
+        return None
+    if held.is_unproven(now) and is_on_trial(node.traits.standing, node.traits.trial):
+        # One whose agent does not tell what it prepares may be an older one, which has no limits of its own.
+        return UNPROVEN if node.tells_preparing else replace(UNPROVEN, verdict=Verdict.HUB)
+    return held.why_idle(tells=node.tells_preparing)
 
 
 def was_our_fault(held: Held) -> bool:

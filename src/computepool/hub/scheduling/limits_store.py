@@ -45,4 +45,4 @@ def change_limits(session: Session, owner_id: str, limits: Limits, now: datetime
     row.daily_micros, row.monthly_micros = limits.daily_micros, limits.monthly_micros
     row.changed_by, row.changed_at = actor, now
     session.flush()
-    record(session, "owner.limits", owner_id, now, actor=actor, **asdict(limits))
+    record(session, "owner.limits", owner_id, now, actor=actor, topics=(f"owner/{owner_id}",), **asdict(limits))

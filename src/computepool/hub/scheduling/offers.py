@@ -15,16 +15,17 @@ from functools import total_ordering
 from math import isfinite
 from typing import Any
 
-from pydantic import BaseModel
-
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.money import Micros, MoneyOff
-from computepool.hub.market.book import Book, Place, cards_of
+from computepool.hub.market.book import Book, MarketPosition, cards_of
 from computepool.hub.market.feasibility import levels_for_strangers
+from computepool.hub.market.rates import Per
 from computepool.hub.market.requirements import MILLI
+from computepool.hub.market.tiers import Basis
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.protocol.countries import COUNTRIES
 from computepool.protocol.gpu_names import gpu_name_matches, model_words
+from computepool.protocol.model import Documented
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.units import BadValueError, nearest, parse_bytes, parse_credits
 
@@ -33,7 +34,7 @@ FILTER_CHARACTERS = 500
 EXAMPLE = "gpu=rtx-4090 reliability>0.9 price<40"
 
 
-class Offer(BaseModel):
+class Offer(Documented):
     node_id: str
     gpus: list[str]
     """By kind, one for each."""
@@ -46,14 +47,14 @@ class Offer(BaseModel):
     country: str | None
     region: str
     tags: list[str]
-    isolation: str
+    isolation: IsolationLevel
     """The strongest that it has proven, of those that strangers get there."""
     tier: float | None
-    tier_basis: str | None
+    tier_basis: Basis | None
     """card, measured or claimed: whether its speed was seen."""
     price_micros: Micros
     """For an hour of one of its GPUs; of one core, where it has none. Fee included."""
-    per: str
+    per: Per
     """gpu or core."""
     core_price_micros: Micros
     """For an hour of one core, where no GPU is asked for."""
@@ -64,7 +65,7 @@ class Offer(BaseModel):
     simulated: bool
 
 
-class OfferPage(BaseModel):
+class OfferPage(Documented):
     items: list[Offer]
     next: str | None
     total: int
@@ -85,7 +86,7 @@ def offer_of(node: FleetNode, book: Book) -> Offer | None:
     return _describe(node, place, max(levels, key=lambda level: level.rank))
 
 
-def _describe(node: FleetNode, place: Place, isolation: IsolationLevel) -> Offer:
+def _describe(node: FleetNode, place: MarketPosition, isolation: IsolationLevel) -> Offer:
     traits, ask, standing = node.traits, node.traits.ask, node.traits.standing
     cards = cards_of(traits.gpus)
     return Offer(
@@ -99,7 +100,7 @@ def _describe(node: FleetNode, place: Place, isolation: IsolationLevel) -> Offer
         country=traits.country,
         region=place.cpu.region,
         tags=sorted(traits.tags),
-        isolation=str(isolation),
+        isolation=IsolationLevel(str(isolation)),
         tier=place.tier.millis / MILLI if place.tier is not None else None,
         tier_basis=place.tier.basis if place.tier is not None else None,
         price_micros=ask.gpu_micros if cards else ask.core_micros,

@@ -27,6 +27,11 @@ class OpenJobs(UserDict[str, JobBrief]):
         """About what the open jobs of this owner take of the hub's memory, without their slices."""
         return self._bytes[owner_id]
 
+    def find_user_of(self, artifact_id: str) -> str | None:
+        """A job that needs this bundle or input."""
+        given = (brief for brief in self.values() if artifact_id in (brief.bundle_id, *brief.input_ids.values()))
+        return next((brief.root for brief in given), None)
+
     def to_watch(self) -> Callable[[str], JobBrief | None] | None:
         """None while the results of no open job are to be compared with others."""
         return self.get if self._watched else None

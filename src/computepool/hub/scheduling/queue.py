@@ -5,15 +5,18 @@ among all lines of an owner, priority comes first, then age, then the slice's pl
 owners is another question: `turns` answers it.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from computepool.hub.jobs.brief import JobBrief
 from computepool.hub.market.requirements import Requirements
 from computepool.hub.scheduling.ordered import Ordered
 from computepool.protocol.manifest import Saved
+
+TALLY_LIMIT = 10_000
+"""Slices of one minute that count in the figures of the pool: the newest."""
 
 Rank = tuple[int, str, int]
 """Among an owner's slices: priority, the job's id, which sorts by age, and the slice's place in it."""
@@ -57,6 +60,16 @@ class Waiting:
     def rank(self) -> Rank:
         """Among its owner's: priority first, then age, then the slice's place in its job."""
         return (-self.brief.priority, self.brief.job_id, self.slice_index)
+
+
+@dataclass(slots=True)
+class Tally:
+    """How long slices waited, since the pool's figures were last taken."""
+
+    waited: deque[float] = field(default_factory=lambda: deque(maxlen=TALLY_LIMIT))
+    """Seconds until each got a node."""
+    began: deque[float] = field(default_factory=lambda: deque(maxlen=TALLY_LIMIT))
+    """Seconds from each lease until its command ran."""
 
 
 class Line:

@@ -11,8 +11,6 @@ line.
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from pydantic import BaseModel
-
 from computepool.hub.core.money import MONEY, Micros
 from computepool.hub.jobs.brief import JobBrief, with_ceiling
 from computepool.hub.jobs.terms import least_to_begin
@@ -24,6 +22,7 @@ from computepool.hub.market.requirements import MILLI, Requirements, requirement
 from computepool.hub.scheduling.fleet import Fleet
 from computepool.hub.scheduling.room import how_many_fit
 from computepool.hub.scheduling.survey import Candidate
+from computepool.protocol.model import Documented
 from computepool.protocol.spec import JobSpec
 
 NODES_ASKED = 64
@@ -45,7 +44,7 @@ class Ceiling:
     """What the best free node of another owner asks for a slice-hour; None if there is none."""
 
 
-class NodePrice(BaseModel):
+class NodePrice(Documented):
     """A node that would do, without a word about whose it is."""
 
     node_id: str
@@ -60,12 +59,12 @@ class NodePrice(BaseModel):
     free_now: bool
 
 
-class GateCount(BaseModel):
+class GateCount(Documented):
     gate: Gate
     removed: int
 
 
-class Quote(BaseModel):
+class Quote(Documented):
     price_micros: Micros
     """Of one slice-hour now, on the node that it would go to; None if no node would do."""
     own: bool

@@ -34,7 +34,7 @@ from computepool.hub.scheduling.occupancy import Occupancy, Occupied
 from computepool.hub.scheduling.open_jobs import OpenJobs
 from computepool.hub.scheduling.preemption import Claim
 from computepool.hub.scheduling.purse import Purse
-from computepool.hub.scheduling.queue import Queue, Waiting
+from computepool.hub.scheduling.queue import Queue, Tally, Waiting
 from computepool.hub.scheduling.remembering import Remembered
 from computepool.hub.scheduling.replicas import Replicas, Seat, gpu_class_on
 from computepool.hub.scheduling.rounds import place_some
@@ -88,6 +88,7 @@ class Scheduler:
         self.endings = Endings(context, self.briefs)
         self.orphans: list[tuple[FleetNode, str, int]] = []
         """(node, attempt, fence) of leases on nodes that have left the pool. The leases' keeper ends them."""
+        self.tally = Tally()
         self._context = context
         self._keyring = keyring
         self._downloads = downloads
@@ -362,6 +363,7 @@ class Scheduler:
             price=price_made_of(brief.requirements, node.traits.ask, own=own),
             terms=terms_of(context.settings, brief, node.traits.owner_id, price),
             root=brief.root,
+            host_id=None if own else node.traits.owner_id,
         )
         return Placement(waiting, node, lease, signed)
 
@@ -413,6 +415,7 @@ class Scheduler:
         """Tell the nodes. One that went away meanwhile is told when it comes back."""
         for one in placements:
             self._leased(one.lease.attempt_id)
+            self.tally.waited.append(self._context.clock.monotonic() - one.waiting.waits_since)
             if self.fleet.get(one.lease.node_id) is not one.node:
                 self.orphans.append((one.node, one.lease.attempt_id, one.lease.fence))
             elif one.node.line is not None:

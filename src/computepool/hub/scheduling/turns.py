@@ -37,7 +37,7 @@ def turn_of(waiting: Waiting, standing: float) -> Turn:
     return (*lane_of(needs), standing, waiting.brief.job_id, needs.owner_id)
 
 
-class Place:
+class LinePosition:
     """How far a round got in a line."""
 
     def __init__(self, line: Line, now: datetime) -> None:
@@ -77,10 +77,10 @@ class Round:
 
     def __init__(self, lines: Iterable[Line], now: datetime, standing: Standing) -> None:
         self._standing = standing
-        self._groups: dict[Group, list[tuple[Rank, Place]]] = {}
+        self._groups: dict[Group, list[tuple[Rank, LinePosition]]] = {}
         """A heap of the open lines of each renter in each lane, by who is looked at next."""
         for line in lines:
-            place = Place(line, now)
+            place = LinePosition(line, now)
             if place.waiting is not None:
                 self._groups.setdefault(_group_of(line.needs), []).append((place.waiting.rank, place))
         for places in self._groups.values():
@@ -114,15 +114,15 @@ class Round:
         places[0][1].give_up()
         self._sort_in(places)
 
-    def _turn(self, places: list[tuple[Rank, Place]]) -> Turn:
+    def _turn(self, places: list[tuple[Rank, LinePosition]]) -> Turn:
         waiting = places[0][1].waiting
         assert waiting is not None, "a line without anybody is left out"
         return turn_of(waiting, self._standing(waiting.brief.owner_id))
 
-    def _current(self) -> list[tuple[Rank, Place]]:
+    def _current(self) -> list[tuple[Rank, LinePosition]]:
         return self._groups[self._turns[0][1]]
 
-    def _sort_in(self, places: list[tuple[Rank, Place]]) -> None:
+    def _sort_in(self, places: list[tuple[Rank, LinePosition]]) -> None:
         place = places[0][1]
         if place.waiting is None:
             heapq.heappop(places)

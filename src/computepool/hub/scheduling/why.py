@@ -6,18 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from pydantic import BaseModel
-
+from computepool.hub.core.context import Context
 from computepool.hub.jobs.policy import NOT_BEGUN, STALLED
+from computepool.hub.jobs.tables import Job
 from computepool.hub.market.feasibility import Gate, closed_gates, is_hidden, missing_isolation
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.fleet import Fleet, FleetNode
 from computepool.hub.scheduling.queue import Queue, Waiting
 from computepool.hub.scheduling.relaxations import Relaxation, smallest_change
+from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.scheduling.turns import Standing, ahead_of
 from computepool.protocol.capacity import SIMULATED
+from computepool.protocol.model import Documented
 from computepool.protocol.receipt import EndReason
-from computepool.protocol.states import Verdict
+from computepool.protocol.states import JOB_FINAL, Verdict
 from computepool.protocol.units import format_bytes, spell_credits
 
 GROUPS_SHOWN = 8
@@ -41,34 +43,39 @@ AFTER: dict[str | None, str] = {
 """How it came to wait again, by the reason or else by the verdict of its last attempt."""
 
 
-class GateCount(BaseModel):
+class GateFinding(Documented):
+    """How many nodes one rule removed, and why, in words."""
+
     gate: Gate
     removed: int
     detail: str
 
 
-class RelaxationView(BaseModel):
+class RelaxationView(Documented):
     """One change of the spec that would find a node."""
 
     field: str
+    """The key of the spec, such as `resources.memory`."""
     words: str
     free_now: bool
     """False if that node is busy, away, or in use by its owner."""
 
 
-class Miss(BaseModel):
+class Miss(Documented):
     """A node that is nearest to what was asked for, and what is in its way."""
 
     node_id: str
     gates: list[Gate]
+    """What it does not pass."""
 
 
-class WhySlice(BaseModel):
+class WhySlice(Documented):
     """Why one slice, or all slices that wait alike, have no node."""
 
     slices: list[int]
     nodes_total: int
-    gates: list[GateCount]
+    gates: list[GateFinding]
+    """How many nodes each rule removed, in the order in which they are asked."""
     feasible: int
     """Nodes that could run it, were they free and there."""
     free: int
@@ -78,8 +85,41 @@ class WhySlice(BaseModel):
     relaxations: list[RelaxationView]
     """The smallest first, one for each field."""
     misses: list[Miss]
+    """The nodes that come nearest."""
     suggestions: list[str]
     """The words of the relaxations."""
+
+
+async def explain_job(context: Context, scheduler: Scheduler, job_id: str) -> list[WhySlice]:
+    """For each group of the job's slices that waits alike, what it waits for."""
+    brief = scheduler.briefs.get(job_id)
+    if brief is None:
+        return []
+    waiting = scheduler.replicas.list_waiting(scheduler.queue, brief)
+    now, tick, admission = context.now(), context.clock.monotonic(), scheduler.admission
+    return await explain_all(
+        scheduler.fleet,
+        scheduler.queue,
+        waiting,
+        now,
+        lambda owner_id: scheduler.occupancy.standing(owner_id, tick),
+        lambda each: (
+            admission.why_limited(each, now) or admission.why_unfunded(each, now) or admission.why_kept(each, now, tick)
+        ),
+    )
+
+
+def summarize(job: Job, waiting: list[WhySlice], suspended: int, live: int) -> str:
+    """In one sentence. `suspended`: how many of its `live` attempts are."""
+    if job.state in JOB_FINAL:
+        words = f"It {'was canceled' if job.state == 'canceled' else job.state}: it waits for nothing."
+        return f"{words} {job.message}" if job.state == "failed" and job.message else words
+    if not waiting:
+        if not suspended:
+            return "Every slice has a node: it waits for nothing."
+        who = "It is" if suspended == live == 1 else f"{suspended} of {live} slices with a node are"
+        return f"{who} suspended: the machine's owner has paused it or is using it. It goes on there, or elsewhere."
+    return waiting[0].summary
 
 
 async def explain_all(
@@ -166,7 +206,9 @@ class _Look:
             slices=slices,
             nodes_total=total,
             gates=[
-                GateCount(gate=gate, removed=removed[gate], detail=self._detail(gate)) for gate in Gate if removed[gate]
+                GateFinding(gate=gate, removed=removed[gate], detail=self._detail(gate))
+                for gate in Gate
+                if removed[gate]
             ],
             feasible=feasible,
             free=free,

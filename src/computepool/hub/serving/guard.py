@@ -16,17 +16,17 @@ TOLD_SECONDS = 10.0
 log = structlog.get_logger()
 
 
-class Watched(Protocol):
+class WatchedConnection(Protocol):
     def look(self, now: float) -> None:
         """Once a second: end what takes too long."""
 
 
-class Guard:
+class ConnectionGuard:
     def __init__(self, edge: Edge, settings: EdgeSettings) -> None:
         self.edge = edge
         self.head_seconds = settings.limit_head_seconds
         self.stall_seconds = settings.limit_stall_seconds
-        self.open: set[Watched] = set()
+        self.open: set[WatchedConnection] = set()
         self.lingering = 0
         self.refused: Counter[str] = Counter()
         self._untold: Counter[str] = Counter()

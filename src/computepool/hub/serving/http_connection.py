@@ -2,14 +2,17 @@
 
 import asyncio
 from typing import Any, cast
+from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from computepool.hub.core.edge import CONNECTION, Connection, TooManyConnections, address_key
-from computepool.hub.core.errors import PoolError
-from computepool.hub.serving.guard import Guard
+from computepool.hub.core.errors import PoolError, Unavailable
+from computepool.hub.core.websocket_tokens import split_credentials
+from computepool.hub.serving.guard import ConnectionGuard
 from computepool.hub.serving.websocket_connection import WebSocketConnection
+from computepool.protocol.messages import LINK_PATH
 
 HEAD_LIMIT_BYTES = 64 * 1024
 HEADERS_LIMIT = 100
@@ -24,6 +27,8 @@ UNWANTED_BYTES = 64 * 1024
 LINGER_SECONDS = 2.0
 """After a refusal: closed at once, the kernel would drop the answer before the client reads it."""
 LINGERING_LIMIT = 500
+LINK_WAIT_SECONDS = 8.0
+"""For room among the new links. An agent gives up on an unanswered WebSocket after 10 s."""
 
 
 class HeadTooLarge(PoolError):
@@ -38,12 +43,23 @@ class HeadTooLarge(PoolError):
         )
 
 
-class TooSlow(PoolError):
+class RequestTooSlow(PoolError):
     status = 408
     code = "too_slow"
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} came too slowly.", hint="Try again on a better connection.")
+
+
+class TooManyNewLinks(TooManyConnections):
+    retry_after_seconds = 5
+
+    def __init__(self) -> None:
+        Unavailable.__init__(
+            self,
+            "Too many agents of this address, or of all, are connecting and have not proven yet who they are.",
+            hint="Try again in a moment. An operator can raise the limit.",
+        )
 
 
 class NotHttp(PoolError):
@@ -55,10 +71,13 @@ class NotHttp(PoolError):
 
 
 class HttpConnection(HttpToolsProtocol):
-    def __init__(self, guard: Guard, **options: Any) -> None:
+    def __init__(self, guard: ConnectionGuard, place: Connection | TooManyConnections, **options: Any) -> None:
+        """`place`: what the connection counts as, or why there is none for it."""
         super().__init__(**options)
         self._guard = guard
-        self._connection: Connection | None = None
+        self._connection = place if isinstance(place, Connection) else None
+        self._no_place = place if isinstance(place, TooManyConnections) else None
+        self._is_made = False
         self._head_since: float | None = None
         """Since when the head of a request is awaited, or under way."""
         self._is_message_open = False
@@ -69,6 +88,7 @@ class HttpConnection(HttpToolsProtocol):
         self._raw_bytes_at_answer = 0
         self._refusal: PoolError | None = None
         self._refused_at: float | None = None
+        self._link_waits_since: float | None = None
         self._drains = 0
         self._late_since: float | None = None
         self._moved = 0
@@ -78,12 +98,17 @@ class HttpConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._is_made = True
         self._head_since = self.loop.time()
         self._guard.open.add(self)
-        try:
-            self._connection = self._guard.edge.connect(self.client[0] if self.client else "")
-        except TooManyConnections as error:
-            self._refuse(error)
+        if self._no_place is not None:
+            self._refuse(self._no_place)
+
+    def never_made(self) -> None:
+        """Nothing more will happen, if nothing has yet: a handshake that failed."""
+        if not self._is_made and self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._guard.open.discard(self)
@@ -95,14 +120,27 @@ class HttpConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self) -> None:
+        """An agent's link waits for room before it costs what a WebSocket costs: its sender is not known."""
+        assert self._connection is not None
+        if unquote(self.url.partition(b"?")[0].decode("latin-1")) == LINK_PATH:
+            self._link_waits_since = self.loop.time()
+            self._guard.edge.new_links.enter(self._connection, self._connection.address, self._begin_websocket)
+        else:
+            self._begin_websocket()
+
+    def _begin_websocket(self) -> None:
         """As uvicorn does it; the new protocol takes this one's place at the edge, too."""
         assert self._connection is not None
+        self._link_waits_since = None
         self._guard.open.discard(self)
         self.connections.discard(self)
         head = [self.scope["method"].encode(), b" ", self.url, b" HTTP/1.1\r\n"]
-        for name, value in self.scope["headers"]:
+        plain, credentials = split_credentials(self.scope["headers"])
+        for name, value in plain:
             head += [name, b": ", value, b"\r\n"]
-        protocol = WebSocketConnection(self._guard, self._connection, self.config, self.server_state, self.app_state)
+        protocol = WebSocketConnection(
+            self._guard, self._connection, credentials, self.config, self.server_state, self.app_state
+        )
         protocol.connection_made(self.transport)
         protocol.client = self.scope["client"]
         protocol.scheme = "wss" if self.scope["scheme"] == "https" else "ws"
@@ -113,6 +151,9 @@ class HttpConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._refused_at is not None:
+            return
+        if self._link_waits_since is not None:  # nobody sends before a WebSocket is accepted
+            self._refuse(NotHttp())
             return
         self._unset_keepalive_if_required()
         self._fed_bytes = len(data)
@@ -239,6 +280,7 @@ class HttpConnection(HttpToolsProtocol):
         self._guard.lingering += 1
         if self._connection is not None:
             self._connection.release()
+            self._guard.edge.new_links.leave(self._connection)
         if self._guard.lingering > LINGERING_LIMIT or not self.transport.can_write_eof():
             self.transport.close()
         elif not self.transport.is_closing():
@@ -252,26 +294,33 @@ class HttpConnection(HttpToolsProtocol):
 
     def look(self, now: float) -> None:
         cycle, unread = self._cycle(), self.transport.get_write_buffer_size()
-        if self._refused_at is not None:
-            if now - self._refused_at > LINGER_SECONDS:
-                self.transport.abort()
+        if self._refused_at is not None or self._link_waits_since is not None:
+            self._look_at_its_end(now)
         elif unread:
             if self._is_stalled(self._drains * WRITE_BUFFER_BYTES - unread, now):
-                self._guard.note_refusal(TooSlow.code)
+                self._guard.note_refusal(RequestTooSlow.code)
                 self.transport.abort()
         elif self._head_since is not None:
             if now - self._head_since > self._guard.head_seconds:
                 if self._raw_bytes:
-                    self._refuse(TooSlow("The head of the request"))
+                    self._refuse(RequestTooSlow("The head of the request"))
                 else:
                     self.transport.close()  # opened in advance, as browsers do, and not needed
         elif cycle is None or cycle.response_complete:
             self._look_between_requests(now)
         elif cycle.more_body and not self.flow.read_paused:
             if self._is_stalled(self._raw_bytes, now):
-                self._refuse(TooSlow("The body of the request"))
+                self._refuse(RequestTooSlow("The body of the request"))
         else:
             self._moved_at = now  # it waits for us
+
+    def _look_at_its_end(self, now: float) -> None:
+        """Of a connection that was refused, or of a link that waits for room."""
+        if self._refused_at is not None:
+            if now - self._refused_at > LINGER_SECONDS:
+                self.transport.abort()
+        elif self._link_waits_since is not None and now - self._link_waits_since > LINK_WAIT_SECONDS:
+            self._refuse(TooManyNewLinks())
 
     def _look_between_requests(self, now: float) -> None:
         """The keep-alive timer ends an idle connection. It stops with the first byte, even of no request."""

@@ -11,21 +11,24 @@ from starlette.types import ASGIApp
 
 from computepool.hub.core.edge import Edge
 from computepool.hub.core.edge_settings import EdgeSettings
-from computepool.hub.serving.guard import Guard
+from computepool.hub.serving.guard import ConnectionGuard
 from computepool.hub.serving.http_connection import HttpConnection
+from computepool.hub.serving.listening import Listener
 from computepool.hub.serving.websocket_connection import WebSocketConnection
 from computepool.protocol.messages import MESSAGE_LIMIT_BYTES
 
 KEEP_ALIVE_SECONDS = 5
 SHUTDOWN_SECONDS = 5
 BACKLOG = 2048
+ENDING_BATCH = 100
+"""Connections that are ended in one turn of the event loop."""
 
 
 class EdgeServer(uvicorn.Server):
     """Uvicorn, ended by an event instead of by signals, which belong to whoever runs the process."""
 
     def __init__(self, app: ASGIApp, edge: Edge, settings: EdgeSettings) -> None:
-        self.guard = Guard(edge, settings)
+        self.guard = ConnectionGuard(edge, settings)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -33,7 +36,7 @@ class EdgeServer(uvicorn.Server):
                 access_log=False,
                 lifespan="on",
                 backlog=BACKLOG,
-                http=cast("type[asyncio.Protocol]", functools.partial(HttpConnection, self.guard)),
+                http=cast("type[asyncio.Protocol]", HttpConnection),
                 ws=WebSocketConnection,
                 ws_max_size=MESSAGE_LIMIT_BYTES,
                 ws_per_message_deflate=False,
@@ -60,9 +63,31 @@ class EdgeServer(uvicorn.Server):
                 task.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
+        await super().startup([])
+        make = functools.partial(
+            HttpConnection,
+            self.guard,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        listeners = [Listener(each, BACKLOG, self.guard, make, self.config.ssl) for each in sockets or []]
+        self.servers = cast("list[asyncio.base_events.Server]", listeners)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        await self.end_connections()
+        await super().shutdown(sockets)
+
+    async def end_connections(self) -> None:
+        """Uvicorn would end all of them in one turn of the event loop, in which nobody else is answered."""
+        connections = list(self.server_state.connections)
+        for start in range(0, len(connections), ENDING_BATCH):
+            for connection in connections[start : start + ENDING_BATCH]:
+                connection.shutdown()
+            await asyncio.sleep(0)
 
     async def _end_on(self, stop: asyncio.Event, say_goodbye: Callable[[], Awaitable[None]]) -> None:
         await stop.wait()

@@ -8,7 +8,8 @@ from websockets.frames import CloseCode, Frame
 
 from computepool.hub.core.edge import CONNECTION, MESSAGE_LIMIT, Connection
 from computepool.hub.core.errors import PoolError
-from computepool.hub.serving.guard import Guard
+from computepool.hub.core.websocket_tokens import Headers
+from computepool.hub.serving.guard import ConnectionGuard
 
 FRAGMENTS_LIMIT = 1_000
 """Of one message."""
@@ -16,15 +17,27 @@ FRAGMENTS_LIMIT = 1_000
 
 class WebSocketConnection(WebSocketsSansIOProtocol):
     def __init__(
-        self, guard: Guard, connection: Connection, config: uvicorn.Config, server_state: Any, app_state: Any
+        self,
+        guard: ConnectionGuard,
+        connection: Connection,
+        credentials: Headers,
+        config: uvicorn.Config,
+        server_state: Any,
+        app_state: Any,
     ) -> None:
+        """`credentials`: headers for the app that the library, which logs what it reads, does not get to see."""
         super().__init__(config, server_state, app_state)
         self._guard = guard
         self._connection = connection
+        self._credentials = credentials
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connection.close()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        if not self.transport.is_closing():  # it may be asked twice
+            super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         if not self._connection.is_sender_known:
@@ -39,6 +52,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if not self.close_sent:
             scope = cast("dict[str, Any]", self.scope)
+            scope["headers"] = [*scope["headers"], *self._credentials]
             scope[CONNECTION] = self._connection
             scope["extensions"][MESSAGE_LIMIT] = self._limit_messages
 

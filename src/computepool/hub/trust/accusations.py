@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import cast
 
-from pydantic import BaseModel
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
@@ -16,16 +16,17 @@ from computepool.hub.nodes.tables import Node
 from computepool.hub.trust import audits, replication
 from computepool.hub.trust.consequences import Means
 from computepool.hub.trust.errors import AlreadyDecided, NoSuchAccusation
-from computepool.hub.trust.tables import Accusation, AccusationState, Check
+from computepool.hub.trust.tables import Accusation, AccusationState, Check, CheckKind
+from computepool.protocol.model import Documented
 
 
-class AccusationView(BaseModel):
+class AccusationView(Documented):
     """A result that other nodes found wrong, for an admin to decide."""
 
     id: str
-    state: str
+    state: AccusationState
     """open, confirmed or dismissed."""
-    kind: str
+    kind: CheckKind
     """replicas, audit or canary: how it was found."""
     proven: bool
     """Whether nodes with a record of right results found it. Else only the pay of this attempt is at stake."""
@@ -43,7 +44,7 @@ class AccusationView(BaseModel):
     decided_by: str | None
 
 
-class AccusationPage(BaseModel):
+class AccusationPage(Documented):
     items: list[AccusationView]
     next: str | None
 
@@ -122,8 +123,8 @@ def _with_names() -> Select[Accusation, Check, str]:
 def _view(accusation: Accusation, check: Check, node_name: str) -> AccusationView:
     return AccusationView(
         id=accusation.id,
-        state=accusation.state,
-        kind=check.kind,
+        state=AccusationState(accusation.state),
+        kind=cast("CheckKind", check.kind),
         proven=accusation.proven,
         check_id=check.id,
         job_id=check.job_id,

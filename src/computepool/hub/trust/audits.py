@@ -20,7 +20,7 @@ from computepool.hub.trust.judgement import RERUNS_AGAINST_A_JUDGE, Finding, jud
 from computepool.hub.trust.replication import ABANDONED, answer_of, is_sound, may_judge
 from computepool.hub.trust.reruns import Started, add_audit
 from computepool.hub.trust.results import Result, result_digest
-from computepool.hub.trust.subsidy import is_affordable, max_price, subsidy_left
+from computepool.hub.trust.subsidy import max_price, reserve, subsidy_left
 from computepool.hub.trust.tables import Check, CheckResult
 
 ACCUSED, DISMISSED = "accused", "dismissed"
@@ -43,9 +43,9 @@ def consider(session: Session, job: Job, ended: Ended, end: Ending, now: datetim
         return ended
     found = repository.find_record(session, repository.record_id_of(node))
     paid = repository.paid_for(session, attempt)
-    if not is_affordable(session, paid, now, means):
-        return ended
     if not auditing.is_drawn(auditing.share_audited(found.valid_in_a_row), means.randbits):
+        return ended
+    if not reserve(session, paid, now, means):
         return ended
     check = Check(
         id=means.new_id("check"),

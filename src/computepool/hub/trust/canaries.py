@@ -33,7 +33,7 @@ from computepool.hub.trust.judgement import Finding
 from computepool.hub.trust.replication import ABANDONED, is_sound
 from computepool.hub.trust.reruns import add_audit, needs_of
 from computepool.hub.trust.results import result_digest
-from computepool.hub.trust.subsidy import chosen_by_operator, is_affordable, max_price
+from computepool.hub.trust.subsidy import chosen_by_operator, max_price, reserve
 from computepool.hub.trust.tables import Check
 
 KNOWN = "known"
@@ -232,7 +232,7 @@ def send(session: Session, traits: Traits, now: datetime, means: Means) -> Conse
     if known is None:
         return NOTHING_ELSE
     node = session.get_one(Node, traits.node_id)
-    if not is_affordable(session, known.subsidy, now, means):
+    if not reserve(session, known.subsidy, now, means):
         return NOTHING_ELSE
     return _start(session, known, node, now, means)
 
@@ -286,6 +286,8 @@ def start_by_hand(session: Session, root: Job, index: int, node: Node, now: date
         subsidy=chosen_by_operator(root, seconds),
         max_price_micros=None,
     )
+    if known.subsidy.total:
+        repository.reserve_subsidy(session, known.subsidy.total, None, now)
     return _start(session, known, node, now, means)
 
 

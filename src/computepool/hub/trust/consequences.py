@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.context import Context
 from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.notices import ADMINS, mail_topic
+from computepool.hub.core.records import ADMIN_TOPIC
 from computepool.hub.core.records import record as note
 from computepool.hub.market.standing import Standing
 from computepool.hub.nodes.service import change_state
@@ -91,7 +92,7 @@ def accuse(
     )
     session.add(accusation)
     session.flush()
-    topics = (f"owner/{node.owner_id}", mail_topic(node.owner_id), mail_topic(ADMINS))
+    topics = (f"owner/{node.owner_id}", ADMIN_TOPIC, mail_topic(node.owner_id), mail_topic(ADMINS))
     note(session, "node.accused", node_id, now, topics=topics, accusation=accusation.id, attempt=attempt_id)
 
 

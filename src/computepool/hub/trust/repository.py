@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import BigInteger, Executable, Table, bindparam, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.inserts import insert_if_absent
@@ -20,7 +22,7 @@ from computepool.hub.trust.auditing import AuditRecord
 from computepool.hub.trust.clawback import LONGEST, Earning
 from computepool.hub.trust.judgement import Finding
 from computepool.hub.trust.results import Result
-from computepool.hub.trust.tables import AuditRecordRow, Check, CheckResult, Clawback, ClawbackState
+from computepool.hub.trust.tables import AuditRecordRow, Check, CheckBudget, CheckResult, Clawback, ClawbackState
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.receipt import Receipt
@@ -29,6 +31,7 @@ from computepool.protocol.states import JOB_FINAL, AttemptState, Verdict
 
 EARNINGS_LIMIT = 100_000
 ANSWERS_LIMIT = 100_000
+MAX_BUDGET = 2**62
 
 
 def find_check(session: Session, subject: str) -> Check | None:
@@ -107,11 +110,27 @@ def paid_for(session: Session, attempt: Attempt) -> Share:
     return Share(max(0, promotional), max(0, earnings + debt))
 
 
-def subsidy_of_day(session: Session, now: datetime) -> int:
-    """What the checks that began on this day of UTC may cost the platform together."""
-    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    subsidy = Check.real_micros + Check.promotional_micros
-    return int(session.scalar(select(func.sum(subsidy)).where(subsidy > 0, Check.created_at >= day)) or 0)
+def reserve_subsidy(session: Session, micros: int, limit_micros: int | None, now: datetime) -> bool:
+    """Add to what the checks of this day of UTC may cost together, unless that would exceed the limit; None is no
+    limit. False: nothing was added. Two transactions cannot both take the last of it: the second waits for the row."""
+    if limit_micros is not None and micros > limit_micros:
+        return False
+    connection = session.connection()
+    day = now.astimezone(UTC).date().isoformat()
+    values = {"day": day, "micros": micros, "limit_micros": MAX_BUDGET if limit_micros is None else limit_micros}
+    return connection.execute(_reserving(connection.dialect.name), values).first() is not None
+
+
+@cache
+def _reserving(dialect: str) -> Executable:
+    table = cast(Table, CheckBudget.__table__)
+    row = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table).values(
+        day=bindparam("day"), micros=bindparam("micros")
+    )
+    total = table.c.micros + row.excluded.micros
+    return row.on_conflict_do_update(
+        index_elements=["day"], set_={"micros": total}, where=total <= bindparam("limit_micros", type_=BigInteger)
+    ).returning(table.c.micros)
 
 
 def earned_by_check(session: Session, check: Check) -> int:

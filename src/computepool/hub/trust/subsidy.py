@@ -1,6 +1,7 @@
 """What the platform pays for a check: never more than the checked slice paid its host, in the same kind of credit.
 
-All nodes that one check asks share that amount, and all checks of a day share a budget. Otherwise a person who runs a
+All nodes that one check asks share that amount, and all checks of a day share a budget. A check that an operator starts
+by hand uses the budget and is never refused by it. Otherwise a person who runs a
 slice for nothing on one node of their own, and its audits on others, makes credits out of nothing. Only for a slice
 that an operator chose, which may have run for free on the operator's own node, is it the renter's ceiling instead.
 """
@@ -21,9 +22,9 @@ PRICE_FACTOR = 2
 would earn too little."""
 
 
-def is_affordable(session: Session, subsidy: Share, now: datetime, means: Means) -> bool:
-    """Whether the rest of the day's budget covers it."""
-    return not subsidy.total or repository.subsidy_of_day(session, now) + subsidy.total <= means.subsidy_per_day
+def reserve(session: Session, subsidy: Share, now: datetime, means: Means) -> bool:
+    """Take what a check may cost from the day's budget, right before the check begins. False: too little is left."""
+    return not subsidy.total or repository.reserve_subsidy(session, subsidy.total, means.subsidy_per_day, now)
 
 
 def subsidy_left(session: Session, check: Check) -> Share:

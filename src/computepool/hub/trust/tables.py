@@ -1,5 +1,6 @@
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from sqlalchemy import BigInteger, ForeignKey, Index, String, text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -8,7 +9,10 @@ from computepool.hub.core.tables import Base, Id
 
 _OPEN = text("state = 'open'")
 _DONE = text("state = 'done'")
-_SUBSIDIZED = text("real_micros + promotional_micros > 0")
+
+
+CheckKind = Literal["replicas", "audit", "canary", "known"]
+CheckState = Literal["open", "valid", "accused", "guilty", "dismissed", "nondeterm", "abandoned"]
 
 
 class Check(Base):
@@ -18,7 +22,6 @@ class Check(Base):
     __table_args__ = (
         Index("ix_checks_slice", "job_id", "slice_index"),
         Index("ix_checks_open", "id", sqlite_where=_OPEN, postgresql_where=_OPEN),
-        Index("ix_checks_subsidized", "created_at", sqlite_where=_SUBSIDIZED, postgresql_where=_SUBSIDIZED),
     )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
@@ -50,6 +53,16 @@ class Check(Base):
     detail: Mapped[str | None] = mapped_column(String(500))
     created_at: Mapped[datetime]
     decided_at: Mapped[datetime | None]
+
+
+class CheckBudget(Base):
+    """What the checks that began on one day may cost the platform together. Changed by a guarded update alone."""
+
+    __tablename__ = "check_budgets"
+
+    day: Mapped[str] = mapped_column(String(10), primary_key=True)
+    """Of UTC, such as 2026-01-31."""
+    micros: Mapped[int] = mapped_column(BigInteger)
 
 
 class CheckResult(Base):

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import cast
 
-from pydantic import BaseModel
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -12,40 +12,42 @@ from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.verification import Role
 from computepool.hub.nodes.tables import Node
 from computepool.hub.trust.repository import list_results
-from computepool.hub.trust.tables import Check, Clawback, ClawbackState
+from computepool.hub.trust.tables import Check, CheckKind, CheckState, Clawback, ClawbackState
+from computepool.protocol.model import Documented
+from computepool.protocol.states import JobState
 
 REPLICAS_SHOWN = 1_000
 
 
-class ReplicaView(BaseModel):
+class ReplicaView(Documented):
     """One that runs a slice once more, for its renter."""
 
     job_id: str
     """Hidden from lists; its log is read by this id."""
     slice: int
-    state: str
+    state: JobState
     node_id: str | None
     node_name: str | None
     agrees: bool | None
     """With what counts; None before that is known."""
 
 
-class CheckView(BaseModel):
+class CheckView(Documented):
     """What became of one result that others computed too."""
 
     id: str
-    kind: str
-    """replicas, audit or canary."""
+    kind: CheckKind
+    """Whether replicas were compared, a result was drawn for an audit, or a node got a canary."""
     slice: int
-    state: str
-    """open, valid, guilty, nondeterm or abandoned."""
+    state: CheckState
+    """`open` until it is decided. `nondeterm`: nobody can say, as honest runs differ."""
     detail: str | None
     answers: int
     created_at: datetime
     decided_at: datetime | None
 
 
-class JobChecks(BaseModel):
+class JobChecks(Documented):
     replicas: list[ReplicaView]
     checks: list[CheckView]
 
@@ -62,7 +64,7 @@ class AuditView(CheckView):
     given_back_micros: Micros
 
 
-class AuditPage(BaseModel):
+class AuditPage(Documented):
     items: list[AuditView]
     next: str | None
 
@@ -82,9 +84,9 @@ def checks_of_job(session: Session, job: Job) -> JobChecks:
 def check_view(session: Session, check: Check) -> CheckView:
     return CheckView(
         id=check.id,
-        kind=check.kind,
+        kind=cast("CheckKind", check.kind),
         slice=check.slice_index,
-        state=check.state,
+        state=cast("CheckState", check.state),
         detail=check.detail,
         answers=len(list_results(session, check.id)),
         created_at=check.created_at,
@@ -152,7 +154,7 @@ def _replicas(session: Session, job: Job, agreeing: dict[int, dict[str, bool]]) 
         ReplicaView(
             job_id=job_id,
             slice=index,
-            state=state,
+            state=JobState(state),
             node_id=node_id,
             node_name=name,
             agrees=agreeing.get(index, {}).get(attempt_id or ""),

@@ -4,7 +4,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from pydantic import BaseModel
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
@@ -13,6 +12,7 @@ from computepool.hub.jobs.tables import Attempt
 from computepool.hub.ledger.accounts import Kind, account, kind_of
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.nodes.tables import Node
+from computepool.protocol.model import Documented
 
 DAYS_SHOWN = 30
 DAYS_LIMIT = 366
@@ -20,7 +20,7 @@ READ_AT_ONCE = 5_000
 _POCKETS = (Kind.EARNINGS, Kind.PROMOTIONAL, Kind.DEBT)
 
 
-class DayEarned(BaseModel):
+class DayEarned(Documented):
     node_id: str
     node_name: str
     day: date
@@ -35,7 +35,7 @@ class DayEarned(BaseModel):
     """Of that, to be spent and never cashed out."""
 
 
-class EarningsView(BaseModel):
+class EarningsView(Documented):
     since: date
     until: date
     """Itself not included."""

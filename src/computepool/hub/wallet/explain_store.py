@@ -22,7 +22,7 @@ from computepool.hub.wallet.explain_views import CheckedView, Explained, View
 from computepool.hub.wallet.explaining import explain_attempt, summary
 from computepool.hub.wallet.facts import AttemptFacts, EntryFacts, Parties, RecordFacts
 from computepool.hub.wallet.payments import other_view
-from computepool.protocol.states import JOB_FINAL
+from computepool.protocol.states import JOB_FINAL, JobState, Verdict
 
 SLICES_LIMIT = 100
 REPLICAS_LIMIT = 100
@@ -73,8 +73,8 @@ def _explain(
     return Explained(
         job_id=job.id,
         view=view,
-        state=job.state if view == "renter" else None,
-        verdict=job.verdict if view == "renter" else None,
+        state=JobState(job.state) if view == "renter" else None,
+        verdict=Verdict(job.verdict) if view == "renter" and job.verdict is not None else None,
         attempts=shown,
         others=[other_view(one, viewer) for viewer, one in others],
         checks=_checks(session, job) if view == "renter" else [],

@@ -3,12 +3,16 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel
+from computepool.hub.ledger.accounts import Pocket
+from computepool.hub.ledger.kinds import EntryKind
+from computepool.hub.trust.tables import CheckState
+from computepool.protocol.model import Documented
+from computepool.protocol.states import AttemptState, JobState, Verdict
 
 View = Literal["renter", "host"]
 
 
-class Step(BaseModel):
+class Step(Documented):
     """One step of a calculation that a person can follow with a pocket calculator."""
 
     label: str
@@ -18,7 +22,7 @@ class Step(BaseModel):
     """What it comes to, where it is an amount."""
 
 
-class SecondsView(BaseModel):
+class SecondsView(Documented):
     """How long the attempt ran, and what of that is billed."""
 
     hub: float
@@ -38,13 +42,13 @@ class SecondsView(BaseModel):
     billed: int
 
 
-class PaymentView(BaseModel):
+class PaymentView(Documented):
     """One entry of the ledger, from the viewer's side."""
 
     entry_id: str
-    kind: str
+    kind: EntryKind
     at: datetime
-    verdict: str | None
+    verdict: Verdict | None
     """None for an instalment, and for what came later."""
     rule: str
     """In words, why so much is paid."""
@@ -57,7 +61,7 @@ class PaymentView(BaseModel):
     """Of that, the host's."""
     change_micros: int
     """What the viewer has more or less afterwards."""
-    pockets: dict[str, int]
+    pockets: dict[Pocket, int]
     """By pocket of the viewer's, the same."""
     steps: list[Step]
     check_id: str | None = None
@@ -65,7 +69,7 @@ class PaymentView(BaseModel):
     note: str = ""
 
 
-class RecordView(BaseModel):
+class RecordView(Documented):
     """From the audit log."""
 
     id: int
@@ -73,7 +77,7 @@ class RecordView(BaseModel):
     action: str
 
 
-class AttemptExplained(BaseModel):
+class AttemptExplained(Documented):
     attempt_id: str
     job_id: str
     """Of a replica: the hidden job that it belongs to."""
@@ -81,8 +85,8 @@ class AttemptExplained(BaseModel):
     number: int
     node_id: str
     node_name: str
-    state: str
-    verdict: str | None
+    state: AttemptState
+    verdict: Verdict | None
     reason: str | None
     own: bool
     price_micros: int | None
@@ -99,7 +103,7 @@ class AttemptExplained(BaseModel):
     earned_micros: int
     change_micros: int
     """What the viewer has more or less by it, all pockets together."""
-    pockets: dict[str, int]
+    pockets: dict[Pocket, int]
     """By pocket of the viewer's, the same."""
     owed_micros: int = 0
     """To the renter: what the host had to give back and had spent. It comes when the host has earned it."""
@@ -107,22 +111,22 @@ class AttemptExplained(BaseModel):
     records: list[RecordView]
 
 
-class CheckedView(BaseModel):
+class CheckedView(Documented):
     """A result that others computed too."""
 
     id: str
     slice: int
-    state: str
+    state: CheckState
     detail: str | None
     decided_at: datetime | None
 
 
-class Explained(BaseModel):
+class Explained(Documented):
     job_id: str
     view: View
-    state: str | None
+    state: JobState | None
     """Of the job; only for its renter."""
-    verdict: str | None
+    verdict: Verdict | None
     attempts: list[AttemptExplained]
     others: list[PaymentView]
     """Entries about the job as a whole."""

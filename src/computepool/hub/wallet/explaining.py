@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from computepool.hub.jobs.money import SETTLED
-from computepool.hub.ledger.accounts import SPENT_FIRST, Kind
+from computepool.hub.ledger.accounts import SPENT_FIRST, Kind, Pocket
 from computepool.hub.wallet.amounts import came_back, signed, spelled
 from computepool.hub.wallet.explain_views import AttemptExplained, PaymentView, RecordView, View
 from computepool.hub.wallet.facts import AttemptFacts, EntryFacts
 from computepool.hub.wallet.payments import Money, money_of, payment_view
 from computepool.hub.wallet.rate_steps import rate_steps
+from computepool.protocol.states import AttemptState, Verdict
 
 HOLD = "hold"
 
@@ -54,8 +56,8 @@ def explain_attempt(attempt: AttemptFacts, entries: Iterable[EntryFacts], view: 
         number=attempt.number,
         node_id=attempt.node_id,
         node_name=attempt.node_name,
-        state=attempt.state,
-        verdict=attempt.verdict,
+        state=AttemptState(attempt.state),
+        verdict=None if attempt.verdict is None else Verdict(attempt.verdict),
         reason=attempt.reason,
         own=attempt.own,
         price_micros=attempt.price_micros,
@@ -67,7 +69,7 @@ def explain_attempt(attempt: AttemptFacts, entries: Iterable[EntryFacts], view: 
         fee_micros=sum_of.fee,
         earned_micros=sum_of.earned,
         change_micros=pockets.total(),
-        pockets={kind: micros for kind, micros in pockets.items() if micros},
+        pockets={cast("Pocket", kind): micros for kind, micros in pockets.items() if micros},
         owed_micros=back.owed if view == "renter" else 0,
         words=_words(attempt, payments, sum_of, pockets, view) + (back.words if view == "renter" else []),
         records=[RecordView(id=one.id, at=one.at, action=one.action) for one in attempt.records],

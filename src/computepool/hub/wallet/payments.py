@@ -6,9 +6,11 @@ that they are the same.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from computepool.hub.jobs.money import SETTLED
+from computepool.hub.ledger.accounts import Pocket
+from computepool.hub.ledger.kinds import EntryKind
 from computepool.hub.ledger.settlement import Basis, Payer, cost_of, rule_of
 from computepool.hub.wallet.amounts import signed
 from computepool.hub.wallet.explain_views import PaymentView, SecondsView, Step, View
@@ -66,7 +68,7 @@ def payment_view(entry: EntryFacts, attempt: AttemptFacts, view: View, before: M
     settled = entry.kind == SETTLED
     return PaymentView(
         entry_id=f"{ENTRY_PREFIX}{entry.id}",
-        kind=entry.kind,
+        kind=cast("EntryKind", entry.kind),
         at=entry.at,
         verdict=entry.details.get("verdict") if settled else None,
         rule=_rule(entry),
@@ -75,7 +77,7 @@ def payment_view(entry: EntryFacts, attempt: AttemptFacts, view: View, before: M
         fee_micros=money.fee,
         earned_micros=money.earned,
         change_micros=entry.change_of(viewer_id),
-        pockets=entry.pockets_of(viewer_id),
+        pockets=cast("dict[Pocket, int]", entry.pockets_of(viewer_id)),
         steps=_steps(entry, money, view),
         check_id=entry.details.get("check", attempt.check_id) if entry.kind.startswith("clawback") else None,
         note=entry.note,
@@ -87,7 +89,7 @@ def other_view(entry: EntryFacts, viewer_id: str) -> PaymentView:
     change = entry.change_of(viewer_id)
     return PaymentView(
         entry_id=f"{ENTRY_PREFIX}{entry.id}",
-        kind=entry.kind,
+        kind=cast("EntryKind", entry.kind),
         at=entry.at,
         verdict=None,
         rule=_rule(entry),
@@ -96,7 +98,7 @@ def other_view(entry: EntryFacts, viewer_id: str) -> PaymentView:
         fee_micros=0,
         earned_micros=0,
         change_micros=change,
-        pockets=entry.pockets_of(viewer_id),
+        pockets=cast("dict[Pocket, int]", entry.pockets_of(viewer_id)),
         steps=[],
         note=entry.note,
     )

@@ -4,33 +4,34 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import cast
 
-from pydantic import BaseModel
-
-from computepool.hub.ledger.accounts import Kind
+from computepool.hub.ledger.accounts import Kind, Pocket
+from computepool.hub.ledger.kinds import EntryKind
 from computepool.hub.wallet.amounts import signed
 from computepool.hub.wallet.statements import Statement
+from computepool.protocol.model import Documented
 
 POCKETS = tuple(kind.value for kind in Kind)
 HEADS = ("date", "entry", "kind", "job", "attempt", "note", "change", "balance", *POCKETS, "fee_paid", "fee_withheld")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-class StatementLine(BaseModel):
+class StatementLine(Documented):
     entry_id: str
     at: datetime
-    kind: str
+    kind: EntryKind
     job_id: str | None
     attempt_id: str | None
     note: str
     change_micros: int
     balance_micros: int
-    pockets: dict[str, int]
+    pockets: dict[Pocket, int]
     fee_paid_micros: int
     fee_withheld_micros: int
 
 
-class StatementView(BaseModel):
+class StatementView(Documented):
     """In millionths of a credit. All pockets together, debts taken off, are the balance."""
 
     owner_id: str
@@ -44,11 +45,11 @@ class StatementView(BaseModel):
     """Else it goes up to `made_at`, and more may come."""
     opening_micros: int
     closing_micros: int
-    opening: dict[str, int]
+    opening: dict[Pocket, int]
     """By pocket."""
-    closing: dict[str, int]
+    closing: dict[Pocket, int]
     lines: list[StatementLine]
-    totals: dict[str, int]
+    totals: dict[EntryKind, int]
     """By kind of entry, what all of them changed."""
     fees_paid_micros: int
     """In what was paid as a renter."""
@@ -67,25 +68,25 @@ def statement_view(made: Statement) -> StatementView:
         is_over=made.is_over,
         opening_micros=sum(made.opening.values()),
         closing_micros=sum(made.closing.values()),
-        opening=dict(made.opening),
-        closing=dict(made.closing),
+        opening=cast("dict[Pocket, int]", dict(made.opening)),
+        closing=cast("dict[Pocket, int]", dict(made.closing)),
         lines=[
             StatementLine(
                 entry_id=one.entry_id,
                 at=one.at,
-                kind=one.kind,
+                kind=cast("EntryKind", one.kind),
                 job_id=one.job_id,
                 attempt_id=one.attempt_id,
                 note=one.note,
                 change_micros=one.change,
                 balance_micros=one.balance,
-                pockets=dict(one.pockets),
+                pockets=cast("dict[Pocket, int]", dict(one.pockets)),
                 fee_paid_micros=one.fee_paid,
                 fee_withheld_micros=one.fee_withheld,
             )
             for one in made.lines
         ],
-        totals=made.totals,
+        totals=cast("dict[EntryKind, int]", made.totals),
         fees_paid_micros=made.fees_paid,
         fees_withheld_micros=made.fees_withheld,
     )

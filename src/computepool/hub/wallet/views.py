@@ -3,18 +3,19 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-
-from pydantic import BaseModel
+from typing import Literal, cast
 
 from computepool.hub.jobs.money import SETTLED
-from computepool.hub.ledger.accounts import RESTITUTION, Kind, Platform, is_platforms, kind_of, owner_of
+from computepool.hub.ledger.accounts import RESTITUTION, Kind, Platform, Pocket, is_platforms, kind_of, owner_of
+from computepool.hub.ledger.kinds import EntryKind
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.wallet.amounts import came_back, signed
+from computepool.protocol.model import Documented
 
 ENTRY_PREFIX = "entry_"
 
 
-class WalletView(BaseModel):
+class WalletView(Documented):
     """In millionths of a credit."""
 
     owner_id: str
@@ -35,36 +36,41 @@ class WalletView(BaseModel):
     """What hosts had to give back to you and had spent: it comes when they have earned it."""
 
 
-class LineView(BaseModel):
+Place = Pocket | Literal["host", "pool", "fee", "outside", "write_off", "other"]
+"""A pocket of one's own by its name, or what another account is to its viewer."""
+
+
+class LineView(Documented):
     """One movement, as seen from one's own side."""
 
-    source: str
-    """A pocket of one's own by its name; else host, pool, fee, outside, write_off or other."""
-    destination: str
+    source: Place
+    """Where it came from: a pocket of one's own, or what the other account is."""
+    destination: Place
+    """Where it went."""
     micros: int
 
 
-class EntryView(BaseModel):
+class EntryView(Documented):
     id: str
-    kind: str
+    kind: EntryKind
     at: datetime
     job_id: str | None
     attempt_id: str | None
     note: str
     change_micros: int
     """What one has more or less afterwards, all pockets together."""
-    pockets: dict[str, int]
+    pockets: dict[Pocket, int]
     """By pocket, what it has more or less."""
     lines: list[LineView]
     reverses: str | None
 
 
-class EntriesPage(BaseModel):
+class EntriesPage(Documented):
     items: list[EntryView]
     next: str | None
 
 
-class LedgerReport(BaseModel):
+class LedgerReport(Documented):
     """Whether all postings, balances and holds add up."""
 
     balanced: bool
@@ -80,23 +86,24 @@ class LedgerReport(BaseModel):
     """By account of the pool's own, its balance in micros."""
 
 
-_OUTSIDE = {
+_OUTSIDE: dict[Platform, Place] = {
     Platform.FEES: "fee",
     Platform.SUBSIDY: "pool",
     Platform.CLEARING: "outside",
     Platform.WRITE_OFF: "write_off",
+    Platform.STORAGE: "pool",
     Platform.RESTITUTION: "host",
 }
 
 
-def name_for(viewer_id: str, name: str, row: EntryRow, renter_id: str | None) -> str:
+def name_for(viewer_id: str, name: str, row: EntryRow, renter_id: str | None) -> Place:
     """An account as `viewer_id` may see it. `renter_id`: whose job the entry is about, if it is about one.
 
     To a host every payer is the pool: one who could tell a renter's credits from the platform's would know which jobs
     were checks of its honesty.
     """
     if owner_of(name) == viewer_id:
-        return kind_of(name)
+        return cast("Pocket", kind_of(name))
     is_about_work = row.attempt_id is not None
     if is_about_work and renter_id != viewer_id:
         return "pool"
@@ -115,13 +122,13 @@ def entry_view(viewer_id: str, row: EntryRow, postings: Sequence[PostingRow], re
                 pockets[kind_of(name)] += sign * one.micros
     return EntryView(
         id=f"{ENTRY_PREFIX}{row.id}",
-        kind=row.kind,
+        kind=cast("EntryKind", row.kind),
         at=row.created_at,
         job_id=row.job_id,
         attempt_id=row.attempt_id,
         note=_note(row, pockets, postings, is_renter=renter_id == viewer_id),
         change_micros=sum(pockets.values()),
-        pockets={kind: micros for kind, micros in pockets.items() if micros},
+        pockets={cast("Pocket", kind): micros for kind, micros in pockets.items() if micros},
         lines=[
             LineView(
                 source=name_for(viewer_id, one.source, row, renter_id),

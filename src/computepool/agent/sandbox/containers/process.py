@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from computepool.agent.sandbox.cgroup import Usage
-from computepool.agent.sandbox.interface import Exit, Reason
+from computepool.agent.sandbox.interface import Exit, Reason, UsageNow
 from computepool.agent.sandbox.proctree import signal_all
 from computepool.agent.sandbox.running import COULD_NOT_RUN, readable
 from computepool.agent.sandbox.space import folder_bytes
@@ -94,6 +94,9 @@ class ContainerProcess:
     def _sees_processes(self) -> bool:
         """gVisor's processes on the host are its own machinery; the job's are inside of them."""
         return self.group is not None and not self.counts_at_end
+
+    def usage_now(self) -> UsageNow | None:
+        return self.group.usage_now() if self.group is not None and not self._supervision.done() else None
 
     async def freeze(self) -> None:
         if self._supervision.done() or self._frozen:

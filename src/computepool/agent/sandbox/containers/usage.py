@@ -10,6 +10,7 @@ from pathlib import Path
 
 from computepool.agent.sandbox.cgroup import Usage
 from computepool.agent.sandbox.cgroup_tree import read_mounts
+from computepool.agent.sandbox.interface import UsageNow
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,17 @@ class ContainerGroup:
                 peak_memory_bytes=_integer(self.memory / "memory.max_usage_in_bytes"),
                 oom_kills=_keyed(self.memory / "memory.oom_control", "oom_kill"),
             )
+        except OSError:
+            return None
+
+    def usage_now(self) -> UsageNow | None:
+        """None once it is gone."""
+        try:
+            if self.version == 2:
+                seconds = _keyed(self.cpu / "cpu.stat", "usage_usec") / 1e6
+                return UsageNow(seconds, _integer(self.memory / "memory.current"))
+            seconds = _integer(self.cpu / "cpuacct.usage") / 1e9
+            return UsageNow(seconds, _integer(self.memory / "memory.usage_in_bytes"))
         except OSError:
             return None
 

@@ -1,0 +1,278 @@
+"""What operators do about money: by hand, and looking after the processor."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from sqlalchemy.orm import Session
+
+from computepool.hub.accounts.errors import NoSuchUser
+from computepool.hub.accounts.repository import emails_of, find_user_by_email
+from computepool.hub.api.payment_views import (
+    DifferenceList,
+    EventList,
+    GrantRequest,
+    GrantView,
+    ProcessorEvent,
+    RefundRequest,
+    RefundView,
+    RequestList,
+    WriteOffRequest,
+    WriteOffView,
+    difference_view,
+    event_view,
+    reconciliation_view,
+    request_view,
+)
+from computepool.hub.api.payments import AWAY
+from computepool.hub.core.context import Context
+from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes
+from computepool.hub.core.idempotency import claim, digest_of_fields
+from computepool.hub.core.money import money_routes
+from computepool.hub.core.owners import Owner, OwnerKind
+from computepool.hub.core.paging import Cursor
+from computepool.hub.engine import Engine
+from computepool.hub.ledger import write_offs
+from computepool.hub.ledger.accounts import Kind
+from computepool.hub.ledger.journal import NotEnough, balances
+from computepool.hub.ledger.write_offs import MoreThanOwed, NothingOwed
+from computepool.hub.payments import events, grants, outgoing, reconcile, top_ups
+from computepool.hub.payments.amounts import BadAmount, parse_amount
+from computepool.hub.payments.background import Payments
+from computepool.hub.payments.errors import (
+    NoProcessor,
+    NoSuchDifference,
+    NoSuchPaymentEvent,
+    NoTopUp,
+    NotPaidByCard,
+    ProcessorAway,
+)
+from computepool.hub.payments.grants import DoneBefore, NotThere
+from computepool.hub.payments.reconcile import PaymentPeriod
+from computepool.hub.payments.states import EventState, RequestState
+from computepool.hub.payments.tables import DifferenceRow, RequestRow
+from computepool.protocol.units import format_credits
+
+LIST_LIMIT = 500
+Limit = Annotated[int, Query(ge=1, le=LIST_LIMIT)]
+
+
+def router(engine: Engine) -> APIRouter:
+    context, payments = engine.context, engine.payments
+    routes = money_routes(engine.directory.authenticate, context.settings, tags=["payments"])
+    _add_grants(routes, context)
+    _add_write_offs(routes, context)
+    _add_refunds(routes, context, payments)
+    _add_events(routes, context, payments)
+    _add_differences(routes, context, payments)
+    return routes.router
+
+
+def _add_grants(routes: Routes, context: Context) -> None:
+    @routes.post("/admin/grants", visible="admin", status_code=201, errors=[NoSuchUser, BadAmount, DoneBefore])
+    async def grant(body: GrantRequest, caller: Caller, key: IdempotencyKey = None) -> GrantView:
+        """Give credits: for money that was paid elsewhere, or as a present."""
+        return await context.db.run(_by_hand, context, caller, body, key, giving=True)
+
+    @routes.post(
+        "/admin/withdrawals", visible="admin", status_code=201, errors=[NoSuchUser, BadAmount, DoneBefore, NotThere]
+    )
+    async def withdraw(body: GrantRequest, caller: Caller, key: IdempotencyKey = None) -> GrantView:
+        """Take credits back, for money that was returned elsewhere."""
+        return await context.db.run(_by_hand, context, caller, body, key, giving=False)
+
+
+def _by_hand(
+    session: Session, context: Context, caller: Principal, body: GrantRequest, key: str | None, *, giving: bool
+) -> GrantView:
+    now, grant_id, micros = context.now(), context.new_id("grant"), parse_amount(body.credits)
+    owner_id = _find_owner(session, body.user)
+    email = emails_of(session, [owner_id]).get(owner_id)
+    earlier = None
+    if key is not None:
+        route = "POST admin/grants" if giving else "POST admin/withdrawals"
+        asked = digest_of_fields(owner=owner_id, micros=micros, note=body.note, promotional=body.promotional)
+        earlier = claim(session, caller.user_id, key, route, asked, grant_id, now)
+        grant_id = earlier or grant_id
+    if body.unless_repeated and earlier is None:
+        grants.refuse_repeated(
+            session,
+            giving=giving,
+            owner_id=owner_id,
+            micros=micros,
+            note=body.note,
+            whose=email or owner_id,
+            now=now,
+            promotional=body.promotional,
+        )
+    repaid = grants.by_hand(
+        session,
+        giving=giving,
+        grant_id=grant_id,
+        owner_id=owner_id,
+        micros=micros,
+        note=body.note,
+        actor=caller.user_id,
+        now=now,
+        promotional=body.promotional,
+    )
+    has = balances(session, owner_id)
+    return GrantView(
+        id=grant_id,
+        owner_id=owner_id,
+        email=email,
+        credits=format_credits(micros),
+        micros=micros,
+        repaid_micros=repaid,
+        available_micros=has[Kind.AVAILABLE],
+        promotional_micros=has[Kind.PROMOTIONAL],
+    )
+
+
+def _add_write_offs(routes: Routes, context: Context) -> None:
+    @routes.post(
+        "/admin/ledger/write-offs",
+        visible="admin",
+        status_code=201,
+        errors=[NoSuchUser, BadAmount, NothingOwed, MoreThanOwed],
+    )
+    async def write_off(body: WriteOffRequest, caller: Caller, key: IdempotencyKey = None) -> WriteOffView:
+        """The pool bears what somebody owes and will not pay. Renters who wait for it are paid."""
+        return await context.db.run(_write_off, context, caller, body, key)
+
+
+def _write_off(
+    session: Session, context: Context, caller: Principal, body: WriteOffRequest, key: str | None
+) -> WriteOffView:
+    now, write_off_id, owner_id = context.now(), context.new_id("writeoff"), _find_owner(session, body.user)
+    micros = parse_amount(body.credits) if body.credits is not None else None
+    if key is not None:
+        asked = digest_of_fields(owner=owner_id, micros=micros, note=body.note)
+        route = "POST admin/ledger/write-offs"
+        write_off_id = claim(session, caller.user_id, key, route, asked, write_off_id, now) or write_off_id
+    done = write_offs.write_off(session, write_off_id, owner_id, micros, body.note, caller.user_id, now)
+    return WriteOffView(
+        id=write_off_id,
+        owner_id=owner_id,
+        email=emails_of(session, [owner_id]).get(owner_id),
+        credits=format_credits(done.micros),
+        micros=done.micros,
+        filled_micros=done.filled_micros,
+        debt_micros=-balances(session, owner_id)[Kind.DEBT],
+    )
+
+
+def _find_owner(session: Session, named: str) -> str:
+    if "@" in named:
+        user = find_user_by_email(session, named.strip().lower())
+        if user is None:
+            raise NoSuchUser(named)
+        return user.id
+    owner = session.get(Owner, named)
+    if owner is None or owner.kind == OwnerKind.PLATFORM:
+        raise NoSuchUser(named)
+    return owner.id
+
+
+def _add_refunds(routes: Routes, context: Context, payments: Payments) -> None:
+    @routes.post(
+        "/admin/top-ups/{top_up_id}/refund",
+        name="refund_top_up",
+        visible="admin",
+        status_code=201,
+        errors=[NoTopUp, BadAmount, NotPaidByCard, NotThere, NotEnough, NoProcessor, ProcessorAway],
+    )
+    async def refund(top_up_id: str, body: RefundRequest, caller: Caller, key: IdempotencyKey = None) -> RefundView:
+        """Unspent credits of a top-up go back to the card that paid for them."""
+        if not payments.provider.moves_money:
+            raise NoProcessor("This pool takes no cards, so nothing can go back to one.")
+        micros = parse_amount(body.credits)
+        refund_id, request_id = await context.db.run(_ask_refund, payments, caller, top_up_id, micros, body.note, key)
+        await payments.send(request_id)
+        row = await context.db.read(lambda session: session.get_one(RequestRow, request_id))
+        waits = row.state == RequestState.WAITING
+        message = AWAY if waits else row.words or "It is on its way back to the card."
+        return RefundView(
+            id=refund_id, top_up_id=top_up_id, micros=micros, state=RequestState(row.state), message=message
+        )
+
+
+def _ask_refund(
+    session: Session, payments: Payments, caller: Principal, top_up_id: str, micros: int, note: str, key: str | None
+) -> tuple[str, str]:
+    context, now = payments.context, payments.context.now()
+    refund_id = context.new_id("refund")
+    if key is not None:
+        asked = digest_of_fields(top_up=top_up_id, micros=micros, note=note)
+        earlier = claim(session, caller.user_id, key, "POST admin/refunds", asked, refund_id, now)
+        if earlier is not None and (row := outgoing.find_request(session, f"refund/{earlier}")) is not None:
+            return earlier, row.id
+    actor = caller.user_id
+    return refund_id, top_ups.ask_refund(session, context, top_up_id, refund_id, micros, note, actor, now).id
+
+
+def _add_events(routes: Routes, context: Context, payments: Payments) -> None:
+    @routes.get("/admin/payments/events", visible="admin")
+    async def list_events(state: EventState | None = None, limit: Limit = 100, cursor: Cursor = None) -> EventList:
+        """What the processor told, newest first, and what came of it."""
+        rows, after = await context.db.read(events.list_events, state, cursor, limit)
+        return EventList(items=[event_view(row) for row in rows], next=after)
+
+    @routes.post(
+        "/admin/payments/events/{event_id}/replay",
+        name="replay_event",
+        visible="admin",
+        errors=[NoSuchPaymentEvent, NoProcessor],
+    )
+    async def replay(event_id: str, caller: Caller) -> ProcessorEvent:
+        """Look into one again. Money that moved is not moved twice."""
+        row = await context.db.run(events.replay_event, event_id, context.now(), caller.user_id)
+        payments.wake()
+        return event_view(row)
+
+    @routes.get("/admin/payments/requests", visible="admin")
+    async def list_requests(
+        state: RequestState | None = None, limit: Limit = 100, cursor: Cursor = None
+    ) -> RequestList:
+        """What the hub asked the processor for, newest first."""
+        rows, after = await context.db.read(outgoing.list_requests, state, cursor, limit)
+        return RequestList(items=[request_view(row) for row in rows], next=after)
+
+
+def _add_differences(routes: Routes, context: Context, payments: Payments) -> None:
+    @routes.get("/admin/payments/differences", visible="admin")
+    async def list_differences(everything: bool = False, limit: Limit = 100, cursor: Cursor = None) -> DifferenceList:
+        """Where the processor and the ledger disagree about money. `everything`: settled ones too."""
+        return await context.db.read(_differences, not everything, cursor, limit)
+
+    @routes.post(
+        "/admin/payments/differences/{difference_id}/settle",
+        name="settle_difference",
+        visible="admin",
+        errors=[NoSuchDifference],
+    )
+    async def settle(difference_id: int, caller: Caller) -> DifferenceList:
+        """An operator looked into it, and nothing more is to be done."""
+        await context.db.run(_settle, difference_id, caller.user_id, context.now())
+        return await context.db.read(_differences, True, None, LIST_LIMIT)
+
+    @routes.post("/admin/payments/reconcile", name="reconcile", visible="admin", errors=[NoProcessor, ProcessorAway])
+    async def reconcile_now(days: Annotated[int, Query(ge=1, le=400)] = 2) -> DifferenceList:
+        """Compare the last days now, without waiting for the night."""
+        if payments.provider.moves_money:
+            now = context.now()
+            await payments.reconcile(PaymentPeriod(now - reconcile.EVERY * days, now))
+        return await context.db.read(_differences, True, None, LIST_LIMIT)
+
+
+def _differences(session: Session, is_open: bool, cursor: str | None, limit: int) -> DifferenceList:
+    rows, after = reconcile.list_differences(session, is_open, cursor, limit)
+    last = reconciliation_view(reconcile.last_reconciliation(session))
+    return DifferenceList(items=[difference_view(row) for row in rows], next=after, last=last)
+
+
+def _settle(session: Session, difference_id: int, actor: str, now: datetime) -> None:
+    row = session.get(DifferenceRow, difference_id)
+    if row is None:
+        raise NoSuchDifference(difference_id)
+    reconcile.settle_difference(session, row.movement_id, row.kind, now, actor=actor)

@@ -1,0 +1,88 @@
+"""The caller's own account: who is asking, what it is called, its mails, its password."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from computepool.hub.accounts import repository, service
+from computepool.hub.accounts.browser_cookie import BrowserCookie
+from computepool.hub.accounts.errors import NeedsSession, NoSuchUser, TooManyTries, WrongPassword
+from computepool.hub.accounts.sign_in import TokenPair
+from computepool.hub.accounts.tables import User
+from computepool.hub.api.account_views import MailPreferences, MeChange, MeView, PasswordRequest
+from computepool.hub.api.accounts import hand_over, visitor_of
+from computepool.hub.core.http import Caller, Principal, Role, Scope
+from computepool.hub.core.money import priced_routes
+from computepool.hub.core.notices import MailKind
+from computepool.hub.engine import Engine
+
+
+def router(engine: Engine) -> APIRouter:
+    context, sign_in = engine.context, engine.sign_in
+    routes = priced_routes(engine.directory.authenticate, context.settings, tags=["accounts"])
+    cookie = BrowserCookie(context.settings)
+
+    @routes.get("/me", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoSuchUser])
+    async def me(caller: Caller) -> MeView:
+        """Who is asking, and what this token may do."""
+        user = await context.db.read(repository.find_user, caller.user_id)
+        if user is None:
+            raise NoSuchUser(caller.user_id)
+        return _view(user, caller)
+
+    @routes.patch("/me", visible="own", scope=Scope.ACCOUNT_WRITE, errors=[NoSuchUser])
+    async def change_me(body: MeChange, caller: Caller) -> MeView:
+        """Change name, country, or which mails to get. What is left out stays."""
+        user = await context.db.read(repository.find_user, caller.user_id)
+        if user is None:
+            raise NoSuchUser(caller.user_id)
+        changed = await context.db.run(service.change_profile, caller.user_id, context.now(), _changes(body, user))
+        return _view(changed, caller)
+
+    @routes.post(
+        "/me/password",
+        visible="own",
+        scope=Scope.ACCOUNT_WRITE,
+        errors=[WrongPassword, NeedsSession, NoSuchUser, TooManyTries],
+    )
+    async def change_password(request: Request, response: Response, body: PasswordRequest, caller: Caller) -> TokenPair:
+        """Change the password, or set a first one. Every session of the account ends; the answer is a new one.
+
+        Needs a session: a personal token cannot do it. Personal tokens stay.
+        """
+        pair = await sign_in.change_password(caller, visitor_of(request), body.current_password, body.new_password)
+        return hand_over(cookie, request, response, pair, wanted=body.browser)
+
+    return routes.router
+
+
+def _changes(body: MeChange, user: User) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if body.name is not None:
+        changes["name"] = body.name
+    if "country" in body.model_fields_set:
+        changes["country"] = body.country
+    if body.mails is not None:
+        wanted = body.mails.model_dump(exclude_none=True)
+        changes["muted_mails"] = sorted(
+            kind.value for kind in MailKind if not wanted.get(kind.value, kind.value not in user.muted_mails)
+        )
+    return changes
+
+
+def _view(user: User, caller: Principal) -> MeView:
+    return MeView(
+        id=user.id,
+        email=user.email,
+        name=user.name,
+        country=user.country,
+        role=Role(user.role),
+        created_at=user.created_at,
+        scopes=sorted(caller.scopes),
+        token_kind=caller.kind,
+        token_id=caller.token_id,
+        session_id=caller.session_id,
+        has_password=user.password_hash is not None,
+        mails=MailPreferences(**{kind.value: kind.value not in user.muted_mails for kind in MailKind}),
+    )

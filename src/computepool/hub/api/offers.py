@@ -1,0 +1,91 @@
+"""What the fleet is asked before a job exists: quotes and offers."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from computepool.hub.api.jobs import SPEC_BODY, SPEC_LIMIT_BYTES
+from computepool.hub.core.context import Context
+from computepool.hub.core.errors import TooLarge
+from computepool.hub.core.http import Caller, Scope
+from computepool.hub.core.money import MoneyOff, priced_routes
+from computepool.hub.engine import Engine
+from computepool.hub.jobs.errors import BadSpec, NotSupportedYet
+from computepool.hub.jobs.submission import read_spec
+from computepool.hub.market.book import Book
+from computepool.hub.scheduling.fleet import Fleet
+from computepool.hub.scheduling.offers import FILTER_CHARACTERS, BadFilter, Offer, OfferPage, offer_of, page_of
+from computepool.hub.scheduling.quotes import Quote, quote
+
+PAGE_LIMIT = 200
+PIECE = 1000
+KEPT_SECONDS = 5.0
+"""For which a look at the whole market serves everybody who asks."""
+
+
+class Shelf:
+    """The offers, made at most every few seconds, in pieces: the market is public, and a large fleet is a long list."""
+
+    def __init__(self, context: Context, fleet: Fleet, book: Book) -> None:
+        self._context = context
+        self._fleet = fleet
+        self._book = book
+        self._offers: list[Offer] = []
+        self._made_at: float | None = None
+        self._making = asyncio.Lock()
+
+    async def offers(self) -> list[Offer]:
+        async with self._making:
+            now = self._context.clock.monotonic()
+            if self._made_at is None or not 0 <= now - self._made_at < KEPT_SECONDS:
+                found: list[Offer] = []
+                nodes = list(self._fleet)
+                for start in range(0, len(nodes), PIECE):
+                    made = (offer_of(node, self._book) for node in nodes[start : start + PIECE])
+                    found += [offer for offer in made if offer is not None]
+                    await asyncio.sleep(0)
+                self._offers, self._made_at = found, now
+            return self._offers
+
+
+def router(engine: Engine) -> APIRouter:
+    context, fleet, book = engine.context, engine.scheduler.fleet, engine.book
+    routes = priced_routes(engine.directory.authenticate, context.settings, tags=["market"])
+    shelf = Shelf(context, fleet, book)
+    priced = context.settings.money == "on"
+
+    @routes.get("/market/offers", visible="public", shared_seconds=1, errors=[BadFilter, MoneyOff])
+    async def offers(
+        filter: Annotated[str, Query(max_length=FILTER_CHARACTERS)] = "",
+        order: Annotated[str, Query(max_length=100)] = "",
+        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 50,
+        cursor: Annotated[str | None, Query(max_length=20_000)] = None,
+    ) -> OfferPage:
+        """Nodes that take work now, with their prices: `?filter=gpu=rtx-4090 reliability>0.9 price<40&order=price`.
+
+        The cheapest come first if no order is named; without money, the most reliable.
+        """
+        return await context.offload(page_of, await shelf.offers(), filter, order, cursor, limit, priced=priced)
+
+    @routes.post(
+        "/market/quote",
+        visible="own",
+        scope=Scope.JOBS_READ,
+        body_limit_bytes=SPEC_LIMIT_BYTES,
+        openapi_extra={"requestBody": SPEC_BODY},
+        errors=[BadSpec, NotSupportedYet, TooLarge],
+    )
+    async def market_quote(
+        request: Request, caller: Caller, signed_by: Annotated[str | None, Query(max_length=80)] = None
+    ) -> Quote:
+        """What a job would cost now and at most, and on which nodes. The body is its spec; nothing is stored.
+
+        `signed_by` is the id of the key that will sign it: the caller's own nodes may take only such jobs for theirs.
+        """
+        raw = await request.body()
+        if len(raw) > SPEC_LIMIT_BYTES:
+            raise TooLarge(f"A job spec has at most {SPEC_LIMIT_BYTES} bytes.")
+        return await quote(fleet, book, read_spec(raw), caller.user_id, signed_by)
+
+    return routes.router

@@ -1,0 +1,231 @@
+"""Node reputation: for owners, who may contest what moved it, and for the operators who decide."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from computepool.hub.api.nodes import load_node
+from computepool.hub.core.context import Context
+from computepool.hub.core.http import Caller, Principal, Routes, Scope
+from computepool.hub.core.paging import Cursor, cursor_of, read_cursor
+from computepool.hub.core.texts import STORABLE
+from computepool.hub.core.unbroken import Unbroken
+from computepool.hub.engine import Engine
+from computepool.hub.market.standing import Standing
+from computepool.hub.nodes.errors import NoSuchNode
+from computepool.hub.reputation import contests, repository, service
+from computepool.hub.reputation.contests import Resolution, Resolved
+from computepool.hub.reputation.errors import NoSuchContest, NoSuchEvent, NotContestable
+from computepool.hub.reputation.record import Record
+from computepool.hub.reputation.reliability import LOWER_TAIL, OWNER_WITH_CHECKPOINT, PRIOR_BAD, PRIOR_GOOD, WEIGHTS
+from computepool.hub.reputation.tables import ReputationEvent
+from computepool.hub.reputation.views import SECONDS_OF_A_DAY, ReliabilityView, reliability_of
+from computepool.protocol.model import Documented
+from computepool.protocol.states import Verdict
+
+PAGE_LIMIT = 500
+WORDS_LIMIT = 1000
+EventId = Annotated[int, Path(ge=1, le=2**62)]
+Limit = Annotated[int, Query(ge=1, le=PAGE_LIMIT)]
+
+
+class FormulaView(Documented):
+    """All that the score is made of: mean = alpha / (alpha + beta), lower = the 5 % quantile of Beta(alpha, beta)."""
+
+    prior_good: float = PRIOR_GOOD
+    prior_bad: float = PRIOR_BAD
+    good: float
+    """What speaks for the node, faded to now."""
+    bad: float
+    alpha: float
+    beta: float
+    lower_tail: float = LOWER_TAIL
+    half_life_days: float
+    weights: dict[Verdict, float] = WEIGHTS
+    """Of strangers' attempts; the owner's own count nothing."""
+    owner_with_checkpoint: float = OWNER_WITH_CHECKPOINT
+    as_of: datetime
+
+
+class ReliabilityEvent(Documented):
+    id: int
+    node_id: str
+    attempt_id: str
+    verdict: Verdict
+    reason: str
+    weight: float
+    at: datetime
+    contested_at: datetime | None
+    contest_reason: str | None
+    resolution: Literal["taken_back", "upheld", "dismissed"] | None
+    """What became of it. `taken_back` and `upheld` undo it."""
+    resolved_at: datetime | None
+    resolution_note: str | None
+
+
+class HistoryPage(Documented):
+    reliability: ReliabilityView
+    formula: FormulaView
+    items: list[ReliabilityEvent]
+    """The newest first."""
+    next: str | None
+
+
+class ContestView(ReliabilityEvent):
+    node_name: str
+    owner_id: str
+
+
+class ContestPage(Documented):
+    items: list[ContestView]
+    next: str | None
+
+
+class Contest(Documented):
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str = Field(min_length=1, max_length=WORDS_LIMIT, pattern=STORABLE)
+
+
+class ContestDecision(Documented):
+    model_config = ConfigDict(extra="forbid")
+
+    resolution: Resolution
+    note: str = Field(default="", max_length=WORDS_LIMIT, pattern=STORABLE)
+
+
+def router(engine: Engine) -> APIRouter:
+    routes = Routes(engine.directory.authenticate, tags=["reputation"])
+    _add_owners(routes, engine.context)
+    _add_operators(routes, engine)
+    return routes.router
+
+
+def _add_owners(routes: Routes, context: Context) -> None:
+    half_life = context.settings.reliability_half_life
+
+    @routes.get("/nodes/{node_id}/reliability", visible="own", scope=Scope.NODES_READ, errors=[NoSuchNode])
+    async def show_reliability(node_id: str, caller: Caller, limit: Limit = 50, cursor: Cursor = None) -> HistoryPage:
+        """How reliable a node is taken to be, what that is made of, and everything that moved it."""
+        return await context.db.read(_history, caller, node_id, cursor, limit, context.now(), half_life)
+
+    @routes.post(
+        "/nodes/{node_id}/reliability/{event_id}/contest",
+        visible="own",
+        scope=Scope.NODES_WRITE,
+        errors=[NoSuchNode, NoSuchEvent, NotContestable],
+    )
+    async def contest_event(node_id: str, event_id: EventId, body: Contest, caller: Caller) -> ReliabilityEvent:
+        """Say that it was not the node's fault. An operator looks at it; upheld, it is taken off the score."""
+        return await context.db.run(_contest, caller, node_id, event_id, body.reason, context.now())
+
+
+def _add_operators(routes: Routes, engine: Engine) -> None:
+    context, unbroken = engine.context, Unbroken()
+    half_life = context.settings.reliability_half_life
+
+    async def mark(node_id: str, wanted: bool, caller: Principal) -> ReliabilityView:
+        async def both() -> ReliabilityView:
+            view, standing = await context.db.run(_mark, caller, node_id, wanted, context.now(), half_life)
+            engine.standing_changed(node_id, standing)
+            return view
+
+        return await unbroken.run(both())
+
+    @routes.get("/admin/contests", visible="admin")
+    async def list_contests(
+        limit: Limit = 100,
+        cursor: Cursor = None,
+        all: Annotated[bool, Query(description="Settled ones too.")] = False,
+    ) -> ContestPage:
+        """What owners of nodes object to, newest first."""
+        rows = await context.db.read(repository.list_contests, is_open=not all, before=_before(cursor), limit=limit + 1)
+        items = [_contest_view(*row) for row in rows[:limit]]
+        return ContestPage(items=items, next=cursor_of(items[-1].id) if len(rows) > limit else None)
+
+    @routes.post("/admin/contests/{event_id}/resolve", visible="admin", errors=[NoSuchContest, NotContestable])
+    async def resolve_contest(event_id: EventId, body: ContestDecision, caller: Caller) -> ReliabilityEvent:
+        """Uphold or dismiss a contest. What is upheld counts as if it had never happened."""
+
+        async def both() -> Resolved:
+            done = await context.db.run(
+                contests.resolve, event_id, body.resolution, body.note, caller.user_id, context.now(), half_life
+            )
+            if done.standing is not None:
+                engine.standing_changed(done.event.node_id, done.standing)
+            return done
+
+        return _event_view((await unbroken.run(both())).event)
+
+    @routes.post("/admin/nodes/{node_id}/verify", visible="admin", errors=[NoSuchNode])
+    async def verify_node(node_id: str, caller: Caller) -> ReliabilityView:
+        """Its owner, and where the earnings go, were checked. The rest of what `verified` needs is measured."""
+        return await mark(node_id, True, caller)
+
+    @routes.post("/admin/nodes/{node_id}/unverify", visible="admin", errors=[NoSuchNode])
+    async def unverify_node(node_id: str, caller: Caller) -> ReliabilityView:
+        """Take that back: from the next lease on."""
+        return await mark(node_id, False, caller)
+
+
+def _before(cursor: str | None) -> int | None:
+    return None if cursor is None else int(str(read_cursor(cursor, [int])[0]))
+
+
+def _history(
+    session: Session,
+    principal: Principal,
+    node_id: str,
+    cursor: str | None,
+    limit: int,
+    now: datetime,
+    half_life: timedelta,
+) -> HistoryPage:
+    node = load_node(session, principal, node_id)
+    record = repository.find(session, node_id)
+    rows = repository.list_events(session, repository.record_id_of(node), _before(cursor), limit + 1)
+    items = [_event_view(row) for row in rows[:limit]]
+    return HistoryPage(
+        reliability=reliability_of(session, node, now, half_life),
+        formula=_formula_view(record, now, half_life),
+        items=items,
+        next=cursor_of(items[-1].id) if len(rows) > limit else None,
+    )
+
+
+def _contest(
+    session: Session, principal: Principal, node_id: str, event_id: int, reason: str, now: datetime
+) -> ReliabilityEvent:
+    node = load_node(session, principal, node_id)
+    return _event_view(contests.contest(session, node, event_id, reason, principal.user_id, now))
+
+
+def _mark(
+    session: Session, principal: Principal, node_id: str, wanted: bool, now: datetime, half_life: timedelta
+) -> tuple[ReliabilityView, Standing]:
+    node = load_node(session, principal, node_id)
+    standing = service.mark(session, node, wanted, principal.user_id, now, half_life)
+    return reliability_of(session, node, now, half_life), standing
+
+
+def _formula_view(record: Record, now: datetime, half_life: timedelta) -> FormulaView:
+    evidence = record.evidence.at(now, half_life)
+    return FormulaView(
+        good=evidence.good,
+        bad=evidence.bad,
+        alpha=PRIOR_GOOD + evidence.good,
+        beta=PRIOR_BAD + evidence.bad,
+        half_life_days=half_life.total_seconds() / SECONDS_OF_A_DAY,
+        as_of=evidence.as_of,
+    )
+
+
+def _event_view(event: ReputationEvent) -> ReliabilityEvent:
+    return ReliabilityEvent.model_validate(event, from_attributes=True)
+
+
+def _contest_view(event: ReputationEvent, node_name: str, owner_id: str) -> ContestView:
+    return ContestView(**_event_view(event).model_dump(), node_name=node_name, owner_id=owner_id)

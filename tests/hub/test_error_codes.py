@@ -1,0 +1,84 @@
+"""Every code of the API's errors is named by a test that reaches it: clients match on codes."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+from support.engine import ADMIN, play
+from support.error_classes import error_classes
+
+from computepool.protocol.errors import ErrorCode
+
+TESTS = Path(__file__).resolve().parents[1]
+BY_STATUS = {
+    "job_disputed": "hub/jobs/test_removal.py",
+    "signature_missing": "hub/artifacts/test_signed_urls.py",
+    "signature_refused": "hub/artifacts/test_signed_urls.py",
+    "upload_mismatch": "hub/artifacts/test_signed_urls.py",
+    "upload_over": "hub/artifacts/test_signed_urls.py",
+}
+"""Codes whose tests look at the status or the text alone, and where these tests are."""
+NOT_REACHED = {
+    "not_paid": "no test refunds a top-up that was not paid by card",
+    "output_altered": "no test stores an output twice with other bytes through the API",
+    "processor_away": "no test asks for a payout account while the processor is away",
+    "request_changed": "the hub makes the keys of its requests to the processor itself, each for one request",
+    "refused": "for a status that nothing in the hub raises by itself",
+}
+"""Codes that no test reaches, and why. It may only get shorter."""
+
+
+def test_every_code_is_named_by_a_test_or_has_a_reason():
+    text = "\n".join(path.read_text() for path in TESTS.rglob("*.py") if path.name != "test_openapi.py")
+    classes: dict[str, set[str]] = {}
+    for error in error_classes():
+        classes.setdefault(error.code, set()).add(error.__name__)
+    missing = [
+        code
+        for code in get_args(ErrorCode)
+        if not re.search(rf"[\"'`]{code}[\"'`]", text)
+        and not any(re.search(rf"\b{name}\b", text) for name in classes.get(code, ()))
+    ]
+    assert missing == []
+    assert BY_STATUS.keys() | NOT_REACHED.keys() <= set(get_args(ErrorCode))
+    assert [path for path in BY_STATUS.values() if not (TESTS / path).exists()] == []
+
+
+def test_what_is_not_there_has_a_code_of_its_own(sqlite_hub):
+    async def story(pool):
+        async def code_of(method, path, body=None, **options):
+            return (await pool.call(method, path, body, **options)).json()["error"]["code"]
+
+        nothing = {
+            "no_such_canary_answer": ("POST", "admin/canaries/answers/check_1/withdraw"),
+            "no_such_difference": ("POST", "admin/payments/differences/1/settle"),
+            "no_such_dispute": ("GET", "admin/disputes/dispute_1"),
+            "no_such_top_up": ("GET", "wallet/top-ups/topup_1"),
+            "no_such_voucher": ("POST", "admin/vouchers/voucher_1/withdraw"),
+        }
+        found = {code: await code_of(*asked, user=ADMIN) for code, asked in nothing.items()}
+        assert found == {code: code for code in nothing}
+        assert await code_of("GET", "wallet?owner_id=user_bob") == "no_such_wallet"
+
+    play(sqlite_hub, story)
+
+
+def test_what_cannot_be_done_has_a_code_of_its_own(sqlite_hub):
+    async def story(pool):
+        async def code_of(method, path, body=None, **options):
+            return (await pool.call(method, path, body, **options)).json()["error"]["code"]
+
+        account = {"email": "ann@example.org", "password": "correct horse battery"}
+        pair = (await pool.call("POST", "auth/register", {**account, "name": "Ann"}, user=None)).json()
+        wrong = {**account, "password": "another horse"}
+        assert await code_of("POST", "auth/login", wrong, user=None) == "bad_credentials"
+        refresh = {"Authorization": f"Bearer {pair['refresh_token']}"}
+        assert await code_of("GET", "me", user=None, headers=refresh) == "wrong_token"
+        assert await code_of("POST", "wallet/cash-outs", {"credits": "0.000001"}) == "below_minimum"
+        voucher = {"credits": 5, "code": "spring-is-here-2026"}
+        assert (await pool.call("POST", "admin/vouchers", voucher, user=ADMIN)).status_code == 201
+        assert await code_of("POST", "admin/vouchers", voucher, user=ADMIN) == "code_taken"
+        rates = {"value": {"base_micros": 1}, "version": 7}
+        assert await code_of("PUT", "admin/market/rates", rates, user=ADMIN) == "market_table_changed"
+
+    play(sqlite_hub, story)
