@@ -36,6 +36,7 @@ FIELDS: Mapping[str, str] = {
     # lists
     "items": "What was found, on this page.",
     "next": "The cursor of the following page; null on the last.",
+    "total": "How many match in all; null for more than 10,000.",
     # instants
     "approved_at": "When it was approved.",
     "as_of": "The instant for which this was computed.",

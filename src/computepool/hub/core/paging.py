@@ -1,4 +1,4 @@
-"""Lists that grow without end, newest first, one page at a time.
+"""Lists that grow without end, one page at a time, with an order and a bounded total.
 
 A cursor is where a page ended. It is opaque to clients: what it holds may change with the query that it belongs to.
 """
@@ -8,11 +8,11 @@ import binascii
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Query
-from sqlalchemy import ColumnElement, Select, and_, false, or_
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, false, func, literal, or_, select
+from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Invalid
 
@@ -24,26 +24,55 @@ Row = TypeVar("Row")
 Key = str | int | datetime
 
 
+TOTAL_LIMIT = 10_000
+"""Totals are counted up to here: counting millions of rows takes longer than reading a page of them."""
+
+SortKey = SQLColumnExpression[Any]
+
+
 class BadCursor(Invalid):
     def __init__(self) -> None:
-        super().__init__("This cursor is none of ours.", hint="Send the `next` of the page before, as it is.")
+        super().__init__(
+            "This cursor does not belong to this list.",
+            hint="Send the `next` of the page before as it is, with the same filters and order.",
+        )
 
 
 def read_page(
     session: Session,
     query: Select[Row],
-    keys: Sequence[InstrumentedAttribute[Any]],
+    keys: Sequence[SortKey],
     cursor: str | None,
     limit: int,
+    *,
+    ascending: bool = False,
+    order: str | None = None,
 ) -> tuple[list[Row], str | None]:
-    """The rows after the cursor, and the cursor of the next page. `keys` order them, the largest first, and together
-    name one row."""
+    """The rows after the cursor, and the cursor of the next page.
+
+    `keys` sort the rows, the largest first or with `ascending` the smallest; together they name one row, and none of
+    them is NULL (wrap a nullable one in `coalesce`). `order` is the name of that order, for a list that has several:
+    a cursor of another one is refused.
+    """
+    marks = [] if order is None else [f"{'' if ascending else '-'}{order}"]
     if cursor is not None:
-        query = query.where(_after(keys, read_cursor(cursor, [_kind_of(key) for key in keys])))
-    rows = list(session.scalars(query.order_by(*(key.desc() for key in keys)).limit(limit + 1)))
-    if len(rows) <= limit:
-        return rows, None
-    return rows[:limit], cursor_of(*(getattr(rows[limit - 1], key.key) for key in keys))
+        found = read_cursor(cursor, [*(str for _ in marks), *(_kind_of(key) for key in keys)])
+        if found[: len(marks)] != marks:
+            raise BadCursor
+        query = query.where(_after(keys, found[len(marks) :], ascending))
+    sorting = [key.asc() if ascending else key.desc() for key in keys]
+    rows = session.execute(query.add_columns(*keys).order_by(*sorting).limit(limit + 1)).all()
+    found_rows: list[Row] = [row[0] for row in rows[:limit]]
+    return found_rows, cursor_of(*marks, *rows[limit - 1][1:]) if len(rows) > limit else None
+
+
+def count_rows(session: Session, query: Select[Any]) -> int | None:
+    """How many rows the query finds; None for more than TOTAL_LIMIT."""
+    few = (
+        query.order_by(None).with_only_columns(literal(1), maintain_column_froms=True).limit(TOTAL_LIMIT + 1).subquery()
+    )
+    found = session.scalar(select(func.count()).select_from(few)) or 0
+    return found if found <= TOTAL_LIMIT else None
 
 
 def cursor_of(*values: Key) -> str:
@@ -72,14 +101,15 @@ def _value(value: object, kind: type[Key]) -> Key:
     raise BadCursor
 
 
-def _kind_of(key: InstrumentedAttribute[Any]) -> type[Key]:
-    kind = key.type.python_type
+def _kind_of(key: SortKey) -> type[Key]:
+    kind = cast("ColumnElement[Any]", key).type.python_type
     return datetime if issubclass(kind, datetime) else int if issubclass(kind, int) else str
 
 
-def _after(keys: Sequence[InstrumentedAttribute[Any]], values: Sequence[Key]) -> ColumnElement[bool]:
+def _after(keys: Sequence[SortKey], values: Sequence[Key], ascending: bool) -> ColumnElement[bool]:
     """By the first key that differs."""
     condition: ColumnElement[bool] = false()
     for key, value in reversed(list(zip(keys, values, strict=True))):
-        condition = or_(key < value, and_(key == value, condition))
+        beyond = key > value if ascending else key < value
+        condition = or_(beyond, and_(key == value, condition))
     return condition

@@ -308,5 +308,5 @@ def _read_cursor(cursor: str) -> tuple[int, str]:
 
 def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= CURSOR_DIGITS):
-        raise Invalid("This cursor is none of ours.", hint="Send the `next` of the page before, as it is.")
+        raise Invalid("This cursor does not belong to this list.", hint="Send the `next` of the page before, as it is.")
     return int(text)

@@ -362,7 +362,9 @@ def _start_of(ordered: Sequence[Offer], key: Key, cursor: str | None, order: str
     except (ValueError, TypeError, binascii.Error, UnicodeError, RecursionError):
         made_for = None
     if made_for != (order or DEFAULT_ORDER):
-        raise Invalid("This cursor is none of ours.", hint="Send the `next` of the page before, with the same order.")
+        raise Invalid(
+            "This cursor does not belong to this list.", hint="Send the `next` of the page before, with the same order."
+        )
     return next((place for place, offer in enumerate(ordered) if key(offer) > after), len(ordered))
 
 

@@ -108,5 +108,5 @@ def _query(mine: ColumnElement[bool], wanted: Filter, before: int | None, limit:
 def _read_cursor(cursor: str) -> int:
     number = cursor.removeprefix(ENTRY_PREFIX)
     if cursor == number or not number.isascii() or not number.isdigit() or len(number) > 18:
-        raise Invalid("This cursor is none of ours.", hint="Send the `next` of the page before, as it is.")
+        raise Invalid("This cursor does not belong to this list.", hint="Send the `next` of the page before, as it is.")
     return int(number)
