@@ -1,4 +1,4 @@
-"""Jobs: submit, change, show, and what they leave behind. Their logs are in `job_stream.py`."""
+"""Jobs: submit, change, show, and their receipts. Outputs are in `job_files.py`, logs in `job_stream.py`."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -13,9 +13,7 @@ from computepool.hub.artifacts.errors import (
     StorageUnpaid,
     TooManyBundles,
 )
-from computepool.hub.artifacts.parts import PART_BYTES
-from computepool.hub.artifacts.store import StorageFull, Store, StoreError
-from computepool.hub.artifacts.transfers import downloads_for
+from computepool.hub.artifacts.store import StorageFull, StoreError
 from computepool.hub.artifacts.uploads import BUNDLE_LIMIT_BYTES, Uploads
 from computepool.hub.core.errors import Invalid, TooLarge
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
@@ -34,7 +32,6 @@ from computepool.hub.jobs.errors import (
     NoSuchJob,
     NotSupportedYet,
     QueueFull,
-    Removed,
 )
 from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, view_of_new
 from computepool.hub.scheduling.why import WhySlice, explain_job, summarize
@@ -130,22 +127,6 @@ class ReceiptView(Documented):
 
 class ReceiptPage(Documented):
     items: list[ReceiptView]
-    next: str | None
-
-
-class OutputView(Documented):
-    slice: int
-    attempt: int
-    path: str
-    size_bytes: int
-    digest: str
-    part_bytes: int
-    downloads: list[str]
-    """The URLs of its parts, in order."""
-
-
-class OutputPage(Documented):
-    items: list[OutputView]
     next: str | None
 
 
@@ -297,19 +278,6 @@ def _add_show(routes: Routes, engine: Engine) -> None:
 def _add_results(routes: Routes, engine: Engine) -> None:
     db = engine.context.db
 
-    @routes.get(
-        "/jobs/{job_id}/artifacts", visible="own", scope=Scope.JOBS_READ, errors=[NoSuchJob, Removed, StoreError]
-    )
-    async def list_artifacts(
-        job_id: str,
-        caller: Caller,
-        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT,
-        cursor: Cursor = None,
-    ) -> OutputPage:
-        """What the job left behind, of each slice's deciding attempt, with URLs to fetch it."""
-        outputs, after = await db.read(queries.page_outputs, caller, job_id, cursor, limit)
-        return OutputPage(items=[_output_view(engine.store, output) for output in outputs], next=after)
-
     @routes.get("/jobs/{job_id}/receipts", visible="own", scope=Scope.JOBS_READ, errors=[NoSuchJob])
     async def list_receipts(
         job_id: str,
@@ -344,19 +312,6 @@ async def _read_multipart(uploads: Uploads, request: Request, caller: Principal)
             raise Invalid("The multipart body has no file called `bundle`.", hint="Send the spec alone as JSON.")
         artifact = await uploads.keep_file(caller.user_id, bundle.file, actor=caller.user_id)
         return raw, artifact.id
-
-
-def _output_view(store: Store, output: queries.Output) -> OutputView:
-    artifact = output.artifact
-    return OutputView(
-        slice=output.slice_index,
-        attempt=output.number,
-        path=artifact.path or "",
-        size_bytes=artifact.size_bytes,
-        digest=artifact.digest,
-        part_bytes=PART_BYTES,
-        downloads=downloads_for(store, artifact),
-    )
 
 
 def _receipt_view(row: dict[str, Any], keys: list[HubKey]) -> ReceiptView:
