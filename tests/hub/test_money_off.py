@@ -20,6 +20,7 @@ ROUTES = [(method.upper(), path) for path, methods in sorted(OPENAPI["paths"].it
 SPEC = {"run": ["true"], "max_runtime": "10m"}
 BODIES: dict[str, Any] = {
     "POST /jobs": SPEC,
+    "POST /jobs/check": {**SPEC, "deterministic": True, "verify": {"replicas": 2}},
     "POST /market/quote": SPEC,
     "PATCH /nodes/{node_id}": {"tags": ["lab"]},
     "PUT /admin/limits/{owner_id}": {"slices": 5},

@@ -29,6 +29,7 @@ from computepool.protocol.spec_input import MAX_SPEC_BYTES
 from computepool.protocol.spec_models import Input, Publish
 from computepool.protocol.spec_sections import MAX_ENV_ENTRIES
 from computepool.protocol.spec_support import NOT_YET
+from computepool.protocol.spec_text import read_yaml, write_yaml
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.units import GIB, MIB, Range
 
@@ -640,6 +641,7 @@ def test_the_wire_form_reads_back_and_keeps_its_digest(data):
     again = JobSpec.from_wire(json.loads(spec.canonical_json()))
     assert again == spec
     assert again.digest() == spec.digest()
+    assert read_yaml(write_yaml(spec.to_wire())).value == spec.to_wire()
 
 
 def test_the_wire_form_of_the_full_example_reads_back():

@@ -13,14 +13,11 @@ from computepool.cli.errors import CliError
 from computepool.cli.inputs import LocalFiles, not_packed
 
 if TYPE_CHECKING:
-    import yaml
-
     from computepool.client.bundle import Bundle
     from computepool.protocol.spec import JobSpec
 
 SPEC_SUFFIXES = (".yaml", ".yml")
 DEFAULT_SPEC = "pool.yaml"
-SPEC_FILE_LIMIT_BYTES = 1024 * 1024
 INTERPRETERS = {".py": "python3", ".sh": "bash", ".js": "node", ".rb": "ruby", ".pl": "perl", ".R": "Rscript"}
 
 Form = Literal["spec", "script", "command"]
@@ -63,6 +60,8 @@ class Options:
     tags: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    """`KEY=VALUE`, for keys that have no flag."""
 
 
 @dataclass(frozen=True)
@@ -139,10 +138,10 @@ def build_request(typed: Typed, options: Options, environ: Mapping[str, str] = o
 
 
 def _read_spec(path: Path) -> Any:
-    import yaml
+    from computepool.protocol.spec_text import MAX_TEXT_BYTES, SpecTextError, read_yaml
 
     try:
-        if path.stat().st_size > SPEC_FILE_LIMIT_BYTES:
+        if path.stat().st_size > MAX_TEXT_BYTES:
             raise CliError(
                 f"{path} is larger than a spec can be.", "Files go along with `workdir`, not in the spec.", 2
             )
@@ -152,31 +151,10 @@ def _read_spec(path: Path) -> Any:
     except UnicodeDecodeError:
         raise CliError(f"{path} is not text in UTF-8.", "A spec is a YAML file.", 2) from None
     try:
-        return yaml.load(text, _strict_loader())  # noqa: S506 - it is a SafeLoader
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or "it is nested too deeply"
-        raise CliError(f"{path}{where}: {problem}.", "The file is not valid YAML.", 2) from None
-
-
-def _strict_loader() -> "type[yaml.SafeLoader]":
-    """As YAML's own safe loader, which keeps the last of two equal keys and says nothing of the first."""
-    import yaml
-
-    class StrictLoader(yaml.SafeLoader):
-        def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-            # As it is written, before `<<` is resolved: a mapping may well override what it merges.
-            node = super().compose_mapping_node(anchor)
-            first: dict[str, yaml.Node] = {}
-            for key, _ in node.value:
-                if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, key) is not key:
-                    line = first[key.value].start_mark.line + 1
-                    problem = f"the key {key.value!r} is there twice, first in line {line}"
-                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            return node
-
-    return StrictLoader
+        return read_yaml(text).value
+    except SpecTextError as error:
+        where = f", line {error.place.line}, column {error.place.column}" if error.place is not None else ""
+        raise CliError(f"{path}{where}: {error.message}.", "The file is not valid YAML.", 2) from None
 
 
 def _script(
@@ -233,7 +211,28 @@ def _overlay(wire: dict[str, Any], options: Options, environ: Mapping[str, str])
     where |= {"country": list(options.countries)} if options.countries else {}
     if where:
         merged["where"] = where
+    for pair in options.settings:
+        _set(merged, pair)
     return merged
+
+
+def _set(merged: dict[str, Any], pair: str) -> None:
+    """What `--set KEY=VALUE` says; the value is read as in a spec file."""
+    from computepool.protocol.spec_text import SpecTextError, read_yaml
+
+    name, equals, text = pair.partition("=")
+    if not name or not equals:
+        raise CliError(f"--set {pair} is not KEY=VALUE.", "Such as --set budget=200 or --set verify.replicas=2", 2)
+    try:
+        value = read_yaml(text).value
+    except SpecTextError as error:
+        raise CliError(f"--set {name}: {error.message}.", "The value is read as YAML.", 2) from None
+    outer, dot, inner = name.partition(".")
+    if dot:
+        before = merged.get(outer)
+        merged[outer] = {**(before if isinstance(before, Mapping) else {}), inner: value}
+    else:
+        merged[outer] = value
 
 
 def _environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:

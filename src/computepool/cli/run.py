@@ -102,6 +102,13 @@ class RunCommand(click.Command):
 @click.option("--node", metavar="NODE", help="On this node.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="On nodes with this tag.")
 @click.option("--country", "countries", multiple=True, metavar="CC", help="On nodes in this country.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other key of the spec, such as budget=200 or verify.replicas=2.",
+)
 @click.option("-o", "--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where outputs are put.")
 @click.option("-d", "--detach", is_flag=True, help="Print the job's id and leave it running.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")

@@ -34,6 +34,7 @@ from computepool.hub.api import (
     public,
     reputation,
     storage,
+    submit,
     vouchers,
     wallet,
 )
@@ -85,6 +86,7 @@ def create_app(engine: Engine, fingerprint: str | None = None) -> FastAPI:
         artifacts.router(engine),
         jobs.router(engine),
         job_files.router(engine),
+        submit.router(engine),
         job_stream.router(engine),
         events.router(engine),
         storage.router(engine),

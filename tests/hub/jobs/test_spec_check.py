@@ -1,0 +1,59 @@
+"""`jobs/check`: what the pool makes of a spec, before anybody submits it."""
+
+import json
+
+from support.engine import play
+
+YAML = """\
+# what an editor holds
+name: sweep
+commands: [python sweep.py]
+resources: {gpu: "rtx-4090:2", memory: 16GB}
+slices: 4
+"""
+
+
+async def check(pool, text, kind="application/yaml", status=200):
+    answer = await pool.call("POST", "jobs/check", content=text, headers={"Content-Type": kind})
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_check_answers_with_the_canonical_spec_or_with_what_is_wrong(sqlite_hub):
+    async def story(pool):
+        found = await check(pool, YAML)
+        assert found["valid"]
+        assert found["errors"] == []
+        assert found["spec"]["run"] == "set -e\npython sweep.py"
+        assert found["spec"]["resources"]["gpu"] == {"name": "rtx-4090", "count": 2}
+        assert found["command"].startswith("computepool run --name sweep --gpu rtx-4090:2 --memory 16GB..")
+        assert "max_runtime" in [each["field"] for each in found["defaults"]]
+        assert ("other_systems_key", "commands") in [(each["code"], each["field"]) for each in found["warnings"]]
+        # What is canonical stays so, in every form.
+        again = await check(pool, found["yaml"], "text/plain")
+        assert (again["spec"], again["yaml"]) == (found["spec"], found["yaml"])
+        assert (await check(pool, json.dumps(found["spec"]), "application/json"))["spec"] == found["spec"]
+        submitted = await pool.call("POST", "jobs", found["spec"])
+        assert submitted.status_code == 201
+        assert submitted.json()["spec"] == found["spec"]
+
+        wrong = await check(pool, "run: x\nslices: 0\nresources:\n  gpus: 2\n  cpu: -1\nwhere: {trust: none}\n")
+        assert (wrong["valid"], wrong["spec"], wrong["yaml"], wrong["command"]) == (False, None, None, None)
+        places = {each["field"]: (each["code"], each["line"], each["column"]) for each in wrong["errors"]}
+        assert places == {
+            "slices": ("bad_spec", 2, 1),
+            "resources.cpu": ("bad_spec", 5, 3),
+            "where.trust": ("bad_spec", 6, 9),
+        }
+        (broken,) = (await check(pool, "run: [a\n"))["errors"]
+        assert (broken["code"], broken["line"]) == ("bad_text", 2)
+        (later,) = (await check(pool, "run: x\nteam: lab\n"))["errors"]
+        assert (later["code"], later["field"], later["line"]) == ("not_supported_yet", "team", 2)
+        (empty,) = (await check(pool, ""))["errors"]
+        assert "not a mapping" in empty["message"]
+
+        assert (await check(pool, b"\xff\xfe", status=422))["error"]["code"] == "invalid"
+        assert (await check(pool, "run: x", "image/png", status=422))["error"]["code"] == "invalid"
+        assert (await check(pool, "#" * 2**20 + "##", status=413))["error"]["code"] == "too_large"
+
+    play(sqlite_hub, story)
