@@ -58,6 +58,7 @@ NOT_OBJECTS = {
     "PUT /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
     "HEAD /api/v1/blobs/{key:path}": "whoever holds a URL that the hub signed; tests/hub/artifacts/test_signed_urls.py",
     "POST /api/v1/nodes/{node_id}/key": "whoever holds the node's key; tests/hub/nodes/test_key_rotation.py",
+    "DELETE /api/v1/nodes/join-tokens/{token_id}": "tests/hub/nodes/test_node_lists.py",
     "POST /api/v1/nodes/{node_id}/reliability/{event_id}/contest": "tests/hub/reputation/test_contests.py",
     "GET /api/v1/wallet/top-ups/{top_up_id}": "tests/hub/payments/test_top_ups.py",
     "GET /api/v1/wallet/cash-outs/{cash_out_id}": "tests/hub/payments/test_cash_outs.py",

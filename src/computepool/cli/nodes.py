@@ -9,7 +9,6 @@ from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.history import history
 from computepool.cli.node_price import NODE_HELP, price, price_text
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
-from computepool.cli.pool import join_line
 from computepool.cli.reputation import (
     EVENTS_SHOWN,
     audited_text,
@@ -19,6 +18,7 @@ from computepool.cli.reputation import (
     reliability_text,
     verified_text,
 )
+from computepool.protocol.addresses import join_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

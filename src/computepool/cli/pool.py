@@ -32,14 +32,6 @@ def up(demo: bool, host: str, port: int, no_agent: bool, verbose: bool) -> int:
     return Up(chosen_home(), host, port, share=not no_agent, verbose=verbose, demo=demo, insecure=is_insecure()).run()
 
 
-def join_line(address: str, token: str, owner_key: str | None = None) -> str:
-    """What to type on the machine that joins. `owner_key` signs the jobs that are its owner's own there."""
-    from computepool.protocol.addresses import is_exposed
-
-    words = f"computepool join {address} --token {token}" + (f" --owner-key {owner_key}" if owner_key else "")
-    return words + (" --insecure" if is_exposed(address) else "")
-
-
 @click.command(epilog="Example: computepool join https://pool.example.org --token cpj_… --tag lab")
 @click.argument("address", metavar="URL")
 @click.option("--token", required=True, metavar="T", help="The join token: node join-token, or what `up` printed.")

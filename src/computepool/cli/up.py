@@ -24,8 +24,7 @@ from computepool.cli.demo import LOG, NODES, Demo
 from computepool.cli.errors import CliError, clean, tell, tell_error
 from computepool.cli.hub import bind, database_trouble, hub_commands, hub_settings, url_at
 from computepool.cli.machine import AGENT_FOLDER, UNWANTED, tell_isolation
-from computepool.cli.pool import join_line
-from computepool.protocol.addresses import is_exposed, is_loopback, with_fingerprint
+from computepool.protocol.addresses import is_exposed, is_loopback, join_line, with_fingerprint
 
 STOP_SECONDS = 20.0
 """For the agent to end what runs, and to tell the hub."""

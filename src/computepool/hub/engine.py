@@ -53,6 +53,7 @@ from computepool.hub.jobs.storage import StorageWatch
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.jobs.verification import Consequences
 from computepool.hub.ledger.journal import list_spendable
+from computepool.hub.ledger.timeline import DayStart
 from computepool.hub.live.feed import Feed
 from computepool.hub.live.wallets import Wallets
 from computepool.hub.mail.background import Mailer
@@ -153,6 +154,7 @@ class Engine:
         self.live_jobs = LiveJobs(context, self.logs)
         self.feed = Feed(context)
         self.wallets = Wallets(context, self.feed)
+        self.day_start = DayStart()
         self._changing_node = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import revoke_live_sessions
 from computepool.hub.api.accounts import TOKEN_ROUTE
-from computepool.hub.api.nodes import JOIN_TOKEN_ROUTE
+from computepool.hub.api.join_tokens import JOIN_TOKEN_ROUTE
 from computepool.hub.api.vouchers import ROUTE as VOUCHER_ROUTE
 from computepool.hub.core.clock import SystemClock
 from computepool.hub.core.db import open_database

@@ -64,6 +64,12 @@ def with_fingerprint(url: str, fingerprint: str | None) -> str:
     return f"{url}#{fingerprint}" if fingerprint else url
 
 
+def join_line(address: str, token: str, owner_key: str | None = None) -> str:
+    """What to type on the machine that joins. `owner_key` signs the jobs that are its owner's own there."""
+    line = f"computepool join {address} --token {token}" + (f" --owner-key {owner_key}" if owner_key else "")
+    return line + (" --insecure" if is_exposed(address) else "")
+
+
 def insecure_message(url: str) -> str:
     return (
         f"{url} is plain HTTP to another machine: everybody on the way could read the token and the jobs. Nothing was"

@@ -64,6 +64,16 @@ def emails_of(session: Session, owner_ids: Collection[str]) -> dict[str, str]:
     return found
 
 
+def names_of(session: Session, owner_ids: Collection[str]) -> dict[str, str]:
+    """As `emails_of`."""
+    ids = sorted(owner_ids)
+    found: dict[str, str] = {}
+    for start in range(0, len(ids), LIST_LIMIT):
+        some = User.id.in_(ids[start : start + LIST_LIMIT])
+        found |= {one.id: one.name for one in session.execute(select(User.id, User.name).where(some))}
+    return found
+
+
 def find_an_admin(session: Session) -> User | None:
     admins = select(User).where(User.role == Role.ADMIN, User.disabled_at.is_(None))
     return session.scalars(admins.order_by(User.created_at, User.id).limit(1)).one_or_none()

@@ -20,14 +20,16 @@ from computepool.hub.api.history_views import (
 from computepool.hub.api.nodes import load_node
 from computepool.hub.core.http import Caller, Routes, Scope
 from computepool.hub.core.money import priced_routes
+from computepool.hub.core.paging import Cursor
 from computepool.hub.engine import Engine
 from computepool.hub.history.metrics import ATTEMPT_METRICS, GPUS_RECORDED, NODE_METRICS, POOL_METRICS
 from computepool.hub.history.recorder import POOL
 from computepool.hub.history.repository import HistoryKind
 from computepool.hub.history.series import Series
-from computepool.hub.jobs import queries, timeline
+from computepool.hub.jobs import hosted, queries, timeline
 from computepool.hub.jobs.errors import NoSuchJob
-from computepool.hub.jobs.timeline import JobTimeline, NodeAttemptPage
+from computepool.hub.jobs.hosted import NodeAttemptPage
+from computepool.hub.jobs.timeline import JobTimeline
 from computepool.hub.nodes.errors import NoSuchNode
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.spec import MAX_SLICES
@@ -123,12 +125,13 @@ def _add_nodes(routes: Routes, engine: Engine) -> None:
     async def node_attempts(
         node_id: str,
         caller: Caller,
+        running: Annotated[bool | None, Query(description="Those that it has now, or those that have ended.")] = None,
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
-        cursor: Annotated[str | None, Query(max_length=80)] = None,
+        cursor: Cursor = None,
     ) -> NodeAttemptPage:
         """What one of the caller's machines ran and runs, the newest first, without whose it was or what it did."""
         node = await context.db.read(load_node, caller, node_id)
-        return await context.db.read(timeline.show_node_attempts, node.id, cursor, limit)
+        return await context.db.read(hosted.show_node_attempts, node.id, running, cursor, limit, context.now())
 
 
 def _add_pool(routes: Routes, engine: Engine) -> None:

@@ -12,6 +12,7 @@ class ActionView(Documented):
     """Whether the reader may do it now."""
 
     allowed: bool
+    """Whether it may be done now."""
     reason: str | None = None
     """Why not, as a sentence; null where it is allowed."""
 

@@ -18,6 +18,7 @@ from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.journal import balance
 from computepool.hub.ledger.returns import Paid
 from computepool.hub.ledger.tables import EntryRow
+from computepool.hub.nodes.benchmarks import list_benchmarks
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.cash_out_reversals import list_reversible
 from computepool.hub.payments.hooks import ChargebackState
@@ -262,7 +263,7 @@ def _nodes(session: Session, node_ids: Sequence[str]) -> dict[str, Node]:
 def _node_facts(
     session: Session, nodes: list[Node], emails: Mapping[str, str], half_life: timedelta, now: datetime
 ) -> list[NodeFacts]:
-    pasts = reliability_by_node(session, nodes, now, half_life)
+    pasts = reliability_by_node(session, nodes, list_benchmarks(session, [node.id for node in nodes]), now, half_life)
     earnings = {owner: balance(session, account(owner, Kind.EARNINGS)) for owner in {node.owner_id for node in nodes}}
     refunded = count_refunded(session, [node.id for node in nodes])
     return [

@@ -1,21 +1,20 @@
-"""What happened to a job and when, from the audit records; and what a node ran, for its host."""
+"""What happened to a job and when, from the audit records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.http import Principal
-from computepool.hub.core.money import MONEY
 from computepool.hub.core.records import HUB_ACTOR
 from computepool.hub.core.tables import AuditRow
 from computepool.hub.jobs.queries import check_slice, load_job
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.nodes.tables import Node
-from computepool.protocol.states import AttemptState, Verdict
+from computepool.protocol.states import Verdict
 
 By = Literal["renter", "node", "hub", "operator"]
 
@@ -64,29 +63,6 @@ class TimelineEvent(BaseModel):
 
 class JobTimeline(BaseModel):
     items: list[TimelineEvent] = Field(description="The oldest first.")
-    next: str | None = Field(description="The cursor of the next page; null on the last.")
-
-
-class NodeAttempt(BaseModel):
-    """An attempt as the host of its node sees it."""
-
-    attempt_id: str = Field(description="Its id.")
-    job_id: str = Field(description="The job that it belongs to, for `explain`; without its name, owner or spec.")
-    own: bool = Field(description="The job was the host's own.")
-    state: AttemptState = Field(description="Where it is.")
-    verdict: Verdict | None = Field(description="Whose doing its end was; null before.")
-    reason: str | None = Field(description="Why it ended; null before.")
-    isolation: str | None = Field(description="The level that it ran at.")
-    leased_at: datetime = Field(description="When the node got it.")
-    started_at: datetime | None = Field(description="When its command began.")
-    finished_at: datetime | None = Field(description="When it ended.")
-    billed_seconds: int = Field(description="How much of its running time was paid so far.")
-    price_micros: Annotated[int | None, MONEY] = Field(description="For an hour, fee included, as its lease locked it.")
-    earned_micros: Annotated[int | None, MONEY] = Field(description="What its host got for it so far.")
-
-
-class NodeAttemptPage(BaseModel):
-    items: list[NodeAttempt] = Field(description="The newest first.")
     next: str | None = Field(description="The cursor of the next page; null on the last.")
 
 
@@ -145,18 +121,3 @@ def _by(actor: str, job: Job, attempt: Any) -> By:
     if actor in (job.submitted_by, job.owner_id):
         return "renter"
     return "hub" if actor == HUB_ACTOR else "operator"
-
-
-def show_node_attempts(session: Session, node_id: str, before: str | None, limit: int) -> NodeAttemptPage:
-    """The caller has checked whose node it is."""
-    query = select(Attempt).where(Attempt.node_id == node_id).order_by(Attempt.id.desc()).limit(limit + 1)
-    rows: Sequence[Attempt] = session.scalars(query.where(Attempt.id < before) if before is not None else query).all()
-    shown = rows[:limit]
-    return NodeAttemptPage(
-        items=[_node_attempt(row) for row in shown], next=shown[-1].id if len(rows) > limit else None
-    )
-
-
-def _node_attempt(row: Attempt) -> NodeAttempt:
-    same = {name: getattr(row, name) for name in NodeAttempt.model_fields if name != "attempt_id"}
-    return NodeAttempt.model_validate({"attempt_id": row.id, **same})

@@ -1,6 +1,6 @@
 """Entries are numbered as time goes by: where a moment is among them is found without an index of times."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import cast
 
 from sqlalchemy import Table, bindparam, func, select
@@ -33,3 +33,18 @@ def first_entry_since(session: Session, instant: datetime) -> int:
         else:
             least = found.id + 1
     return least
+
+
+class DayStart:
+    """Where today begins among the entries: looked for once a day."""
+
+    def __init__(self) -> None:
+        self._known: tuple[date, int] | None = None
+
+    def first_entry(self, session: Session, now: datetime) -> int:
+        """As `first_entry_since` midnight of UTC."""
+        day = now.astimezone(UTC).date()
+        known = self._known
+        if known is None or known[0] != day:
+            known = self._known = (day, first_entry_since(session, datetime.combine(day, time.min, UTC)))
+        return known[1]

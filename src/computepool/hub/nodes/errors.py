@@ -9,7 +9,8 @@ Conflict
 Forbidden
 └── KeyEnded               the node has replaced the key that signed
 NotFound
-└── NoSuchNode
+├── NoSuchNode
+└── NoSuchJoinToken
 """
 
 from datetime import datetime
@@ -74,3 +75,10 @@ class NoSuchNode(NotFound):
 
     def __init__(self, node_id: str) -> None:
         super().__init__(f"There is no node {node_id} that you can see.", hint="`computepool nodes` lists yours.")
+
+
+class NoSuchJoinToken(NotFound):
+    code = "no_such_join_token"
+
+    def __init__(self, token_id: str) -> None:
+        super().__init__(f"There is no join token {token_id} that you can see.")

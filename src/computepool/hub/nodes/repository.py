@@ -1,7 +1,7 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.nodes.errors import NodeMoved
@@ -10,6 +10,8 @@ from computepool.protocol.states import NODE_NEXT, NodeState, sources_of
 
 EARLIER_KEYS_LIMIT = 20
 """Of a node, that a wrong proof is compared with, only to say what is wrong."""
+JOINED_LIMIT = 5_000
+"""Nodes that are shown with a page of join tokens."""
 FLEET_LIMIT = 200_000
 """More nodes than this need more than one hub's memory."""
 
@@ -33,6 +35,7 @@ def take_join_token(session: Session, token_hash: str, now: datetime) -> JoinTok
     return session.scalar(
         update(JoinToken)
         .where(JoinToken.hash == token_hash, JoinToken.uses_left > 0, JoinToken.expires_at > now)
+        .where(JoinToken.revoked_at.is_(None))
         .values(uses_left=JoinToken.uses_left - 1)
         .returning(JoinToken)
     )
@@ -46,11 +49,13 @@ def find_join_token(session: Session, token_hash: str) -> JoinToken | None:
     return session.scalar(select(JoinToken).where(JoinToken.hash == token_hash))
 
 
-def list_nodes(session: Session, visible: ColumnElement[bool], after: str | None, limit: int) -> Sequence[Node]:
-    query = select(Node).where(visible).order_by(Node.id.desc()).limit(limit)
-    if after is not None:
-        query = query.where(Node.id < after)
-    return session.scalars(query).all()
+def list_joined(session: Session, token_ids: Sequence[str]) -> Mapping[str, Sequence[Node]]:
+    """The nodes that enrolled with each of these tokens."""
+    nodes = select(Node).where(Node.join_token_id.in_(token_ids)).order_by(Node.id).limit(JOINED_LIMIT)
+    found: dict[str, list[Node]] = {}
+    for node in session.scalars(nodes):
+        found.setdefault(node.join_token_id or "", []).append(node)
+    return found
 
 
 def list_fleet(session: Session) -> Sequence[Node]:

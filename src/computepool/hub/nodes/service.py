@@ -10,6 +10,7 @@ from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.records import HUB_ACTOR, record
 from computepool.hub.nodes import repository
+from computepool.hub.nodes.actions import is_revoked
 from computepool.hub.nodes.errors import BadJoinToken, BadProof, KeyEnded, KeyTaken, NoSuchNode, ReplacedAlready
 from computepool.hub.nodes.tables import JoinToken, Node, NodeKey
 from computepool.protocol.enrol import (
@@ -60,6 +61,7 @@ def create_join_token(
         id=token_id,
         owner_id=owner_id,
         hash=hash_token(token),
+        uses=uses,
         uses_left=uses,
         created_at=now,
         expires_at=now + lifetime,
@@ -67,6 +69,13 @@ def create_join_token(
     session.add(row)
     record(session, "join_token.created", row.id, now, actor=actor, uses=uses)
     return row
+
+
+def revoke_join_token(session: Session, token: JoinToken, now: datetime, *, actor: str) -> None:
+    """No machine joins with it any more. Those that did stay."""
+    if is_revoked(token) is None:
+        token.revoked_at = now
+        record(session, "join_token.revoked", token.id, now, actor=actor)
 
 
 def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) -> Node:
@@ -109,6 +118,7 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
         agent_version=request.agent_version,
         replaces=request.replace,
         record_id=record_id,
+        join_token_id=token.id,
         created_at=now,
         last_seen_at=None,
     )
@@ -123,14 +133,15 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
 def _is_repeated(node: Node, request: EnrolRequest, token: JoinToken | None, now: datetime) -> bool:
     """Whether this machine enrolled with this token before, which may be used up by that very enrolment.
 
-    That it is the machine, its signature shows. Which token a node came with is not kept: one of its owner's that was
-    good at the time and still is will do, since nothing is given away but what the machine was told already.
+    That it is the machine, its signature shows. Any token of its owner that was good at the time and still is will do,
+    since nothing is given away but what the machine was told already.
     """
     return (
         token is not None
         and token.owner_id == node.owner_id
         and token.created_at < node.created_at
         and now < token.expires_at
+        and token.revoked_at is None
         and node.seal_key == request.seal_key
         and node.state != NodeState.BANNED
     )

@@ -43,6 +43,8 @@ class Node(Base):
     """Which start of that agent."""
     clone_told_at: Mapped[datetime | None]
     """When its owner got a mail about it."""
+    join_token_id: Mapped[str | None] = mapped_column(Id, index=True)
+    """The token that it enrolled with. None for nodes from before that was kept."""
 
 
 class NodeKey(Base):
@@ -65,6 +67,9 @@ class JoinToken(Base):
     id: Mapped[str] = mapped_column(Id, primary_key=True)
     owner_id: Mapped[str] = mapped_column(ForeignKey("owners.id"), index=True)
     hash: Mapped[str] = mapped_column(String(64), unique=True)
+    uses: Mapped[int] = mapped_column(server_default="1")
+    """How many machines it was made for."""
     uses_left: Mapped[int]
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]

@@ -1,11 +1,11 @@
 """How reliable a node is taken to be, as owners and operators see it. The numbers are those that matching uses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from computepool.hub.nodes.benchmarks import Benchmark, find_benchmark, list_benchmarks
+from computepool.hub.nodes.benchmarks import Benchmark, find_benchmark
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation import claims, declining, repository
 from computepool.hub.reputation.quarantine import is_probed
@@ -54,10 +54,10 @@ class ReliabilityView(Documented):
 
 
 def reliability_by_node(
-    session: Session, nodes: Sequence[Node], now: datetime, half_life: timedelta
+    session: Session, nodes: Sequence[Node], measured: Mapping[str, Benchmark], now: datetime, half_life: timedelta
 ) -> dict[str, ReliabilityView]:
-    ids = [node.id for node in nodes]
-    known, measured = repository.find_of(session, ids), list_benchmarks(session, ids)
+    """`measured`: the benchmarks of these nodes."""
+    known = repository.find_of(session, [node.id for node in nodes])
     return {
         node.id: reliability_view(
             known.get(node.id) or fresh(node.created_at), now, half_life, _unproven(node, measured.get(node.id))

@@ -1,10 +1,11 @@
 """What a host's nodes earned, by node and day of UTC: from the ledger, what was given back taken off."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from sqlalchemy import or_, select
+from sqlalchemy import case, func, or_, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Invalid
@@ -94,6 +95,27 @@ def list_earnings(session: Session, owner_id: str, since: date, until: date) -> 
         for (day, node_id, name), one in sorted(sums.items(), key=lambda item: (-item[0][0].toordinal(), item[0][2]))
     ]
     return EarningsView(since=since, until=until, items=items, earned_micros=sum(one.earned_micros for one in items))
+
+
+def earned_by_node(session: Session, nodes: Sequence[Node], day: date, first_entry: int) -> dict[str, int]:
+    """What each of these nodes earned since that day began, what was given back taken off. `first_entry`: no entry of
+    that day has a smaller number."""
+    accounts = [account(owner_id, kind) for owner_id in {node.owner_id for node in nodes} for kind in _POCKETS]
+    host = Attempt.terms["host_id"].as_string()
+    mine = [host + f"/{kind}" for kind in _POCKETS]
+    came = case((PostingRow.destination.in_(mine), PostingRow.micros), else_=0)
+    went = case((PostingRow.source.in_(mine), PostingRow.micros), else_=0)
+    query = (
+        select(Attempt.node_id, func.sum(came - went))
+        .join(EntryRow, EntryRow.attempt_id == Attempt.id)
+        .join(PostingRow, PostingRow.entry_id == EntryRow.id)
+        .where(or_(PostingRow.source.in_(accounts), PostingRow.destination.in_(accounts)))
+        .where(PostingRow.entry_id >= first_entry, EntryRow.created_at >= _midnight(day))
+        .where(Attempt.node_id.in_([node.id for node in nodes]))
+        .group_by(Attempt.node_id)
+        .limit(len(nodes) or 1)
+    )
+    return {node_id: int(micros) for node_id, micros in session.execute(query)}
 
 
 def days_asked(since: date | None, until: date | None, now: datetime) -> tuple[date, date]:
