@@ -28,6 +28,17 @@ def test_ps_lists_what_waits_and_runs(hub, cli):
     assert "a-succeeded" in cli("ps", "-a").text
 
 
+def test_ps_finds_jobs_by_state_and_name(hub, cli):
+    for state in ("running", "failed"):
+        job(hub, f"a-{state}", state).document["nodes"] = [{"id": "node_1", "name": "alpha"}]
+    only = cli("ps", "--state", "failed").text
+    assert "a-failed" in only
+    assert "a-running" not in only
+    assert "alpha" in only
+    assert "a-failed" in cli("ps", "--name", "a-f", "--since", "7d").text
+    assert cli("ps", "--since", "soon").code == 2
+
+
 def test_ps_shows_an_admin_others_jobs_only_when_asked(hub, cli):
     hub.add_job({"run": "true", "name": "mine"})
     hub.add_job({"run": "true", "name": "theirs"}).document["owner_id"] = "user_other"

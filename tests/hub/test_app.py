@@ -39,6 +39,7 @@ OWN_OBJECTS = {
     "GET /api/v1/jobs/{job_id}/logs": 200,
     "GET /api/v1/jobs/{job_id}/usage": 200,
     "GET /api/v1/jobs/{job_id}/timeline": 200,
+    "GET /api/v1/jobs/{job_id}/slices": 200,
     "WS /api/v1/jobs/{job_id}/stream": 200,
     "GET /api/v1/nodes/{node_id}": 200,
     "GET /api/v1/nodes/{node_id}/reliability": 200,

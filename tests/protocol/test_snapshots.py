@@ -229,7 +229,7 @@ def test_api_may_grow():
         (lambda api: schema(api, "LoginRequest")["required"].append("colour"), "colour became required"),
         (lambda api: schema(api, "LoginRequest")["properties"].pop("password"), "password was removed"),
         (lambda api: schema(api, "LoginRequest")["properties"]["email"].update(maxLength=3), "maxLength is 3"),
-        (lambda api: operation(api, "jobs", "get")["parameters"].pop(), "the parameter mine was removed"),
+        (lambda api: operation(api, "jobs", "get")["parameters"].pop(), "the parameter cursor was removed"),
         (lambda api: operation(api, "jobs", "post")["requestBody"]["content"].pop("multipart/form-data"),
          "no longer takes multipart/form-data"),
         (lambda api: operation(api, "jobs/{job_id}/logs", "get")["responses"]["200"]["headers"].pop("X-Attempt"),

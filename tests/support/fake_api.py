@@ -496,6 +496,7 @@ class FakeHub:
                 {key: value for key, value in document.items() if key not in hidden}
                 for document in found
                 if not states or document["state"] in states
+                if request.query_params.get("search", "") in document["name"]
             ]
             start, limit = int(request.query_params.get("cursor", 0)), int(request.query_params.get("limit", 50))
             after = start + limit if start + limit < len(items) else None

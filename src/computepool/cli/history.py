@@ -25,16 +25,7 @@ EVENTS_LIMIT = 1_000
 @json_option
 @pool_options
 def history(node_name: str, since: str, as_json: bool) -> None:
-    from datetime import UTC, datetime, timedelta
-
-    from computepool.protocol.units import BadValueError, parse_duration
-
-    try:
-        seconds = parse_duration(since)
-    except BadValueError as error:
-        raise CliError(f"--since: {error}.", "Such as --since 24h.", USAGE) from None
-    until = datetime.now(UTC)
-    asked = f"since={_spelled(until - timedelta(seconds=seconds))}&step={max(1, round(seconds / POINTS_SHOWN))}"
+    asked = f"since={instant_before(since)}&step={max(1, round(_seconds(since) / POINTS_SHOWN))}"
     with open_pool() as pool:
         document = pool.call("GET", f"/nodes/{pool.find_node(node_name)}/telemetry?{asked}")
     if as_json:
@@ -53,8 +44,20 @@ def history(node_name: str, since: str, as_json: bool) -> None:
     tell(f"One bar is {spoken(document['step_seconds'])}; a gap means that nothing was recorded.", dim=True)
 
 
-def _spelled(at: Any) -> str:
-    return str(at.strftime("%Y-%m-%dT%H:%M:%SZ"))
+def instant_before(since: str) -> str:
+    """So long ago, as the hub reads it."""
+    from datetime import UTC, datetime, timedelta
+
+    return f"{datetime.now(UTC) - timedelta(seconds=_seconds(since)):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _seconds(since: str) -> float:
+    from computepool.protocol.units import BadValueError, parse_duration
+
+    try:
+        return parse_duration(since)
+    except BadValueError as error:
+        raise CliError(f"--since: {error}.", "Such as --since 24h.", USAGE) from None
 
 
 def _row(column: dict[str, Any]) -> tuple[str, ...]:

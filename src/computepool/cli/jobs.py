@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from computepool.client.pool import Pool
 
 ACTIVE_STATES = ("running", "queued")
+JOB_STATES = ("queued", "running", "succeeded", "failed", "canceled")
 SAYS_LITTLE = frozenset({"input", "sandbox", "unreachable", "node_disk"})
 """Reasons by which nobody knows what to do; what the node says of them is told instead."""
 DETAIL_LIMIT = 90
@@ -22,22 +23,41 @@ ASKED_LIMIT = 20
 JOB_HELP = "JOB is an id, the beginning of one, a name that only one job has, or `last`."
 
 
-@click.command(epilog="Example: computepool ps -a --limit 20")
+@click.command(epilog="Examples: computepool ps -a --limit 20 · computepool ps --state failed --since 7d")
 @click.option("-a", "--all", "everything", is_flag=True, help="Finished jobs too.")
+@click.option("--state", "states", multiple=True, type=click.Choice(JOB_STATES), help="Only those; may be repeated.")
+@click.option("--name", metavar="TEXT", help="Only those with this in their name.")
+@click.option("--since", metavar="TIME", help="Only those submitted since then, such as 24h or 7d.")
+@click.option("--node", metavar="NODE", help="Only those that ran on this machine: its name or id.")
 @click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
 @click.option("--everybody", is_flag=True, help="Other people's too, as far as you may see them: admins see all.")
 @json_option
 @pool_options
-def ps(everything: bool, limit: int, everybody: bool, as_json: bool) -> None:
-    """List your jobs, the newest first: those that wait or run, with -a all."""
+def ps(
+    everything: bool,
+    states: tuple[str, ...],
+    name: str | None,
+    since: str | None,
+    node: str | None,
+    limit: int,
+    everybody: bool,
+    as_json: bool,
+) -> None:
+    """List your jobs, the newest first: those that wait or run, with -a or a filter all."""
+    from computepool.cli.history import instant_before
+
+    filters = {"search": name, "since": instant_before(since) if since else None, "node": node}
+    everything = everything or any(filters.values())
     with open_pool() as pool:
-        states = () if everything else ACTIVE_STATES
-        items, rest = pool.job_page(states=states, limit=limit, mine=not everybody)
+        asked = states or (() if everything else ACTIVE_STATES)
+        items, rest = pool.job_page(states=asked, limit=limit, mine=not everybody, **filters)
         if as_json:
             print_json({"items": items, "next": rest})
             return
         if not items:
-            tell("No jobs." if everything else "No jobs wait or run. All of them: computepool ps -a", dim=True)
+            tell(
+                "No jobs." if everything or states else "No jobs wait or run. All of them: computepool ps -a", dim=True
+            )
             return
         _print_jobs(_with_retries(pool, items), with_owner=everybody)
     if rest is not None:
@@ -66,9 +86,10 @@ def _print_jobs(jobs: "list[Job]", *, with_owner: bool) -> None:
             far = f"{done}/{total}" if not job.is_final or good == total else f"{good} of {total} succeeded"
             note = f"{note} {far}".strip()
         note = " ".join(filter(None, (note, retry_note(job), simulated_note(job))))
-        owner = (job.owner_id,) if with_owner else ()
-        rows.append((job.id, job.name, state_text(job.state, note), ago(job.created_at), took(job), *owner))
-    print_table(("id", "name", "state", "created", "took", *(("owner",) if with_owner else ())), rows)
+        owner = (job.owner_name or job.owner_id,) if with_owner else ()
+        where = ", ".join(node.name for node in job.nodes) + (" …" if total > len(job.nodes) > 1 else "")
+        rows.append((job.id, job.name, state_text(job.state, note), ago(job.created_at), took(job), where, *owner))
+    print_table(("id", "name", "state", "created", "took", "node", *(("owner",) if with_owner else ())), rows)
 
 
 def simulated_note(job: "Job") -> str:

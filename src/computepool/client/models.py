@@ -60,6 +60,11 @@ class FailedSlices(Model):
     """Their numbers, such as `0-3, 17`."""
 
 
+class NodeName(Model):
+    id: str
+    name: str = ""
+
+
 class Job(Model):
     id: str
     name: str = ""
@@ -69,6 +74,10 @@ class Job(Model):
     reason: str | None = None
     message: str | None = None
     owner_id: str | None = None
+    owner_name: str | None = None
+    """In a list."""
+    nodes: tuple[NodeName, ...] = ()
+    """In a list: where it runs or ran last."""
     simulated: bool = False
     """It runs on simulated nodes alone: nothing of it is really run."""
     priority: int = 0

@@ -140,15 +140,15 @@ class Pool:
             yield Job.model_validate(document)
 
     def job_page(
-        self, *, states: Sequence[str] = (), limit: int = PAGE_LIMIT, mine: bool = False
+        self, *, states: Sequence[str] = (), limit: int = PAGE_LIMIT, mine: bool = False, **filters: str | None
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """Up to `limit` jobs in these states, exactly as the hub tells them, and the cursor of what comes after."""
-        items: list[dict[str, Any]] = []
-        cursor: str | None = None
+        """Up to `limit` jobs, exactly as the hub tells them, and the cursor of what comes after. `filters` and `order`
+        are those of `GET jobs`."""
+        items, cursor = list[dict[str, Any]](), None
         while True:
             size = min(limit - len(items), PAGE_LIMIT)
             query = {"state": list(states), "limit": size, "cursor": cursor, "mine": mine or None}
-            page = self._http.get("/jobs", query)
+            page = self._http.get("/jobs", {**query, **filters})
             items += page["items"][:size]
             cursor = page.get("next")
             if cursor is None or len(items) >= limit:

@@ -33,7 +33,7 @@ from computepool.hub.jobs.errors import (
     NotSupportedYet,
     QueueFull,
 )
-from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, view_of_new
+from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobView, view_of_new
 from computepool.hub.scheduling.why import WhySlice, explain_job, summarize
 from computepool.protocol.hub_keys import HubKey
 from computepool.protocol.model import Documented
@@ -243,17 +243,6 @@ def _add_change(routes: Routes, engine: Engine) -> None:
 
 def _add_show(routes: Routes, engine: Engine) -> None:
     db = engine.context.db
-
-    @routes.get("/jobs", visible="own", scope=Scope.JOBS_READ)
-    async def list_jobs(
-        caller: Caller,
-        state: Annotated[list[JobState] | None, Query()] = None,
-        limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 50,
-        cursor: str | None = None,
-        mine: bool = False,
-    ) -> JobPage:
-        """The newest first. An admin sees everybody's, or with `mine` as others do: their own and their teams'."""
-        return await db.read(queries.show_jobs, caller, state or [], cursor, limit, mine=mine)
 
     @routes.get("/jobs/{job_id}", visible="own", scope=Scope.JOBS_READ, errors=[NoSuchJob])
     async def show_job(

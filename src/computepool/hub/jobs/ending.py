@@ -330,6 +330,7 @@ def _carry_out(
         told = replace(ending, verdict=Verdict.RENTER) if end.alike else ending
         ended = _move_on(session, view, told, step, newest.saved if newest else None, now)
     if settled.cost_micros:
+        spending.add_cost(session, view.job_id, settled.cost_micros)
         spending.count(session, view.owner_id, now.date(), settled.cost_micros)
     standing = repute.count_end(session, view, ending, now, half_life, saved=progressed)
     after = Consequences(standings=repute.excuse(session, end.alike, now, half_life)) if end.alike else NOTHING_ELSE

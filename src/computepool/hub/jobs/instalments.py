@@ -97,6 +97,7 @@ def _settle(
     debt = -balances[account(terms.host_id, Kind.DEBT)]
     settled = money.capture(session, view, terms, hold, one, seconds, until, now, debt, details)
     repository.note_settled(session, view.attempt_id, settled.values)
+    spending.add_cost(session, view.job_id, settled.cost_micros)
     spending.count(session, view.owner_id, now.date(), settled.cost_micros)
     money.open_next(session, view, part, _with(has, one.refund), now)
     record(

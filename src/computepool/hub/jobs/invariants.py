@@ -80,6 +80,19 @@ def attempts_cost_what_was_posted(session: Session) -> list[str]:
     return [f"{one} cost {cost} micros, and its holds {spent}" for one, cost, spent in session.execute(query)]
 
 
+def jobs_cost_what_their_attempts_did(session: Session) -> list[str]:
+    """What lists show, and are sorted by, is the sum of the attempts."""
+    paid = func.coalesce(func.sum(Attempt.cost_micros), literal(0))
+    query = (
+        select(Job.id, Job.cost_micros, paid)
+        .outerjoin(Attempt, Attempt.job_id == Job.id)
+        .group_by(Job.id, Job.cost_micros)
+        .having(Job.cost_micros != paid)
+        .limit(PROBLEMS_LIMIT)
+    )
+    return [f"{one} cost {cost} micros, and its attempts {sum_of}" for one, cost, sum_of in session.execute(query)]
+
+
 def no_hold_is_settled_twice(session: Session) -> list[str]:
     """One entry resolves a hold, and none without a hold does."""
     settled = (
@@ -106,6 +119,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     holds_are_held,
     holds_belong_to_live_attempts,
     attempts_cost_what_was_posted,
+    jobs_cost_what_their_attempts_did,
     no_hold_is_settled_twice,
     claims_are_kept,
 )

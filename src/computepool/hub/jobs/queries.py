@@ -14,7 +14,7 @@ from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Principal
 from computepool.hub.jobs.errors import NoSuchJob, Removed
 from computepool.hub.jobs.tables import Attempt, Job, Slice
-from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobPage, JobView, find_view, page_of
+from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobView, find_view
 from computepool.hub.nodes.tables import Node, NodeKey
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, JOB_FINAL, AttemptState, JobState
@@ -55,22 +55,6 @@ def count_suspended(session: Session, job_id: str) -> tuple[int, int]:
     live = select(Attempt.state).where(Attempt.job_id == job_id, Attempt.state.in_(sorted(ATTEMPT_LIVE)))
     states = session.scalars(live).all()
     return sum(state == AttemptState.SUSPENDED for state in states), len(states)
-
-
-def show_jobs(
-    session: Session, principal: Principal, states: Sequence[str], before: str | None, limit: int, *, mine: bool
-) -> JobPage:
-    visible = owned_by(principal, Job.owner_id)
-    if mine:
-        visible &= Job.owner_id.in_(sorted(principal.owner_ids))
-    shown = (visible, Job.rerun_of.is_(None), Job.deleted_at.is_(None))
-    query = select(Job).where(*shown).order_by(Job.id.desc()).limit(limit + 1)
-    if states:
-        query = query.where(Job.state.in_(states))
-    if before is not None:
-        query = query.where(Job.id < before)
-    jobs = session.scalars(query).all()
-    return page_of(session, jobs, limit)
 
 
 def check_slice(job: Job, index: int) -> None:

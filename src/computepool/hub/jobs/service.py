@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.records import record
 from computepool.hub.jobs import repository
+from computepool.hub.jobs.asked import gpu_of, is_simulated
 from computepool.hub.jobs.errors import StaleLease
 from computepool.hub.jobs.funding import Funds, Unfunded
 from computepool.hub.jobs.metering import rest_of
@@ -226,6 +227,8 @@ def _add_job(session: Session, job: NewJob, state: JobState, fences: Mapping[int
             "rerun_of": job.rerun_of,
             "rerun": job.rerun,
             "own_job": job.own_job,
+            "gpu": gpu_of(job.spec),
+            "simulated": is_simulated(job.spec),
             "created_at": now,
         },
         [_new_slice(job.id, index, fences.get(index)) for index in job.indices],

@@ -4,14 +4,22 @@ A bill it is not: that is the ledger's. What is counted here is what is charged 
 """
 
 from datetime import date
+from typing import cast
 
-from sqlalchemy import BigInteger, ForeignKey, String, select
+from sqlalchemy import BigInteger, ForeignKey, String, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from computepool.hub.core.tables import Base
+from computepool.hub.jobs.tables import Job
 
 DAYS_LIMIT = 1_000_000
+_JOBS = cast(Table, Job.__table__)
+_ADD_COST = (
+    _JOBS.update()
+    .where(_JOBS.c.id == bindparam("for_id"))
+    .values(cost_micros=_JOBS.c.cost_micros + bindparam("micros"))
+)
 
 
 class Spending(Base):
@@ -30,6 +38,11 @@ def count(session: Session, owner_id: str, day: date, micros: int) -> None:
         index_elements=[Spending.owner_id, Spending.day], set_={"micros": Spending.micros + row.excluded.micros}
     )
     session.connection().execute(added)
+
+
+def add_cost(session: Session, job_id: str, micros: int) -> None:
+    """To what the job cost so far; below zero, what was given back."""
+    session.connection().execute(_ADD_COST, {"for_id": job_id, "micros": micros})
 
 
 def list_since(session: Session, first: date) -> list[tuple[str, date, int]]:

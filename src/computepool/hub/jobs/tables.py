@@ -24,10 +24,20 @@ def _in(column: str, states: frozenset[Any]) -> str:
     return f"{column} IN ({listed})"
 
 
-_OPEN_SLICE = text(_in("state", frozenset(JobState) - JOB_FINAL))
+OPEN = frozenset(JobState) - JOB_FINAL
+UNSUCCESSFUL = frozenset({JobState.FAILED, JobState.CANCELED})
+_OPEN_SLICE = text(_in("state", OPEN))
 _RERUN = text("rerun_of IS NOT NULL")
 _LEAVING = text("deleted_at IS NOT NULL AND logs_removed_at IS NULL")
+ARE_OPEN, ARE_UNSUCCESSFUL = text(f"jobs.{_in('state', OPEN)}"), text(f"jobs.{_in('state', UNSUCCESSFUL)}")
+"""Of jobs: few are, however many have succeeded. A query that says it in these words finds them by their index."""
+ARE_SIMULATED = text("jobs.simulated")
+"""The same."""
 _LIVE_ATTEMPT = text(_in("state", ATTEMPT_LIVE))
+
+
+def _few_jobs(name: str, which: str, *columns: str) -> Index:
+    return Index(name, *columns, sqlite_where=text(which), postgresql_where=text(which))
 
 
 class Job(Base):
@@ -36,7 +46,19 @@ class Job(Base):
     __tablename__ = "jobs"
     __table_args__ = (
         CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', JOB_FINAL)})", name="finished_iff_final"),
-        Index("ix_jobs_owner_newest", "owner_id", "id"),
+        # The list of jobs in each of its orders: one owner's, and everybody's for operators.
+        Index("ix_jobs_owner_created", "owner_id", "created_at", "id"),
+        Index("ix_jobs_created", "created_at", "id"),
+        Index("ix_jobs_owner_finished", "owner_id", "finished_at", "id"),
+        Index("ix_jobs_finished", "finished_at", "id"),
+        Index("ix_jobs_owner_cost", "owner_id", "cost_micros", "id"),
+        Index("ix_jobs_owner_name", "owner_id", "name", "id"),
+        # Its filters by what few jobs are.
+        _few_jobs("ix_jobs_open", _in("state", OPEN), "owner_id", "created_at", "id"),
+        _few_jobs("ix_jobs_unsuccessful", _in("state", UNSUCCESSFUL), "owner_id", "created_at", "id"),
+        _few_jobs("ix_jobs_simulated", "simulated", "owner_id", "created_at", "id"),
+        _few_jobs("ix_jobs_gpu", "gpu IS NOT NULL", "gpu", "created_at", "id"),
+        _few_jobs("ix_jobs_retries", "retry_of IS NOT NULL", "retry_of", "created_at", "id"),
         Index("ix_jobs_reruns", "rerun_of", sqlite_where=_RERUN, postgresql_where=_RERUN),
         Index("ix_jobs_leaving", "id", sqlite_where=_LEAVING, postgresql_where=_LEAVING),
     )
@@ -87,6 +109,12 @@ class Job(Base):
     """As for logs; its checkpoints go with them."""
     own_job: Mapped[str | None] = mapped_column(Text)
     """The submitter's signature under it, as it came: its owner's nodes check it."""
+    gpu: Mapped[str | None] = mapped_column(String(64))
+    """The model of GPU that its spec names, for the list's filter."""
+    simulated: Mapped[bool] = mapped_column(server_default=false())
+    """Its spec asks for simulated nodes."""
+    cost_micros: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """What its renter paid for its attempts, without what was given back: the sum of theirs."""
 
 
 class Slice(Base):

@@ -6,17 +6,19 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import ConfigDict
-from sqlalchemy import RowMapping, bindparam, select
+from sqlalchemy import RowMapping, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.actions import ActionView
 from computepool.hub.core.money import MONEY, Micros
 from computepool.hub.jobs import repository
+from computepool.hub.jobs.asked import in_words, is_simulated
 from computepool.hub.jobs.failures import FailedSlices, list_failed
 from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.tables import Attempt, Job, Slice
+from computepool.hub.jobs.verification import Role
 from computepool.hub.market.rates import Per
 from computepool.hub.nodes.tables import Node
-from computepool.protocol.capacity import SIMULATED
 from computepool.protocol.model import Documented, ShownAs
 from computepool.protocol.states import AttemptState, IsolationLevel, JobState, Verdict
 from computepool.protocol.written_spec import WireSpec
@@ -80,6 +82,10 @@ class AttemptView(Documented):
     started_at: datetime | None
     finished_at: datetime | None
     log_bytes: int
+    billed_seconds: int
+    """How much of its running time was paid so far, by whoever pays."""
+    cost_micros: Micros
+    """What its renter paid for it so far, without what was given back."""
 
 
 class SliceView(Documented):
@@ -90,10 +96,36 @@ class SliceView(Documented):
     reason: str | None
     awaits_check: bool = False
     """It has a result, which counts when its replicas confirm it."""
+    started_at: datetime | None = None
+    """When the command of its first attempt began."""
+    finished_at: datetime | None = None
+    retry_at: datetime | None = None
+    """While it waits for another attempt: not before then."""
     attempts: list[AttemptView]
 
 
-class JobSummary(Documented):
+class JobActions(Documented):
+    """What the reader may do with a job."""
+
+    cancel: ActionView
+    """Stop it."""
+    retry: ActionView
+    """Run it again as a new job, with the same files."""
+    clone: ActionView
+    """Submit a changed copy with the same files."""
+    share: ActionView
+    """Make a link by which everybody can see it."""
+    remove: ActionView
+    """Delete it, with its logs and outputs."""
+    dispute: ActionView
+    """Ask for what it cost."""
+    verify: ActionView
+    """Check the signatures of what ran."""
+
+
+class JobHead(Documented):
+    """What every view of a job tells."""
+
     id: str
     name: str
     state: JobState
@@ -108,6 +140,10 @@ class JobSummary(Documented):
     retry_of: str | None
     ceiling_micros: Micros
     """The most that a slice-hour may cost: the spec's `max_price`, or a quarter more than was quoted. None: none."""
+    cost_micros: Micros
+    """What was paid for it so far, its replicas included, without what was given back."""
+    resources: str
+    """What a slice asks for, in words: `1 × rtx-4090, 8 CPU, 16GB memory, 1GB disk`."""
     slice_count: int
     slice_indices: list[int] | None
     """Which of the spec's slices it runs, if not all: those of an earlier job that did not succeed."""
@@ -120,9 +156,44 @@ class JobSummary(Documented):
     logs_removed_at: datetime | None = None
     """The pool's operator keeps logs only for so long."""
     outputs_removed_at: datetime | None = None
+    actions: JobActions | None = None
+    """What the reader may do with it. Null in the frames of its stream, which all readers share."""
 
 
-class JobView(JobSummary):
+class JobNode(Documented):
+    """Where an attempt runs or ran."""
+
+    id: str
+    name: str
+
+
+class JobProgress(Documented):
+    """How many of its slices are where."""
+
+    total: int
+    """All of them."""
+    succeeded: int
+    """That ended well."""
+    failed: int
+    """That did not, also those that were canceled."""
+    running: int
+    """That have a node."""
+    waiting: int
+    """That wait for a node."""
+
+
+class JobSummary(JobHead):
+    """A job in a list."""
+
+    owner_name: str | None
+    """Null for a team."""
+    nodes: list[JobNode]
+    """Where it runs or ran last; of a job with many slices, the first three of them."""
+    progress: JobProgress
+    """How far its slices are."""
+
+
+class JobView(JobHead):
     spec: StoredSpec
     slices: list[SliceView]
     """In order, from the first that was asked for; at most a thousand, and fewer if they had many attempts."""
@@ -135,14 +206,16 @@ class JobView(JobSummary):
 class JobPage(Documented):
     items: list[JobSummary]
     next: str | None
+    total: int | None
+    """How many match in all; null for more than 10,000."""
 
 
-_COMPUTED = frozenset({"counts", "simulated"})
+_COMPUTED = frozenset({"counts", "resources", "actions"})
 
 # Built once, and without the ORM: a job is looked at far more often than it changes.
-_JOB_COLUMNS = [getattr(Job, name) for name in JobSummary.model_fields if name not in _COMPUTED]
+JOB_COLUMNS = [getattr(Job, name) for name in JobHead.model_fields if name not in _COMPUTED]
 _ATTEMPT_COLUMNS = [getattr(Attempt, name) for name in AttemptView.model_fields if name != "node_name"]
-_JOB = select(*_JOB_COLUMNS, Job.spec).where(Job.id == bindparam("job_id"), Job.deleted_at.is_(None))
+_JOB = select(*JOB_COLUMNS, Job.spec, Job.role).where(Job.id == bindparam("job_id"), Job.deleted_at.is_(None))
 _SLICES = (
     select(
         Slice.index,
@@ -151,6 +224,8 @@ _SLICES = (
         Slice.exit_code,
         Slice.reason,
         Slice.awaits_check,
+        Slice.finished_at,
+        Slice.retry_at,
         Slice.attempts.label("tries"),
     )
     .where(Slice.job_id == bindparam("job_id"), Slice.index >= bindparam("first"))
@@ -178,7 +253,7 @@ def find_view(
     attempts: dict[int, list[AttemptView]] = {}
     for row in connection.execute(_ATTEMPTS, {**key, "last": end - 1}).mappings():
         attempts.setdefault(row["slice_index"], []).append(AttemptView.model_validate(dict(row)))
-    slices = [SliceView.model_validate({**row, "attempts": attempts.get(row["index"], [])}) for row in rows]
+    slices = [_slice_view(row, attempts.get(row["index"], [])) for row in rows]
     if job["slice_count"] == len(slices):
         counts = dict(Counter(part.state.value for part in slices))
     else:
@@ -189,7 +264,8 @@ def find_view(
     return JobView.model_validate(
         {
             **job,
-            "simulated": is_simulated(job["spec"]),
+            "cost_micros": job["cost_micros"] + costs_of_replicas(session, [job]).get(job_id, 0),
+            "resources": in_words(job["spec"].get("resources")),
             "counts": counts,
             "slices": slices,
             "next_slice": next_slice,
@@ -214,6 +290,8 @@ def view_of_new(job: NewJob, leases: Sequence[Lease], now: datetime) -> JobView:
         priority=job.priority,
         retry_of=job.retry_of,
         ceiling_micros=job.ceiling_micros,
+        cost_micros=0,
+        resources=in_words(job.spec.get("resources")),
         slice_count=job.slices,
         slice_indices=None if job.slice_indices is None else list(job.slice_indices),
         counts={JobState(state): count for state, count in counts.items() if count},
@@ -252,6 +330,8 @@ def _new_slice(index: int, lease: Lease | None, now: datetime) -> SliceView:
         started_at=None,
         finished_at=None,
         log_bytes=0,
+        billed_seconds=0,
+        cost_micros=0,
     )
     return SliceView(index=index, state=JobState.RUNNING, **_NO_END, attempts=[attempt])
 
@@ -266,25 +346,17 @@ def _fitting(slices: Sequence[RowMapping]) -> Sequence[RowMapping]:
     return slices
 
 
-def is_simulated(spec: dict[str, Any]) -> bool:
-    """By what it asks for: the tag alone decides on which kind of node a job runs."""
-    where = spec.get("where")
-    return isinstance(where, dict) and SIMULATED in where.get("tags", ())
+def _slice_view(row: RowMapping, attempts: list[AttemptView]) -> SliceView:
+    started = [attempt.started_at for attempt in attempts if attempt.started_at is not None]
+    return SliceView.model_validate({**row, "started_at": min(started, default=None), "attempts": attempts})
 
 
-def page_of(session: Session, jobs: Sequence[Job], limit: int) -> JobPage:
-    """`jobs` holds one more than `limit` where there is a next page."""
-    shown = jobs[:limit]
-    counts = repository.count_slices_by_state(session, [job.id for job in shown])
-    names = [name for name in JobSummary.model_fields if name not in _COMPUTED]
-    items = [
-        JobSummary.model_validate(
-            {
-                "counts": counts[job.id],
-                "simulated": is_simulated(job.spec),
-                **{name: getattr(job, name) for name in names},
-            }
-        )
-        for job in shown
-    ]
-    return JobPage(items=items, next=shown[-1].id if len(jobs) > limit else None)
+def costs_of_replicas(session: Session, jobs: Sequence[RowMapping]) -> dict[str, int]:
+    """By job: what its renter paid for the hidden jobs that ran its slices once more."""
+    replicated = [job["id"] for job in jobs if job["role"] == Role.REPLICATED]
+    if not replicated:
+        return {}
+    query = select(Job.rerun_of, func.sum(Job.cost_micros)).where(
+        Job.rerun_of.in_(replicated), Job.role == Role.REPLICA
+    )
+    return {job_id: int(micros) for job_id, micros in session.execute(query.group_by(Job.rerun_of)) if job_id}

@@ -8,11 +8,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.jobs import ending
+from computepool.hub.jobs.asked import is_simulated
 from computepool.hub.jobs.ending import Ended
 from computepool.hub.jobs.policy import Ending, why_failed
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.verification import NOTHING_ELSE, Consequences, Role, is_result, list_live_of_slice
-from computepool.hub.jobs.views import is_simulated
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation import repository as reputations
 from computepool.hub.reputation import service as reputation
