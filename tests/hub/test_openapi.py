@@ -28,11 +28,8 @@ NOT_TOLD = {
     "stale_lease": "told to agents, by a message",
     "unknown_node": "told to agents, by the poll",
     "output_altered": "told to agents, by a message",
-    "signature_missing": "of URLs that the hub signs, where the store is its own disk",
-    "signature_refused": "of URLs that the hub signs, where the store is its own disk",
     "upload_mismatch": "of URLs that the hub signs, where the store is its own disk",
     "upload_over": "of URLs that the hub signs, where the store is its own disk",
-    "url_expired": "of URLs that the hub signs, where the store is its own disk",
     "request_changed": "a mistake of the hub itself: the same key for another request to the processor",
 }
 """Codes that no operation of the document has, and why."""

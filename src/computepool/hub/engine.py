@@ -25,8 +25,10 @@ from computepool.hub.artifacts.charges import ROUND_SECONDS as CHARGE_SECONDS
 from computepool.hub.artifacts.charges import charge_storage, charges_are_paid_once
 from computepool.hub.artifacts.checkpoints import CheckpointFiles
 from computepool.hub.artifacts.freeing import sweep_abandoned
+from computepool.hub.artifacts.log_lines import LogLines
 from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.artifacts.outputs import Outputs
+from computepool.hub.artifacts.reading import Downloads
 from computepool.hub.artifacts.store import Store
 from computepool.hub.artifacts.transfers import sign_downloads
 from computepool.hub.artifacts.uploads import Uploads
@@ -121,6 +123,8 @@ class Engine:
         self.outputs = Outputs(context, store)
         self.uploads = Uploads(context, store)
         self.bulk = BulkLane()
+        self.log_lines = LogLines(self.logs, self.bulk)
+        self.downloads = Downloads(store, context.offload, self.bulk)
         self.checkpoints = CheckpointFiles(context, store)
         self.book = Book(is_free=context.settings.money == "off", unproven_slices=context.settings.unproven_slices)
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)

@@ -438,7 +438,7 @@ def test_a_damaged_object_is_a_gap_not_wrong_bytes(tmp_path: Path, signer: BlobS
         logs = new_logs(store)
         await logs.append(A, 0, b"0123")
         await logs.append(A, 4, b"4567")
-        (tmp_path / "logs" / A / f"{4:016d}-{8:016d}").write_bytes(b"45")
+        (tmp_path / "logs" / A / f"{4:016d}-{8:016d}-0").write_bytes(b"45")
         assert await whole(new_logs(store)) == b"0123"
 
     run(story)

@@ -12,9 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.memory_store import MemoryStore
 from support.proofs import figure
 
+from computepool.hub.artifacts.log_lines import LogLines
 from computepool.hub.artifacts.log_segments import SMALL_LIMIT
 from computepool.hub.artifacts.logs import LogGap, LogLimit, LogStore
 from computepool.hub.artifacts.store import StoreError
+from computepool.hub.core.bulk import BulkLane
 
 TRUTH = bytes((number * 7 + number // 256) % 256 for number in range(3_000))
 """What the attempt prints. Every chunk that an agent sends is a piece of it."""
@@ -25,6 +27,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 offsets = st.integers(0, len(TRUTH))
+
+
+def count_lines(data: bytes) -> int:
+    return data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
 
 
 class Breaking:
@@ -150,6 +156,15 @@ class LogMachine(RuleBasedStateMachine):
     @rule(after=offsets, limit=st.integers(1, 500))
     def read(self, after: int, limit: int) -> None:
         assert self.run(self.logs.read(A, after, limit)) == TRUTH[after : min(self.size, after + limit)]
+
+    @rule(before=offsets, lines=st.none() | st.integers(1, 20), limit=st.integers(1, 500))
+    def number_lines(self, before: int, lines: int | None, limit: int) -> None:
+        before = min(before, self.size)
+        found = LogLines(self.logs, BulkLane())
+        assert self.run(found.count(A, self.size)) == count_lines(TRUTH[: self.size])
+        piece = self.run(found.last_before(A, before, lines, limit))
+        assert piece.data == TRUTH[piece.offset : before]
+        assert piece.line == TRUTH[: piece.offset].count(b"\n") + 1
 
     @rule()
     def digest(self) -> None:

@@ -3,59 +3,19 @@
 import asyncio
 
 import pytest
+from support.buckets import Bucket
 from support.checkpoints import save
 from support.engine import ALICE, play
 from support.scripted_agent import add_agent, digest
 from support.stored import put_outputs, usage
 
 from computepool.hub.artifacts import freeing, repository
-from computepool.hub.artifacts.blob_urls import BlobSigner
-from computepool.hub.artifacts.opening import open_store
-from computepool.hub.artifacts.settings import S3Settings
-from computepool.hub.artifacts.store import SignedPut
 from computepool.hub.artifacts.usage import Amount
-from computepool.hub.core.clock import SystemClock
 from computepool.hub.jobs import removal
 from computepool.hub.jobs.tables import Job
 
 TIDIED_SECONDS = 2 * 3600.0
 """Virtual: the hub's own hourly work has run by then."""
-
-
-class Bucket:
-    """The hub's store of a real bucket. Scripted agents put objects by their keys instead of by signed URLs."""
-
-    def __init__(self, s3):
-        settings = S3Settings(
-            access_key_id=s3.access_key, secret_access_key=s3.secret_key, endpoint_url=s3.endpoint_url, region=s3.region
-        )
-        clock = SystemClock()
-        self._store = open_store(f"s3://{s3.bucket}", BlobSigner(b"s" * 32, clock), clock, settings)
-        self._raw = s3.store()
-        self.is_broken = False
-
-    def __getattr__(self, name):
-        return getattr(self._store, name)
-
-    def sign_put(self, key, size_bytes, digest, expires_seconds):
-        return SignedPut(f"memory:{key}", {})
-
-    def clear(self, prefix):
-        self._fail_if_broken()
-        self._store.clear(prefix)
-
-    def delete(self, *keys):
-        self._fail_if_broken()
-        self._store.delete(*keys)
-
-    def _fail_if_broken(self):
-        if self.is_broken:
-            raise OSError("the hub died here")
-
-    @property
-    def names(self):
-        """Of all objects, asked with another client."""
-        return sorted(entry["path"] for page in self._raw.list() for entry in page)
 
 
 async def fill(pool):

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
@@ -10,6 +9,7 @@ from starlette.requests import ClientDisconnect
 
 from computepool.hub.artifacts.blob_urls import BadSignature, BlobSigner, GetRight, NotSigned, UrlExpired
 from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced, UploadClosed, disk_trouble_told
+from computepool.hub.artifacts.media import disposition
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.store import StorageFull, StoreError
 from computepool.hub.core.bulk import BulkLane
@@ -117,7 +117,7 @@ def _add_blobs(routes: Routes, store: LocalStore, signer: BlobSigner, offload: O
             raise NotFound("This artifact is not stored any more.")
         # What a renter's job wrote must never be shown, or run, as a page of the hub. The shell adds nosniff.
         headers = {
-            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(right.filename, safe='')}",
+            "Content-Disposition": disposition("attachment", right.filename),
             "Content-Security-Policy": "sandbox",
             "Cache-Control": "private, no-store",
         }

@@ -8,7 +8,7 @@ from computepool.hub.accounts.browser_cookie import BrowserCookie
 from computepool.hub.accounts.passwords import PASSWORD_LEAST_CHARACTERS, PASSWORD_MOST_CHARACTERS
 from computepool.hub.accounts.tables import NAME_LIMIT, TOKEN_NAME_LIMIT
 from computepool.hub.api.account_views import TOKEN_DAYS_DEFAULT, TOKEN_DAYS_MOST
-from computepool.hub.api.job_stream import LOG_PIECE_BYTES
+from computepool.hub.api.job_logs import LOG_PIECE_BYTES
 from computepool.hub.api.jobs import PAGE_LIMIT, SPEC_LIMIT_BYTES
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.uploads import BUNDLE_LIMIT_BYTES

@@ -1,4 +1,4 @@
-"""Jobs: submit, change, show, and their receipts. Outputs are in `job_files.py`, logs in `job_stream.py`."""
+"""Jobs: submit, change, show, and their receipts. Outputs are in `job_files.py`, logs in `job_logs.py`."""
 
 from datetime import datetime
 from typing import Annotated, Any

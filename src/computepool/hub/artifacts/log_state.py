@@ -47,8 +47,8 @@ class Log:
     watchers: int = 0
     tail: bytearray = field(default_factory=bytearray)
 
-    def grow(self, data: bytes, tail_bytes: int) -> None:
-        self.segments.grow(self.segments.size + len(data))
+    def grow(self, data: bytes, newlines: int, tail_bytes: int) -> None:
+        self.segments.grow(self.segments.size + len(data), newlines)
         if self.watchers:
             self.tail += data[-tail_bytes:]
             del self.tail[:-tail_bytes]

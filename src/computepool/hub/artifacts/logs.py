@@ -127,6 +127,13 @@ class LogStore:
             return log.segments.size
         return await self._alone(attempt_id, self._size)
 
+    async def counted_near(self, attempt_id: str, offset: int) -> tuple[tuple[int, int], tuple[int, int] | None]:
+        """The offsets nearest to this one, before and after it, before which the number of newlines is known; each
+        with that number. There may be none after it."""
+        with self._using(attempt_id) as log:
+            await self._load(log)
+            return log.segments.counted_before(offset), log.segments.counted_after(offset)
+
     async def digest(self, attempt_id: str) -> str:
         """`sha256:…` of all that is there."""
         log = self._logs.get(attempt_id)
@@ -279,10 +286,11 @@ class LogStore:
         if fresh:
             data = b"".join(fresh)
             current = log.hashed_bytes == log.segments.size
-            key = log.segments.key(log.segments.size, end)
+            newlines = data.count(b"\n")
+            key = log.segments.key(log.segments.size, end, newlines)
             with doubted(log):
                 await self._offload(_put, self._store, key, data, log.hash if current else None)
-            log.grow(data, min(TAIL_BYTES, TAILS_BYTES // max(1, self._watched)))
+            log.grow(data, newlines, min(TAIL_BYTES, TAILS_BYTES // max(1, self._watched)))
             if current:
                 log.hashed_bytes = end
         for chunk in chunks:
@@ -320,7 +328,7 @@ class LogStore:
         segments = log.segments
         pieces = segments.pieces(start, segments.size - start)
         with doubted(log):
-            await self._offload(_copy, self._store, pieces, segments.key(start, segments.size))
+            await self._offload(_copy, self._store, pieces, segments.merged_key(start))
         log.leftovers += segments.merge(start)
         await self._clear(log)
 

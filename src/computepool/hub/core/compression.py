@@ -19,7 +19,9 @@ from computepool.hub.core.representation import (
     is_compressible,
 )
 
-PRIVATE_PATHS = re.compile(r"/api/v1/(auth|tokens|blobs|artifacts)(/|$)|/api/v1/jobs/[^/]+/artifacts$")
+PRIVATE_PATHS = re.compile(
+    r"/api/v1/(auth|tokens|blobs|files|artifacts)(/|$)|/api/v1/jobs/[^/]+/(artifacts|logs/info)$"
+)
 
 
 class Compression:

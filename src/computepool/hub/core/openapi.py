@@ -73,6 +73,7 @@ STATUS_NAMES: Mapping[int, str] = {
     409: "Not in this state",
     413: "Too large",
     415: "Not a media type that is read here",
+    416: "Not a part of it",
     422: "Invalid",
     429: "Too many requests",
     431: "Head too large",

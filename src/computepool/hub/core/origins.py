@@ -21,7 +21,10 @@ PREFLIGHT_SECONDS = 2 * 3600
 """For which a browser remembers what is allowed. Chromium keeps nothing for longer."""
 METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
 REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Range"
-ANSWER_HEADERS = "Date, ETag, Retry-After, X-Attempt, X-Log-Complete, X-Next-Offset, Content-Range"
+ANSWER_HEADERS = (
+    "Content-Range, Date, ETag, Retry-After, X-Attempt, X-First-Line, X-First-Offset, X-Log-Bytes, X-Log-Complete, "
+    "X-Next-Offset"
+)
 
 
 class ForeignPage(Forbidden):

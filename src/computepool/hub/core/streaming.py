@@ -1,10 +1,10 @@
-"""Streams to people, over a WebSocket or as server-sent events: frames go out at the reader's pace, until they end, or
-the reader leaves or is signed out."""
+"""Streams to people, over a WebSocket, as server-sent events or as a file: what is sent goes out at the reader's pace,
+until it ends, or the reader leaves or is signed out."""
 
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -144,6 +144,46 @@ def _as_event(frame: str) -> bytes:
     message = json.loads(frame)
     head = f"id: {message['id']}\n" if "id" in message else ""
     return f"{head}event: {message['type']}\ndata: {frame}\n\n".encode()
+
+
+class FileStream(Response):
+    """A body of known length, made while it is sent. Where `pieces` fails, the connection is cut: the reader sees by
+    the Content-Length that something is missing."""
+
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes, None],
+        size_bytes: int,
+        *,
+        status_code: int = 200,
+        headers: Mapping[str, str],
+        media_type: str,
+    ) -> None:
+        super().__init__(status_code=status_code, headers=dict(headers), media_type=media_type)
+        self.headers["content-length"] = str(size_bytes)
+        self._pieces = pieces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if not scope.get(ONLY_HEAD):
+            sending = asyncio.create_task(self._send_pieces(send))
+            leaving = asyncio.create_task(_until_disconnected(receive))
+            try:
+                await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (sending, leaving):
+                    task.cancel()
+                await asyncio.gather(sending, leaving, return_exceptions=True)
+            if sending.cancelled():
+                return
+            sending.result()
+        await self._pieces.aclose()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_pieces(self, send: Send) -> None:
+        async with contextlib.aclosing(self._pieces):
+            async for piece in self._pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
 
 
 async def _until_disconnected(receive: Receive) -> None:

@@ -195,7 +195,12 @@ def page_outputs(
 ) -> tuple[list[Output], str | None]:
     """What the last ended attempt of each slice left behind, or the one that others proved right; by slice and path,
     and where to go on."""
-    job = load_job(session, principal, job_id)
+    return page_outputs_of(session, load_job(session, principal, job_id), cursor, limit)
+
+
+def page_outputs_of(session: Session, job: Job, cursor: str | None, limit: int) -> tuple[list[Output], str | None]:
+    """The same, of a job that the caller may see."""
+    job_id = job.id
     if job.outputs_removed_at is not None:
         raise Removed("outputs", job_id, job.outputs_removed_at)
     index, path = _read_cursor(cursor) if cursor is not None else (0, "")
