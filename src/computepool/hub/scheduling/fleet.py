@@ -37,7 +37,7 @@ from computepool.hub.scheduling.fleet_node import (
 from computepool.hub.scheduling.scoring import rank_of
 from computepool.hub.scheduling.search import Judge, best_on
 from computepool.hub.scheduling.shelves import Shelves
-from computepool.hub.scheduling.survey import Survey, survey_of
+from computepool.hub.scheduling.survey import Survey
 from computepool.hub.scheduling.views import at_best, now_for_owner, now_for_strangers
 
 __all__ = [
@@ -231,7 +231,10 @@ class Fleet:
 
     async def survey(self, needs: Requirements, wanted: Collection[str] = ()) -> Survey:
         """How every node looks to it."""
-        return survey_of([(node, self.gate(needs, node)) async for node in self.walk()], needs, tuple(wanted))
+        survey = Survey(needs, tuple(wanted))
+        async for node in self.walk():
+            survey.add(node, self.gate(needs, node))
+        return survey
 
     def gate(self, needs: Requirements, node: FleetNode) -> Gate | None:
         """Why this node is not running it now, or None if it could."""
