@@ -235,10 +235,14 @@ class Engine:
 
     async def submit(self, job: NewJob, brief: JobBrief, store: StoreJob) -> str:
         """Store the job and lease what finds room at once. The id: its own, or that of its earlier twin."""
-        await self.storage.check(job.owner_id)
-        check_queue(self.context.settings, self.scheduler.queue, self.scheduler.briefs, job, brief)
+        await self.check_submit(job, brief)
         brief, ceiling = with_its_ceiling(self.scheduler.fleet, self.book, brief)
         return await self.scheduler.submit(replace(job, ceiling_micros=ceiling), brief, store)
+
+    async def check_submit(self, job: NewJob, brief: JobBrief) -> None:
+        """Raises what keeps its owner from submitting it now: QueueFull, or an error about storage."""
+        await self.storage.check(job.owner_id)
+        check_queue(self.context.settings, self.scheduler.queue, self.scheduler.briefs, job, brief)
 
     async def cancel(self, job_id: str, principal: Principal) -> None:
         """What waits is canceled at once; what runs is told to stop, and the job ends when it has."""

@@ -21,6 +21,7 @@ from computepool.hub.scheduling.market_clock import REPRICED_AT_ONCE
 from computepool.protocol.messages import Availability
 
 CREDIT = 1_000_000
+CAROL = "user_carol"
 CARD = {"resources": {"gpu": "rtx-4090"}}
 WANTS_SIMULATED = {"where": {"tags": ["simulated"]}}
 
@@ -239,6 +240,68 @@ def test_quote_says_the_price_the_most_and_the_nodes(sqlite_hub):
         more = await answer(pool, "POST", "market/quote", {**spec, "max_price": 40})
         assert [one["node_id"] for one in more["nodes"]] == [cheap.node_id, dear.node_id]
         assert (more["ceiling_basis"], more["at_most_micros"]) == ("spec", 20 * CREDIT)
+
+    play(sqlite_hub, story)
+
+
+def test_quote_without_a_command_tells_what_it_costs_and_whether_it_can_begin(sqlite_hub):
+    async def story(pool):
+        pickers = {"max_runtime": "2h", "slices": 3, **CARD}
+        empty = await answer(pool, "POST", "market/quote", pickers)
+        assert (empty["begin"]["code"], empty["begin"]["allowed"], empty["start"]) == ("no_node", False, None)
+        agents = [await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US") for _ in range(2)]
+        quoted = await answer(pool, "POST", "market/quote", pickers)
+        assert quoted["actions"]["submit"] == {
+            "allowed": False,
+            "reason": "The spec does not say yet what to run.",
+        }
+        assert {one["code"]: one["micros"] for one in quoted["cost"]} == {
+            "slice_hour": 30 * CREDIT,
+            "all_now": 3 * 2 * 30 * CREDIT,
+            "fee": 36 * CREDIT,
+            "set_aside": quoted["begin"]["needed_micros"],
+            "ceiling": 38 * CREDIT,
+            "at_most": 3 * 2 * 38 * CREDIT,
+        }
+        assert quoted["cost"][1]["label"] == "3 slices × 2h at the prices of now"
+        assert quoted["begin"]["allowed"]
+        assert (quoted["start"], quoted["slices_now"]) == ("2 of 3 slices now; the others when room is free.", 2)
+
+        spec = {"run": "true", **pickers}
+        ready = await answer(pool, "POST", "market/quote", spec)
+        assert ready["actions"]["submit"] == {"allowed": True, "reason": None}
+        poor = await answer(pool, "POST", "market/quote", {**spec, "slices": 1}, user=CAROL)
+        assert (poor["begin"]["code"], poor["start"]) == ("credits", None)
+        assert poor["begin"]["available_micros"] == 0
+        assert poor["begin"]["missing_micros"] == poor["begin"]["needed_micros"] > 30 * CREDIT
+        assert "are missing" in poor["begin"]["reason"]
+        assert poor["actions"]["submit"]["allowed"]
+        await pool.call("PUT", f"admin/limits/{ALICE}", {"hourly_micros": 10 * CREDIT}, user=ADMIN)
+        limited = await answer(pool, "POST", "market/quote", spec)
+        assert limited["begin"]["code"] == "limit"
+        assert limited["begin"]["reason"].startswith("You may spend 10 credits an hour")
+        await pool.call("PUT", f"admin/limits/{ALICE}", {}, user=ADMIN)
+        small = await answer(pool, "POST", "market/quote", {**spec, "budget": 1})
+        assert small["begin"]["code"] == "budget"
+        assert "Raise `budget`, or set `max_runtime` to 2m or less" in small["begin"]["reason"]
+        lost = await answer(pool, "POST", "market/quote", {**spec, "inputs": {"a": "artifact_none"}})
+        assert lost["actions"]["submit"]["allowed"] is False
+
+        # Nothing fits: the gates in words, and what would help.
+        never = await answer(pool, "POST", "market/quote", {"resources": {"memory": "500GB"}})
+        assert never["summary"] == "None of the 2 nodes can ever run it as it is specified."
+        assert [(one["gate"], one["removed"]) for one in never["gates"]] == [("memory", 2)]
+        assert never["gates"][0]["detail"] == "less than 500GB of memory"
+        assert never["suggestions"][0].startswith("memory: 500GB → ")
+        assert never["relaxations"][0]["free_now"]
+        for _ in agents:
+            await pool.submit(user=ALICE, **CARD)
+        busy = await answer(pool, "POST", "market/quote", spec)
+        assert (busy["begin"]["code"], busy["start"], busy["free_now"]) == ("busy", None, 0)
+        text = "resources: {cpus: 1}\nverify: {replicas: 2}\ndeterministic: true\n"
+        headers = {"Content-Type": "application/yaml"}
+        in_yaml = await pool.call("POST", "market/quote", content=text, headers=headers)
+        assert in_yaml.json()["cost"][1]["label"] == "1 slice × 2 replicas × 1h at the prices of now"
 
     play(sqlite_hub, story)
 

@@ -1,22 +1,27 @@
 """What the fleet is asked before a job exists: quotes and offers."""
 
 import asyncio
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from computepool.hub.api.jobs import SPEC_BODY, SPEC_LIMIT_BYTES
+from computepool.hub.api.jobs import SPEC_LIMIT_BYTES
+from computepool.hub.api.submit import TEXT_BODY
+from computepool.hub.artifacts.charges import price_of
 from computepool.hub.core.context import Context
-from computepool.hub.core.errors import TooLarge
-from computepool.hub.core.http import Caller, Scope
+from computepool.hub.core.errors import Invalid, PoolError, TooLarge
+from computepool.hub.core.http import Caller, MissingScope, Scope
 from computepool.hub.core.money import MoneyOff, priced_routes
 from computepool.hub.engine import Engine
-from computepool.hub.jobs.errors import BadSpec, NotSupportedYet
-from computepool.hub.jobs.submission import read_spec
+from computepool.hub.jobs.errors import BadInputs, BadSpec, NotSupportedYet
+from computepool.hub.jobs.spec_check import read_asked
+from computepool.hub.jobs.submission import Request as JobRequest
+from computepool.hub.jobs.submission import find_inputs, prepare
 from computepool.hub.market.book import Book
 from computepool.hub.scheduling.fleet import Fleet
 from computepool.hub.scheduling.offers import FILTER_CHARACTERS, BadFilter, Offer, OfferPage, offer_of, page_of
-from computepool.hub.scheduling.quotes import Quote, quote
+from computepool.hub.scheduling.quotes import Asked, Quote, quote
 
 PAGE_LIMIT = 200
 PIECE = 1000
@@ -53,7 +58,8 @@ def router(engine: Engine) -> APIRouter:
     context, fleet, book = engine.context, engine.scheduler.fleet, engine.book
     routes = priced_routes(engine.directory.authenticate, context.settings, tags=["market"])
     shelf = Shelf(context, fleet, book)
-    priced = context.settings.money == "on"
+    settings = context.settings
+    priced = settings.money == "on"
 
     @routes.get("/market/offers", visible="public", shared_seconds=1, errors=[BadFilter, MoneyOff])
     async def offers(
@@ -73,19 +79,34 @@ def router(engine: Engine) -> APIRouter:
         visible="own",
         scope=Scope.JOBS_READ,
         body_limit_bytes=SPEC_LIMIT_BYTES,
-        openapi_extra={"requestBody": SPEC_BODY},
+        openapi_extra={"requestBody": TEXT_BODY},
         errors=[BadSpec, NotSupportedYet, TooLarge],
     )
     async def market_quote(
         request: Request, caller: Caller, signed_by: Annotated[str | None, Query(max_length=80)] = None
     ) -> Quote:
-        """What a job would cost now and at most, and on which nodes. The body is its spec; nothing is stored.
+        """What a job would cost now and at most, where, and whether it could begin now. The body is its spec, with or
+        without `run`; nothing is stored.
 
         `signed_by` is the id of the key that will sign it: the caller's own nodes may take only such jobs for theirs.
         """
         raw = await request.body()
-        if len(raw) > SPEC_LIMIT_BYTES:
-            raise TooLarge(f"A job spec has at most {SPEC_LIMIT_BYTES} bytes.")
-        return await quote(fleet, book, read_spec(raw), caller.user_id, signed_by)
+        spec, says_run = await context.offload(read_asked, raw, request.headers.get("content-type"))
+        refusal: PoolError | None = None if says_run else Invalid("The spec does not say yet what to run.")
+        if Scope.JOBS_WRITE not in caller.scopes:
+            refusal = MissingScope(Scope.JOBS_WRITE, is_possible=True)
+        inputs: dict[str, Any] | None = None
+        try:
+            inputs = await context.db.read(find_inputs, spec, caller.user_id) if spec.inputs else None
+        except BadInputs as error:
+            refusal, spec = refusal or error, spec.model_copy(update={"inputs": {}})
+        job, brief, _ = prepare(context, JobRequest(caller, None, ""), spec, None, inputs)
+        brief = replace(brief, requirements=replace(brief.requirements, signed_by=signed_by))
+        try:
+            await engine.check_submit(job, brief)
+        except PoolError as error:
+            refusal = refusal or error
+        asked = Asked(spec, brief, settings.platform_fee_bps, price_of(settings), refusal)
+        return await quote(engine.scheduler, book, asked, context.now(), context.clock.monotonic())
 
     return routes.router

@@ -65,6 +65,17 @@ def read_text(raw: bytes, media_type: str | None) -> SpecText:
     return read_json(text) if kind == JSON else read_yaml(text)
 
 
+def read_asked(raw: bytes, media_type: str | None) -> tuple[JobSpec, bool]:
+    """The spec that a quote is asked for, and whether it says what to run: prices do not depend on it. Raises BadSpec,
+    NotSupportedYet, Invalid, TooLarge."""
+    try:
+        data = read_text(raw, media_type or JSON).value
+    except SpecTextError as error:
+        raise BadSpec([FieldError(field="(body)", message=error.message, hint="Send JSON or YAML.")]) from None
+    says = not isinstance(data, dict) or any(data.get(key) is not None for key in ("run", "commands"))
+    return check_spec(data if says else {**data, "run": "true"}), says
+
+
 def check_text(raw: bytes, media_type: str | None, *, money: bool) -> SpecCheck:
     """Never refuses a spec for what is in it: that is the answer. Raises Invalid or TooLarge for what is no text."""
     try:

@@ -8,22 +8,31 @@ latter alone. Ceilings are rounded up to two digits: jobs alike, submitted in th
 line.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Annotated, Literal
 
+from computepool.hub.artifacts.charges import StoragePrice
+from computepool.hub.core.actions import ActionView, unless
+from computepool.hub.core.errors import PoolError
 from computepool.hub.core.money import MONEY, Micros
 from computepool.hub.jobs.brief import JobBrief, with_ceiling
-from computepool.hub.jobs.terms import least_to_begin
+from computepool.hub.jobs.terms import first_part, least_to_begin
 from computepool.hub.market.book import Book
-from computepool.hub.market.feasibility import Gate
 from computepool.hub.market.pricing import hourly_price
-from computepool.hub.market.rates import divide_up, round_up, slice_cost
-from computepool.hub.market.requirements import MILLI, Requirements, requirements_of
+from computepool.hub.market.rates import SECONDS_PER_HOUR, divide_up, fee_of, round_up, slice_cost
+from computepool.hub.market.requirements import MILLI, Requirements
+from computepool.hub.scheduling.findings import GateCount, Look, RelaxationView, nodes
 from computepool.hub.scheduling.fleet import Fleet
+from computepool.hub.scheduling.queue import Waiting
 from computepool.hub.scheduling.room import how_many_fit
-from computepool.hub.scheduling.survey import Candidate
+from computepool.hub.scheduling.scheduler import Scheduler
+from computepool.hub.scheduling.survey import Candidate, Survey
+from computepool.protocol.messages import cached_image
 from computepool.protocol.model import Documented
 from computepool.protocol.spec import JobSpec
+from computepool.protocol.units import about_bytes, format_duration, spell_credits
 
 NODES_ASKED = 64
 """To which slices of one job would go: with more, those that were asked speak for the rest."""
@@ -31,7 +40,17 @@ MARGIN_PERCENT = 125
 """Of what was quoted: prices may move a little before a slice gets its turn."""
 SHOWN_NODES = 5
 
+NODES_STUDIED = 1000
+"""Of those that can never run it, for changes of the spec that would help: the others are much like them."""
+
 CeilingBasis = Literal["spec", "quote", "list", "own"]
+CEILING_WORDS: Mapping[str | None, str] = {
+    "spec": "your `max_price`",
+    "quote": "a quarter over the price of now",
+    "list": "the most that the pool suggests",
+    "own": "your own nodes are free",
+}
+CostCode = Literal["slice_hour", "all_now", "setup", "fee", "set_aside", "ceiling", "at_most", "storage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +78,41 @@ class NodePrice(Documented):
     free_now: bool
 
 
-class GateCount(Documented):
-    gate: Gate
-    removed: int
+class CostLine(Documented):
+    """One amount of a quote, with what it is for."""
+
+    code: CostCode
+    """What the amount is, as a word that stays the same."""
+    label: str
+    """The same in words."""
+    micros: int
+    """The amount, in micros."""
+
+
+BeginCode = Literal["ok", "no_node", "busy", "limit", "credits", "budget", "kept"]
+
+
+class BeginVerdict(Documented):
+    """Whether a slice could begin now, and what it lacks."""
+
+    allowed: bool
+    """It could begin at once."""
+    code: BeginCode
+    """ok. no_node: none can ever run it. busy: none is free. limit: the renter's limits. credits: the wallet. budget:
+    the job would fail at once. kept: what is free is kept for others."""
+    reason: str | None
+    """Why not, and what to do, in words; null where it is allowed."""
+    needed_micros: Micros
+    """What has to be set aside for a slice to begin at the price of now; null if no node would do."""
+    available_micros: Micros
+    """What the renter can spend now."""
+    missing_micros: Micros
+    """How much of what is needed is not there."""
+
+
+class QuoteActions(Documented):
+    submit: ActionView
+    """Submit this job. One that cannot begin yet may be submitted all the same, and waits."""
 
 
 class Quote(Documented):
@@ -91,6 +142,24 @@ class Quote(Documented):
     """How many nodes each gate removed, in their order."""
     nodes: list[NodePrice]
     """The best few."""
+    summary: str
+    """Where it could run, in one sentence."""
+    relaxations: list[RelaxationView]
+    """Changes of the spec that would find a node, the smallest first; only where none is free."""
+    suggestions: list[str]
+    """The words of the relaxations."""
+    begin: BeginVerdict
+    """Whether a slice could begin now, by nodes, limits and wallet."""
+    start: str | None
+    """When it starts, in words, where that can be known; null where it depends on others."""
+    slices_now: int
+    """Slices for which there is room now."""
+    cost: Annotated[list[CostLine] | None, MONEY]
+    """What the price is made of, line by line; null without money."""
+    input_bytes: int
+    """What the stored inputs have together, in bytes."""
+    actions: QuoteActions
+    """What the caller may do with it."""
 
 
 def prices_now(
@@ -144,19 +213,39 @@ def with_its_ceiling(fleet: Fleet, book: Book, brief: JobBrief) -> tuple[JobBrie
     return with_ceiling(brief, micros), micros
 
 
-async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str, signed_by: str | None = None) -> Quote:
-    """`signed_by`: the id of the key with which the job is going to be signed."""
-    needs = replace(requirements_of(spec, owner_id), signed_by=signed_by)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a quote is for."""
+
+    spec: JobSpec
+    brief: JobBrief
+    """As it would be submitted."""
+    fee_bps: int
+    storage: StoragePrice | None = None
+    refusal: PoolError | None = None
+    """With which it would be refused now."""
+
+
+async def quote(scheduler: Scheduler, book: Book, asked: Asked, now: datetime, tick: float) -> Quote:
+    fleet, spec, needs = scheduler.fleet, asked.spec, asked.brief.requirements
+    owner_id = needs.owner_id
     ceiling = ceiling_for(fleet, book, needs, spec.slices)
     within = replace(needs, max_price_micros=ceiling.micros)
-    seen = await fleet.survey(within)
-    best = [*seen.candidates, *seen.later]
+    look, seen = Look(fleet, within), Survey(within, asked.brief.wanted)
+    async for node in fleet.walk():
+        seen.add(node, look.count(node))
+    if not look.free:
+        await look.study(NODES_STUDIED)
+    free, best = seen.candidates, [*seen.candidates, *seen.later]
     price = best[0].hourly_micros if best else None
     elsewhere = next((one.hourly_micros for one in best if one.node.traits.owner_id != owner_id), None)
-    seconds = int(spec.max_runtime_seconds)
-    runs = spec.slices * (spec.verify.replicas if spec.verify is not None else 1)
-    hourly = None if price is None else _all_now(prices_now(fleet, within, runs), runs, price)
-    return Quote(
+    seconds, runs = int(spec.max_runtime_seconds), runs_of(spec)
+    placed = prices_now(fleet, within, runs)
+    hourly = None if price is None else _all_now(placed, runs, price)
+    begin = _begin(
+        scheduler, asked, Waiting(replace(asked.brief, requirements=within), 0, 0, 0), look, price, now, tick
+    )
+    made = Quote(
         price_micros=price,
         own=bool(best) and best[0].node.traits.owner_id == owner_id,
         elsewhere_micros=elsewhere if ceiling.elsewhere_micros is None else ceiling.elsewhere_micros,
@@ -167,12 +256,115 @@ async def quote(fleet: Fleet, book: Book, spec: JobSpec, owner_id: str, signed_b
         now_micros=None if hourly is None else slice_cost(hourly, seconds),
         at_most_micros=_at_most(ceiling.micros, seconds, runs, spec.budget_micros),
         begin_micros=None if price is None else least_to_begin(price, seconds),
-        nodes_total=seen.total,
-        feasible=seen.feasible,
-        free_now=seen.free,
-        gates=[GateCount(gate=gate, removed=seen.removed[gate]) for gate in Gate if seen.removed[gate]],
-        nodes=[_shown(one, owner_id, free_now=one in seen.candidates) for one in best[:SHOWN_NODES]],
+        nodes_total=look.total,
+        feasible=look.feasible,
+        free_now=look.free,
+        gates=look.gates(),
+        nodes=[_shown(one, owner_id, free_now=number < len(free)) for number, one in enumerate(best[:SHOWN_NODES])],
+        summary=f"{nodes(look.free)} could begin it now." if look.free else look.summary(),
+        relaxations=look.relaxations(),
+        suggestions=[one.words for one in look.relaxations()],
+        begin=begin,
+        start=None,
+        slices_now=min(spec.slices, sum(count for _, count in placed)),
+        cost=None,
+        input_bytes=sum(one.size_bytes or 0 for one in asked.brief.inputs),
+        actions=QuoteActions(submit=unless(asked.refusal)),
     )
+    made.start = _start(made, asked, free)
+    made.cost = cost_lines(made, asked)
+    return made
+
+
+def runs_of(spec: JobSpec) -> int:
+    """How often something is run and paid: slices, and replicas of each."""
+    return spec.slices * (spec.verify.replicas if spec.verify is not None else 1)
+
+
+def _begin(
+    scheduler: Scheduler, asked: Asked, waiting: Waiting, look: Look, price: int | None, now: datetime, tick: float
+) -> BeginVerdict:
+    needs, admission = waiting.brief.requirements, scheduler.admission
+    seconds, budget = int(asked.spec.max_runtime_seconds), asked.spec.budget_micros
+    needed = None if price is None else first_part(price, seconds).micros
+    has = max(0, scheduler.purse.left(needs.owner_id))
+
+    def verdict(code: BeginCode, reason: str | None) -> BeginVerdict:
+        return BeginVerdict(
+            allowed=code == "ok",
+            code=code,
+            reason=reason,
+            needed_micros=needed,
+            available_micros=has,
+            missing_micros=None if needed is None else max(0, needed - has),
+        )
+
+    if not look.feasible:
+        return verdict("no_node", look.summary())
+    if price and budget is not None and budget < least_to_begin(price, seconds):
+        return verdict("budget", _too_small(price, seconds, budget))
+    if not look.free:
+        return verdict("busy", look.summary())
+    if (words := admission.why_limited(waiting, now)) is not None:
+        return verdict("limit", words)
+    if (words := admission.why_unfunded(waiting, now)) is not None:
+        return verdict("credits", words)
+    if (words := admission.why_kept(waiting, now, tick)) is not None:
+        return verdict("kept", words)
+    return verdict("ok", None)
+
+
+def _too_small(price: int, seconds: int, budget: int) -> str:
+    fits = budget * SECONDS_PER_HOUR // price
+    shorter = f", or set `max_runtime` to {format_duration(fits)} or less" if fits else ""
+    return (
+        f"Its budget of {spell_credits(budget)} is too small for it to begin at the price of now: "
+        f"{spell_credits(least_to_begin(price, seconds))} have to be set aside. Raise `budget`{shorter}."
+    )
+
+
+def _start(made: Quote, asked: Asked, free: list[Candidate]) -> str | None:
+    if not made.begin.allowed or not free:
+        return None
+    if asked.spec.verify is not None:
+        return None  # replicas need nodes of different owners
+    image = asked.spec.image
+    fetch = ", after its image is fetched" if image and cached_image(image) not in free[0].node.cached else ""
+    if made.slices_now >= made.slices:
+        return f"Now{fetch}: {nodes(made.free_now)} {'is' if made.free_now == 1 else 'are'} free."
+    return f"{made.slices_now} of {made.slices} slices now{fetch}; the others when room is free."
+
+
+def cost_lines(made: Quote, asked: Asked) -> list[CostLine]:
+    spec, seconds = asked.spec, made.max_runtime_seconds
+    slices = "1 slice" if made.slices == 1 else f"{made.slices} slices"
+    copies = f" × {spec.verify.replicas} replicas" if spec.verify is not None else ""
+    lines: list[tuple[CostCode, str, int | None]] = [
+        (
+            "slice_hour",
+            f"One slice for an hour on {'a node of your own' if made.own else 'the best node'}",
+            made.price_micros,
+        ),
+        ("all_now", f"{slices}{copies} × {format_duration(seconds)} at the prices of now", made.now_micros),
+    ]
+    if spec.setup is not None:
+        lines.append(("setup", "`setup`: its time is part of that; waiting, downloads and uploads are free", 0))
+    if made.now_micros is not None:
+        percent = f"{asked.fee_bps / 100:g} %"
+        lines.append(("fee", f"Of it the pool's fee of {percent}, included", fee_of(made.now_micros, asked.fee_bps)))
+    lines += [
+        ("set_aside", "Set aside when a slice begins", made.begin.needed_micros),
+        ("ceiling", f"The most for a slice-hour: {CEILING_WORDS[made.ceiling_basis]}", made.ceiling_micros),
+        (
+            "at_most",
+            "The most for the whole job" + (", its budget" if spec.budget_micros is not None else ""),
+            made.at_most_micros,
+        ),
+    ]
+    if asked.storage is not None:
+        free = about_bytes(asked.storage.free_bytes)
+        lines.append(("storage", f"Storage beyond {free}, for a GB and a day", asked.storage.micros))
+    return [CostLine(code=code, label=label, micros=micros) for code, label, micros in lines if micros is not None]
 
 
 def _all_now(found: list[tuple[int, int]], slices: int, price: int) -> int:
