@@ -312,12 +312,12 @@ SHARED_CLASS_NAMES = {
         "Conflict Counts Credentials Dismissed Display Engine Evidence FailedSlices Finding Forbidden "
         "Gpu GpuNow GpuProcess Held Idle Job JoinToken Kept KeyTaken Lease LogChunk LogReader Meter "
         "Miss Node NodePrice NotFound Offer Offload OutputsRefused Past Payments Policy Prepared ReceiptNode Report "
-        "Reports Resolution Role Rule Rules Section Session Share Slice Source Spot SystemClock Terms Transfer Uploads "
-        "Welcome"
+        "Reports Resolution Role Rule Rules Section Session Share Shelf Slice Source Spot SystemClock Terms Transfer "
+        "Uploads Welcome"
     ),
     3: (
         "Allowance Attempt Gate Kind Known Limits Outcome Output Plan Proof Record Refused Room "
-        "Shelf Standing Step Usage User"
+        "Standing Step Usage User"
     ),
     4: "Check Ended Entry Machine",
     6: "Line Request",

@@ -15,7 +15,7 @@ from support.snapshots import breaking, compare, differences, load
 from computepool.hub.app import create_app
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.settings import Settings
-from computepool.protocol import events
+from computepool.protocol import events, public_events
 from computepool.protocol.enrol import EnrolReply, EnrolRequest
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.messages import PROTOCOL_VERSION, FromAgent, FromHub, PollHead, PollReply, PollRequest
@@ -67,11 +67,14 @@ def event_messages():
         kinds = [kind for union in unions for kind in get_args(get_args(union)[0])]
         return {kind.__name__: kind.model_json_schema(mode=mode) for kind in kinds}
 
-    public = events.PublicMessage.model_json_schema(mode="serialization")
+    public = {
+        kind.__name__: kind.model_json_schema(mode="serialization")
+        for kind in (public_events.PublicMessage, public_events.MapMessage)
+    }
     return {
         "version": events.EVENTS_VERSION,
         "events": of(events.PoolEvent),
-        "from_hub": {**of(events.HubMessage, events.JobStreamMessage), "PublicMessage": public},
+        "from_hub": {**of(events.HubMessage, events.JobStreamMessage), **public},
         "from_reader": of(events.ReaderMessage, mode="validation"),
     }
 

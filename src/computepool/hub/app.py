@@ -40,6 +40,7 @@ from computepool.hub.api import (
     submit,
     vouchers,
     wallet,
+    world,
 )
 from computepool.hub.core.http import add_routes
 from computepool.hub.core.http_shell import content_policy, install_shell
@@ -109,6 +110,7 @@ def create_app(engine: Engine, fingerprint: str | None = None) -> FastAPI:
         wallet.router(engine),
         agents.router(engine),
         public.router(engine, fingerprint),
+        world.router(engine),
         config.router(engine),
         document.router(engine, app.openapi),
         health.router(engine),

@@ -39,6 +39,7 @@ from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.pruning import prune_in_batches
 from computepool.hub.core.records import Event, prune_audit, prune_outbox
 from computepool.hub.disputes.service import heard_of_chargeback
+from computepool.hub.figures.board import COUNT_SECONDS, FiguresBoard
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.polls import Polls
 from computepool.hub.gateway.reports import Reports
@@ -72,12 +73,14 @@ from computepool.hub.reputation.service import list_standings
 from computepool.hub.scheduling import memory, remembering
 from computepool.hub.scheduling.canary_clock import TICK_SECONDS as CANARY_SECONDS
 from computepool.hub.scheduling.canary_clock import CanaryClock
+from computepool.hub.scheduling.census import Census
 from computepool.hub.scheduling.fleet import free_of, traits_of
 from computepool.hub.scheduling.instalments import SWEEP_SECONDS as INSTALMENT_SWEEP_SECONDS
 from computepool.hub.scheduling.instalments import Instalments
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.limits import Spent
 from computepool.hub.scheduling.market_clock import TICK_SECONDS, MarketClock
+from computepool.hub.scheduling.offer_list import OfferList
 from computepool.hub.scheduling.presence import Presence
 from computepool.hub.scheduling.pulse import PULSE_SECONDS, Pulse
 from computepool.hub.scheduling.queue_limits import check_queue
@@ -128,6 +131,9 @@ class Engine:
         self.checkpoints = CheckpointFiles(context, store)
         self.book = Book(is_free=context.settings.money == "off", unproven_slices=context.settings.unproven_slices)
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
+        self.census = Census(self.scheduler.fleet, self.book)
+        self.offers = OfferList(context, self.scheduler.fleet, self.book)
+        self.figures = FiguresBoard(context)
         self.market = MarketClock(context, self.book, self.scheduler)
         self.canaries = CanaryClock(context, self.scheduler.fleet, self.checks_changed)
         self.scheduler.following.banned = self._ban
@@ -185,6 +191,7 @@ class Engine:
                 node.traits = self.appraise(node.traits, node.capacity)
                 self.scheduler.fleet.put(node)
         await self.refresh_standings()
+        self.census.look()
         self.scheduler.purse.load(await self.context.db.read(list_spendable))
         self.scheduler.restore(*await self.context.db.read(memory.load_queue))
         for root, index, row in await self.context.db.read(list_answers):
@@ -205,6 +212,7 @@ class Engine:
         self._spawn(self._every(DISMISS_SECONDS, self._dismiss))
         self._spawn(self._every(PULSE_SECONDS, self.pulse.tick))
         self._spawn(self._every(WRITE_SECONDS, self.history.write))
+        self._spawn(self._every(COUNT_SECONDS, self.figures.tick))
         self._spawn(self.payments.run())
         self._spawn(self.mailer.run())
         if self.context.settings.money == "on":
@@ -350,6 +358,7 @@ class Engine:
         self.storage.hear(events)
         self.mailer.hear(events)
         self.wallets.hear(events)
+        self.figures.hear(events)
         self.context.bus.publish(events)
 
     async def _dismiss(self) -> None:

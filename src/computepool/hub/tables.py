@@ -1,11 +1,13 @@
 """Every table of the hub, so that one import knows the whole schema."""
 
+import computepool.hub.accounts.public_names
 import computepool.hub.accounts.tables
 import computepool.hub.artifacts.tables
 import computepool.hub.core.idempotency
 import computepool.hub.core.keyring
 import computepool.hub.core.owners
 import computepool.hub.disputes.tables
+import computepool.hub.figures.tables
 import computepool.hub.history.tables
 import computepool.hub.jobs.spending
 import computepool.hub.jobs.tables

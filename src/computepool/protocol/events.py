@@ -347,44 +347,6 @@ def parse_reader_message(raw: str | bytes) -> ReaderMessage:
     return _READER.validate_json(raw)
 
 
-# ── for everybody, without signing in ────────────────────────────────────────────────────────────────────────────────
-
-
-class PublicStats(Told):
-    nodes_total: int
-    nodes_online: int
-    nodes_simulated: int
-    cpus_total: float
-    cpus_free: float
-    memory_bytes_total: int
-    gpus_total: int
-    gpus_free: int
-    slices_running: int
-    slices_queued: int
-    uptime_seconds: float
-
-
-class PublicPrice(Told):
-    """What the pool suggests now for an hour of a kind of card, or of a core, in a region."""
-
-    tier: str
-    region: str
-    per: str
-    suggested_micros: int
-    spot: float
-    utilisation: float | None
-
-
-class PublicMessage(Told):
-    """The pool as it is now. Sent when something changed, at most once a second."""
-
-    type: Literal["public"] = "public"
-    at: datetime
-    stats: PublicStats
-    prices: list[PublicPrice] | None
-    """null in a pool without money."""
-
-
 # ── the stream of one job: WS /api/v1/jobs/{job_id}/stream ───────────────────────────────────────────────────────────
 
 

@@ -13,7 +13,7 @@ PoolError
 │   ├── NoSuchToken, NoSuchSession, NoSuchUser
 │   └── NoSuchUserCode
 ├── Conflict
-│   ├── EmailTaken, AddressOfAnother
+│   ├── EmailTaken, AddressOfAnother, PublicNameTaken
 │   ├── LastAdmin
 │   └── TokenLimitReached
 ├── TooMany
@@ -114,6 +114,13 @@ class AddressOfAnother(Conflict):
 
     def __init__(self, email: str) -> None:
         super().__init__(f"Another account has the address {email}.", hint="Use an address that no account has.")
+
+
+class PublicNameTaken(Conflict):
+    code = "public_name_taken"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The public name {name!r} belongs to somebody else.", hint="Choose another.")
 
 
 class LastAdmin(Conflict):

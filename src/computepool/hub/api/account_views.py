@@ -95,6 +95,8 @@ class MeChange(Request):
     country: Country | None = None
     """null: no country."""
     mails: MailPreferencesChange | None = None
+    public_name: Annotated[str, StringConstraints(max_length=100)] | None = None
+    """Show the caller under this name on the leaderboard and beside their nodes; null: show nothing of them."""
 
 
 class DeviceLookRequest(Request):
@@ -215,3 +217,5 @@ class MeView(Documented):
     """Of the session that an access token belongs to."""
     has_password: bool
     mails: MailPreferences
+    public_name: str | None
+    """The name on the leaderboard and beside the caller's nodes; null for a caller who is not shown there."""

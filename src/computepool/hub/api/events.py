@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from starlette.requests import HTTPConnection, Request
 
 from computepool.hub.api.market_views import prices_of
-from computepool.hub.api.public import read_stats
+from computepool.hub.api.world import map_message, read_stats
 from computepool.hub.core.edge import TooManyStreams, connection_of, counted_stream, limit_messages
 from computepool.hub.core.http import Principal, Routes, Scope, principal_of
 from computepool.hub.core.streaming import EventSource, hear_nothing, serve_frames
@@ -26,11 +26,10 @@ from computepool.protocol.events import (
     EVENTS_VERSION,
     HubMessage,
     JobStreamMessage,
-    PublicMessage,
-    PublicPrice,
     ReaderMessage,
     WhyMessage,
 )
+from computepool.protocol.public_events import MapMessage, PublicMessage, PublicPrice
 from computepool.protocol.states import JobState
 
 After = Annotated[str | None, Query(max_length=CURSOR_LIMIT)]
@@ -51,7 +50,7 @@ def schemas() -> dict[str, Any]:
     kinds: dict[str, Any] = {
         "hub": HubMessage,
         "reader": ReaderMessage,
-        "public": PublicMessage,
+        "public": PublicMessage | MapMessage,
         "job_stream": JobStreamMessage,
     }
     return {"version": EVENTS_VERSION} | {name: _schema(name, kind) for name, kind in kinds.items()}
@@ -126,27 +125,31 @@ def _add_own(routes: Routes, engine: Engine) -> None:
 
 
 def _add_public(routes: Routes, engine: Engine) -> None:
-    feed, board = engine.feed, PublicBoard(engine.feed, lambda: look_public(engine))
+    feed, board = engine.feed, _board(engine)
 
-    @routes.websocket("/public/events", visible="public", parameters=[])
+    @routes.websocket("/public/events", visible="public", parameters=["map"])
     async def watch_pool(socket: WebSocket) -> None:
         async with counted_stream(socket.scope, _address(socket)):
             with feed.listen((PUBLIC_TOPIC,)) as reader:
                 limit_messages(socket.scope, CLIENT_MESSAGE_LIMIT_BYTES)
                 await socket.accept()
-                await serve_frames(socket, board.messages(reader), reader.gone.wait(), hear_nothing())
+                frames = board.messages(reader, with_map=_is_true(socket.query_params.get("map")))
+                await serve_frames(socket, frames, reader.gone.wait(), hear_nothing())
 
     @routes.get(
         "/public/events", visible="public", response_class=EventSource, errors=[TooManyStreams], responses=STREAM
     )
-    async def listen_to_pool(request: Request, follow: bool = True) -> Response:
+    async def listen_to_pool(
+        request: Request, follow: bool = True, with_map: Annotated[bool, Query(alias="map")] = False
+    ) -> Response:
         """How large the pool is, how busy, and its prices, as server-sent events: when they change, at most once a
-        second. With `follow=false` only as they are now."""
+        second. With `map=true` the map too: all its cells, then those that change. With `follow=false` only as they
+        are now."""
 
         async def serve(stream: Stream) -> None:
             async with counted_stream(request.scope, _address(request)):
                 with feed.listen((PUBLIC_TOPIC,)) as reader:
-                    await stream(board.messages(reader, follow=follow), reader.gone.wait())
+                    await stream(board.messages(reader, follow=follow, with_map=with_map), reader.gone.wait())
 
         return EventSource(serve)
 
@@ -161,7 +164,7 @@ async def why_now(engine: Engine, job_id: str) -> WhyMessage:
 
 
 def look_public(engine: Engine) -> PublicMessage:
-    settings, uptime_seconds = engine.context.settings, engine.context.clock.monotonic() - engine.started_at
+    settings = engine.context.settings
     prices: list[PublicPrice] | None = None
     if settings.money == "on":
         shown = set(PublicPrice.model_fields)
@@ -169,9 +172,23 @@ def look_public(engine: Engine) -> PublicMessage:
         prices = [PublicPrice(**row.model_dump(include=shown)) for row in rows if not row.simulated]
     return PublicMessage(
         at=engine.context.now(),
-        stats=read_stats(engine.scheduler, uptime_seconds),
+        stats=read_stats(engine),
         prices=prices,
     )
+
+
+def _board(engine: Engine) -> PublicBoard:
+    return PublicBoard(
+        engine.feed,
+        engine.census,
+        engine.offers.offers,
+        lambda: look_public(engine),
+        lambda version: map_message(engine.census, version),
+    )
+
+
+def _is_true(text: str | None) -> bool:
+    return text in ("1", "true", "yes", "on")
 
 
 def _address(connection: HTTPConnection) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from computepool.hub.api.public import read_stats
+from computepool.hub.api.world import read_stats
 from computepool.hub.core.errors import Forbidden, Unauthenticated, Unavailable
 from computepool.hub.core.http import Authenticate, Routes, bearer_token
 from computepool.hub.engine import Engine
@@ -61,7 +61,7 @@ def write_metrics(engine: Engine) -> str:
 
 
 def _lines(engine: Engine) -> Iterator[str]:
-    stats = read_stats(engine.scheduler, engine.context.clock.monotonic() - engine.started_at)
+    stats = read_stats(engine)
     yield from _gauge("nodes_online", "Nodes that are connected.", stats.nodes_online)
     yield from _gauge("slices_running", "Slices that run.", stats.slices_running)
     yield from _gauge("slices_queued", "Slices that wait.", stats.slices_queued)

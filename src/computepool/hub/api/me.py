@@ -1,13 +1,16 @@
 """The caller's own account: who is asking, what it is called, its mails, its password."""
 
+from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from computepool.hub.accounts import repository, service
 from computepool.hub.accounts.browser_cookie import BrowserCookie
-from computepool.hub.accounts.errors import NeedsSession, NoSuchUser, TooManyTries, WrongPassword
+from computepool.hub.accounts.errors import NeedsSession, NoSuchUser, PublicNameTaken, TooManyTries, WrongPassword
+from computepool.hub.accounts.public_names import find_public_name, read_public_name, set_public_name
 from computepool.hub.accounts.sign_in import TokenPair
 from computepool.hub.accounts.tables import User
 from computepool.hub.api.account_views import MailPreferences, MeChange, MeView, PasswordRequest
@@ -15,6 +18,7 @@ from computepool.hub.api.accounts import hand_over, visitor_of
 from computepool.hub.core.http import Caller, Principal, Role, Scope
 from computepool.hub.core.money import priced_routes
 from computepool.hub.core.notices import MailKind
+from computepool.hub.core.records import record
 from computepool.hub.engine import Engine
 
 
@@ -26,19 +30,13 @@ def router(engine: Engine) -> APIRouter:
     @routes.get("/me", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoSuchUser])
     async def me(caller: Caller) -> MeView:
         """Who is asking, and what this token may do."""
-        user = await context.db.read(repository.find_user, caller.user_id)
-        if user is None:
-            raise NoSuchUser(caller.user_id)
-        return _view(user, caller)
+        return await context.db.read(_show, caller)
 
-    @routes.patch("/me", visible="own", scope=Scope.ACCOUNT_WRITE, errors=[NoSuchUser])
+    @routes.patch("/me", visible="own", scope=Scope.ACCOUNT_WRITE, errors=[NoSuchUser, PublicNameTaken])
     async def change_me(body: MeChange, caller: Caller) -> MeView:
-        """Change name, country, or which mails to get. What is left out stays."""
-        user = await context.db.read(repository.find_user, caller.user_id)
-        if user is None:
-            raise NoSuchUser(caller.user_id)
-        changed = await context.db.run(service.change_profile, caller.user_id, context.now(), _changes(body, user))
-        return _view(changed, caller)
+        """Change name, country, public name, or which mails to get. What is left out stays."""
+        await context.db.run(_change, caller.user_id, body, context.now())
+        return await context.db.read(_show, caller)
 
     @routes.post(
         "/me/password",
@@ -57,6 +55,24 @@ def router(engine: Engine) -> APIRouter:
     return routes.router
 
 
+def _show(session: Session, caller: Principal) -> MeView:
+    user = repository.find_user(session, caller.user_id)
+    if user is None:
+        raise NoSuchUser(caller.user_id)
+    return _view(user, find_public_name(session, user.id), caller)
+
+
+def _change(session: Session, user_id: str, body: MeChange, now: datetime) -> None:
+    user = repository.lock_user(session, user_id)
+    if user is None:
+        raise NoSuchUser(user_id)
+    service.change_profile(session, user_id, now, _changes(body, user))
+    if "public_name" in body.model_fields_set:
+        name = read_public_name(body.public_name) if body.public_name is not None else None
+        if set_public_name(session, user_id, name):
+            record(session, "user.public_name", user_id, now, actor=user_id, name=name)
+
+
 def _changes(body: MeChange, user: User) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if body.name is not None:
@@ -71,7 +87,7 @@ def _changes(body: MeChange, user: User) -> dict[str, Any]:
     return changes
 
 
-def _view(user: User, caller: Principal) -> MeView:
+def _view(user: User, public_name: str | None, caller: Principal) -> MeView:
     return MeView(
         id=user.id,
         email=user.email,
@@ -85,4 +101,5 @@ def _view(user: User, caller: Principal) -> MeView:
         session_id=caller.session_id,
         has_password=user.password_hash is not None,
         mails=MailPreferences(**{kind.value: kind.value not in user.muted_mails for kind in MailKind}),
+        public_name=public_name,
     )

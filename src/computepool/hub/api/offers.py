@@ -1,6 +1,5 @@
 """What the fleet is asked before a job exists: quotes and offers."""
 
-import asyncio
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -9,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 from computepool.hub.api.jobs import SPEC_LIMIT_BYTES
 from computepool.hub.api.submit import TEXT_BODY
 from computepool.hub.artifacts.charges import price_of
-from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Invalid, PoolError, TooLarge
 from computepool.hub.core.http import Caller, MissingScope, Scope
 from computepool.hub.core.money import MoneyOff, priced_routes
@@ -18,46 +16,15 @@ from computepool.hub.jobs.errors import BadInputs, BadSpec, NotSupportedYet
 from computepool.hub.jobs.spec_check import read_asked
 from computepool.hub.jobs.submission import Request as JobRequest
 from computepool.hub.jobs.submission import find_inputs, prepare
-from computepool.hub.market.book import Book
-from computepool.hub.scheduling.fleet import Fleet
-from computepool.hub.scheduling.offers import FILTER_CHARACTERS, BadFilter, Offer, OfferPage, offer_of, page_of
+from computepool.hub.scheduling.offers import FILTER_CHARACTERS, BadFilter, OfferPage, page_of
 from computepool.hub.scheduling.quotes import Asked, Quote, quote
 
 PAGE_LIMIT = 200
-PIECE = 1000
-KEPT_SECONDS = 5.0
-"""For which a look at the whole market serves everybody who asks."""
-
-
-class Shelf:
-    """The offers, made at most every few seconds, in pieces: the market is public, and a large fleet is a long list."""
-
-    def __init__(self, context: Context, fleet: Fleet, book: Book) -> None:
-        self._context = context
-        self._fleet = fleet
-        self._book = book
-        self._offers: list[Offer] = []
-        self._made_at: float | None = None
-        self._making = asyncio.Lock()
-
-    async def offers(self) -> list[Offer]:
-        async with self._making:
-            now = self._context.clock.monotonic()
-            if self._made_at is None or not 0 <= now - self._made_at < KEPT_SECONDS:
-                found: list[Offer] = []
-                nodes = list(self._fleet)
-                for start in range(0, len(nodes), PIECE):
-                    made = (offer_of(node, self._book) for node in nodes[start : start + PIECE])
-                    found += [offer for offer in made if offer is not None]
-                    await asyncio.sleep(0)
-                self._offers, self._made_at = found, now
-            return self._offers
 
 
 def router(engine: Engine) -> APIRouter:
-    context, fleet, book = engine.context, engine.scheduler.fleet, engine.book
+    context, book = engine.context, engine.book
     routes = priced_routes(engine.directory.authenticate, context.settings, tags=["market"])
-    shelf = Shelf(context, fleet, book)
     settings = context.settings
     priced = settings.money == "on"
 
@@ -72,7 +39,7 @@ def router(engine: Engine) -> APIRouter:
 
         The cheapest come first if no order is named; without money, the most reliable.
         """
-        return await context.offload(page_of, await shelf.offers(), filter, order, cursor, limit, priced=priced)
+        return await context.offload(page_of, await engine.offers.offers(), filter, order, cursor, limit, priced=priced)
 
     @routes.post(
         "/market/quote",

@@ -3,13 +3,12 @@
 from fastapi import APIRouter
 
 from computepool import __version__
+from computepool.hub.api.world import read_stats
 from computepool.hub.core.http import Routes
 from computepool.hub.engine import Engine
-from computepool.hub.market.requirements import MILLI
-from computepool.hub.scheduling.scheduler import Scheduler
-from computepool.protocol.events import PublicStats
 from computepool.protocol.hub_keys import HubKey
 from computepool.protocol.model import Wire
+from computepool.protocol.public_events import PublicStats
 
 
 class VersionView(Wire):
@@ -52,24 +51,8 @@ def router(engine: Engine, fingerprint: str | None = None) -> APIRouter:
 
     @routes.get("/stats", visible="public", shared_seconds=1)
     async def stats() -> PublicStats:
-        """How large the pool is and how busy, without anybody's names."""
-        return read_stats(engine.scheduler, engine.context.clock.monotonic() - engine.started_at)
+        """How large the pool is, how busy, and what it did, without anybody's names."""
+        await engine.offers.offers()
+        return read_stats(engine)
 
     return routes.router
-
-
-def read_stats(scheduler: Scheduler, uptime_seconds: float) -> PublicStats:
-    online = [node for node in scheduler.fleet if node.takes_work]
-    return PublicStats(
-        nodes_total=len(scheduler.fleet),
-        nodes_online=len(online),
-        nodes_simulated=sum(1 for node in online if node.capacity.simulated),
-        cpus_total=sum(node.traits.cpu_millis for node in online) / MILLI,
-        cpus_free=sum(node.free.cpu_millis for node in online) / MILLI,
-        memory_bytes_total=sum(node.traits.memory_bytes for node in online),
-        gpus_total=sum(len(node.traits.gpus) for node in online),
-        gpus_free=sum(len(node.free.gpus) for node in online),
-        slices_running=sum(len(node.attempts) for node in scheduler.fleet),
-        slices_queued=len(scheduler.queue),
-        uptime_seconds=uptime_seconds,
-    )

@@ -159,6 +159,7 @@ class Attempt(Base):
         CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', ATTEMPT_ENDED)})", name="finished_iff_ended"),
         Index("ix_attempts_slice", "job_id", "slice_index"),
         Index("ix_attempts_node", "node_id", "id"),
+        Index("ix_attempts_finished", "finished_at"),
         Index("ix_attempts_live", "node_id", sqlite_where=_LIVE_ATTEMPT, postgresql_where=_LIVE_ATTEMPT),
     )
 

@@ -128,6 +128,8 @@ class Fleet:
     def __init__(self) -> None:
         self._nodes: dict[str, FleetNode] = {}
         self._changed: dict[str, FleetNode] = {}
+        self._untold: set[str] = set()
+        """Nodes that changed, came or went since `take_changed`, besides those in `_changed`."""
         self._known: dict[str, _Known] = {}
         self._asked_tags = AskedTags()
         self._newly_asked: dict[str, FleetNode] = {}
@@ -163,10 +165,16 @@ class Fleet:
             return None
         node.changed = None
         self._changed.pop(node_id, None)
+        self._untold.add(node_id)
         self._now.remove(node_id)
         self._ever.remove(node_id)
         self._forget(node_id)
         return node
+
+    def take_changed(self) -> set[str]:
+        """The ids of nodes that may be other than they were at the last call, those that went included."""
+        taken, self._untold = self._untold.union(self._changed), set()
+        return taken
 
     def choose(
         self,
@@ -349,6 +357,7 @@ class Fleet:
         changed = self._changed
         for _ in range(min(most, len(changed))):
             node_id, node = changed.popitem()
+            self._untold.add(node_id)
             known = self._known.get(node_id)
             traits = node.traits
             if (

@@ -1,0 +1,171 @@
+"""What everybody sees of a pool: the map and its changes, who did most, and the figures of the landing page."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+from support.asgi_socket import connected
+from support.engine import ADMIN, ALICE, BOB, play
+from support.fleets import gpu
+from support.scripted_agent import add_agent
+
+from computepool.hub.accounts.public_names import read_public_name
+from computepool.hub.accounts.tables import User
+from computepool.hub.core.errors import Invalid
+from computepool.hub.figures.board import FiguresBoard
+from computepool.hub.figures.counting import JobCounts, count_day, sum_work, total
+from computepool.hub.jobs.tables import Attempt
+
+CAROL = ADMIN
+CARD = {"resources": {"gpu": "rtx-4090"}}
+HOUR = 3600
+
+
+async def answer(pool, path, user=None, status=200):
+    got = await pool.call("GET", path, user=user)
+    assert got.status_code == status, got.text
+    return got.json()
+
+
+def add_users(session, now):
+    for user_id in (BOB, CAROL):
+        session.add(User(id=user_id, email=f"{user_id}@test", name=user_id, role="user", created_at=now))
+
+
+async def run_for(pool, agent, seconds, *, renter=ALICE, ok=True, **spec):
+    await pool.submit(user=renter, **spec)
+    work = await agent.take_offer()
+    await agent.update(work, "running")
+    agent.beat_on()
+    await pool.settle(seconds)
+    agent.stop_beating()
+    await agent.finish(work, **({} if ok else {"exit_code": 1}))
+    await pool.settle()
+
+
+def cells(found):
+    return {(one["country"], one["tier"], one["state"], one["simulated"]): (one["nodes"], one["busy"]) for one in found}
+
+
+# ── the map ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_map_counts_nodes_of_every_state_and_tells_what_changes(sqlite_hub):
+    async def story(pool):
+        card = await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="DE")
+        plain = await add_agent(pool, owner=BOB, country="IN")
+        await add_agent(pool, owner=BOB, connect=False)
+        await add_agent(pool, owner=BOB, country="DE", simulated=True)
+        for agent in (card, plain):
+            agent.beat_on()
+        found = await answer(pool, "map")
+        assert cells(found["cells"]) == {
+            ("DE", "3.0", "online", False): (1, 0),
+            ("IN", "cpu", "online", False): (1, 0),
+            (None, "cpu", "offline", False): (1, 0),
+            ("DE", "cpu", "online", True): (1, 0),
+        }
+        assert (found["countries"], found["nodes"], found["simulated"]) == (2, 3, 1)
+        app = pool.client._transport.app
+        async with connected(app, "/api/v1/public/events?map=true", {}) as socket:
+            assert (await socket.receive())["type"] == "public"
+            first = await socket.receive()
+            assert first["whole"]
+            assert first["cells"] == found["cells"]
+            await pool.call("POST", f"nodes/{plain.node_id}/drain", user=BOB)
+            await pool.submit(**CARD)
+            seen: list[Any] = []
+            while not seen or seen[-1]["type"] != "map":
+                seen.append(await socket.receive())
+            assert not seen[-1]["whole"]
+            changed = cells(seen[-1]["cells"])
+            assert changed[("IN", "cpu", "online", False)] == (0, 0)
+            assert changed[("IN", "cpu", "draining", False)] == (1, 0)
+            await pool.call("POST", f"nodes/{card.node_id}/ban", user=BOB)
+            while seen[-1]["type"] != "map" or cells(seen[-1]["cells"]).get(("DE", "3.0", "online", False)) != (0, 0):
+                seen.append(await socket.receive())
+        assert "node_" not in (await pool.call("GET", "map", user=None)).text
+
+    play(sqlite_hub, story)
+
+
+# ── the leaderboard, and the figures ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_leaderboard_names_those_who_asked_for_it_and_sums_up_the_others(hub_url):
+    async def story(pool):
+        await pool.db.run(add_users, pool.clock.now())
+        bobs = await add_agent(pool, owner=BOB, gpus=(gpu(0), gpu(1)), country="DE")
+        await run_for(pool, bobs, HOUR, resources={"gpu": "rtx-4090:2"})
+        await run_for(pool, bobs, HOUR, ok=False, **CARD)
+        await bobs.disconnect()
+        carols = await add_agent(pool, owner=CAROL, country="IN", cpus=4)
+        await run_for(pool, carols, HOUR / 2, resources={"cpus": 2})
+        await run_for(pool, carols, HOUR, renter=CAROL)  # her own: it counts for nobody
+        today = pool.clock.now().date()
+        await pool.settle(30)
+
+        found = await answer(pool, "leaderboard?period=7d")
+        assert found["items"] == []
+        assert found["others"] == found["total"]
+        assert (found["total"]["gpu_hours"], found["total"]["core_hours"]) == (pytest.approx(2, abs=0.01), 1.0)
+        assert (found["total"]["attempts"], found["total"]["slices"]) == (2, 2)
+        assert found["total"]["earned_micros"] > 0
+
+        taken = await pool.call("PATCH", "me", {"public_name": "Bob's  garage"}, user=BOB)
+        assert taken.status_code == 422
+        shown = await pool.call("PATCH", "me", {"public_name": " gpu-Garage "}, user=BOB)
+        assert shown.json()["public_name"] == "gpu-Garage"
+        taken = await pool.call("PATCH", "me", {"public_name": "GPU.garage"}, user=CAROL)
+        assert (taken.status_code, taken.json()["error"]["code"]) == (409, "public_name_taken")
+        assert (await pool.call("PATCH", "me", {"country": "DE"}, user=BOB)).json()["public_name"] == "gpu-Garage"
+        await pool.settle(2)
+        found = await answer(pool, "leaderboard")
+        [first] = found["items"]
+        assert (first["place"], first["name"], first["work"]["attempts"]) == (1, "gpu-Garage", 1)
+        assert (found["others"]["attempts"], found["others"]["gpu_hours"]) == (1, 0.0)
+        assert BOB not in str(found)
+
+        stats = await answer(pool, "stats")
+        assert (stats["jobs_today"], stats["jobs_done"], stats["countries"]) == (4, 3, 1)
+        assert stats["gpu_hours"] == pytest.approx(2, abs=0.01)
+        assert stats["earned_by_hosts_micros"] == found["total"]["earned_micros"]
+        assert stats["paid_to_hosts_micros"] == 0
+        assert stats["gpu_prices"][0] == {"gpu": "rtx-4090", "tier": "3.0", "from_micros": None, "offers": 0}
+
+        # Whatever day it is seen from, the roll-ups say what the rows say, also of rows that came late.
+        await pool.engine.figures.count(today + timedelta(days=1))
+        assert pool.engine.figures.now.jobs_today[False].submitted == 0
+        exact = await pool.db.read(count_day, today, pool.clock.now())
+        assert await pool.db.read(sum_work, today, today + timedelta(days=1)) == exact.work
+        await pool.db.run(lambda session: session.execute(update(Attempt).values(verdict="ok")))
+        await pool.engine.figures.count(today + timedelta(days=2))
+        exact = await pool.db.read(count_day, today, pool.clock.now())
+        assert total(exact.work.values()).attempts == 3
+        later = FiguresBoard(pool.engine.context)  # of a hub that was away for a week
+        await later.count(today + timedelta(days=9))
+        assert later.now.work["30d"] == later.now.work["all"] == exact.work
+        assert later.now.work["7d"] == {}
+        assert (later.now.jobs_done, later.now.jobs_today[False]) == ({False: 3, True: 0}, JobCounts())
+
+        assert (await pool.call("PATCH", "me", {"public_name": None}, user=BOB)).json()["public_name"] is None
+        await pool.settle(2)
+        assert (await answer(pool, "leaderboard"))["items"] == []
+
+    play(hub_url, story)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ab", "x" * 33, "<b>bob</b>", "bob\u202ecilbup", "b\u200bob the host", "аdmin", "Admin", "o-t-h-e-r-s", "-bob",
+     "a  b", "bob\nbob", "\x00bob", "a..b", "pаypal", "👑👑👑"],
+)  # fmt: skip
+def test_deceitful_public_names_are_refused(name):
+    with pytest.raises(Invalid):
+        read_public_name(name)
+
+
+@pytest.mark.parametrize("name", ["Ada", "gpu-garage.42", "Zoë Müller", "计算池用户", "Иван 7", "東京ラボ", "देवनागरी"])
+def test_names_of_all_scripts_are_taken(name):
+    assert read_public_name(name) == name
