@@ -8,7 +8,11 @@ from fastapi import FastAPI
 from computepool import __version__
 from computepool.hub.api import (
     accounts,
+    admin_audit,
+    admin_overview,
     admin_payments,
+    admin_queue,
+    admin_settings,
     agents,
     artifacts,
     blobs,
@@ -102,7 +106,11 @@ def create_app(engine: Engine, fingerprint: str | None = None) -> FastAPI:
         history.router(engine),
         limits.router(engine),
         payments.router(engine),
+        admin_overview.router(engine),
+        admin_queue.router(engine),
+        admin_audit.router(engine),
         admin_payments.router(engine),
+        admin_settings.router(engine),
         cash_outs.router(engine),
         vouchers.router(engine),
         disputes.router(engine),

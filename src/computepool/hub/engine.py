@@ -19,6 +19,8 @@ from computepool.hub.accounts.directory import TokenDirectory
 from computepool.hub.accounts.passwords import Passwords
 from computepool.hub.accounts.sign_in import SignIn
 from computepool.hub.accounts.tokens import TokenSigner
+from computepool.hub.admin.pool_settings import load_in_force
+from computepool.hub.admin.rollups import ROLL_UP_SECONDS, RollUps
 from computepool.hub.artifacts.background import seal_cut_off, seal_logs
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.charges import ROUND_SECONDS as CHARGE_SECONDS
@@ -78,7 +80,7 @@ from computepool.hub.scheduling.fleet import free_of, traits_of
 from computepool.hub.scheduling.instalments import SWEEP_SECONDS as INSTALMENT_SWEEP_SECONDS
 from computepool.hub.scheduling.instalments import Instalments
 from computepool.hub.scheduling.leases import LeaseKeeper
-from computepool.hub.scheduling.limits import Spent
+from computepool.hub.scheduling.limits import Spent, limits_of
 from computepool.hub.scheduling.market_clock import TICK_SECONDS, MarketClock
 from computepool.hub.scheduling.offer_list import OfferList
 from computepool.hub.scheduling.presence import Presence
@@ -160,12 +162,14 @@ class Engine:
         hooks = Hooks(pay_out_ended, pay_out_returned, partial(heard_of_chargeback, context))
         self.payments = Payments(context, self.lacking, hooks=hooks)
         self.ledger = LedgerWatch(context, (*INVARIANTS, cash_outs_are_cashing_out, charges_are_paid_once))
+        self.rollups = RollUps(context)
         self.mailer = Mailer(context)
         self.live_jobs = LiveJobs(context, self.logs)
         self.feed = Feed(context)
         self.wallets = Wallets(context, self.feed)
         self.day_start = DayStart()
         self._changing_node = asyncio.Lock()
+        self._changing_settings = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -180,6 +184,7 @@ class Engine:
             loop.call_soon_threadsafe(self.feed.hear, events)
 
         self.context.db.on_commit, self.context.db.on_settled = tell, tell_in_order
+        await self._read_settings()
         await self.feed.load()
         await self._stack.enter_async_context(keep_directory(self.context, self.directory))
         await self._stack.enter_async_context(self.market.running())
@@ -213,12 +218,12 @@ class Engine:
         self._spawn(self._every(PULSE_SECONDS, self.pulse.tick))
         self._spawn(self._every(WRITE_SECONDS, self.history.write))
         self._spawn(self._every(COUNT_SECONDS, self.figures.tick))
+        self._spawn(self._every(ROLL_UP_SECONDS, self.rollups.tick))
         self._spawn(self.payments.run())
         self._spawn(self.mailer.run())
         if self.context.settings.money == "on":
             self._spawn(self.ledger.run())
             self._spawn(self.wallets.run())
-        if self.context.settings.storage_price_micros:
             self._spawn(self._every(CHARGE_SECONDS, self._charge_storage))
         self._spawn(self._seal_cut_off())
 
@@ -308,6 +313,20 @@ class Engine:
         elif node is not None:
             await self.presence.settle(node)
         self.scheduler.wake()
+
+    async def settings_changed(self) -> None:
+        """Of several changes at once the last one counts, whoever comes here last."""
+        await self._read_settings()
+        await self.storage.load()
+        await self.market.reprice()
+        self.scheduler.wake()
+
+    async def _read_settings(self) -> None:
+        context = self.context
+        async with self._changing_settings:
+            context.settings = settings = await context.db.read(load_in_force, context.defaults)
+            self.scheduler.limits.set_defaults(limits_of(settings))
+            self.book.unproven_slices = settings.unproven_slices
 
     def checks_changed(self, after: Consequences) -> None:
         self.scheduler.following.follow(after, self.context.clock.monotonic())

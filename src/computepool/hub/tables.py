@@ -2,6 +2,7 @@
 
 import computepool.hub.accounts.public_names
 import computepool.hub.accounts.tables
+import computepool.hub.admin.tables
 import computepool.hub.artifacts.tables
 import computepool.hub.core.idempotency
 import computepool.hub.core.keyring

@@ -165,6 +165,7 @@ class AdminEvent(Told):
     change: Literal[
         "dispute_opened", "dispute_resolved", "cash_out_requested", "cash_out_not_returned", "contest_opened",
         "node_accused", "payment_difference", "ledger_frozen", "ledger_thawed", "mail_given_up", "user_registered",
+        "setting_changed",
     ]  # fmt: skip
     subject_id: str
 

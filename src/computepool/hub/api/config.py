@@ -85,12 +85,13 @@ class ConfigView(Wire):
 
 
 def router(engine: Engine) -> APIRouter:
-    settings = engine.context.settings
-    routes = priced_routes(engine.directory.authenticate, settings, tags=["public"])
+    context = engine.context
+    routes = priced_routes(engine.directory.authenticate, context.settings, tags=["public"])
 
     @routes.get("/config", visible="public", shared_seconds=60)
     async def config() -> ConfigView:
         """How one signs in here, what the pool does, and the limits of what it takes."""
+        settings = context.settings
         money = settings.money == "on"
         return ConfigView(
             public_url=settings.public_url,

@@ -8,6 +8,7 @@ from pydantic import StringConstraints
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from computepool.hub.admin.reports import Report, check_period, make_report
 from computepool.hub.api.payment_views import Asking, Credits
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Conflict, Invalid
@@ -28,7 +29,6 @@ from computepool.hub.disputes.errors import (
     TooLate,
     TooMuch,
 )
-from computepool.hub.disputes.reports import Report, check_period, make_report
 from computepool.hub.disputes.tables import NOTE_LIMIT, REASON_LIMIT, Dispute, DisputeState, Outcome
 from computepool.hub.disputes.unspending import forget_spending
 from computepool.hub.disputes.views import (
@@ -161,6 +161,7 @@ def _add_admins(routes: Routes, engine: Engine) -> None:
     async def report(since: date | None = None, until: date | None = None) -> Report:
         """By day of UTC: jobs, spending, fees, refunds. Then what is due now, and how reliable hosts are."""
         first, beyond = check_period(since, until, context.now().date())
+        await engine.rollups.refresh()
         return await context.db.read(_report, context, first, beyond)
 
 

@@ -196,23 +196,21 @@ def _mark_deleted(session: Session, principal: Principal, job_id: str, now: date
 
 
 def _add_admins(routes: Routes, context: Context) -> None:
-    settings = context.settings
-
     @routes.get("/admin/storage", visible="admin", scope=Scope.ADMIN)
     async def list_usage(limit: Limit = 100) -> OwnersUsage:
         """Who stores how much, and may."""
-        return await context.db.read(_list, limit, context.now(), settings)
+        return await context.db.read(_list, limit, context.now(), context.settings)
 
     @routes.get("/admin/storage/{owner_id}", visible="admin", scope=Scope.ADMIN)
     async def show_owner(owner_id: str) -> OwnerUsage:
         """What one account has stored, and may."""
-        return await context.db.read(_show_owner, owner_id, context.now(), settings)
+        return await context.db.read(_show_owner, owner_id, context.now(), context.settings)
 
     @routes.put("/admin/storage/{owner_id}", visible="admin", scope=Scope.ADMIN)
     async def set_limits(owner_id: str, limits: StorageLimits, caller: Caller) -> OwnerUsage:
         """For one account, in place of the pool's. With bytes of its own it is not limited by the day."""
         await context.db.run(_change, owner_id, limits, caller.user_id, context.now())
-        return await context.db.read(_show_owner, owner_id, context.now(), settings)
+        return await context.db.read(_show_owner, owner_id, context.now(), context.settings)
 
     @routes.post("/admin/storage/{owner_id}/reconcile", name="reconcile", visible="admin", scope=Scope.ADMIN)
     async def count_anew(owner_id: str, caller: Caller) -> ReconciledView:

@@ -1,7 +1,7 @@
 """What a hub has one of. Built once by `create_app`, or by the simulation with its own clock and chance; no globals."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ParamSpec, Protocol, TypeVar
 
@@ -21,9 +21,10 @@ class Offload(Protocol):
     def __call__(self, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class Context:
     settings: Settings
+    """What is in force. An admin changes it while the hub runs: read it where it is used, and keep no copy."""
     db: Database
     clock: Clock
     randbits: RandomBits
@@ -33,6 +34,11 @@ class Context:
     """At least 32 bytes. Derive a key for each purpose from it; never use it as it is."""
     hub_id: str
     fence_epoch: int
+    defaults: Settings = field(init=False)
+    """What the environment says, without what admins changed."""
+
+    def __post_init__(self) -> None:
+        self.defaults = self.settings
 
     def now(self) -> datetime:
         return self.clock.now()

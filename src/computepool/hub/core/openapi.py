@@ -43,6 +43,8 @@ means that this was the last. A cursor is opaque.
 **Changes.** Within `v1` operations, fields and values are only added. Ignore fields that you do not know.
 """
 TAGS: Mapping[str, str] = {
+    "admin": "For operators: the pool at a glance, the audit, and what needs a person.",
+    "settings": "For operators: what can be changed while the hub runs, with its history.",
     "jobs": "Submit work, follow it, and fetch what it left behind.",
     "nodes": "The machines of a pool: join, price, drain, ban.",
     "artifacts": "Stored inputs and outputs, addressed by digest and sent in parts.",

@@ -235,8 +235,8 @@ class Settings(StorageSettings):
     confirm_findings: Annotated[
         bool,
         Field(
-            description="Whether an admin confirms that a result is wrong before its node loses anything. Until then "
-            "the earnings in question are held. False: what other nodes find takes effect at once."
+            description="Whether an admin confirms that a result is wrong before its node loses anything. False: what "
+            "other nodes find takes effect at once."
         ),
     ] = True
     check_credits_per_day: Annotated[
@@ -254,8 +254,8 @@ class Settings(StorageSettings):
             ge=0,
             le=100,
             allow_inf_nan=False,
-            description="Jobs with a known result that each node gets in a day online, on average and at the "
-            "platform's cost: to see whether it gives that. 0: only by hand.",
+            description="Jobs with a known result that each node gets in a day online, on average: to see whether it "
+            "gives that. 0: only by hand.",
         ),
     ] = 0.2
 

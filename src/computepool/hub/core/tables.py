@@ -16,6 +16,9 @@ MAIL_TOPICS = "substr(topic, 1, 5) = 'mail/'"
 STREAM_TOPICS = "substr(topic, 1, 5) <> 'mail/'"
 """In the outbox: all others, which event streams are resumed from."""
 
+BY_SOMEBODY = "actor <> 'hub'"
+"""In the audit: what a person or a node did. A query that says it in these words finds them by their index."""
+
 
 class Instant(TypeDecorator[datetime]):
     """An instant in UTC. SQLite keeps no zone, so it is put back on the way out."""
@@ -85,6 +88,10 @@ class AuditRow(Base):
     """Who did what to which object. Only inserted; a later sealer chains the rows by hash."""
 
     __tablename__ = "audit"
+    __table_args__ = (
+        Index("ix_audit_actor", "actor", "id", sqlite_where=text(BY_SOMEBODY), postgresql_where=text(BY_SOMEBODY)),
+        Index("ix_audit_action", "action", "id"),
+    )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
     at: Mapped[datetime]

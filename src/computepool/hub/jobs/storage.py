@@ -125,12 +125,16 @@ class StorageWatch:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._quotas = quotas_of(context.settings)
         self._exceeding: set[str] = set()
         self._counted: dict[str, int] = {}
         """By attempt, what is counted of a log that has grown large."""
 
+    @property
+    def _quotas(self) -> Quotas:
+        return quotas_of(self._context.settings)
+
     async def load(self) -> None:
+        """At the start, and when the pool's limits changed."""
         self._exceeding.update(await self._context.db.read(usage.list_exceeding, self._context.now(), self._quotas))
 
     def hear(self, events: Iterable[Event]) -> None:

@@ -18,6 +18,11 @@ def is_frozen(session: Session) -> bool:
     return row is not None and row.value != ""
 
 
+def frozen_since(session: Session) -> datetime | None:
+    row = session.get(HubFact, _FROZEN)
+    return datetime.fromisoformat(row.value) if row is not None and row.value else None
+
+
 def freeze(session: Session, problems: Sequence[str], now: datetime) -> None:
     session.merge(HubFact(name=_FROZEN, value=now.isoformat()))
     topics = (ADMIN_TOPIC, mail_topic(ADMINS))

@@ -16,7 +16,10 @@ class EntryRow(Base):
     """Written once. The database itself refuses to change or delete one."""
 
     __tablename__ = "ledger_entries"
-    __table_args__ = (Index("ix_ledger_entries_job", "job_id", "id"),)
+    __table_args__ = (
+        Index("ix_ledger_entries_job", "job_id", "id"),
+        Index("ix_ledger_entries_newest", "created_at"),
+    )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
     key: Mapped[str] = mapped_column(String(KEY_LIMIT), unique=True)

@@ -255,6 +255,7 @@ _ADMIN: dict[str, Maker] = {
     "ledger.thawed": _admin("ledger_thawed"),
     "mail.given_up": _admin("mail_given_up"),
     "user.created": _admin("user_registered"),
+    "setting.changed": _admin("setting_changed"),
 }
 _MAKERS: dict[tuple[str, str], Maker] = {
     (kind, action): maker

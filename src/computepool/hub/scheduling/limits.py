@@ -88,14 +88,22 @@ class LimitBook:
     def __init__(self, defaults: Limits = NO_LIMITS) -> None:
         self._defaults = defaults
         self._own: dict[str, Limits] = {}
+        """As an admin gave them."""
+        self._whole: dict[str, Limits] = {}
         """With the defaults where they have none."""
         self._spent: dict[str, dict[date, int]] = {}
 
     def set(self, owner_id: str, limits: Limits) -> None:
         if limits.is_none:
             self._own.pop(owner_id, None)
+            self._whole.pop(owner_id, None)
         else:
-            self._own[owner_id] = limits.over(self._defaults)
+            self._own[owner_id] = limits
+            self._whole[owner_id] = limits.over(self._defaults)
+
+    def set_defaults(self, defaults: Limits) -> None:
+        self._defaults = defaults
+        self._whole = {owner_id: limits.over(defaults) for owner_id, limits in self._own.items()}
 
     @property
     def is_empty(self) -> bool:
@@ -105,7 +113,7 @@ class LimitBook:
     def of(self, owner_id: str) -> Limits:
         if owner_id == PLATFORM:
             return NO_LIMITS  # what it runs is for the sake of all renters
-        return self._own.get(owner_id, self._defaults)
+        return self._whole.get(owner_id, self._defaults)
 
     def spend(self, spent: Iterable[Spent]) -> None:
         for one in spent:

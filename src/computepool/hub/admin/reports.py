@@ -1,24 +1,17 @@
 """How the pool does, for its operators: by day, and what is due now."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
-from computepool.hub.artifacts.charges import STORAGE
+from computepool.hub.admin.daily import NOTHING, start_of
+from computepool.hub.admin.rollups import read_days
 from computepool.hub.core.errors import Invalid
-from computepool.hub.core.ids import new_id
-from computepool.hub.core.owners import PLATFORM
-from computepool.hub.disputes.refunding import REFUNDED
 from computepool.hub.disputes.tables import Dispute, DisputeState
 from computepool.hub.disputes.views import count_refunded
-from computepool.hub.jobs.tables import Attempt, Job
-from computepool.hub.ledger.accounts import Kind, Platform, platform
-from computepool.hub.ledger.claims import PAID as RESTITUTION_PAID
-from computepool.hub.ledger.tables import EntryRow, PostingRow
-from computepool.hub.ledger.timeline import first_entry_since
-from computepool.hub.ledger.write_offs import RETURNED, WRITE_OFF, WRITTEN_OFF
+from computepool.hub.jobs.tables import Attempt
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.cash_out_rows import CashOutRow, CashOutState
 from computepool.hub.reputation.service import list_standings
@@ -28,12 +21,6 @@ from computepool.protocol.states import NodeState, Verdict
 MOST_DAYS = 366
 DEFAULT_DAYS = 30
 HOSTS_SHOWN = 500
-GIVEN_BACK = (REFUNDED, "give_back", "clawback", RESTITUTION_PAID)
-MONEY_IN = ("top_up", "grant")
-TO_HOSTS = ("cash_out", "cash_out_returned", "pay_out")
-BY_HAND = ("withdrawal",)
-TO_CARDS = ("refund", "refund_failed", "chargeback", "chargeback_won")
-_HELD = f"/{Kind.HELD}"
 
 
 class DayReport(Documented):
@@ -126,59 +113,22 @@ def check_period(since: date | None, until: date | None, today: date) -> tuple[d
 
 
 def make_report(session: Session, since: date, until: date, now: datetime, half_life: timedelta) -> Report:
-    days = [_day(session, since + timedelta(days=number)) for number in range((until - since).days)]
-    totals = {name: sum(getattr(day, name) for day in days) for name in Totals.model_fields}
+    """From the totals of days (`rollups`), which the caller has brought up to date."""
+    counted, _ = read_days(session, since, until)
+    days = []
+    for number in range((until - since).days):
+        day = since + timedelta(days=number)
+        totals = counted.get(day, NOTHING)
+        days.append(DayReport(day=day, **{name: getattr(totals, name) for name in Totals.model_fields}))
+    sums = {name: sum(getattr(day, name) for day in days) for name in Totals.model_fields}
     return Report(
         since=since,
         until=until,
         days=days,
-        totals=Totals(**totals),
+        totals=Totals(**sums),
         due=_due(session),
-        hosts=_hosts(session, _start(since), _start(until), now, half_life),
+        hosts=_hosts(session, start_of(since), start_of(until), now, half_life),
     )
-
-
-def _start(day: date) -> datetime:
-    return datetime.combine(day, time(), tzinfo=UTC)
-
-
-def _day(session: Session, day: date) -> DayReport:
-    begin, end = _start(day), _start(day + timedelta(days=1))
-    # Ids sort by age, and entries are numbered by it: each day is a piece of an index.
-    jobs = select(func.count()).where(Job.id >= _least_id(begin), Job.id < _least_id(end), Job.rerun_of.is_(None))
-    first, beyond = first_entry_since(session, begin), first_entry_since(session, end + timedelta(minutes=20))
-    within = (PostingRow.entry_id >= first, PostingRow.entry_id < beyond)
-    exactly = (EntryRow.created_at >= begin, EntryRow.created_at < end)
-
-    def total(*conditions: ColumnElement[bool]) -> int:
-        query = select(func.sum(PostingRow.micros)).join(EntryRow, EntryRow.id == PostingRow.entry_id)
-        return int(session.scalar(query.where(*within, *exactly, *conditions)) or 0)
-
-    def money(*kinds: str) -> int:
-        """What went out of the pool, less what came."""
-        of_kinds = EntryRow.kind.in_(kinds)
-        return total(PostingRow.destination == clearing, of_kinds) - total(PostingRow.source == clearing, of_kinds)
-
-    fees, clearing = platform(Platform.FEES), platform(Platform.CLEARING)
-    to_others = PostingRow.destination.not_like(func.replace(PostingRow.source, _HELD, "/%"))
-    return DayReport(
-        day=day,
-        jobs=session.scalar(jobs) or 0,
-        spent_micros=total(EntryRow.kind == "settle", PostingRow.source.endswith(_HELD, autoescape=True), to_others),
-        fees_micros=total(PostingRow.destination == fees) - total(PostingRow.source == fees),
-        refunded_micros=total(EntryRow.kind.in_(GIVEN_BACK), PostingRow.destination.not_like(f"{PLATFORM}/%")),
-        paid_in_micros=-money(*MONEY_IN),
-        paid_out_micros=money(*TO_HOSTS),
-        withdrawn_micros=money(*BY_HAND),
-        returned_micros=money(*TO_CARDS),
-        written_off_micros=total(PostingRow.source == WRITE_OFF, EntryRow.kind == WRITTEN_OFF)
-        - total(PostingRow.destination == WRITE_OFF, EntryRow.kind == RETURNED),
-        storage_micros=total(EntryRow.kind == STORAGE),
-    )
-
-
-def _least_id(instant: datetime) -> str:
-    return new_id("job", instant, lambda bits: 0)
 
 
 def _due(session: Session) -> Due:
