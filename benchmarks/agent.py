@@ -67,7 +67,7 @@ def _with_jobs(folder: Path, options: Options) -> Data:
         rate = options.figure(1, BURST_MEGABYTES_PER_SECOND)
         return {
             "burst": _burst(hub, agent, options.figure(1, BURST_SECONDS), rate),
-            "pause": _pause(hub, agent, options.samples(1, 20)),
+            "pause": _pause(hub, agent, options.samples(1, 20), options.figure(0.2, STILL_SECONDS)),
         }
 
 
@@ -75,7 +75,7 @@ def _with_jobs(folder: Path, options: Options) -> Data:
 
 
 def _idle(folder: Path, options: Options) -> Data:
-    seconds = options.figure(0.5, IDLE_SECONDS)
+    seconds = options.figure(0.1, IDLE_SECONDS)
     with running_hub(folder / "hub") as hub, counting_line(hub.port) as line:
         agent = Agent(hub, folder / "agent", url=f"http://127.0.0.1:{line.port}", takes_jobs=False)
         try:
@@ -228,7 +228,7 @@ def _high_water(pid: int) -> int:
 # ── the owner comes back ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pause(hub: Hub, agent: Agent, count: int) -> Data:
+def _pause(hub: Hub, agent: Agent, count: int, still_seconds: float) -> Data:
     """From the owner's wish on the agent's socket to the job's last step."""
     sock = agent.home.socket_path
     job = hub.client.submit(["python3", "-c", COUNT], memory="128MB", disk="64MB")
@@ -237,11 +237,11 @@ def _pause(hub: Hub, agent: Agent, count: int) -> Data:
     for _ in range(count):
         asked = time.monotonic()
         ask_agent(sock, "pause")
-        time.sleep(STILL_SECONDS)
+        time.sleep(still_seconds)
         last = float(beat.read_text())
         samples.append(max(0.0, last - asked))
         ask_agent(sock, "resume")
-        time.sleep(0.5)
+        time.sleep(still_seconds / 3)
     hub.client.cancel(job)  # an agent that is told to end waits for its jobs
     return summary_ms(samples)
 
@@ -263,7 +263,7 @@ def wait_for_beat(agent: Agent) -> Path:
 
 
 def _simulated(folder: Path, options: Options) -> Data:
-    count, seconds = options.figure(3, 1000), options.figure(0.5, WATCHED_SECONDS)
+    count, seconds = options.figure(3, 1000), options.figure(0.1, WATCHED_SECONDS)
     with running_hub(folder / "hub") as hub:
         # Servers: their owners never pause them, so that all of them are online at one moment.
         words = ("simulate", "--nodes", str(count), "--profile", "servers", "--home", folder / "home")

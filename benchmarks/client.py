@@ -54,6 +54,10 @@ class Client:
         """How many run, and how many wait."""
         return _slices(_good(self.http.get(self._counts_url)))
 
+    def nodes_online(self) -> int:
+        """Of a hub; it needs a token."""
+        return _gauge(_good(self.http.get(self._counts_url)), "nodes_online")
+
     def start_seconds(self, run: Sequence[str], isolation: str = "bubblewrap") -> tuple[float, float]:
         """From before the submit until the job, which prints its clock, runs; and how long the submit itself took.
 
@@ -118,7 +122,10 @@ def _slices(response: httpx.Response) -> tuple[int, int]:
     if "json" in response.headers["Content-Type"]:
         stats = response.json()
         return int(stats["slices_running"]), int(stats["slices_queued"])
-    running, queued = (re.search(rf"(?m)^\w*slices_{name} (\d+)", response.text) for name in ("running", "queued"))
-    assert running is not None, "the hub's metrics have no slices"
-    assert queued is not None
-    return int(running[1]), int(queued[1])
+    return _gauge(response, "slices_running"), _gauge(response, "slices_queued")
+
+
+def _gauge(response: httpx.Response, name: str) -> int:
+    found = re.search(rf"(?m)^\w*{name} (\d+)", response.text)
+    assert found is not None, f"the hub's metrics have no {name}"
+    return int(found[1])

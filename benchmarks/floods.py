@@ -105,7 +105,7 @@ def _register(hub: Hub) -> Account:
 
 
 async def _run(hub: Hub, nodes: list[Invented], flooder: Account, folder: Path, options: Options) -> Data:
-    seconds = options.figure(0.4, PHASE_SECONDS)
+    seconds = options.figure(0.1, PHASE_SECONDS)
     plans = {kind: make() for kind, make in _plans(hub, nodes, flooder, options).items()}
     hub_id = hub.client.get("keys")["hub_id"]
     agent = SimulatedAgent(nodes[0], hub.url, hub_id, lambda: open_websocket(hub.url, "bench"))

@@ -68,7 +68,7 @@ class Hub:
         self._child = None
 
     def nodes_online(self) -> int:
-        return int(self.client.get("stats")["nodes_online"])
+        return self.client.nodes_online()
 
     def finished(self) -> dict[str, int]:
         """How many jobs ended in which state."""

@@ -17,7 +17,7 @@ from benchmarks import allocation
 from benchmarks.crowd import ENDLESS, enrol, invent, start_crowd
 from benchmarks.filling import copy_job
 from benchmarks.measure import Data, Options, Table, measured, ms, summary_ms, untested_table
-from benchmarks.pool import Hub, running_hub, running_pool
+from benchmarks.pool import Hub, running_pool
 from benchmarks.processes import scratch, wait_until
 from computepool.hub.jobs import repository as jobs
 from computepool.hub.jobs.submission import brief_of_row
@@ -155,22 +155,20 @@ def _lists(hub: Hub, count: int) -> list[float]:
 
 
 def _restart(folder: Path, slices: int) -> Data:
-    hub = Hub(folder / "empty")
-    try:
-        empty = hub.start()
-    finally:
-        hub.close()
     wide = max(1, slices // SLICES_OF_A_WIDE_JOB)
+    narrow = _restart_with(folder / "narrow", copies=slices, slices=1)
     return {
         "slices": slices,
-        "empty_ready_seconds": round(empty, 2),
-        "jobs_of_one_slice": _restart_with(folder / "narrow", copies=slices, slices=1),
+        "empty_ready_seconds": narrow.pop("empty_ready_seconds"),
+        "jobs_of_one_slice": narrow,
         "wide_jobs": _restart_with(folder / "wide", copies=wide, slices=slices // wide),
     }
 
 
 def _restart_with(folder: Path, *, copies: int, slices: int) -> Data:
-    with running_hub(folder) as hub:
+    hub = Hub(folder)
+    try:
+        empty = hub.start()
         job = hub.client.http.post("jobs", json={"run": ["/bin/true"], "slices": slices}).raise_for_status().json()
         hub.stop()
         copy_job(hub.database, job["id"], copies - 1)
@@ -182,9 +180,12 @@ def _restart_with(folder: Path, *, copies: int, slices: int) -> Data:
         return {
             "jobs": copies,
             "slices_each": slices,
+            "empty_ready_seconds": round(empty, 2),
             "ready_seconds": round(ready, 2),
             "in_process_seconds": asyncio.run(_breakdown(hub)),
         }
+    finally:
+        hub.close()
 
 
 async def _breakdown(hub: Hub) -> dict[str, float]:

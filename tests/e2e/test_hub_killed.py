@@ -72,9 +72,9 @@ class Renters(threading.Thread):
 @pytest.fixture(params=["sqlite", "postgresql", "s3"])
 def killed_pool(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pool, int]]:
     """A pool, and how often its hub is to be killed."""
-    settings, cycles = {}, figure(15, 1000)
+    settings, cycles = {}, figure(6, 1000)
     if request.param == "postgresql":
-        settings, cycles = {"COMPUTEPOOL_DATABASE_URL": request.getfixturevalue("postgres_url")}, figure(6, 200)
+        settings, cycles = {"COMPUTEPOOL_DATABASE_URL": request.getfixturevalue("postgres_url")}, figure(3, 200)
     elif request.param == "s3":
         s3 = request.getfixturevalue("s3")
         settings, cycles = {"COMPUTEPOOL_STORAGE_URL": f"s3://{s3.bucket}", **s3.environment()}, figure(3, 100)
@@ -179,7 +179,7 @@ def _check_ended_once(job: Job, story: str) -> None:
 @pytest.mark.proof
 @pytest.mark.engine("bwrap")
 def test_job_and_its_reader_go_on_while_the_hub_is_away(pool, tmp_path):
-    absence = figure(8.0, 60.0)
+    absence = figure(2.0, 60.0)
     agent = pool.join("alpha")
     mark = f"tick-{agent.pid}"
     script = f"trap 'over=1' USR1; i=0; while [ -z \"$over\" ]; do echo {mark} $i; i=$((i+1)); sleep 0.05; done"

@@ -57,7 +57,7 @@ def test_second_hub_on_the_same_database_is_refused(settings):
     with pytest.raises(AlreadyRunning, match=rf"^A hub is already running on .+ \(.*process {os.getpid()}\)\.$"):
         lock_database(settings, patience_seconds=0)
     lock.close()
-    lock_database(settings, patience_seconds=0).close()
+    lock_database(settings, patience_seconds=patience()).close()  # PostgreSQL hears of it a moment later
 
 
 def test_hubs_on_two_databases_of_one_server_do_not_mind_each_other(tmp_path, postgres_server):

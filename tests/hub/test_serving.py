@@ -5,6 +5,7 @@ import errno
 import io
 import logging
 import secrets
+import socket
 import ssl
 from contextlib import suppress
 from typing import Any, cast
@@ -480,7 +481,7 @@ def test_handshakes_of_an_address_are_counted(certificate, is_counted, monkeypat
     if is_counted:
         asyncio.run(story())
     else:
-        monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.5)
+        monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.15)
         with pytest.raises((AssertionError, TimeoutError, pytest.fail.Exception)):
             asyncio.run(story())
 
@@ -493,6 +494,30 @@ def test_handshakes_count_as_requests(certificate):
             await hub.until(lambda: hub.server.guard.refused["too_many_requests"] > 0, "some are refused")
 
     asyncio.run(story())
+
+
+def test_server_ends_beside_an_idle_https_connection_whose_client_does_not_close_it(certificate, monkeypatch):
+    monkeypatch.setattr(server, "SHUTDOWN_SECONDS", 3600)
+
+    async def story() -> None:
+        async with served(certificate.context()) as hub:
+            line = await asyncio.to_thread(_deaf_client, hub.port)
+            hub.server.should_exit = True
+            hub.server._ending.set()
+            await hub.running
+            line.close()
+
+    asyncio.run(story())
+
+
+def _deaf_client(port: int) -> ssl.SSLSocket:
+    """It got its answer, and reads nothing more."""
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    line = trusting.wrap_socket(socket.create_connection(("127.0.0.1", port)))
+    line.sendall(b"GET /api/v1/here HTTP/1.1\r\nHost: hub\r\n\r\n")
+    assert line.recv(12) == b"HTTP/1.1 200"
+    return line
 
 
 # ── bugs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -677,7 +702,7 @@ def test_limit_holds(check, monkeypatch):
 def test_check_finds_the_bug(check, mutant, monkeypatch):
     monkeypatch.setattr(server, "ENDING_BATCH", 5)
     monkeypatch.setattr(edge, "DELAY_SECONDS", 0.0)
-    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.5)  # for an answer that never comes
+    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.15)  # for an answer that never comes
     mutant(monkeypatch)
     with pytest.raises((AssertionError, TimeoutError, ConnectionError, pytest.fail.Exception)):
         asyncio.run(play(check))

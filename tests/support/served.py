@@ -76,6 +76,7 @@ class Line:
 @dataclass
 class Served:
     server: EdgeServer
+    running: asyncio.Task[None]
     port: int
     lines: list[Line]
     bodies: list[bytes]
@@ -177,7 +178,7 @@ async def served(tls: ssl.SSLContext | None = None, **settings: Any) -> AsyncIte
     with bind("127.0.0.1", 0) as listener:
         running = asyncio.create_task(server.serve_until(stop, [listener], ready.set, _nothing))
         await ready.wait()
-        found = Served(server, listener.getsockname()[1], [], bodies)
+        found = Served(server, running, listener.getsockname()[1], [], bodies)
         try:
             yield found
         finally:

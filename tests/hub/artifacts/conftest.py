@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,8 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 from sqlalchemy.orm import Session
-from support.services import S3, free_ports
+from support.prompt_server import PromptServer
+from support.services import S3
 from support.waiting import eventually, patience
 
 from computepool.hub.api import artifacts, blobs
@@ -190,6 +192,21 @@ class Server:
         )
 
 
+@contextlib.contextmanager
+def serving(app: FastAPI) -> Iterator[int]:
+    """The port of a server in a thread."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        running = PromptServer(uvicorn.Config(app, log_level="critical", lifespan="off"))
+        thread = threading.Thread(target=lambda: asyncio.run(running.serve(sockets=[listener])))
+        thread.start()
+        eventually(lambda: running.started or not thread.is_alive(), "the server listens", every=0.005)
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            running.should_exit = True
+            thread.join()
+
+
 @pytest.fixture
 def server(stored_hub: Hub, signer: BlobSigner) -> Iterator[Server]:
     app = FastAPI()
@@ -199,11 +216,5 @@ def server(stored_hub: Hub, signer: BlobSigner) -> Iterator[Server]:
     engine = cast(Engine, SimpleNamespace(directory=directory, blob_signer=signer, bulk=BulkLane(), **parts))
     add_routes(app, artifacts.router(engine), blobs.router(engine))
     check_routes(app)
-    (port,) = free_ports(1)
-    running = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off"))
-    thread = threading.Thread(target=running.run)
-    thread.start()
-    eventually(lambda: running.started or not thread.is_alive(), "the server listens", every=0.005)
-    yield Server(f"http://127.0.0.1:{port}", stored_hub)
-    running.should_exit = True
-    thread.join()
+    with serving(app) as port:
+        yield Server(f"http://127.0.0.1:{port}", stored_hub)

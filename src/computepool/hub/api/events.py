@@ -1,5 +1,6 @@
 """Event streams: over a WebSocket, and as server-sent events for scripts. One rendering of the pool for everybody."""
 
+import functools
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Annotated, Any
@@ -54,6 +55,12 @@ def schemas() -> dict[str, Any]:
         "job_stream": JobStreamMessage,
     }
     return {"version": EVENTS_VERSION} | {name: _schema(name, kind) for name, kind in kinds.items()}
+
+
+@functools.cache
+def _schemas_text() -> str:
+    """Made when somebody first asks: it takes longer than all routes of the hub."""
+    return json.dumps(schemas(), separators=(",", ":"))
 
 
 def _schema(name: str, kind: Any) -> dict[str, Any]:
@@ -119,9 +126,7 @@ def _add_own(routes: Routes, engine: Engine) -> None:
     @routes.get("/events/schema", visible="public", response_class=Response, responses=SCHEMA)
     async def schema() -> Response:
         """The JSON Schema of every message of every stream."""
-        return Response(text, media_type="application/schema+json")
-
-    text = json.dumps(schemas(), separators=(",", ":"))
+        return Response(_schemas_text(), media_type="application/schema+json")
 
 
 def _add_public(routes: Routes, engine: Engine) -> None:

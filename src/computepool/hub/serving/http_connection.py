@@ -287,6 +287,12 @@ class HttpConnection(HttpToolsProtocol):
             self.flow.pause_reading()
             self.transport.write_eof()
 
+    def abort_if_idle(self) -> None:
+        """Do not wait for the other side to close it."""
+        cycle = self._cycle()
+        if (cycle is None or cycle.response_complete) and not self.transport.get_write_buffer_size():
+            self.transport.abort()
+
     def _cycle(self) -> RequestResponseCycle | None:
         return self.cycle  # None before the first request, whatever its type says
 

@@ -1,6 +1,7 @@
 """The server as a whole."""
 
 import asyncio
+import contextlib
 import functools
 import socket
 from collections.abc import Awaitable, Callable
@@ -22,6 +23,14 @@ SHUTDOWN_SECONDS = 5
 BACKLOG = 2048
 ENDING_BATCH = 100
 """Connections that are ended in one turn of the event loop."""
+GOODBYE_SECONDS = 0.1
+"""What agents and readers are told before their connections end; whoever takes longer is told while they end."""
+CLOSE_SECONDS = 0.3
+"""For the client of an idle HTTPS connection to close it too. Most clients only notice with their next request."""
+ENDED_SECONDS = 0.01
+"""How often an ending server looks whether the last request is answered."""
+TICK_SECONDS = 1.0
+"""How often the Date header of answers is made anew."""
 
 
 class EdgeServer(uvicorn.Server):
@@ -42,7 +51,6 @@ class EdgeServer(uvicorn.Server):
                 ws_per_message_deflate=False,
                 proxy_headers=False,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
                 server_header=False,
             )
         )
@@ -54,7 +62,7 @@ class EdgeServer(uvicorn.Server):
         ready: Callable[[], None],
         say_goodbye: Callable[[], Awaitable[None]],
     ) -> None:
-        self._ready = ready
+        self._ready, self._ending = ready, asyncio.Event()
         beside = [asyncio.create_task(self._end_on(stop, say_goodbye)), asyncio.create_task(self.guard.watch())]
         try:
             await self._serve(sockets)
@@ -75,11 +83,35 @@ class EdgeServer(uvicorn.Server):
         self.servers = cast("list[asyncio.base_events.Server]", listeners)
         self._ready()
 
+    async def main_loop(self) -> None:
+        """Uvicorn would look ten times a second whether it is over."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), TICK_SECONDS)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
         await self.end_connections()
-        await super().shutdown(sockets)
+        try:
+            async with asyncio.timeout(SHUTDOWN_SECONDS):
+                await self._all_ended()
+        except TimeoutError:
+            for task in self.server_state.tasks:
+                task.cancel()
+        await self.lifespan.shutdown()
+
+    async def _all_ended(self) -> None:
+        loop = asyncio.get_running_loop()
+        closed_at = loop.time() + CLOSE_SECONDS
+        while self.server_state.connections or self.server_state.tasks:
+            await asyncio.sleep(ENDED_SECONDS)
+            if loop.time() > closed_at:
+                for connection in list(self.server_state.connections):
+                    if isinstance(connection, HttpConnection):
+                        connection.abort_if_idle()
+        for server in self.servers:
+            await server.wait_closed()
 
     async def end_connections(self) -> None:
         """Uvicorn would end all of them in one turn of the event loop, in which nobody else is answered."""
@@ -92,4 +124,7 @@ class EdgeServer(uvicorn.Server):
     async def _end_on(self, stop: asyncio.Event, say_goodbye: Callable[[], Awaitable[None]]) -> None:
         await stop.wait()
         self.should_exit = True
-        await say_goodbye()
+        goodbye = asyncio.ensure_future(say_goodbye())
+        await asyncio.wait([goodbye], timeout=GOODBYE_SECONDS)
+        self._ending.set()
+        await goodbye
