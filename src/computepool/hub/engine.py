@@ -39,7 +39,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.http import Principal
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.pruning import prune_in_batches
-from computepool.hub.core.records import Event, prune_audit, prune_outbox
+from computepool.hub.core.records import Event, prune_audit, prune_notices, prune_outbox
 from computepool.hub.disputes.service import heard_of_chargeback
 from computepool.hub.figures.board import COUNT_SECONDS, FiguresBoard
 from computepool.hub.gateway.handshake import Gateway
@@ -104,6 +104,7 @@ RESTITUTION_SECONDS = 60.0
 DISMISS_SECONDS = 1.0
 """How often open event streams are asked whether their token still holds. It is a look into memory."""
 TIDY_SECONDS = 3600.0
+NOTICES_KEPT = timedelta(days=90)
 LOG_MARGIN_BYTES = 64 * 1024
 """Refusing a log ends its job: an agent that counts a little otherwise is not to blame."""
 SLICES_COVERED = 50
@@ -421,6 +422,7 @@ class Engine:
     async def _prune(self) -> None:
         settings, now = self.context.settings, self.context.now()
         await prune_in_batches(self.context.db, prune_outbox, now - timedelta(days=settings.keep_outbox_days))
+        await prune_in_batches(self.context.db, prune_notices, now - NOTICES_KEPT)
         if settings.keep_audit_days is not None:
             await prune_in_batches(self.context.db, prune_audit, now - timedelta(days=settings.keep_audit_days))
 

@@ -204,6 +204,8 @@ class EventMessage(Told):
     only."""
     at: datetime
     event: PoolEvent
+    notice: bool = False
+    """`GET /notices` has something new because of it."""
 
 
 class StartOverMessage(Told):

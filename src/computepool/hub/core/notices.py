@@ -1,6 +1,11 @@
-"""What a person should get a mail about, as topics of the outbox. Whoever records it need not know who sends mails."""
+"""What a person should hear of: as mails, by topics of the outbox, and as notices, which are kept until they are old.
 
+Whoever records something need not know who sends mails, nor who shows notices.
+"""
+
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any, Literal
 
 PREFIX = "mail/"
 ADMINS = "admins"
@@ -41,3 +46,45 @@ _KINDS = {
 def kind_of(action: str) -> MailKind | None:
     """None: a notice that nobody can turn off."""
     return _KINDS.get(action.partition(".")[0])
+
+
+Severity = Literal["info", "warning", "error"]
+UNMAILED: Mapping[str, str] = {
+    "job.succeeded": "owner",
+    "job.failed": "owner",
+    "job.canceled": "owner",
+    "attempt.out_of_money": "owner",
+    "node.offline": "owner",
+    "node.quarantined": "owner",
+    "node.quarantine_over": "owner",
+    "clawback.done": "owner",
+    "payment.credited": "wallet",
+    "payment.refunded": "wallet",
+}
+"""Actions that become notices also where they become no mail: for the owner who is told on this kind of topic. What
+becomes a mail becomes a notice too."""
+_SEVERITIES: Mapping[str, Severity] = {
+    **dict.fromkeys(("node.banned", "node.accused", "node.proven_wrong", "node.cloned", "clawback.done"), "error"),
+    **dict.fromkeys(("card.stopped", "storage.unpaid"), "error"),
+    **dict.fromkeys(("job.succeeded", "job.canceled", "node.quarantine_over", "node.key_replaced"), "info"),
+    **dict.fromkeys(("payment.credited", "payment.refunded", "restitution.paid", "dispute.resolved"), "info"),
+    **dict.fromkeys(("cash_out.requested", "cash_out.approved", "cash_out.paid"), "info"),
+    **dict.fromkeys(("reputation.upheld", "reputation.dismissed", "node.accusation_dismissed"), "info"),
+}
+
+
+def severity_of(action: str) -> Severity:
+    """A warning, unless it is said otherwise."""
+    return _SEVERITIES.get(action, "warning")
+
+
+def noticed_by(action: str, topics: tuple[str, ...], details: Mapping[str, Any]) -> frozenset[str]:
+    """The owners who get a notice of it."""
+    parts = [topic.partition("/") for topic in topics]
+    found = {owner_id for kind, _, owner_id in parts if kind == "mail" and owner_id != ADMINS}
+    kind_told = UNMAILED.get(action)
+    # The state alone follows from what the agent says; only a quarantine that was decided says how long it lasts.
+    is_echo = action == "node.quarantined" and "until" not in details
+    if kind_told is not None and not is_echo and not details.get("simulated"):
+        found |= {owner_id for kind, _, owner_id in parts if kind == kind_told}
+    return frozenset(found)

@@ -62,6 +62,7 @@ TAGS: Mapping[str, str] = {
     "limits": "How much one owner may run at once.",
     "accounts": "Sign in and out, tokens, sessions, users.",
     "mail": "Mails that the hub sends.",
+    "notices": "What the caller should know, read or unread.",
     "public": "What anybody may know of this pool.",
     "health": "For load balancers and monitoring.",
 }

@@ -18,7 +18,8 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.driver import Driver
 from computepool.hub.core.notices import PREFIX as MAIL_PREFIX
-from computepool.hub.core.tables import STREAM_TOPICS, AuditRow, HubFact, OutboxRow
+from computepool.hub.core.notices import noticed_by
+from computepool.hub.core.tables import STREAM_TOPICS, AuditRow, HubFact, NoticeRow, OutboxRow
 
 HUB_ACTOR = "hub"
 ADMIN_TOPIC = "admin"
@@ -26,12 +27,15 @@ ADMIN_TOPIC = "admin"
 KEPT = frozenset({"owner", "host", "wallet", ADMIN_TOPIC, MAIL_PREFIX.removesuffix("/")})
 """Topics that the outbox has rows of, by what stands before their slash: event streams and mails are made from them.
 Others, such as `job/…`, are for those who listen now."""
+NOTICED = "noticed"
+"""In the payload of an event: its reader got a notice of it too."""
 PRUNED_TO = "events_pruned_to"
 """The hub fact that says up to which id events may be missing."""
 ROWS_AT_ONCE = 1_000
 
 # Plain statements on the tables: the ORM would take longer over them than the database.
 _ADD_AUDITS = insert(cast(Table, AuditRow.__table__))
+_ADD_NOTICES = insert(cast(Table, NoticeRow.__table__))
 _OUTBOX = cast(Table, OutboxRow.__table__)
 _ADD_EVENTS = "INSERT INTO outbox (topic, payload, created_at) {rows} RETURNING id"
 _EVENT_COLUMNS = "topic text, payload jsonb, created_at timestamptz"
@@ -54,10 +58,12 @@ class Event:
 class Records:
     events: list[Event] = field(default_factory=list)
     audits: list[dict[str, Any]] = field(default_factory=list)
+    notices: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, others: "Records") -> None:
         self.events += others.events
         self.audits += others.audits
+        self.notices += others.notices
 
     def write(self, connection: Connection) -> None:
         """Put the rows into the transaction, and number the events. The database layer calls it last."""
@@ -66,6 +72,8 @@ class Records:
             _number(Driver(connection), kept)
         if self.audits:
             connection.execute(_ADD_AUDITS, self.audits)
+        if self.notices:
+            connection.execute(_ADD_NOTICES, self.notices)
 
 
 def _number(driver: Driver, events: Sequence[Event]) -> None:
@@ -99,7 +107,15 @@ def record(
     records: Records = session.info.setdefault("records", Records())
     records.audits.append({"at": now, "actor": actor, "action": action, "subject": subject, "details": details})
     payload = {"action": action, "subject": subject, **details}
-    records.events.extend(Event(topic, payload, now, topic.partition("/")[0] in KEPT) for topic in topics)
+    readers = noticed_by(action, topics, details) if topics else frozenset()
+    records.notices.extend(
+        {"owner_id": owner_id, "at": now, "action": action, "subject": subject, "details": details}
+        for owner_id in sorted(readers)
+    )
+    for topic in topics:
+        kind, _, owner_id = topic.partition("/")
+        told = {**payload, NOTICED: True} if owner_id in readers else payload
+        records.events.append(Event(topic, told, now, kind in KEPT))
 
 
 def tell(session: Session, topic: str, now: datetime, **payload: Any) -> None:
@@ -211,3 +227,10 @@ def prune_audit(session: Session, before: datetime, limit: int) -> int:
     first = select(AuditRow.id, AuditRow.at).order_by(AuditRow.id).limit(limit).subquery()
     old = select(first.c.id).where(first.c.at < before)
     return len(session.execute(delete(AuditRow).where(AuditRow.id.in_(old)).returning(AuditRow.id)).all())
+
+
+def prune_notices(session: Session, before: datetime, limit: int) -> int:
+    """As `prune_audit`."""
+    first = select(NoticeRow.id, NoticeRow.at).order_by(NoticeRow.id).limit(limit).subquery()
+    old = select(first.c.id).where(first.c.at < before)
+    return len(session.execute(delete(NoticeRow).where(NoticeRow.id.in_(old)).returning(NoticeRow.id)).all())

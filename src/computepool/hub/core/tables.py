@@ -20,6 +20,9 @@ BY_SOMEBODY = "actor <> 'hub'"
 """In the audit: what a person or a node did. A query that says it in these words finds them by their index."""
 
 
+UNREAD = "read_at IS NULL"
+
+
 class Instant(TypeDecorator[datetime]):
     """An instant in UTC. SQLite keeps no zone, so it is put back on the way out."""
 
@@ -100,3 +103,21 @@ class AuditRow(Base):
     action: Mapped[str] = mapped_column(String(60))
     subject: Mapped[str] = mapped_column(Id, index=True)
     details: Mapped[dict[str, Any]]
+
+
+class NoticeRow(Base):
+    """Something that its owner should know. Its words are made when it is read (`hub/mail/notice_feed.py`)."""
+
+    __tablename__ = "notices"
+    __table_args__ = (
+        Index("ix_notices_newest", "owner_id", "id"),
+        Index("ix_notices_unread", "owner_id", "id", sqlite_where=text(UNREAD), postgresql_where=text(UNREAD)),
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
+    owner_id: Mapped[str] = mapped_column(Id)
+    at: Mapped[datetime]
+    action: Mapped[str] = mapped_column(String(60))
+    subject: Mapped[str] = mapped_column(Id)
+    details: Mapped[dict[str, Any]]
+    read_at: Mapped[datetime | None]

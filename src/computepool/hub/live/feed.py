@@ -15,7 +15,7 @@ from typing import Literal
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Principal, Scope
-from computepool.hub.core.records import ADMIN_TOPIC, Event, has_more_events, last_event_id, list_events
+from computepool.hub.core.records import ADMIN_TOPIC, NOTICED, Event, has_more_events, last_event_id, list_events
 from computepool.hub.live.rendering import SCOPES, render
 from computepool.protocol.events import EventMessage, HelloMessage, PoolEvent, StartOverMessage
 
@@ -231,7 +231,7 @@ class EventStream:
 
 
 def _message(cursor: str, event: Event, told: PoolEvent) -> str:
-    return EventMessage(id=cursor, at=event.at, event=told).model_dump_json()
+    return EventMessage(id=cursor, at=event.at, event=told, notice=NOTICED in event.payload).model_dump_json()
 
 
 def topics_for(principal: Principal) -> tuple[str, ...]:

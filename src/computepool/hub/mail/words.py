@@ -71,7 +71,7 @@ FOR_ADMINS: dict[str, Writer] = {}
 
 def write(notices: Sequence[Notice], known: Known, more: int = 0) -> tuple[str, str]:
     """Subject and body of one mail about all of them. `more`: those that are only counted."""
-    items = [_item_of(one, known) for one in notices]
+    items = [item_of(one, known) for one in notices]
     count = len(items) + more
     subject = items[0].title if count == 1 else f"{items[0].title} And {count - 1} more"
     parts = ["\n\n".join(_written(one) for one in items)]
@@ -81,9 +81,9 @@ def write(notices: Sequence[Notice], known: Known, more: int = 0) -> tuple[str, 
     return one_line(subject, SUBJECT_LIMIT), "\n\n".join(parts) + "\n"
 
 
-def _item_of(notice: Notice, known: Known) -> Item:
+def item_of(notice: Notice, known: Known, writers: Mapping[str, Writer] | None = None) -> Item:
     """A notice that lacks something, or that nobody has words for, is told all the same: it must not stop others."""
-    writer = (FOR_ADMINS if notice.for_admins else WRITERS).get(notice.action)
+    writer = (writers or (FOR_ADMINS if notice.for_admins else WRITERS)).get(notice.action)
     if writer is not None:
         with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError):
             return writer(notice, known)

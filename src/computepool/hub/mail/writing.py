@@ -122,22 +122,27 @@ def _skip(session: Session, owner_id: str, why: str, count: int, now: datetime) 
 
 def _words(session: Session, context: Context, owner_id: str, rows: Sequence[OutboxRow]) -> tuple[str, str]:
     for_admins = owner_id == ADMINS
-    told = _as_renters_know_it(session, [row.payload for row in rows[:SHOWN]])
+    told = as_renters_know_it(session, [row.payload for row in rows[:SHOWN]])
     shown = [Notice(str(one["action"]), str(one["subject"]), one, for_admins) for one in told]
-    mentioned = {str(one.details[name]) for one in shown for name in ("subject", "job", "about") if name in one.details}
+    return write(shown, know(session, context, shown), len(rows) - len(shown))
+
+
+def know(session: Session, context: Context, shown: Sequence[Notice]) -> Known:
+    """What the words about these notices need."""
+    named = {str(one.details[name]) for one in shown for name in ("job", "about", "node") if one.details.get(name)}
+    mentioned = named | {one.subject for one in shown}
     jobs = session.execute(select(Job.id, Job.name, Job.message).where(Job.id.in_(mentioned)))
     nodes = session.execute(select(Node.id, Node.name).where(Node.id.in_(mentioned)))
-    known = Known(
+    return Known(
         units_of(context.settings),
         context.settings.public_url,
         {job_id: (name, message) for job_id, name, message in jobs},
         {row.id: row.name for row in nodes},
         context.settings.money != "off",
     )
-    return write(shown, known, len(rows) - len(shown))
 
 
-def _as_renters_know_it(session: Session, payloads: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def as_renters_know_it(session: Session, payloads: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """A replica is hidden: its renter knows the job that it is one of. Its host does not, and must not."""
     named = {str(one.get("job")) for one in payloads if one["action"] in ABOUT_MONEY}
     hidden = select(Job.id, Job.rerun_of).where(Job.id.in_(named), Job.rerun_of.is_not(None))

@@ -209,7 +209,8 @@ def change_state(session: Session, node: Node, target: NodeState, now: datetime,
         topics = topics_of(node)
         if target is NodeState.BANNED and actor != node.owner_id:
             topics += (mail_topic(node.owner_id),)
-        record(session, f"node.{target}", node.id, now, actor=actor, topics=topics)
+        more = {"simulated": True} if node.capacity.get("simulated") else {}
+        record(session, f"node.{target}", node.id, now, actor=actor, topics=topics, **more)
 
 
 def topics_of(node: Node) -> tuple[str, ...]:
