@@ -14,8 +14,8 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
 if TYPE_CHECKING:
     from computepool.client.pool import Pool
     from computepool.client.receipts import ReceiptItem
-    from computepool.client.verification import Check, Evidence
     from computepool.protocol.hub_keys import HubKey
+    from computepool.protocol.verification import Check, Evidence
 
 KNOWN_HUBS = "known_hubs"
 
@@ -35,8 +35,8 @@ KNOWN_HUBS = "known_hubs"
 @json_option
 @pool_options
 def verify(job: str, folder: Path | None, save: Path | None, trust_new_keys: bool, as_json: bool) -> None:
-    from computepool.client.verification import verify as check_receipts
     from computepool.protocol.spec import parse_spec
+    from computepool.protocol.verification import verify as check_receipts
 
     if Path(job).is_file():
         proof = Proof.load(Path(job))
@@ -197,7 +197,7 @@ def _known_keys(pool: "Pool", trust_new_keys: bool) -> "list[HubKey]":
 
 
 def _evidence(proof: Proof, folder: Path | None) -> "dict[tuple[int, int], Evidence]":
-    from computepool.client.verification import INSTEAD, Evidence
+    from computepool.protocol.verification import INSTEAD, Evidence
 
     newest: dict[int, int] = {}
     for item in proof.items:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from computepool.client.logs import LogChunk
     from computepool.client.models import Job, Node, Why
     from computepool.client.pool import Pool
-    from computepool.client.verification import Check, verify
+    from computepool.protocol.verification import Check, verify
 
 __all__ = [
     "BadRequest",
@@ -56,12 +56,14 @@ _HOMES = {
     "Node": "models",
     "Why": "models",
     "LogChunk": "logs",
-    "Check": "verification",
-    "verify": "verification",
 }
+_FROM_PROTOCOL = ("Check", "verify")
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
+    home = f"{__name__}.{_HOMES.get(name, 'errors')}"
+    if name in _FROM_PROTOCOL:
+        home = "computepool.protocol.verification"
+    return getattr(importlib.import_module(home), name)

@@ -15,7 +15,6 @@ from support.planted import each_check, each_mutant
 from support.scripted_agent import ScriptedAgent, add_agent, enrol_request
 
 from computepool.client.receipts import read_receipt
-from computepool.client.verification import verify
 from computepool.hub.core.tables import AuditRow, OutboxRow
 from computepool.hub.gateway import handshake, reports
 from computepool.hub.gateway.handshake import Gateway
@@ -26,6 +25,7 @@ from computepool.protocol.enrol import NODE_KEY_CHANGE, NodeKeyChange, NodeKeyRe
 from computepool.protocol.messages import Goodbye, Welcome
 from computepool.protocol.signing import SignatureRefused, key_id_of, sign
 from computepool.protocol.signing import verify as verify_signed
+from computepool.protocol.verification import verify
 
 
 def new_key() -> Ed25519PrivateKey:

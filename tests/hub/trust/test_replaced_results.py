@@ -6,9 +6,9 @@ from support.checked_work import CAROL, DAVE, add_agents, answer, judged_by
 from support.engine import BOB, play
 
 from computepool.client.receipts import read_receipt
-from computepool.client.verification import INSTEAD, Evidence, verify
 from computepool.hub.jobs.tables import Attempt
 from computepool.protocol.spec import parse_spec
+from computepool.protocol.verification import INSTEAD, Evidence, verify
 
 SAME = {"deterministic": True, "outputs": ["out"]}
 

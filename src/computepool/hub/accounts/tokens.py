@@ -4,6 +4,7 @@ cp_    personal access token   random + checksum, so that a typo is told apart f
 cpr_   refresh token           session.generation.mac: nothing of it is stored, and any older one is recognised as ours
 cpd_   device code             random
 cpo_   sign-in link            random
+cps_   link to a shared job    random
 (none) access token            JWT, HS256 and nothing else
 """
 
@@ -34,6 +35,7 @@ PERSONAL_PREFIX = "cp_"
 REFRESH_PREFIX = "cpr_"
 DEVICE_PREFIX = "cpd_"
 ONE_TIME_PREFIX = "cpo_"
+SHARE_PREFIX = "cps_"
 RANDOM_CHARACTERS = 36
 CHECKSUM_CHARACTERS = 6
 USER_CODE_CHARACTERS = 8
@@ -96,6 +98,10 @@ def new_device_code(randbits: RandomBits) -> str:
 
 def new_one_time_token(randbits: RandomBits) -> str:
     return ONE_TIME_PREFIX + random_text(randbits, RANDOM_CHARACTERS)
+
+
+def new_share_token(randbits: RandomBits) -> str:
+    return SHARE_PREFIX + random_text(randbits, RANDOM_CHARACTERS)
 
 
 def new_user_code(randbits: RandomBits) -> str:

@@ -9,9 +9,10 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from computepool.hub.admin.reports import Report, check_period, make_report
+from computepool.hub.api.job_views import only_runs_again
 from computepool.hub.api.payment_views import Asking, Credits
 from computepool.hub.core.context import Context
-from computepool.hub.core.errors import Conflict, Invalid
+from computepool.hub.core.errors import Invalid
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
@@ -111,7 +112,7 @@ def _open(session: Session, context: Context, caller: Principal, job_id: str, re
         if earlier is not None:
             return service.find_dispute(session, earlier)
     if job.rerun_of is not None:
-        raise Conflict(f"{job_id} only runs {job.rerun_of} once more.", hint=f"computepool dispute {job.rerun_of}")
+        raise only_runs_again(job_id, job.rerun_of)
     window = context.settings.dispute_window
     is_operator = caller.is_admin and job.owner_id not in caller.owner_ids
     return service.open_dispute(session, dispute_id, job, reason, window, caller.user_id, now, at_any_time=is_operator)

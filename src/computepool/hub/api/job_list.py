@@ -5,13 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import AwareDatetime
 
+from computepool.hub.api.job_views import list_with_actions
 from computepool.hub.core.errors import Forbidden
 from computepool.hub.core.http import Caller, Routes, Scope
 from computepool.hub.core.money import priced_routes
 from computepool.hub.engine import Engine
 from computepool.hub.jobs.errors import NoSuchJob
 from computepool.hub.jobs.grid import SliceGrid, show_grid
-from computepool.hub.jobs.listing import JobFilter, JobOrder, list_jobs
+from computepool.hub.jobs.listing import JobFilter, JobOrder
 from computepool.hub.jobs.views import JobPage
 from computepool.protocol.states import JobState
 
@@ -66,7 +67,7 @@ def _add_list(routes: Routes, engine: Engine) -> None:
             simulated=simulated,
             retry_of=retry_of,
         )
-        return await db.read(list_jobs, caller, wanted, order, cursor, limit)
+        return await db.read(list_with_actions, engine.context, caller, wanted, order, cursor, limit)
 
     @routes.get("/jobs/{job_id}/slices", visible="own", scope=Scope.JOBS_READ, errors=[NoSuchJob])
     async def show_slices(job_id: str, caller: Caller) -> SliceGrid:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Request
 from starlette.datastructures import UploadFile
 
+from computepool.hub.api.job_views import check_retry, new_with_actions, show_with_actions
 from computepool.hub.artifacts.errors import (
     DailyStorageExceeded,
     NoSuchArtifact,
@@ -33,7 +34,8 @@ from computepool.hub.jobs.errors import (
     NotSupportedYet,
     QueueFull,
 )
-from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobView, view_of_new
+from computepool.hub.jobs.permits import given_to
+from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobView
 from computepool.hub.scheduling.why import WhySlice, explain_job, summarize
 from computepool.protocol.hub_keys import HubKey
 from computepool.protocol.model import Documented
@@ -41,7 +43,7 @@ from computepool.protocol.own_job import OWN_JOB_HEADER
 from computepool.protocol.signing import Signed
 from computepool.protocol.spec import MAX_SLICES, JobSpec, parse_spec
 from computepool.protocol.spec_input import MAX_SPEC_BYTES
-from computepool.protocol.states import JOB_FINAL, AttemptState, JobState, Verdict
+from computepool.protocol.states import AttemptState, JobState, Verdict
 
 PAGE_LIMIT = 500
 Cursor = Annotated[str | None, Query(max_length=2000)]
@@ -201,8 +203,8 @@ async def _submit(
     job, brief, once = submission.prepare(engine.context, request, spec, bundle, inputs, retry_of, slice_indices)
     job_id = await engine.submit(job, brief, once.store)
     if once.stored is not None:
-        return view_of_new(*once.stored, once.now)
-    return await engine.context.db.read(queries.show_job, request.principal, job_id)
+        return new_with_actions(engine.context, request.principal, *once.stored, once.now)
+    return await engine.context.db.read(show_with_actions, engine.context, request.principal, job_id)
 
 
 def _add_change(routes: Routes, engine: Engine) -> None:
@@ -212,7 +214,7 @@ def _add_change(routes: Routes, engine: Engine) -> None:
     async def cancel_job(job_id: str, caller: Caller) -> JobView:
         """What waits is canceled at once; what runs is told to stop, and the job ends when it has."""
         await unbroken.run(engine.cancel(job_id, caller))
-        return await db.read(queries.show_job, caller, job_id)
+        return await db.read(show_with_actions, engine.context, caller, job_id)
 
     @routes.post(
         "/jobs/{job_id}/retry",
@@ -230,14 +232,13 @@ def _add_change(routes: Routes, engine: Engine) -> None:
         """The same spec as a new job, linked to the old one: those slices that did not succeed, with their numbers; or
         all of them, if none failed or with `all`."""
         old = await db.read(queries.load_job, caller, job_id)
-        if old.state not in JOB_FINAL:
-            raise JobNotFinal(job_id, old.state)
+        await db.read(check_retry, job_id)
         indices = None if every_slice else await db.read(queries.list_unfinished, old)
         which = "all" if indices is None else "failed"
         request = submission.Request(caller, key, digest_of(f"retry {job_id} {which}".encode()), old.own_job)
         spec = parse_spec(old.spec)
-        with engine.removal.artifacts.taking(submission.artifacts_of_job(old)):
-            await db.read(submission.check_stored, old)
+        with engine.removal.artifacts.taking(given_to(old.bundle, old.inputs)):
+            await db.read(check_retry, job_id)  # once more: what it needs cannot be deleted from here on
             return await _submit(engine, request, spec, old.bundle, old.inputs, job_id, indices)
 
 
@@ -252,7 +253,7 @@ def _add_show(routes: Routes, engine: Engine) -> None:
         slice_limit: Annotated[int, Query(ge=1, le=SHOWN_SLICES_LIMIT)] = SHOWN_SLICES_LIMIT,
     ) -> JobView:
         """With its slices from `from_slice` on. `next_slice` says where they go on, if not all of them are shown."""
-        return await db.read(queries.show_job, caller, job_id, from_slice, slice_limit)
+        return await db.read(show_with_actions, engine.context, caller, job_id, from_slice, slice_limit)
 
     @routes.get("/jobs/{job_id}/why", visible="own", scope=Scope.JOBS_READ, errors=[NoSuchJob])
     async def why(job_id: str, caller: Caller) -> WhyView:
@@ -276,7 +277,7 @@ def _add_results(routes: Routes, engine: Engine) -> None:
     ) -> ReceiptPage:
         """The two signed papers of every attempt that ended on its node, by slice and number."""
         rows, after = await db.read(queries.page_receipts, caller, job_id, cursor, limit)
-        return ReceiptPage(items=[_receipt_view(row, list(engine.keyring.public)) for row in rows], next=after)
+        return ReceiptPage(items=[receipt_view(row, list(engine.keyring.public)) for row in rows], next=after)
 
 
 async def _read_bounded(request: Request) -> bytes:
@@ -303,7 +304,7 @@ async def _read_multipart(uploads: Uploads, request: Request, caller: Principal)
         return raw, artifact.id
 
 
-def _receipt_view(row: dict[str, Any], keys: list[HubKey]) -> ReceiptView:
+def receipt_view(row: dict[str, Any], keys: list[HubKey]) -> ReceiptView:
     return ReceiptView(
         slice=row["slice_index"],
         attempt=row["number"],

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
+from computepool.hub.api.job_views import refuse_remove
 from computepool.hub.artifacts import usage
 from computepool.hub.artifacts.charges import StoragePrice, price_of
 from computepool.hub.artifacts.freeing import free_soon
@@ -22,10 +23,12 @@ from computepool.hub.core.owners import check_owner
 from computepool.hub.core.records import record
 from computepool.hub.core.settings import Settings
 from computepool.hub.core.unbroken import Unbroken
-from computepool.hub.disputes.service import find_open_about
+from computepool.hub.disputes.service import find_about
 from computepool.hub.engine import Engine
 from computepool.hub.jobs import removal
 from computepool.hub.jobs.errors import ArtifactInUse, JobDisputed, JobNotFinal, NoSuchJob
+from computepool.hub.jobs.permits import facts_of
+from computepool.hub.jobs.queries import load_job
 from computepool.hub.jobs.storage import list_artifacts, reconcile
 from computepool.hub.ledger.journal import has_paid
 from computepool.protocol.model import Documented
@@ -188,10 +191,10 @@ async def remove_job(engine: Engine, job_id: str, principal: Principal) -> None:
 
 
 def _mark_deleted(session: Session, principal: Principal, job_id: str, now: datetime) -> list[str]:
-    job = removal.load_ended(session, principal, job_id)
-    dispute_id = find_open_about(session, job_id)
-    if dispute_id is not None:
-        raise JobDisputed(job_id, dispute_id)
+    job = load_job(session, principal, job_id)
+    refused = refuse_remove(facts_of(session, [job_id])[job_id], find_about(session, [job_id]).get(job_id))
+    if refused is not None:
+        raise refused
     return removal.mark_deleted(session, job, now, actor=principal.user_id)
 
 

@@ -48,6 +48,7 @@ TAGS: Mapping[str, str] = {
     "jobs": "Submit work, follow it, and fetch what it left behind.",
     "nodes": "The machines of a pool: join, price, drain, ban.",
     "artifacts": "Stored inputs and outputs, addressed by digest and sent in parts.",
+    "shares": "Links by which everybody can see a job.",
     "storage": "What is stored for whom, for how long, and how to delete it.",
     "market": "Prices, offers and quotes.",
     "history": "How nodes, attempts and the pool did over time, and what happened to a job.",

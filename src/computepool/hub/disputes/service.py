@@ -11,6 +11,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
+from computepool.hub.core.errors import Conflict
 from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.core.notices import ADMINS, mail_topic
 from computepool.hub.core.paging import read_page
@@ -35,7 +36,6 @@ from computepool.hub.ledger.returns import Paid
 from computepool.hub.ledger.write_offs import PAYS_FIRST, return_to_pool
 from computepool.hub.payments.cash_out_rows import HeldBackRow
 from computepool.hub.payments.hooks import Chargeback
-from computepool.protocol.states import JOB_FINAL
 
 CHARGED_JOBS_LIMIT = 2_000
 """Of a renter whose bank took money back: the newest ones."""
@@ -55,15 +55,11 @@ def open_dispute(
     at_any_time: bool = False,
 ) -> Dispute:
     """`at_any_time`: an operator opens it, who can see whether hosts were paid out already."""
-    if job.state not in JOB_FINAL or job.finished_at is None:
-        raise NotFinished(job.id)
-    until = job.finished_at + window
-    if now > until and not at_any_time:
-        raise TooLate(job.id, until)
     jobs = [job.id, *_replicas_of(session, job.id)]
-    cost = sum(one.cost.total for one in list_paid(session, jobs))
-    if not cost:
-        raise NothingPaid(job.id)
+    cost = sum(one.cost.total for one in list_paid(session, jobs)) if job.finished_at is not None else 0
+    refused = refuse_dispute(job.id, job.finished_at, cost, None, None if at_any_time else window, now)
+    if refused is not None:
+        raise refused
     row = _add(session, dispute_id, DisputeKind.JOB, job.id, job.owner_id, cost, reason, actor, now, job_id=job.id)
     if row is None:
         raise DisputedBefore(job.id, session.scalars(select(Dispute.id).where(Dispute.subject == job.id)).one())
@@ -81,9 +77,28 @@ def open_dispute(
     return row
 
 
-def find_open_about(session: Session, job_id: str) -> str | None:
-    """The open dispute about a job."""
-    return session.scalar(select(Dispute.id).where(Dispute.job_id == job_id, Dispute.state == DisputeState.OPEN))
+def refuse_dispute(
+    job_id: str,
+    finished_at: datetime | None,
+    cost_micros: int,
+    dispute_id: str | None,
+    window: timedelta | None,
+    now: datetime,
+) -> Conflict | None:
+    """Why a job cannot be disputed. `dispute_id`: of one about it; `window`: None for an operator, at any time."""
+    if finished_at is None:
+        return NotFinished(job_id)
+    if window is not None and now > finished_at + window:
+        return TooLate(job_id, finished_at + window)
+    if not cost_micros:
+        return NothingPaid(job_id)
+    return DisputedBefore(job_id, dispute_id) if dispute_id is not None else None
+
+
+def find_about(session: Session, job_ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """By job, the dispute about it, and whether that is open."""
+    query = select(Dispute.subject, Dispute.id, Dispute.state).where(Dispute.subject.in_(job_ids))
+    return {job_id: (dispute_id, state == DisputeState.OPEN) for job_id, dispute_id, state in session.execute(query)}
 
 
 def resolve(

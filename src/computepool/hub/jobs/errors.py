@@ -1,12 +1,14 @@
 """
 NotFound
 ├── NoSuchJob
+├── NoSuchShare            revoked, expired, or never made
 └── Removed                its logs or outputs were deleted
 Conflict
 ├── StaleLease             the reporter's lease was given to somebody else
 ├── JobNotFinal            it is still under way
 ├── QueueFull              its owner has as much waiting as it may
 ├── JobDisputed            an operator needs what it left behind
+├── NoReceipt              no attempt of it ended on its node
 └── ArtifactInUse          a job that is under way needs it
 Invalid
 ├── BadSpec                each wrong field, with what would be right
@@ -29,6 +31,14 @@ class NoSuchJob(NotFound):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"There is no job {job_id} that you can see.", hint="`computepool ps -a` lists yours.")
+
+
+class NoSuchShare(NotFound):
+    code = "no_such_share"
+
+    def __init__(self) -> None:
+        hint = "It may have expired, or its owner revoked it: ask them for another."
+        super().__init__("There is no such link.", hint=hint)
 
 
 class StaleLease(Conflict):
@@ -62,6 +72,13 @@ class JobDisputed(Conflict):
             f"{job_id} is disputed ({dispute_id}): what it left behind is needed to decide.",
             hint="Delete it when the dispute is resolved.",
         )
+
+
+class NoReceipt(Conflict):
+    code = "no_receipt"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"{job_id} has no receipt: there is one for each attempt that ended on its node.")
 
 
 class ArtifactInUse(Conflict):

@@ -24,7 +24,7 @@ LEGEND = {
 }
 _FINAL = {JobState.SUCCEEDED: "s", JobState.FAILED: "f", JobState.CANCELED: "x"}
 _SLICES = (
-    select(Slice.index, Slice.state, Slice.attempts, Slice.awaits_check)
+    select(Slice.state, Slice.attempts, Slice.awaits_check)
     .where(Slice.job_id == bindparam("job_id"))
     .order_by(Slice.index)
     .limit(MAX_SLICES)
@@ -57,19 +57,25 @@ class SliceGrid(Documented):
 
 def show_grid(session: Session, principal: Principal, job_id: str) -> SliceGrid:
     job = load_job(session, principal, job_id)
-    rows = session.connection().execute(_SLICES, {"job_id": job_id}).all()
-    letters = "".join(_letter(state, attempts, awaits_check) for _, state, attempts, awaits_check in rows)
-    counts = Counter(letters)
+    letters, legend = grid_of(session, job_id)
     return SliceGrid(
         job_id=job_id,
         state=JobState(job.state),
         slices=letters,
-        indices=None if job.slice_indices is None else ranges(row[0] for row in rows),
-        legend=[
-            GridKey(letter=letter, state=state, label=label, count=counts[letter])
-            for letter, (state, label) in LEGEND.items()
-        ],
+        indices=None if job.slice_indices is None else ranges(job.slice_indices),
+        legend=legend,
     )
+
+
+def grid_of(session: Session, job_id: str) -> tuple[str, list[GridKey]]:
+    """A letter for each slice, and what letters there are."""
+    rows = session.connection().execute(_SLICES, {"job_id": job_id})
+    letters = "".join(_letter(state, attempts, awaits_check) for state, attempts, awaits_check in rows)
+    counts = Counter(letters)
+    return letters, [
+        GridKey(letter=letter, state=state, label=label, count=counts[letter])
+        for letter, (state, label) in LEGEND.items()
+    ]
 
 
 def _letter(state: str, attempts: int, awaits_check: bool) -> str:

@@ -75,8 +75,13 @@ def list_unfinished(session: Session, job: Job) -> tuple[int, ...] | None:
 
 def find_log(session: Session, principal: Principal, job_id: str, index: int, attempt: int | None) -> LogPlace:
     """The newest attempt, or the one that was asked for."""
-    job = load_job(session, principal, job_id)
+    return find_log_of(session, load_job(session, principal, job_id), index, attempt)
+
+
+def find_log_of(session: Session, job: Job, index: int, attempt: int | None) -> LogPlace:
+    """Whether the caller may see it is not asked here."""
     check_slice(job, index)
+    job_id = job.id
     if job.logs_removed_at is not None:
         raise Removed("logs", job_id, job.logs_removed_at)
     query = select(Attempt.id, Attempt.number, Attempt.state).where(

@@ -28,8 +28,8 @@ from computepool.hub.core.errors import Conflict
 from computepool.hub.core.http import Principal
 from computepool.hub.core.records import record
 from computepool.hub.history.repository import forget_usage
-from computepool.hub.jobs import queries, repository
-from computepool.hub.jobs.errors import ArtifactInUse, JobNotFinal, NoSuchJob
+from computepool.hub.jobs import repository
+from computepool.hub.jobs.errors import ArtifactInUse
 from computepool.hub.jobs.tables import Attempt, Checkpoint, Job, topics_of
 from computepool.protocol.states import JOB_FINAL
 
@@ -112,16 +112,6 @@ class Removal:
             before = now - timedelta(days=settings.keep_outputs_days)
             while old := await db.read(list_ended, before, JOBS_AT_ONCE, logs=False):
                 await self.clear(old, with_logs=False)
-
-
-def load_ended(session: Session, principal: Principal, job_id: str) -> Job:
-    """A job that can be deleted. Raises NoSuchJob, JobNotFinal."""
-    job = queries.load_job(session, principal, job_id)
-    if job.rerun_of is not None:
-        raise NoSuchJob(job_id)
-    if job.state not in JOB_FINAL:
-        raise JobNotFinal(job_id, job.state)
-    return job
 
 
 def mark_deleted(session: Session, job: Job, now: datetime, *, actor: str) -> list[str]:

@@ -21,7 +21,6 @@ from computepool.hub.jobs.brief import JobBrief, Rerun, as_rerun, brief_of, repl
 from computepool.hub.jobs.errors import BadBundle, BadInputs, BadOwnJob, BadSpec, NotSupportedYet
 from computepool.hub.jobs.repository import OpenJob
 from computepool.hub.jobs.service import Lease, NewJob, Outcome
-from computepool.hub.jobs.tables import Job
 from computepool.hub.jobs.verification import Role
 from computepool.protocol.errors import FieldError
 from computepool.protocol.own_job import OWN_JOB, OWN_JOB_LIMIT_BYTES, OwnJob, Work
@@ -100,20 +99,6 @@ def artifacts_of(spec: JobSpec, bundle_id: str | None) -> list[str]:
     """Stored ones that a job is given."""
     given = [bundle_id, *(source.artifact_id for source in spec.inputs.values())]
     return list(dict.fromkeys(artifact_id for artifact_id in given if artifact_id is not None))
-
-
-def artifacts_of_job(job: Job) -> list[str]:
-    given = [job.bundle, *(job.inputs or {}).values()]
-    return list(dict.fromkeys(one["id"] for one in given if one is not None))
-
-
-def check_stored(session: Session, old: Job) -> None:
-    """What a job that is run once more was given is still there. Raises BadBundle."""
-    for artifact_id in artifacts_of_job(old):
-        state = session.scalar(select(Artifact.state).where(Artifact.id == artifact_id))
-        if state != ArtifactState.STORED:
-            what = "bundle" if old.bundle is not None and artifact_id == old.bundle["id"] else "input"
-            raise BadBundle(f"The {what} {artifact_id} of {old.id} was deleted.", hint="Submit the job anew, with it.")
 
 
 def find_inputs(session: Session, spec: JobSpec, owner_id: str) -> dict[str, Any] | None:

@@ -241,6 +241,23 @@ class Checkpoint(Base):
     created_at: Mapped[datetime]
 
 
+class JobShare(Base):
+    """A link by which everybody who has it can see a job. Of its token only a digest is kept."""
+
+    __tablename__ = "job_shares"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), index=True)
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
+    with_logs: Mapped[bool]
+    with_outputs: Mapped[bool]
+    created_by: Mapped[str] = mapped_column(Id)
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    """None: never."""
+    revoked_at: Mapped[datetime | None]
+
+
 class OfAnAttempt(Protocol):
     """A lease, or an attempt."""
 

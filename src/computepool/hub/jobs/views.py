@@ -117,7 +117,7 @@ class JobActions(Documented):
     """Make a link by which everybody can see it."""
     remove: ActionView
     """Delete it, with its logs and outputs."""
-    dispute: ActionView
+    dispute: Annotated[ActionView | None, MONEY]
     """Ask for what it cost."""
     verify: ActionView
     """Check the signatures of what ran."""

@@ -19,7 +19,7 @@ from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.records import record as note
 from computepool.hub.jobs.brief import Rerun
-from computepool.hub.jobs.submission import artifacts_of_job
+from computepool.hub.jobs.permits import given_to
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.verification import NOTHING_ELSE, Consequences, Role
 from computepool.hub.ledger.settlement import Share
@@ -157,7 +157,7 @@ def _can_be_sent(session: Session, known: Known) -> bool:
         and not pinned
         and not from_the_web
         and not repository.is_known_to_vary(session, root.spec_digest)
-        and _are_stored(session, artifacts_of_job(root))
+        and _are_stored(session, given_to(root.bundle, root.inputs))
     )
 
 
@@ -271,7 +271,7 @@ def _rerun(known: Known, node_id: str) -> Rerun:
 def start_by_hand(session: Session, root: Job, index: int, node: Node, now: datetime, means: Means) -> Consequences:
     """Let a node do what was done before, as the operator chose. Raises BadCanary."""
     attempt, expected = _deciding(session, root, index)
-    if not _are_stored(session, artifacts_of_job(root)):
+    if not _are_stored(session, given_to(root.bundle, root.inputs)):
         raise BadCanary(root.id)
     seconds = _seconds_of(attempt)
     known = Known(

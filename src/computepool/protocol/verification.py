@@ -1,4 +1,4 @@
-"""Checking receipts, offline: that the hub ordered exactly this, that the node answered exactly that order, and that
+"""Checking receipts: that the hub ordered exactly this, that the node answered exactly that order, and that
 what was downloaded is what the node signed for.
 
 A pure function of what it is given. Whose keys to trust is the caller's to say: the keys that come with a receipt only
@@ -10,14 +10,15 @@ import binascii
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
 
 from pydantic import ValidationError
 
-from computepool.client.receipts import Instead, ReceiptItem
 from computepool.protocol.hub_keys import HubKey, ends_of, trusted_keys
 from computepool.protocol.manifest import MANIFEST, Manifest
 from computepool.protocol.receipt import RECEIPT, EndReason, Receipt
-from computepool.protocol.signing import SignatureRefused, key_id_of, load_public_key
+from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, load_public_key
 from computepool.protocol.signing import verify as open_signed
 from computepool.protocol.spec import JobSpec
 from computepool.protocol.states import IsolationLevel
@@ -29,6 +30,79 @@ SAME_WORK = (
     *("image", "setup", "checkpoint", "network", "max_runtime_seconds"),
 )
 """What two orders of the same slice have in common."""
+
+
+TITLES = {
+    "hub signature": "The hub signed the order.",
+    "node signature": "The node signed its receipt.",
+    "node key": "The node's key was valid when the order was given.",
+    "receipt answers order": "The receipt answers exactly this order.",
+    "isolation": "It ran at least as isolated as was ordered.",
+    "spec": "What was ordered is what was submitted.",
+    "outputs": "The stored outputs are those that the node signed for.",
+    "log": "The log is the one that the node signed for.",
+    "same work": "The attempt whose outputs count was told to do the same.",
+    "receipt": "A node's receipt says that the slice succeeded.",
+}
+"""Of each check, what holds if it passed."""
+
+
+class SigningNode(Protocol):
+    """Who signed a receipt."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sign_key(self) -> str: ...
+    @property
+    def key_ended_at(self) -> datetime | None: ...
+
+
+class OtherPapers(Protocol):
+    """The papers of an attempt that ran the slice once more, and whose outputs count."""
+
+    @property
+    def job_id(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def manifest(self) -> Signed: ...
+    @property
+    def receipt(self) -> Signed: ...
+    @property
+    def node(self) -> SigningNode: ...
+
+
+class Papers(Protocol):
+    """The order of an attempt and the answer to it."""
+
+    @property
+    def slice(self) -> int: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def manifest(self) -> Signed: ...
+    @property
+    def receipt(self) -> Signed: ...
+    @property
+    def node(self) -> SigningNode: ...
+    @property
+    def hub_keys(self) -> Sequence[HubKey]: ...
+    @property
+    def instead(self) -> OtherPapers | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _OfOther:
+    slice: int
+    attempt: int
+    manifest: Signed
+    receipt: Signed
+    node: SigningNode
+    hub_keys: Sequence[HubKey]
+    instead: None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +129,7 @@ def digest_of_bytes(data: bytes) -> str:
 
 
 def verify(
-    items: Iterable[ReceiptItem],
+    items: Iterable[Papers],
     *,
     hub_keys: Sequence[HubKey] | None = None,
     job_id: str | None = None,
@@ -89,7 +163,7 @@ def verify(
 
 
 class _Judge:
-    def __init__(self, item: ReceiptItem) -> None:
+    def __init__(self, item: Papers) -> None:
         self._item = item
         self._checks: list[Check] = []
         self.manifest: Manifest | None = None
@@ -238,9 +312,9 @@ class _JudgeOfOther(_Judge):
     order in the same renter's name, equal in all that a node is told to do.
     """
 
-    def __init__(self, item: ReceiptItem, instead: Instead, replaced: Manifest | None) -> None:
+    def __init__(self, item: Papers, instead: OtherPapers, replaced: Manifest | None) -> None:
         super().__init__(
-            ReceiptItem(
+            _OfOther(
                 slice=item.slice,
                 attempt=INSTEAD,
                 manifest=instead.manifest,

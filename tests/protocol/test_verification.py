@@ -10,10 +10,10 @@ from support.receipts import Signer, receipt_item
 
 from computepool.client import ClientError
 from computepool.client.receipts import ReceiptItem, read_receipt
-from computepool.client.verification import INSTEAD, Check, Evidence, verify
 from computepool.protocol.hub_keys import KEY_RETIREMENT, HubKey, Retirement
 from computepool.protocol.manifest import Manifest
 from computepool.protocol.spec import parse_spec
+from computepool.protocol.verification import INSTEAD, Check, Evidence, verify
 
 HUB, NODE, OTHER = Signer(), Signer(), Signer()
 
