@@ -27,6 +27,7 @@ PROGRAMS = {
     "git": ["git"],
     "gvisor": ["dockerd", "containerd", "runc", "docker", "runsc"],
     "network-namespace": ["unshare"],
+    "node": ["node", "npm"],
     "podman": ["podman", "conmon", "runc"],
     "podman-rootless": ["podman", "conmon", "runc", "newuidmap"],
     "qemu": [f"qemu-{EMULATED}", f"qemu-{EMULATED}-static"],

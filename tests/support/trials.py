@@ -93,6 +93,14 @@ def try_git(folder: Path) -> None:
     assert said("git", "-C", str(folder), "rev-parse", "--git-dir")
 
 
+def try_node(folder: Path) -> None:
+    """Only the system's: the build could fetch another."""
+    assert said("node", "-p", "6*7") == "42\n"
+    major, minor = (int(part) for part in said("node", "-p", "process.versions.node").split(".")[:2])
+    assert (major, minor) >= (20, 19), "too old for the web app"
+    assert said("npm", "--version")
+
+
 def try_qemu(folder: Path) -> None:
     from support.doors import EMULATED, EMULATOR
 
@@ -161,6 +169,7 @@ TRIALS: dict[str, Callable[[Path], None]] = {
     "gcc": try_gcc,
     "git": try_git,
     "gvisor": try_gvisor,
+    "node": try_node,
     "network-namespace": try_network_namespace,
     "podman": try_podman,
     "podman-rootless": try_podman_rootless,

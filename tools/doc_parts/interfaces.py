@@ -90,7 +90,7 @@ async def _route_table() -> str:
     described = app.openapi()["paths"]
     rows = []
     for entry in declared(app):
-        if entry.method == "HEAD" or entry.path.startswith("/pages/"):
+        if entry.method == "HEAD":
             continue
         told = described.get(entry.path, {}).get(entry.method.lower(), {})
         text = (told.get("description") or NOT_DESCRIBED.get(entry.path) or told.get("summary", "")).split("\n\n")[0]

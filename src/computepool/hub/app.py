@@ -55,7 +55,7 @@ from computepool.hub.core.openapi import DescribedApp
 from computepool.hub.core.origins import CrossOrigin, public_origin
 from computepool.hub.core.route_table import check_routes
 from computepool.hub.engine import Engine
-from computepool.hub.pages import Pages
+from computepool.hub.web import WebApp
 from computepool.protocol.written_spec import written_spec_schemas
 
 
@@ -131,5 +131,5 @@ def create_app(engine: Engine, fingerprint: str | None = None) -> FastAPI:
         blobs.router(engine),
     )
     check_routes(app)
-    app.router.default = Pages(app.router.not_found, lambda nonce: content_policy(storage_origin, nonce))
+    app.router.default = WebApp(app.router.not_found, lambda nonce: content_policy(storage_origin, nonce))
     return app

@@ -17,7 +17,7 @@ def test_top_up_is_paid_on_stripes_page_and_credited_once(hub_url):
         assert made["amount"] == "100.50 INR"
         page = till.stripe.world.all("checkout.session")[0]
         assert page["amount_total"] == 10050
-        assert page["success_url"].endswith("/#wallet"), "a place that the pool's one page has"
+        assert page["success_url"].endswith("/wallet"), "a page of the web app"
         assert till.has() == {}, "nothing was paid yet"
         paying.complete_page(till.stripe.world, page["id"])
         await till.tell()

@@ -334,7 +334,7 @@ def own_wallet(caller: Principal, owner_id: str | None) -> str:
 
 
 def _wallet_page(context: Context, request: Request) -> str:
-    return f"{(context.settings.public_url or str(request.base_url)).rstrip('/')}/#wallet"
+    return f"{(context.settings.public_url or str(request.base_url)).rstrip('/')}/wallet"
 
 
 async def _asked(context: Context, payments: Payments, subject: Subject, *, learn: bool = False) -> Any:

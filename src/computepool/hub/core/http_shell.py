@@ -47,8 +47,9 @@ def content_policy(storage_origin: str | None = None, nonce: str | None = None) 
     styles = f" 'nonce-{nonce}'" if nonce else ""
     return (
         f"default-src 'none'; script-src 'self'; style-src 'self'{styles}; font-src 'self'; manifest-src 'self'; "
-        f"img-src 'self' data: blob:{elsewhere}; media-src 'self' blob:{elsewhere}; worker-src 'self' blob:; "
-        f"connect-src 'self'{elsewhere}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        f"img-src 'self' data: blob:{elsewhere}; media-src 'self' blob:{elsewhere}; worker-src 'self'; "
+        f"connect-src 'self'{elsewhere}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types computepool"
     )
 
 

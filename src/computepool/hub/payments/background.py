@@ -75,7 +75,7 @@ class Payments:
     @property
     def return_url(self) -> str:
         """Where people come back to when nobody knows from where they came."""
-        return f"{self.context.settings.public_url or 'http://localhost:8000'}/#wallet"
+        return f"{self.context.settings.public_url or 'http://localhost:8000'}/wallet"
 
     async def close(self) -> None:
         """What is being sent gets a moment to be answered; the rest stays rows, and is taken up at the next start."""

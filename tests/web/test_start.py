@@ -1,0 +1,85 @@
+"""Coming in: the landing page, signing up, in and out, links, tabs, the palette, and a hub that goes away."""
+
+import re
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+from support.waiting import patience
+
+pytestmark = pytest.mark.slow
+
+
+def test_landing_page_shows_before_any_script_and_again_with_scripts(visitor, web_pool, web_browser):
+    text = httpx.get(web_pool.url + "/", timeout=patience()).text
+    assert "Idle GPUs, behind any NAT, as one pool." in text
+    page = visitor.go("/")
+    expect(page.get_by_text("This pool is open, 0 nodes online")).to_be_visible()
+    expect(page.get_by_text("Nodes online", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Run your first job").click()
+    expect(page.get_by_role("heading", name="Create an account")).to_be_visible()
+
+
+def test_person_signs_up_and_out_and_is_told_what_is_wrong(visitor):
+    page = visitor.go("/jobs?state=running")
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.get_by_role("link", name="Create one").click()
+    page.get_by_label("Name").fill("Eve \u202eevil")
+    page.get_by_label("E-mail").fill("eve@example.org")
+    page.get_by_label("Password").fill("short")
+    page.get_by_label("Country").fill("X1")
+    page.get_by_role("main").get_by_role("button", name="Create account").click()
+    expect(page.get_by_label("Country")).to_have_accessible_description(re.compile("ISO|letters|match", re.IGNORECASE))
+    page.get_by_label("Country").fill("DE")
+    page.get_by_role("main").get_by_role("button", name="Create account").click()
+    expect(page.get_by_role("alert").or_(page.get_by_text("characters").nth(1))).to_be_visible()
+    page.get_by_label("Password").fill("correct horse battery")
+    page.get_by_role("main").get_by_role("button", name="Create account").click()
+    expect(page).to_have_url(re.compile(r"/jobs\?state=running$"))  # where the person wanted to go
+    # A character that turns the direction of text is shown, in every text of the page.
+    expect(page.get_by_role("button", name="Account of Eve ⟨202E⟩evil")).to_be_visible()
+    assert page.evaluate("Object.keys(localStorage)") == []
+    assert page.evaluate("document.cookie") == ""
+    page.get_by_role("button", name="Account of").click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    expect(page.get_by_role("link", name="Sign in")).to_be_visible()
+    assert page.evaluate("Object.keys(sessionStorage)") == []
+    visitor.forgive("status of 4(01|22)")
+
+
+def test_link_signs_in_and_another_tab_borrows_the_session(visitor):
+    page = visitor.sign_in_as_operator()
+    assert "#" not in page.url
+    second = visitor.context.new_page()
+    second.goto(visitor.pool.url + "/jobs")
+    expect(second.get_by_role("heading", name="Jobs")).to_be_visible()
+    assert second.evaluate("sessionStorage.length") == 0
+    page.get_by_role("button", name="Account of").click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    expect(second.get_by_role("heading", name="Sign in")).to_be_visible()  # the other tab is signed out too
+
+
+def test_palette_goes_anywhere_and_admin_pages_are_for_admins(visitors):
+    page = visitors().sign_in("bob")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("mark")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Market")).to_be_visible()
+    page.goto(page.url.replace("/market", "/admin"))
+    expect(page.get_by_role("heading", name="There is nothing here")).to_be_visible()
+    operator = visitors().sign_in_as_operator()
+    operator.get_by_role("link", name="Admin").click()
+    expect(operator.get_by_role("heading", name="Admin")).to_be_visible()
+
+
+def test_page_says_that_the_hub_is_away_and_recovers(visitor, web_pool):
+    page = visitor.sign_in("carol")
+    web_pool.kill_hub()
+    expect(page.get_by_text("The hub does not answer")).to_be_visible()
+    web_pool.start_hub()
+    expect(page.get_by_text("The hub does not answer")).to_be_hidden()
+    visitor.forgive("ERR_CONNECTION|WebSocket")
+
+
+def test_axe_finds_nothing_on_pages_for_everybody(visitor):
+    visitor.check_accessible("/", "/sign-in", "/sign-up")

@@ -1,0 +1,23 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useEffectEvent, useSyncExternalStore } from "react";
+import { type Connection, type FromHub, live, type OfKind } from "./live";
+import { meQuery } from "./queries/account";
+import { configQuery } from "./queries/public";
+import { isSignedIn, onSessionChange } from "./session";
+
+export const useSignedIn = (): boolean => useSyncExternalStore(onSessionChange, isSignedIn, () => false);
+/** Who is signed in; undefined before that is known, and when nobody is. */
+export function useMe() {
+  const signedIn = useSignedIn();
+  return useQuery({ ...meQuery, enabled: signedIn }).data;
+}
+export const useConfig = () => useQuery(configQuery).data;
+/** Whether this pool works with money. True until it is known not to. */
+export const useMoney = (): boolean => useConfig()?.money ?? true;
+export const useConnection = (): Connection => useSyncExternalStore(live.onState, live.state, () => "idle");
+
+/** Every message of one kind while the component is there. `useLive("public")` only keeps the public figures live. */
+export function useLive<K extends FromHub["type"]>(kind: K, hear?: (message: OfKind<K>) => void): void {
+  const told = useEffectEvent((message: OfKind<K>) => hear?.(message));
+  useEffect(() => live.on(kind, (message) => told(message)), [kind]);
+}

@@ -1,0 +1,19 @@
+// What everybody may know of this pool. `meta.public`: stays in the cache when somebody signs in or out.
+import { queryOptions } from "@tanstack/react-query";
+import { ask, open } from "../client";
+
+const meta = { public: true };
+
+export const configQuery = queryOptions({ queryKey: ["config"], queryFn: () => ask(open.GET("/api/v1/config")), meta });
+export const versionQuery = queryOptions({
+  queryKey: ["version"],
+  queryFn: () => ask(open.GET("/api/v1/version")),
+  meta,
+});
+/** The public stream keeps it fresh while a page listens: `useLive("public")`. */
+export const statsQuery = queryOptions({ queryKey: ["stats"], queryFn: () => ask(open.GET("/api/v1/stats")), meta });
+export const pricesQuery = queryOptions({
+  queryKey: ["prices"],
+  queryFn: () => ask(open.GET("/api/v1/market/prices")),
+  meta,
+});

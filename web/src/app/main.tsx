@@ -1,0 +1,52 @@
+import "@fontsource-variable/geist/wght.css";
+import "@fontsource-variable/geist-mono/wght.css";
+import "./app.css";
+import { CSPProvider } from "@base-ui/react/csp-provider";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { live } from "@/api/live";
+import { followEvents } from "@/api/live-table";
+import { begun } from "@/api/session";
+import { toastError } from "@/components/toasts";
+import { makeQueries } from "./queries";
+import { makeRouter } from "./router";
+
+const RELOADED = "computepool.reloaded-at";
+const RELOAD_PAUSE_MS = 30_000;
+
+// The hub was updated while this tab was open, and the chunk is gone: the new page has the new names.
+addEventListener("vite:preloadError", (event) => {
+  if (Date.now() - Number(sessionStorage.getItem(RELOADED)) < RELOAD_PAUSE_MS) return;
+  event.preventDefault();
+  sessionStorage.setItem(RELOADED, String(Date.now()));
+  location.reload();
+});
+
+const queries = makeQueries();
+const router = makeRouter(queries);
+followEvents(queries);
+
+void begun.then(({ link, refusal, job }) => {
+  live.begin();
+  if (refusal) toastError(refusal);
+  // Sign-in links lead to the start page or a job; older return addresses of payments to the wallet.
+  if (job) void router.navigate({ to: "/jobs/$jobId", params: { jobId: job }, replace: true });
+  else if (link === "used" && location.pathname === "/") void router.navigate({ to: "/jobs", replace: true });
+  else if (location.hash === "#wallet") void router.navigate({ to: "/wallet", replace: true });
+});
+
+// The landing page comes with its text in it, which stays on the screen until the same can be drawn in its place.
+void router.load().then(() => {
+  const place = document.getElementById("root")!;
+  createRoot(place).render(
+    <StrictMode>
+      <CSPProvider disableStyleElements>
+        <QueryClientProvider client={queries}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+      </CSPProvider>
+    </StrictMode>,
+  );
+});

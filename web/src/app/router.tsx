@@ -1,0 +1,133 @@
+// Every address of the app. A page is a lazy chunk: its default export is the component.
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent as lazy,
+  notFound,
+  type RouterHistory,
+  redirect,
+} from "@tanstack/react-router";
+import { meQuery } from "@/api/queries/account";
+import { begun, isSignedIn } from "@/api/session";
+import { parseSearch, stringifySearch, texts } from "@/lib/search";
+import { BrokenPage, NotFound, PendingPage } from "./fallbacks";
+import { Shell } from "./shell";
+
+const root = createRootRouteWithContext<{ queries: QueryClient }>()({ component: Shell, notFoundComponent: NotFound });
+
+/** Pages for whoever is signed in; others are sent to sign in, and come back. */
+const own = createRoute({
+  getParentRoute: () => root,
+  id: "own",
+  beforeLoad: async ({ location }) => {
+    await begun;
+    if (!isSignedIn()) throw redirect({ to: "/sign-in", search: { next: location.href } });
+  },
+});
+const admin = createRoute({
+  getParentRoute: () => own,
+  path: "/admin",
+  beforeLoad: async ({ context }) => {
+    if ((await context.queries.ensureQueryData(meQuery)).role !== "admin") throw notFound();
+  },
+});
+
+const page = { getParentRoute: () => root };
+const ownPage = { getParentRoute: () => own };
+const adminPage = { getParentRoute: () => admin };
+
+const everybody = [
+  createRoute({ ...page, path: "/", component: lazy(() => import("@/features/home/home-page")) }),
+  createRoute({
+    ...page,
+    path: "/sign-in",
+    validateSearch: texts("next"),
+    component: lazy(() => import("@/features/accounts/sign-in-page")),
+  }),
+  createRoute({
+    ...page,
+    path: "/sign-up",
+    validateSearch: texts("next"),
+    component: lazy(() => import("@/features/accounts/sign-up-page")),
+  }),
+  createRoute({ ...page, path: "/docs", component: lazy(() => import("@/features/docs/docs-page")) }),
+  createRoute({
+    ...page,
+    path: "/market",
+    validateSearch: texts("gpu", "country", "order"),
+    component: lazy(() => import("@/features/market/market-page")),
+  }),
+  createRoute({
+    ...page,
+    path: "/market/nodes/$nodeId",
+    component: lazy(() => import("@/features/market/public-node-page")),
+  }),
+  createRoute({
+    ...page,
+    path: "/map",
+    validateSearch: texts("tier", "state"),
+    component: lazy(() => import("@/features/map/map-page")),
+  }),
+  createRoute({ ...page, path: "/leaderboard", component: lazy(() => import("@/features/market/leaderboard-page")) }),
+];
+const signedIn = [
+  createRoute({
+    ...ownPage,
+    path: "/device",
+    validateSearch: texts("code"),
+    component: lazy(() => import("@/features/accounts/device-page")),
+  }),
+  createRoute({
+    ...ownPage,
+    path: "/jobs",
+    validateSearch: texts("state", "q"),
+    component: lazy(() => import("@/features/jobs/jobs-page")),
+  }),
+  createRoute({
+    ...ownPage,
+    path: "/jobs/$jobId",
+    validateSearch: texts("slice", "attempt", "tab"),
+    component: lazy(() => import("@/features/jobs/job-page")),
+  }),
+  createRoute({
+    ...ownPage,
+    path: "/submit",
+    validateSearch: texts("from", "template"),
+    component: lazy(() => import("@/features/jobs/submit-page")),
+  }),
+  createRoute({ ...ownPage, path: "/nodes", component: lazy(() => import("@/features/nodes/nodes-page")) }),
+  createRoute({ ...ownPage, path: "/nodes/$nodeId", component: lazy(() => import("@/features/nodes/node-page")) }),
+  createRoute({
+    ...ownPage,
+    path: "/wallet",
+    validateSearch: texts("kind"),
+    component: lazy(() => import("@/features/wallet/wallet-page")),
+  }),
+  createRoute({ ...ownPage, path: "/account", component: lazy(() => import("@/features/accounts/account-page")) }),
+];
+const admins = [
+  createRoute({ ...adminPage, path: "/", component: lazy(() => import("@/features/admin/overview-page")) }),
+];
+
+const routeTree = root.addChildren([...everybody, own.addChildren([...signedIn, admin.addChildren(admins)])]);
+
+export const makeRouter = (queries: QueryClient, history?: RouterHistory) =>
+  createRouter({
+    routeTree,
+    ...(history && { history }),
+    context: { queries },
+    parseSearch,
+    stringifySearch,
+    defaultPreload: "intent",
+    defaultPendingMs: 300,
+    defaultPendingComponent: PendingPage,
+    defaultErrorComponent: BrokenPage,
+    defaultNotFoundComponent: NotFound,
+  });
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}

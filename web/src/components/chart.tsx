@@ -1,0 +1,107 @@
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { onThemeChange } from "@/lib/theme";
+
+export type Series = {
+  name: string /** A token such as `--live-dot`. */;
+  colour: string;
+  values: (number | null)[];
+  fill?: boolean;
+  bars?: boolean;
+};
+type Props = {
+  /** What it shows, for those who cannot see it. */
+  label: string;
+  /** Seconds since 1970 of each point; or any numbers with `time={false}`. */
+  x: number[];
+  series: Series[];
+  height?: number;
+  /** The top of the scale; else what the values need. */
+  max?: number;
+  /** Only the lines, without axes and pointer. */
+  bare?: boolean;
+  time?: boolean;
+  format?: (value: number) => string;
+};
+
+/** Lines or bars over time. uPlot draws on a canvas: colours come from the tokens, and again when the theme changes. */
+export function Chart({ label, x, series, height = 160, max, bare = false, time = true, format = String }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const latest = useRef({ x, series, format });
+  latest.current = { x, series, format };
+  // A chart is made anew when its form changes; new values only move its lines.
+  const form = JSON.stringify([series.map(({ values: _, ...rest }) => rest), height, max, bare, time]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `form` has all that it is made of
+  useEffect(() => {
+    const node = box.current!;
+    const make = () => {
+      const { x, series } = latest.current;
+      const format = (value: number) => latest.current.format(value);
+      plot.current?.destroy();
+      const muted = token(node, "--muted");
+      const grid = { stroke: token(node, "--line"), width: 1 };
+      const axis = { stroke: muted, grid, ticks: { show: false }, font: `11px ${getComputedStyle(node).fontFamily}` };
+      plot.current = new uPlot(
+        {
+          width: node.clientWidth || 300,
+          height,
+          padding: bare ? [4, 0, 0, 0] : [8, 8, 0, 0],
+          cursor: bare ? { show: false } : { points: { size: 6 } },
+          legend: { show: !bare, live: true },
+          scales: {
+            x: { time },
+            y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? ((high ?? 0) * 1.08 || 1)] },
+          },
+          axes: bare
+            ? [{ show: false }, { show: false }]
+            : [axis, { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => format(tick)) }],
+          series: [
+            {},
+            ...series.map(({ name, colour, fill = true, bars }) => {
+              const stroke = token(node, colour);
+              return {
+                label: name,
+                stroke,
+                width: 1.5,
+                ...(fill ? { fill: faded(stroke) } : {}),
+                ...(bars ? { paths: uPlot.paths.bars!({ size: [0.7, 40], radius: 0.15 }) } : {}),
+                points: { show: false },
+                value: (_: uPlot, value: number | null) => (value == null ? "–" : format(value)),
+              };
+            }),
+          ],
+        },
+        [x, ...series.map((one) => one.values)],
+        node,
+      );
+    };
+    make();
+    const sizes = new ResizeObserver(() => plot.current?.setSize({ width: node.clientWidth, height }));
+    sizes.observe(node);
+    const ended = onThemeChange(make);
+    return () => {
+      sizes.disconnect();
+      ended();
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [form]);
+
+  useEffect(() => {
+    plot.current?.setData([x, ...series.map((one) => one.values)]);
+  }, [x, series]);
+  return <div ref={box} role="img" aria-label={label} className="chart w-full" />;
+}
+
+function token(node: HTMLElement, name: string): string {
+  const probe = document.createElement("i");
+  probe.style.color = `var(${name})`;
+  node.append(probe);
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+}
+const faded = (rgb: string) => rgb.replace("rgb(", "rgba(").replace(")", ", 0.12)");

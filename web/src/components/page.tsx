@@ -1,0 +1,44 @@
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useEffect } from "react";
+import { cn } from "@/lib/cn";
+
+/** Sets the tab's title. */
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = title ? `${title} · ComputePool` : "ComputePool";
+  }, [title]);
+}
+
+type Props = {
+  title: string;
+  back?: { to: string; name: string };
+  beside?: ReactNode;
+  actions?: ReactNode;
+  about?: ReactNode;
+  narrow?: boolean;
+  children: ReactNode;
+};
+/** The frame of a page: its title, what can be done, and the rest. `beside`: next to the title, such as a state. */
+export function Page({ title, back, beside, actions, about, narrow, children }: Props) {
+  useTitle(title);
+  return (
+    <div className={cn("mx-auto w-full flex-1 px-4 pt-6 pb-12 sm:px-6", narrow ? "max-w-3xl" : "max-w-7xl")}>
+      {back && (
+        <nav aria-label="Breadcrumb" className="mb-1.5 text-sm text-muted">
+          <Link to={back.to} className="hover:text-text hover:underline">
+            {back.name}
+          </Link>{" "}
+          <span aria-hidden>/</span>
+        </nav>
+      )}
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <h1 className="min-w-0 text-2xl font-semibold break-words">{title}</h1>
+        {beside}
+        <span className="flex-1" />
+        {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      </div>
+      {about && <p className="mt-1 max-w-2xl text-muted text-pretty">{about}</p>}
+      <div className="mt-6">{children}</div>
+    </div>
+  );
+}

@@ -1,0 +1,189 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { ArrowRight } from "lucide-react";
+import type { Schemas } from "@/api/client";
+import { useConfig, useLive, useMoney, useSignedIn } from "@/api/hooks";
+import { pricesQuery, statsQuery, versionQuery } from "@/api/queries/public";
+import { buttonClass } from "@/components/button";
+import { Figure, Figures } from "@/components/card";
+import { CommandLine } from "@/components/command-line";
+import { DotMap, type Spot } from "@/components/dot-map";
+import { useTitle } from "@/components/page";
+import { count } from "@/lib/amounts";
+import { credits } from "@/lib/money";
+import { home as text } from "@/texts/home";
+
+const NONE: Spot[] = [];
+const KNOWN_CARD = /4090/;
+
+/** A card that many know, or else the kind that this pool has most of. */
+function exampleOf(prices: Schemas["Prices"] | undefined): { card: string; row: Schemas["PriceRow"] } | null {
+  const rows = (prices?.items ?? []).filter((row) => row.per === "gpu" && row.units > 0);
+  const most = rows.reduce<Schemas["PriceRow"] | null>(
+    (best, row) => (best && best.units >= row.units ? best : row),
+    null,
+  );
+  const row = rows.find(({ cards }) => cards.some((card) => KNOWN_CARD.test(card))) ?? most;
+  if (!row) return null;
+  const card = row.cards.find((name) => KNOWN_CARD.test(name)) ?? row.cards[0];
+  return { row, card: card ? card.replaceAll("-", " ").toUpperCase() : `${text.tier} ${row.tier}` };
+}
+
+function PoolFigures() {
+  const stats = useQuery(statsQuery).data;
+  const money = useMoney();
+  const example = exampleOf(useQuery({ ...pricesQuery, enabled: money }).data);
+  const figures = text.figures;
+  const use = (free: number, total: number) => (total ? figures.inUse(1 - free / total) : figures.noGpus);
+  return (
+    <Figures className="rounded-b-lg border-t border-line">
+      <Figure
+        name={figures.gpus}
+        value={stats ? count(stats.gpus_free) : "–"}
+        unit={stats && figures.of(stats.gpus_total)}
+        note={stats ? use(stats.gpus_free, stats.gpus_total) : " "}
+      />
+      <Figure
+        name={figures.running}
+        value={stats ? count(stats.slices_running) : "–"}
+        note={stats ? figures.waiting(stats.slices_queued) : " "}
+      />
+      {money && example ? (
+        <Figure
+          name={example.card}
+          value={credits(example.row.suggested_micros)}
+          unit="cr/h"
+          note={figures.spot(example.row.spot)}
+        />
+      ) : (
+        <Figure
+          name={figures.cpus}
+          value={stats ? count(Math.round(stats.cpus_free)) : "–"}
+          unit={stats && figures.of(Math.round(stats.cpus_total))}
+          note={stats ? use(stats.cpus_free, stats.cpus_total || 1) : " "}
+        />
+      )}
+      <Figure
+        name={figures.nodes}
+        value={stats ? count(stats.nodes_online) : "–"}
+        note={
+          stats
+            ? stats.nodes_simulated
+              ? figures.simulated(stats.nodes_simulated)
+              : figures.enrolled(stats.nodes_total)
+            : " "
+        }
+      />
+    </Figures>
+  );
+}
+
+function PoolMap() {
+  return (
+    <>
+      <DotMap spots={NONE} className="w-full px-5 pt-5" label={text.map} />
+      <figcaption className="flex flex-wrap items-center gap-x-4 gap-y-1 px-6 pt-2 pb-4 text-xs text-muted">
+        <span>{text.tier}</span>
+        {text.tiers.map((name, tier) => (
+          <span key={name} className="flex items-center gap-1.5">
+            <svg viewBox="0 0 8 8" className="size-2" aria-hidden>
+              <circle cx="4" cy="4" r="4" fill={`var(--tier-${tier})`} />
+            </svg>
+            {name}
+          </span>
+        ))}
+      </figcaption>
+    </>
+  );
+}
+
+function Ways() {
+  const address = useConfig()?.public_url ?? globalThis.location?.origin ?? "https://pool.example";
+  const ways = [
+    { title: text.runTitle, about: text.runAbout, line: "computepool run train.py --gpu 24GB.." },
+    { title: text.shareTitle, about: text.shareAbout, line: `computepool join ${address}` },
+    { title: text.ownTitle, about: text.ownAbout, line: "computepool up" },
+  ];
+  return (
+    <section
+      aria-label={text.ways}
+      className="grid gap-px overflow-hidden rounded-lg border border-line bg-line md:grid-cols-3"
+    >
+      {ways.map(({ title, about, line }) => (
+        <div key={title} className="flex min-w-0 flex-col bg-surface p-6">
+          <h2 className="text-lg font-semibold">{title}</h2>
+          <p className="mt-1.5 mb-5 flex-1 text-muted text-pretty">{about}</p>
+          <CommandLine line={line} />
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function Footer() {
+  const version = useQuery(versionQuery).data?.version;
+  const config = useConfig();
+  const worth =
+    config?.money && config.currency && config.credit_value
+      ? new Intl.NumberFormat("en", { style: "currency", currency: config.currency }).format(
+          1000 * Number(config.credit_value),
+        )
+      : null;
+  return (
+    <footer className="flex flex-wrap gap-x-5 gap-y-1 py-8 text-sm text-muted">
+      <span>{text.version(version ?? "")}</span>
+      <Link to="/docs" className="hover:text-text">
+        {text.api}
+      </Link>
+      <a href="/licences.txt" className="hover:text-text">
+        {text.licences}
+      </a>
+      <span className="flex-1" />
+      {worth && <span>{text.worth(worth)}</span>}
+    </footer>
+  );
+}
+
+export default function HomePage() {
+  useTitle("");
+  useLive("public");
+  const stats = useQuery(statsQuery).data;
+  const signedIn = useSignedIn();
+  const money = useMoney();
+  return (
+    <div className="mx-auto w-full max-w-7xl px-4 sm:px-6">
+      <section className="grid items-center gap-x-12 gap-y-10 pt-10 pb-10 sm:pt-14 sm:pb-12 lg:grid-cols-[1fr_1.12fr]">
+        <div>
+          <p className="flex items-center gap-2 text-sm font-medium text-live">
+            <span className="breathes size-1.5 rounded-full bg-live-dot" aria-hidden />{" "}
+            {stats ? text.online(stats.nodes_online) : text.open}
+          </p>
+          <h1 className="mt-4 text-[2.25rem]/[2.5rem] font-semibold tracking-[-0.03em] text-balance sm:text-4xl">
+            {text.title}
+          </h1>
+          <p className="mt-5 max-w-[34rem] text-lg text-muted text-pretty">{money ? text.about : text.aboutFree}</p>
+          <div className="mt-8 flex flex-wrap gap-3">
+            <Link to={signedIn ? "/submit" : "/sign-up"} className={buttonClass({ look: "primary", size: "lg" })}>
+              {text.run} <ArrowRight size={16} aria-hidden />
+            </Link>
+            <Link to="/nodes" className={buttonClass({ size: "lg" })}>
+              {text.share}
+            </Link>
+          </div>
+          <p className="mt-4 text-sm text-muted">
+            {text.warning}{" "}
+            <Link className="text-accent underline underline-offset-4" to="/docs">
+              {text.warningLink}
+            </Link>
+          </p>
+        </div>
+        <figure className="min-w-0 rounded-lg border border-line bg-surface">
+          <PoolMap />
+          <PoolFigures />
+        </figure>
+      </section>
+      <Ways />
+      <Footer />
+    </div>
+  );
+}

@@ -1,0 +1,11 @@
+import { Empty } from "@/components/empty";
+import { Page } from "@/components/page";
+import { shell } from "@/texts/shell";
+
+export default function MarketPage() {
+  return (
+    <Page title={shell.nav.market}>
+      <Empty title={shell.unfinished} />
+    </Page>
+  );
+}

@@ -1,0 +1,43 @@
+export const accounts = {
+  device: {
+    title: "Sign a program in",
+    about:
+      "A program such as `computepool login` asks to act in your name. Approve it only if you started it yourself just now.",
+    code: "Code that the program shows",
+    program: "Program",
+    noName: "It gives no name",
+    from: "From",
+    same: "the address of this browser",
+    other: "not the address of this browser",
+    asked: "Asked",
+    may: "It may",
+    approve: "Approve",
+    deny: "Deny",
+    approved: "Approved. The program goes on by itself; you can close this page.",
+    denied: "Denied. The program that asked is told so.",
+  },
+  signIn: {
+    title: "Sign in",
+    about: "To this pool.",
+    email: "E-mail",
+    password: "Password",
+    submit: "Sign in",
+    noAccount: "No account yet?",
+    create: "Create one",
+    link: "Your operator, or `computepool up`, can also give you a sign-in link.",
+  },
+  signUp: {
+    title: "Create an account",
+    about: "For running jobs and for sharing machines: one account does both.",
+    name: "Name",
+    nameHint: "Shown to people that you work with.",
+    country: "Country",
+    countryHint: "Two letters, such as DE. Prices depend on where machines are.",
+    passwordHint: (characters: number) =>
+      `At least ${characters} characters. A sentence is easier to remember than a riddle.`,
+    submit: "Create account",
+    haveAccount: "Have an account?",
+    closed: "Registration is closed here",
+    closedAbout: "Ask the operator of this pool for a sign-in link.",
+  },
+};

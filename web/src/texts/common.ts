@@ -1,0 +1,15 @@
+export const common = {
+  tryAgain: "Try again",
+  loading: "Loading",
+  cancel: "Cancel",
+  close: "Close",
+  save: "Save",
+  saved: "Saved",
+  copy: (text: string) => `Copy: ${text}`,
+  copied: "Copied",
+  cannotCopy: "The browser did not allow copying. Select the text and copy it yourself.",
+  messages: "Messages",
+  more: "Show more",
+  optional: "optional",
+  never: "never",
+};

@@ -1,0 +1,28 @@
+import { fileURLToPath } from "node:url";
+import tailwindcss from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+const hub = process.env.COMPUTEPOOL_URL ?? "http://127.0.0.1:8000";
+
+export default defineConfig({
+  plugins: [react({ jsxImportSource: "@/jsx" }), tailwindcss()],
+  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  html: { cspNonce: "__CSP_NONCE__" },
+  build: {
+    assetsInlineLimit: 0, // data: URLs would need an exception in the policy
+    modulePreload: { polyfill: false },
+    manifest: true,
+    sourcemap: false,
+    chunkSizeWarningLimit: 400,
+  },
+  worker: { format: "es" },
+  server: {
+    port: 5173,
+    proxy: {
+      "/api": { target: hub, ws: true, changeOrigin: true },
+      "/openapi.json": hub,
+      "/healthz": hub,
+    },
+  },
+});
