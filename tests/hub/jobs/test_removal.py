@@ -237,8 +237,16 @@ def test_output_is_deleted_alone_once_its_job_has_ended(sqlite_hub):
             ("b", work.manifest.job_id),
         }
         first = next(item["id"] for item in items if item["path"] == "a")
-        await answer(pool, "DELETE", f"artifacts/{first}", status=409)
+        refused = await answer(pool, "DELETE", f"artifacts/{first}", status=409)
+        told = {item["actions"]["remove"]["reason"] for item in items if item["id"] == first}
+        assert told == {refused["error"]["message"]}
         await agent.finish(work, outputs=outputs)
+        by_path = await answer(pool, "GET", f"artifacts?job={work.manifest.job_id}&order=-path&limit=1")
+        assert (by_path["items"][0]["path"], by_path["total"]) == ("b", 2)
+        more = await answer(
+            pool, "GET", f"artifacts?job={work.manifest.job_id}&order=-path&limit=1&cursor={by_path['next']}"
+        )
+        assert [(item["path"], item["actions"]["remove"]["allowed"]) for item in more["items"]] == [("a", True)]
         await answer(pool, "DELETE", f"artifacts/{first}", status=204)
         left = (await answer(pool, "GET", f"jobs/{work.manifest.job_id}/artifacts"))["items"]
         assert [item["path"] for item in left] == ["b"]
@@ -262,12 +270,42 @@ def test_files_are_listed_page_by_page_and_counted(sqlite_hub):
             if cursor is None:
                 break
         assert seen == ids[::-1]
+        assert page["total"] == 5
         mine = await answer(pool, "GET", "me/storage")
         assert (mine["bytes"], mine["objects"], mine["bytes_today"]) == (5, 5, 5)
         assert (mine["limit_bytes"], mine["limit_objects"]) == (20 * 1024**3, 100_000)
         assert mine["limit_bytes_per_day"] is None, "alice has paid"
 
     play(sqlite_hub, story)
+
+
+def test_earlier_uploads_are_found_with_the_jobs_that_used_them(hub_url):
+    async def story(pool):
+        small, large = await stored(pool, b"x", kind="input"), await stored(pool, b"y" * 100, kind="input")
+        unused = await stored(pool, b"z" * 10)
+        jobs = []
+        for name, inputs in (("one", {"a": small, "b": large}), ("two", {"c": large}), ("three", {"a": small})):
+            await asyncio.sleep(1)
+            body = {"run": "true", "name": name, "inputs": inputs}
+            jobs.append((await answer(pool, "POST", "jobs", body, status=201))["id"])
+        page = await answer(pool, "GET", "artifacts?kind=input&order=-size")
+        assert [item["id"] for item in page["items"]] == [large, small]
+        assert [use["job_id"] for use in page["items"][0]["used_by"]] == [jobs[1], jobs[0]]
+        assert [use["name"] for use in page["items"][1]["used_by"]] == ["three", "one"]
+        refused = await answer(pool, "DELETE", f"artifacts/{large}", status=409)
+        assert refused["error"]["code"] == "artifact_in_use"
+        assert page["items"][0]["actions"]["remove"]["allowed"] is False
+        digest = page["items"][0]["digest"]
+        for search in (large, digest, digest.removeprefix("sha256:")[:8].upper()):
+            found = await answer(pool, "GET", f"artifacts?search={search}")
+            assert [item["id"] for item in found["items"]] == [large]
+        rest = await answer(pool, "GET", "artifacts?kind=bundle")
+        assert [(item["id"], item["used_by"]) for item in rest["items"]] == [(unused, [])]
+        assert rest["items"][0]["actions"]["remove"] == {"allowed": True, "reason": None}
+        assert (await answer(pool, "GET", "artifacts?search=%25"))["items"] == []
+        await answer(pool, "GET", f"artifacts?order=size&cursor={rest['next'] or 'e30'}", status=422)
+
+    play(hub_url, story)
 
 
 # ── the operator ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,5 @@
 """What is stored, and how to delete it: for whom it belongs to, and for the admin who watches over the disk."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -16,8 +15,10 @@ from computepool.hub.artifacts.charges import StoragePrice, price_of
 from computepool.hub.artifacts.freeing import free_soon
 from computepool.hub.artifacts.tables import ArtifactKind, ArtifactState
 from computepool.hub.artifacts.usage import Stored, find_stored, own_quotas, quotas_of
+from computepool.hub.core.actions import ActionView, unless
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Caller, Principal, Routes, Scope
+from computepool.hub.core.errors import PoolError
+from computepool.hub.core.http import Caller, MissingScope, Principal, Routes, Scope
 from computepool.hub.core.money import Micros, priced_routes
 from computepool.hub.core.owners import check_owner
 from computepool.hub.core.records import record
@@ -29,7 +30,9 @@ from computepool.hub.jobs import removal
 from computepool.hub.jobs.errors import ArtifactInUse, JobDisputed, JobNotFinal, NoSuchJob
 from computepool.hub.jobs.permits import facts_of
 from computepool.hub.jobs.queries import load_job
-from computepool.hub.jobs.storage import list_artifacts, reconcile
+from computepool.hub.jobs.removal import why_kept
+from computepool.hub.jobs.storage import reconcile
+from computepool.hub.jobs.stored_files import ArtifactOrder, FileFilter, FileRow, list_files
 from computepool.hub.ledger.journal import has_paid
 from computepool.protocol.model import Documented
 
@@ -38,6 +41,19 @@ MOST_BYTES = 10**15
 Limit = Annotated[int, Query(ge=1, le=PAGE_LIMIT)]
 
 log = structlog.get_logger()
+
+
+class ArtifactUse(Documented):
+    """A job that was given a bundle or an input."""
+
+    job_id: str
+    name: str | None
+    """The name of the job."""
+
+
+class ArtifactActions(Documented):
+    remove: ActionView
+    """Delete it: `DELETE artifacts/{artifact_id}`."""
 
 
 class StoredArtifact(Documented):
@@ -56,10 +72,18 @@ class StoredArtifact(Documented):
     stored_at: datetime | None
     """When it was stored, or announced again since."""
 
+    job_name: str | None
+    """The name of that job."""
+    used_by: list[ArtifactUse]
+    """Of a bundle or an input: the newest jobs that were given it, a few of the last 1,000."""
+    actions: ArtifactActions
+    """What the caller may do with it."""
+
 
 class StoragePage(Documented):
     items: list[StoredArtifact]
     next: str | None
+    total: int | None
 
 
 class UsageView(Documented):
@@ -125,22 +149,34 @@ class ReconciledView(Documented):
 
 def router(engine: Engine) -> APIRouter:
     routes = priced_routes(engine.directory.authenticate, engine.context.settings, tags=["storage"])
-    _add_own(routes, engine.context)
+    _add_own(routes, engine)
     _add_delete(routes, engine)
     _add_admins(routes, engine.context)
     return routes.router
 
 
-def _add_own(routes: Routes, context: Context) -> None:
+def _add_own(routes: Routes, engine: Engine) -> None:
+    context = engine.context
+
     @routes.get("/artifacts", visible="own", scope=Scope.ARTIFACTS_READ)
     async def list_artifacts(
         caller: Caller,
         kind: Annotated[list[ArtifactKind] | None, Query()] = None,
+        search: Annotated[
+            str | None, Query(max_length=100, description="Part of a path, or the beginning of an id or a digest.")
+        ] = None,
+        job: Annotated[str | None, Query(max_length=80, description="What this job left.")] = None,
+        order: Annotated[ArtifactOrder, Query(description="What to sort by.")] = ArtifactOrder.NEWEST,
         cursor: str | None = None,
         limit: Limit = 100,
     ) -> StoragePage:
-        """Your files, the newest first: bundles, inputs, outputs, and what checkpoints are made of."""
-        return await context.db.read(_page, caller, kind or [], cursor, limit)
+        """Your files: bundles, inputs, outputs, and what checkpoints are made of. Bundles and inputs can be given to
+        other jobs by their ids."""
+        wanted = FileFilter(kind or (), search, job)
+        rows, after, total = await context.db.read(list_files, caller.owner_ids, wanted, order, cursor, limit)
+        users = engine.scheduler.briefs.users_of([row.artifact.id for row in rows])
+        items = [_file_view(row, users.get(row.artifact.id), caller) for row in rows]
+        return StoragePage(items=items, next=after, total=total)
 
     @routes.get("/me/storage", visible="own", scope=Scope.ARTIFACTS_READ)
     async def show_usage(caller: Caller) -> UsageView:
@@ -222,14 +258,27 @@ def _add_admins(routes: Routes, context: Context) -> None:
         return ReconciledView.model_validate(found)
 
 
-def _page(session: Session, principal: Principal, kinds: Sequence[str], before: str | None, limit: int) -> StoragePage:
-    rows = list_artifacts(session, principal.owner_ids, kinds, before, limit + 1)
-    names = [name for name in StoredArtifact.model_fields if name != "job_id"]
-    items = [
-        StoredArtifact.model_validate({**{name: getattr(row[0], name) for name in names}, "job_id": row[1]})
-        for row in rows[:limit]
-    ]
-    return StoragePage(items=items, next=items[-1].id if len(rows) > limit else None)
+def _file_view(row: FileRow, user: str | None, principal: Principal) -> StoredArtifact:
+    artifact = row.artifact
+    refusal: PoolError | None = why_kept(artifact, row.job_id, row.job_state)
+    if Scope.ARTIFACTS_WRITE not in principal.scopes:
+        refusal = MissingScope(Scope.ARTIFACTS_WRITE, is_possible=True)
+    elif user is not None:
+        refusal = ArtifactInUse(artifact.id, user)
+    return StoredArtifact(
+        id=artifact.id,
+        kind=ArtifactKind(artifact.kind),
+        state=ArtifactState(artifact.state),
+        size_bytes=artifact.size_bytes,
+        digest=artifact.digest,
+        path=artifact.path,
+        job_id=row.job_id,
+        job_name=row.job_name,
+        created_at=artifact.created_at,
+        stored_at=artifact.stored_at,
+        used_by=[ArtifactUse(job_id=use.job_id, name=use.name) for use in row.used_by],
+        actions=ArtifactActions(remove=unless(refusal)),
+    )
 
 
 def _view(session: Session, stored: Stored, now: datetime, settings: Settings) -> dict[str, Any]:

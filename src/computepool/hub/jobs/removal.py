@@ -130,17 +130,27 @@ def delete_artifact(session: Session, artifact_id: str, principal: Principal, no
     artifact = artifacts.find_artifact(session, artifact_id, principal.owner_ids)
     if artifact is None:
         raise NoSuchArtifact(artifact_id)
-    if artifact.kind == ArtifactKind.CHECKPOINT:
-        raise Conflict(
-            f"{artifact_id} is part of a checkpoint of {artifact.job_id}.", hint="It goes with the job, or before."
-        )
+    job: Job | None = None
     if artifact.attempt_id is not None:
         left_by = select(Job).join(Attempt, Attempt.job_id == Job.id).where(Attempt.id == artifact.attempt_id)
         job = session.scalar(left_by)
-        if job is not None and job.state not in JOB_FINAL:
-            raise ArtifactInUse(artifact_id, job.rerun_of or job.id)
+    left = (job.rerun_of or job.id, job.state) if job is not None else (None, None)
+    refusal = why_kept(artifact, *left)
+    if refusal is not None:
+        raise refusal
     record(session, "artifact.deleted", artifact_id, now, actor=principal.user_id, digest=artifact.digest)
     return artifacts.abandon(session, artifact_id)
+
+
+def why_kept(artifact: Artifact, job_id: str | None, job_state: str | None) -> Conflict | None:
+    """The error with which its deletion is refused. `job_id`: of an output, the job that left it, in that state."""
+    if artifact.kind == ArtifactKind.CHECKPOINT:
+        return Conflict(
+            f"{artifact.id} is part of a checkpoint of {artifact.job_id}.", hint="It goes with the job, or before."
+        )
+    if artifact.attempt_id is not None and job_state is not None and job_state not in JOB_FINAL:
+        return ArtifactInUse(artifact.id, job_id)
+    return None
 
 
 def list_leaving(session: Session, limit: int) -> list[str]:

@@ -5,7 +5,7 @@ has more than they may begins nothing new, and their logs are counted every few 
 `storage_usage`; `reconcile` makes it so again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts import usage
-from computepool.hub.artifacts.tables import Artifact, ArtifactState, StorageUsage
+from computepool.hub.artifacts.tables import Artifact, StorageUsage
 from computepool.hub.artifacts.usage import Amount, Quotas, Stored, quotas_of
 from computepool.hub.core.context import Context
 from computepool.hub.core.inserts import insert_if_absent
@@ -94,26 +94,6 @@ def measure(session: Session, owner_id: str) -> Amount:
             .where(Job.owner_id == owner_id, Job.logs_removed_at.is_(None), Attempt.log_bytes > 0)
         ).one()
     )
-
-
-def list_artifacts(
-    session: Session, owner_ids: Iterable[str], kinds: Sequence[str], before: str | None, limit: int
-) -> list[tuple[Artifact, str | None]]:
-    """The newest first, each with the job that left it."""
-    job_id = func.coalesce(Job.rerun_of, Attempt.job_id, Artifact.job_id)
-    query = (
-        select(Artifact, job_id)
-        .outerjoin(Attempt, Attempt.id == Artifact.attempt_id)
-        .outerjoin(Job, Job.id == Attempt.job_id)
-        .where(Artifact.owner_id.in_(sorted(owner_ids)), Artifact.state != ArtifactState.ABANDONED)
-        .order_by(Artifact.id.desc())
-        .limit(limit)
-    )
-    if kinds:
-        query = query.where(Artifact.kind.in_(kinds))
-    if before is not None:
-        query = query.where(Artifact.id < before)
-    return [(row[0], row[1]) for row in session.execute(query)]
 
 
 def _sum(row: Any) -> Amount:

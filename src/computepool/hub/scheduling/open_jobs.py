@@ -1,7 +1,7 @@
 """The briefs of all jobs that are not final, by id; how much they take, and whether any has to do with verification."""
 
 from collections import Counter, UserDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from computepool.hub.jobs.brief import JobBrief
 
@@ -31,6 +31,16 @@ class OpenJobs(UserDict[str, JobBrief]):
         """A job that needs this bundle or input."""
         given = (brief for brief in self.values() if artifact_id in (brief.bundle_id, *brief.input_ids.values()))
         return next((brief.root for brief in given), None)
+
+    def users_of(self, artifact_ids: Collection[str]) -> dict[str, str]:
+        """The same of many at once, for those that are needed."""
+        wanted = set(artifact_ids)
+        return {
+            artifact_id: brief.root
+            for brief in self.values()
+            for artifact_id in (brief.bundle_id, *brief.input_ids.values())
+            if artifact_id is not None and artifact_id in wanted
+        }
 
     def to_watch(self) -> Callable[[str], JobBrief | None] | None:
         """None while the results of no open job are to be compared with others."""
