@@ -13,11 +13,13 @@ from computepool.hub.core.bulk import BulkLane
 from computepool.hub.core.context import Offload
 
 PIECE_BYTES = 1024**2
-"""Read at once. Less where there are many downloads:"""
+"""Read at once. Less while many slow readers have not taken theirs:"""
 PIECES_BYTES = 32 * 1024**2
-"""of all of them together,"""
+"""of all downloads together,"""
+PIECE_SHARE = 8
+"""of what is left of that, so much of it for the next piece,"""
 SEND_BYTES = 64 * 1024
-"""but not less than what is sent at once. What a reader has not taken of that is kept for it by the connection."""
+"""but not less than what is sent at once."""
 REMOTE_READS = 8
 """At once, of an object store: waiting for it keeps nobody from working."""
 
@@ -38,28 +40,25 @@ class Downloads:
         self._offload = offload
         self._bulk = bulk
         self._remote = asyncio.Semaphore(REMOTE_READS) if store.origin is not None else None
-        self._count = 0
-        """Of this moment."""
+        self._held_bytes = 0
+        """Read, and not yet taken by their readers."""
 
     async def pieces(self, read: ReadAt, start: int, stop: int, reader: str) -> AsyncGenerator[bytes, None]:
         """From one offset to another. Readers, told apart by this key, take turns."""
-        self._count += 1
-        try:
-            while start < stop:
-                limit = min(stop - start, max(SEND_BYTES, min(PIECE_BYTES, PIECES_BYTES // self._count)))
-                if self._remote is not None:
-                    async with self._remote:
-                        data = await read(start, limit)
-                else:
-                    async with self._bulk.turn(reader):
-                        data = await read(start, limit)
+        while start < stop:
+            share = (PIECES_BYTES - self._held_bytes) // PIECE_SHARE
+            length = min(stop - start, max(SEND_BYTES, min(PIECE_BYTES, share)))
+            self._held_bytes += length
+            try:
+                async with self._remote if self._remote is not None else self._bulk.turn(reader):
+                    data = await read(start, length)
                 if not data:
                     raise EOFError("it was deleted while it was read")
                 for at in range(0, len(data), SEND_BYTES):
                     yield data[at : at + SEND_BYTES]
-                start += len(data)
-        finally:
-            self._count -= 1
+            finally:
+                self._held_bytes -= length
+            start += len(data)
 
     async def read(self, file: StoredFile, start: int, length: int) -> bytes:
         """Fewer bytes than were asked for, where a part ends."""
