@@ -35,6 +35,7 @@ from computepool.agent.outgoing import Outgoing
 from computepool.agent.output import PipeOutput
 from computepool.agent.outside import Outside
 from computepool.agent.own_jobs import OwnJobs
+from computepool.agent.owner.remote import RemoteOwner
 from computepool.agent.ownership import EVICT_GRACE_SECONDS, OpenWatch, OwnerFirst
 from computepool.agent.ports import Connect, LinkKind, Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
@@ -162,10 +163,12 @@ class Agent:
             book=parts.book,
         )
         self.owner: OwnerFirst | None = None
+        self.remote: RemoteOwner | None = None
         if parts.open_watch is not None:
             self.owner = OwnerFirst(self._supervisor, parts.open_watch, parts.monitor)
             self.owner.on_state = self._owner_says
             self.owner.on_availability = self._tell_now
+            self.remote = RemoteOwner(parts.home.root, self.owner.watch, self._outgoing)
 
     # ── the owner's controls ──
 
@@ -318,6 +321,8 @@ class Agent:
             with going_on("agent.tick_failed"):
                 self._supervisor.tick()
                 self.telemetry.look_for_work()
+                if self.remote is not None:
+                    self.remote.tick(self.welcome)
                 await self._housekeeping.tick(self.owner.watch.policy if self.owner is not None else None)
 
     async def _keep_leases(self) -> None:
@@ -406,6 +411,8 @@ class Agent:
             log.warning("hub.notice", extra={"notice": welcome.notice})
         log.info("link.up", extra={"kind": kind.value, "skew_seconds": round(self._hub_time.skew_seconds, 3)})
         session = Session(link, welcome, supervisor, self._outgoing, self._parts.clock)
+        if self.remote is not None:
+            session.on_owner_request = self.remote.handle
         beside: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._hello_again.wait())]
         if kind is not LinkKind.WEBSOCKET:
             beside.append(asyncio.ensure_future(self._probe_websocket()))

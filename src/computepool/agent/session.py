@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from computepool.agent.clock import Clock
@@ -10,6 +11,7 @@ from computepool.agent.link.handshake import Dismissed
 from computepool.agent.outgoing import Outgoing
 from computepool.agent.supervisor import CommandsMissing, Supervisor
 from computepool.protocol.messages import FromHub, Goodbye, MalformedMessage, Welcome, parse_from_hub
+from computepool.protocol.owner_requests import OwnerRequest
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +28,8 @@ class Session:
         self._outgoing = outgoing
         self._clock = clock
         self._heard_at = clock.monotonic()
+        self.on_owner_request: Callable[[OwnerRequest], None] = lambda message: None
+        """Told what the owner asks for through the hub."""
 
     async def run(self, until: "asyncio.Future[Any]") -> str:
         """Until the line breaks or `until` is done; why it ended. Raises Dismissed when the hub said goodbye."""
@@ -59,7 +63,10 @@ class Session:
 
     def _handle(self, message: FromHub) -> None:
         try:
-            self._supervisor.handle(message)
+            if isinstance(message, OwnerRequest):
+                self.on_owner_request(message)
+            else:
+                self._supervisor.handle(message)
         except CommandsMissing:
             raise
         except Exception:

@@ -372,7 +372,7 @@ class Pool:
         return list(self._http.get(f"/nodes/{node_id}/reliability", params={"limit": limit})["items"])
 
     def change_node(self, node_id: str, changes: Mapping[str, object]) -> dict[str, Any]:
-        return dict(self._http.request("PATCH", f"/nodes/{node_id}", json=dict(changes)).json())
+        return dict(self.call("PATCH", f"/nodes/{node_id}", dict(changes)))
 
     def find_node(self, text: str) -> str:
         refuse_nothing(text, "node")
@@ -417,8 +417,9 @@ class Pool:
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Any other route under `/api/v1`, with this client's sign-in and errors."""
-        if method == "DELETE":
-            return self._http.request(method, path, retry="unsent")
+        if method in ("DELETE", "PATCH"):
+            answer = self._http.request(method, path, json=body, retry="always" if method == "PATCH" else "unsent")
+            return answer.json() if method == "PATCH" else answer
         return self._http.get(path) if method == "GET" else self._http.post(path, body)
 
     def nodes_in_pool(self) -> int:

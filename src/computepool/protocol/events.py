@@ -106,7 +106,7 @@ class NodeEvent(Told):
     node_id: str
     change: Literal[
         "enrolled", "state", "changed", "drain", "resume", "benchmark", "quarantined", "quarantine_over", "declines",
-        "slots", "verified", "unverified", "cloned", "key_replaced",
+        "slots", "verified", "unverified", "cloned", "key_replaced", "policy",
     ]  # fmt: skip
     state: NodeState | None = None
     until: datetime | None = None

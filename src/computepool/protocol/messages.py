@@ -28,6 +28,7 @@ from computepool.protocol.capacity import MOST_GPUS, Bytes, Capacity, HouseRules
 from computepool.protocol.limits import CHECKPOINT_FILES_LIMIT, OUTPUT_FILES_LIMIT
 from computepool.protocol.manifest import SavedFile
 from computepool.protocol.model import Wire
+from computepool.protocol.owner_requests import OwnerRequest, PolicyReport
 from computepool.protocol.signing import Signed
 from computepool.protocol.states import AttemptState, IsolationLevel
 from computepool.protocol.telemetry import USAGE_ATTEMPTS_LIMIT, USAGE_SAMPLES_LIMIT, MachineLoad, UsageSample
@@ -222,19 +223,10 @@ class Gone(AttemptRef):
 
 
 FromAgent = Annotated[
-    Hello
-    | Proof
-    | Heartbeat
-    | NodeReport
-    | Update
-    | LogChunk
-    | UploadRequest
-    | CheckpointSaved
-    | Finished
-    | Gone
-    | BenchmarkFromAgent,
+    Hello | Proof | Heartbeat | NodeReport | Update | LogChunk | UploadRequest | CheckpointSaved | Finished | Gone
+    | PolicyReport | BenchmarkFromAgent,
     Field(discriminator="type"),
-]
+]  # fmt: skip
 
 # ── hub → agent ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -356,6 +348,7 @@ FromHub = Annotated[
     | Refused
     | KeyAnnouncement
     | KeyRetirement
+    | OwnerRequest
     | Goodbye
     | BenchmarkFromHub,
     Field(discriminator="type"),

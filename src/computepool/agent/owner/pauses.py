@@ -28,6 +28,7 @@ class _Stored(BaseModel):
     for_seconds: float | None = Field(default=None, ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)
     boot_id: str = ""
     since_monotonic: float = Field(default=0.0, allow_inf_nan=False)
+    by_hub: bool = False
 
 
 def boot_id() -> str:
@@ -47,13 +48,16 @@ class PauseBook:
         """Monotonic; None while there is no pause."""
         self._for_seconds: float | None = None
         self._note = ""
+        self.by_hub = False
+        """The owner asked for it through the hub, which may also end it."""
         self._load()
 
-    def pause(self, for_seconds: float | None = None) -> None:
+    def pause(self, for_seconds: float | None = None, *, by_hub: bool = False) -> None:
         """From now on. The caller acts first and calls `save` then: a slow disk must not keep the owner waiting."""
         if for_seconds is not None and not (math.isfinite(for_seconds) and 0 < for_seconds <= LONGEST_SECONDS):
             raise ValueError("a pause lasts more than no time, and at most ten years")
         self._since, self._for_seconds, self._note = self._clock.monotonic(), for_seconds, ""
+        self.by_hub = by_hub
 
     def resume(self) -> None:
         self._since = None
@@ -68,6 +72,7 @@ class PauseBook:
             for_seconds=self._for_seconds,
             boot_id=self._boot,
             since_monotonic=self._since,
+            by_hub=self.by_hub,
         )
         self._path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self._path, stored.model_dump_json().encode())
@@ -107,7 +112,7 @@ class PauseBook:
         else:
             # A wall clock that was set back would make the pause begin in the future.
             self._since = monotonic - max(0.0, wall.total_seconds())
-        self._for_seconds = stored.for_seconds
+        self._for_seconds, self.by_hub = stored.for_seconds, stored.by_hub
 
     def _damaged(self, why: str) -> None:
         """Somebody paused once. Whether it is over cannot be told, so that it is not."""

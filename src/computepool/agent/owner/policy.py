@@ -199,6 +199,11 @@ class Policy(Section):
         description="Whether somebody sits at this machine. Without a seat (a server) keyboard, mouse and screen are"
         ' not looked at. "auto" finds out, and where it cannot, takes it that somebody does.',
     )
+    remote_edits: Flag = Field(
+        default=True,
+        description="Whether you can pause this machine, and change its hours and when it counts as idle, through the "
+        "hub. Everything else is changed here.",
+    )
     start: Start = Start()
     reactions: Reactions = Reactions()
     welcome: Welcome = Welcome()

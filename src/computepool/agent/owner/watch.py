@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from computepool.agent.clock import Clock
 from computepool.agent.owner.decide import Decision, State, decide
@@ -87,7 +87,7 @@ class OwnerWatch:
         strangers_work: Callable[[], bool],
         zone: tzinfo | None = None,
     ) -> None:
-        self._policy_file = policy_file
+        self.policy_file = self._policy_file = policy_file
         self._pauses = pauses
         self._signals = signals
         self._clock = clock
@@ -136,6 +136,13 @@ class OwnerWatch:
             return None
         return self._clock.now() + timedelta(seconds=paused.remaining_seconds)
 
+    @property
+    def paused_by(self) -> Literal["hub", "machine"] | None:
+        """Where the owner said so: through the hub, or on this machine."""
+        if self._pauses.current() is None:
+            return None
+        return "hub" if self._pauses.by_hub else "machine"
+
     def status(self) -> dict[str, Any]:
         """The part of `agent status` that is about the owner."""
         policy = {**self._decision.as_json(), "problems": list(self.problems)}
@@ -144,9 +151,9 @@ class OwnerWatch:
 
     # ── what it is told ──
 
-    def pause(self, for_seconds: float | None = None) -> Decision:
+    def pause(self, for_seconds: float | None = None, *, by_hub: bool = False) -> Decision:
         """At once: the decision is made, and told, before the disk is written. Raises ValueError, OSError."""
-        self._pauses.pause(for_seconds)
+        self._pauses.pause(for_seconds, by_hub=by_hub)
         decision = self._refresh()
         self._pauses.save()
         return decision

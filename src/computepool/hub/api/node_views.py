@@ -21,8 +21,9 @@ from computepool.hub.market.tiers import Basis, Mark
 from computepool.hub.nodes import actions, service
 from computepool.hub.nodes.benchmarks import UNVERIFIED, Benchmark, hardware_digest, list_benchmarks
 from computepool.hub.nodes.notices import notice_for
+from computepool.hub.nodes.owner_requests import find_policies
 from computepool.hub.nodes.prices import PriceView, price_view
-from computepool.hub.nodes.tables import Node
+from computepool.hub.nodes.tables import Node, NodePolicy
 from computepool.hub.reputation.views import ReliabilityView, reliability_by_node
 from computepool.hub.scheduling.fleet_node import FleetNode, Held, allowed_slices
 from computepool.hub.wallet.earnings import earned_by_node
@@ -134,6 +135,12 @@ class NodeActions(Documented):
     """Take work again after a drain: `POST /nodes/{node_id}/resume`."""
     remove: ActionView
     """Take it out of the pool for good: `POST /nodes/{node_id}/ban`."""
+    pause: ActionView
+    """Take the machine back at once, through its agent: `POST /nodes/{node_id}/pause`."""
+    unpause: ActionView
+    """End such a pause: `POST /nodes/{node_id}/unpause`."""
+    policy: ActionView
+    """Change its hours and when it counts as idle: `PATCH /nodes/{node_id}/policy`."""
     rotate_key: ActionView
     """Replace the node's key."""
 
@@ -192,6 +199,7 @@ class StoredFacts:
     past: Mapping[str, ReliabilityView]
     owners: Mapping[str, str]
     earned: Mapping[str, int]
+    policies: Mapping[str, NodePolicy]
 
 
 async def views_of(engine: Engine, nodes: Sequence[Node], reader: Principal) -> list[NodeView]:
@@ -209,12 +217,13 @@ def _facts(
     return StoredFacts(
         measured=measured,
         past=reliability_by_node(session, nodes, measured, now, half_life),
+        policies=find_policies(session, [node.id for node in nodes]),
         owners=names_of(session, {node.owner_id for node in nodes}),
         earned=earned_by_node(session, nodes, now.astimezone(UTC).date(), day_start.first_entry(session, now)),
     )
 
 
-def actions_of(engine: Engine, node: Node, reader: Principal) -> NodeActions:
+def actions_of(engine: Engine, node: Node, policy: NodePolicy | None, reader: Principal) -> NodeActions:
     if Scope.NODES_WRITE not in reader.scopes:
         no = refused("This token may only look: it lacks the scope nodes:write.")
         return NodeActions(**dict.fromkeys(NodeActions.model_fields, no))
@@ -226,6 +235,9 @@ def actions_of(engine: Engine, node: Node, reader: Principal) -> NodeActions:
         drain=unless(change or actions.is_draining(node, True)),
         resume=unless(change or actions.is_draining(node, False)),
         remove=unless(change),
+        pause=unless(actions.refuse_pause(node, policy) or actions.is_paused(policy, True)),
+        unpause=unless(actions.refuse_pause(node, policy) or actions.is_paused(policy, False)),
+        policy=unless(actions.refuse_request(node, policy)),
         rotate_key=refused(ON_THE_MACHINE if change is None else change.message),
     )
 
@@ -270,7 +282,7 @@ def _view(engine: Engine, node: Node, facts: StoredFacts, reader: Principal) -> 
         slices_at_once=allowed_slices(live) if live is not None else None,
         price=price_view(node),
         ask=ask_view(live.traits.ask, engine.book.place_of(node.id)) if live is not None else None,
-        actions=actions_of(engine, node, reader),
+        actions=actions_of(engine, node, facts.policies.get(node.id), reader),
     )
 
 

@@ -194,6 +194,10 @@ class Gateway:
             goodbye = Goodbye(code="key_replaced", message="This node's key was replaced: connect with it.", retry=True)
             self._hang_up(connected.pipe, goodbye)
 
+    def tell(self, node_id: str, message: Wire) -> None:
+        """A node that is there."""
+        self._line(node_id).tell(message)
+
     def stop_attempt(self, node_id: str, attempt_id: str, fence: int, reason: str) -> None:
         """Tell a node to end an attempt: now, or when it is there again."""
         node = self._scheduler.fleet.get(node_id)

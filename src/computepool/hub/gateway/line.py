@@ -12,6 +12,7 @@ from typing import Literal, cast
 import structlog
 
 from computepool.protocol.messages import MESSAGE_LIMIT_BYTES, Command, Offer, Stop
+from computepool.protocol.model import Wire
 from computepool.protocol.signing import Signed
 from computepool.protocol.timing import EVICT_GRACE_SECONDS, STOP_GRACE_SECONDS
 
@@ -48,6 +49,11 @@ class NodeLine:
             grace_seconds=EVICT_GRACE_SECONDS if reason == "evicted" else STOP_GRACE_SECONDS,
         )
         self._send(attempt_id, command)
+
+    def tell(self, message: Wire) -> None:
+        """Without a number: lost if the agent is not there, and told again when it comes."""
+        if self._post is not None:
+            self._post(message.to_bytes())
 
     def seen(self, cursor: int) -> None:
         while self._unseen and self._unseen[0][1].number <= cursor:

@@ -17,12 +17,14 @@ from computepool.hub.gateway.pipe import Pipe, PipeClosed
 from computepool.hub.gateway.reports import Report, Reports
 from computepool.hub.history.recorder import History
 from computepool.hub.nodes.benchmarks import Benchmark
+from computepool.hub.nodes.owner_requests import hear_policy
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.leases import LeaseKeeper
 from computepool.hub.scheduling.presence import Presence
 from computepool.protocol.benchmark import BenchmarkFromAgent
 from computepool.protocol.messages import FromAgent, Heartbeat, HeartbeatAck, NodeReport, parse_from_agent
 from computepool.protocol.model import Wire
+from computepool.protocol.owner_requests import PolicyReport
 from computepool.protocol.states import NodeState
 
 log = structlog.get_logger()
@@ -140,6 +142,11 @@ class AgentSession:
             await self._heartbeat(message)
         elif isinstance(message, NodeReport):
             self._learn(message)
+        elif isinstance(message, PolicyReport):
+            for request in await self._context.db.run(
+                hear_policy, self._node.traits.node_id, message, self._context.now()
+            ):
+                self.post(request)
         elif isinstance(message, BenchmarkFromAgent):
             self._examiner.heard(message)
         elif isinstance(message, Report):

@@ -195,6 +195,7 @@ _OWNER: dict[str, Maker] = {
     "node.slots": _node("slots"),
     "node.cloned": _node("cloned"),
     "node.key_replaced": _node("key_replaced"),
+    "node.policy": _node("policy"),
     "node.verified": _node("verified"),
     "node.unverified": _node("unverified"),
     "node.accused": _about_node("node_accused"),

@@ -2,7 +2,7 @@
 
 from computepool.hub.core.errors import PoolError
 from computepool.hub.nodes.errors import NodeMoved
-from computepool.hub.nodes.tables import JoinToken, Node
+from computepool.hub.nodes.tables import JoinToken, Node, NodePolicy
 from computepool.protocol.states import NodeState
 
 
@@ -19,6 +19,34 @@ def is_draining(node: Node, wanted: bool) -> PoolError | None:
     """Nothing would change: the route answers as if it had just done it."""
     if node.drain_requested == wanted:
         return NodeMoved("It takes no new work already." if wanted else "It takes work: there is nothing to resume.")
+    return None
+
+
+def refuse_request(node: Node, policy: NodePolicy | None) -> PoolError | None:
+    """Of whatever its owner asks of its agent through the hub. The agent has the last word."""
+    if policy is None:
+        return NodeMoved(
+            "Its agent has not told its policy.", hint="A simulated node has none, and an older agent does not tell it."
+        )
+    if not policy.remote_edits:
+        return NodeMoved(
+            "Its policy allows no changes through the hub.",
+            hint="On the machine itself: computepool agent policy remote_edits true",
+        )
+    return refuse_change(node)
+
+
+def refuse_pause(node: Node, policy: NodePolicy | None) -> PoolError | None:
+    refused = refuse_request(node, policy)
+    if refused is None and policy is not None and policy.paused == "machine":
+        return NodeMoved("It was paused on the machine itself.", hint="There: computepool agent resume")
+    return refused
+
+
+def is_paused(policy: NodePolicy | None, wanted: bool) -> PoolError | None:
+    """As `is_draining`."""
+    if (policy is not None and policy.paused == "hub") == wanted:
+        return NodeMoved("It is paused already." if wanted else "It is not paused.")
     return None
 
 

@@ -73,3 +73,39 @@ class JoinToken(Base):
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+
+
+class NodePolicy(Base):
+    """What a node's owner allows, as its agent last told it."""
+
+    __tablename__ = "node_policies"
+
+    node_id: Mapped[str] = mapped_column(ForeignKey("nodes.id"), primary_key=True)
+    report: Mapped[dict[str, Any]]
+    """A `PolicyReport`."""
+    remote_edits: Mapped[bool]
+    """Its agent follows requests through the hub."""
+    paused: Mapped[str | None] = mapped_column(String(8))
+    """`hub` or `machine`: where its owner paused it."""
+    reported_at: Mapped[datetime]
+
+
+class NodeRequest(Base):
+    """The newest thing of its kind that a node's owner asked of it through the hub."""
+
+    __tablename__ = "node_requests"
+
+    node_id: Mapped[str] = mapped_column(ForeignKey("nodes.id"), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(8), primary_key=True)
+    """`policy` or `pause`."""
+    number: Mapped[int] = mapped_column(BigInteger)
+    """Grows, also across a restore from a backup: the agent deals with each once."""
+    body: Mapped[dict[str, Any]]
+    """An `OwnerRequest`."""
+    state: Mapped[str] = mapped_column(String(8))
+    """pending, applied or refused."""
+    reason: Mapped[str] = mapped_column(String(1000))
+    """Why the agent refused it."""
+    requested_by: Mapped[str] = mapped_column(Id)
+    requested_at: Mapped[datetime]
+    answered_at: Mapped[datetime | None]
