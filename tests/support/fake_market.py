@@ -6,6 +6,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from computepool.hub.jobs.spec_check import check_text
+
 CREDIT = 1_000_000
 GIB = 1024**3
 
@@ -85,6 +87,15 @@ def quote(**changes: Any) -> dict[str, Any]:
         "free_now": 1,
         "gates": [],
         "nodes": [],
+        "summary": "1 node could begin it now.",
+        "relaxations": [],
+        "suggestions": [],
+        "begin": {"allowed": True, "code": "ok", "reason": None},
+        "start": "Now: 1 node is free.",
+        "slices_now": 1,
+        "cost": [{"code": "all_now", "label": "1 slice × 1h at the prices of now", "micros": 30 * CREDIT}],
+        "input_bytes": 0,
+        "actions": {"submit": {"allowed": True, "reason": None}},
         **changes,
     }
 
@@ -119,6 +130,7 @@ class FakeMarket:
             Route(f"{api}/market/offers", self._offers),
             Route(f"{api}/market/earnings", self._earnings),
             Route(f"{api}/market/quote", self._quote, methods=["POST"]),
+            Route(f"{api}/jobs/check", self._check, methods=["POST"]),
             Route(f"{api}/admin/limits/{{owner}}", self._limits, methods=["GET", "PUT"]),
             Route(f"{api}/admin/market/regions/import", self._import, methods=["POST"]),
             Route(f"{api}/admin/market/{{name}}", self._table, methods=["GET", "PUT"]),
@@ -142,6 +154,10 @@ class FakeMarket:
         if self.quote is None:
             return JSONResponse({"error": {"code": "not_found", "message": "There is nothing here."}}, 404)
         return JSONResponse(self.quote)
+
+    async def _check(self, request: Request) -> Response:
+        checked = check_text(await request.body(), request.headers["content-type"], money=True)
+        return JSONResponse(checked.model_dump(mode="json"))
 
     async def _import(self, request: Request) -> Response:
         self.asked.append(await request.json())

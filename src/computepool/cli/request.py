@@ -73,6 +73,8 @@ class Request:
     """Or only these, each with its name in the bundle."""
     inputs: Mapping[str, Path] = field(default_factory=dict)
     """Uploaded first, each for its path in the job's folder."""
+    written: Mapping[str, object] = field(default_factory=dict)
+    """What the file and the flags say, before defaults are filled in."""
 
     @property
     def command(self) -> str:
@@ -115,7 +117,8 @@ def build_request(typed: Typed, options: Options, environ: Mapping[str, str] = o
         raise CliError(f"The workdir {folder} is not a folder.", "Name a folder, such as --workdir .", 2)
     if typed.form == "spec":
         path = Path(typed.target)
-        spec = parse_spec(local.take_from(_read_spec(path), path.parent), environ=environ)
+        written = local.take_from(_read_spec(path), path.parent)
+        spec = parse_spec(written, environ=environ)
         wire = spec.to_wire()
         if folder is None and spec.workdir is not None:
             folder = path.parent / spec.workdir
@@ -128,13 +131,15 @@ def build_request(typed: Typed, options: Options, environ: Mapping[str, str] = o
         wire = {"run": [typed.target, *typed.arguments]}
     if folder is not None and typed.form != "spec":
         wire["workdir"] = "."
+    if typed.form != "spec":
+        written = wire
     if options.inputs:
         wire["inputs"] = {**cast("dict[str, object]", wire.get("inputs", {})), **local.take_typed(options.inputs)}
     request = parse_spec(_overlay(wire, options, environ))
     for _, name in files:
         if name in request.inputs:
             raise CliError(f"{name} is the script, and an input too.", "Give the input another path.", 2)
-    return Request(request, folder, files, local.of(request))
+    return Request(request, folder, files, local.of(request), _overlay(written, options, environ))
 
 
 def _read_spec(path: Path) -> Any:

@@ -29,6 +29,7 @@ Examples:
   computepool run -- python3 -c 'print(6*7)'
   computepool run --gpu 24GB.. --output 'out/**' train.py --epochs 3
   computepool run pool.yaml -d
+  computepool run pool.yaml --dry-run
 """
 
 
@@ -112,12 +113,21 @@ class RunCommand(click.Command):
 @click.option("-o", "--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where outputs are put.")
 @click.option("-d", "--detach", is_flag=True, help="Print the job's id and leave it running.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show plan, price, warnings and the whole spec, and submit nothing.")
 @raw_option
 @json_option
 @pool_options
 @click.pass_context
 def run(
-    ctx: click.Context, /, output_dir: Path | None, detach: bool, yes: bool, raw: bool, as_json: bool, **flags: Any
+    ctx: click.Context,
+    /,
+    output_dir: Path | None,
+    detach: bool,
+    yes: bool,
+    dry_run: bool,
+    raw: bool,
+    as_json: bool,
+    **flags: Any,
 ) -> int:
     """Run a script, a command or a spec file in the pool: submit it, follow its log, fetch its outputs.
 
@@ -134,6 +144,8 @@ def run(
             flags["node"] = _node_id(flags["node"])
         request = build_request(ctx.obj, Options(**flags))
         with open_pool() as pool:
+            if dry_run:
+                return _dry_run(pool, request, as_json)
             if not agreed(pool, request, yes=yes, quiet=as_json):
                 tell("Nothing was submitted.", dim=True)
                 return 1
@@ -145,6 +157,15 @@ def run(
     except HubUnreachable as error:
         report(error)
         return POOL_COULD_NOT
+
+
+def _dry_run(pool: "Pool", request: Request, as_json: bool) -> int:
+    from computepool.cli.dry_run import show_dry_run
+
+    if not as_json:
+        nodes, me = pool.nodes(), pool.me()
+        _tell_plan(request, nodes, me.id, _may_go_to_strangers(pool, request, nodes, me.id), "")
+    return show_dry_run(pool, request, signed_by=_signed_by(pool, request), as_json=as_json)
 
 
 def _node_id(text: str) -> str:
@@ -248,7 +269,7 @@ def _quote(pool: "Pool", request: Request) -> dict[str, Any] | None:
     from computepool.client.errors import HubError
 
     try:
-        return pool.market.quote(request.spec, signed_by=pool.signer.key_id if _is_signed(request) else None)
+        return pool.market.quote(request.spec, signed_by=_signed_by(pool, request))
     except HubError:
         return None
 
@@ -324,6 +345,10 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, 
     tell(f"  {' · '.join(part for part in parts if part)}", dim=True)
     if open_ended := [name for name, asked in _ranges(spec) if asked.maximum not in (None, asked.minimum)]:
         tell(f"  note: of a range a slice gets the lower end, never more ({', '.join(open_ended)})", dim=True)
+
+
+def _signed_by(pool: "Pool", request: Request) -> str | None:
+    return pool.signer.key_id if _is_signed(request) else None
 
 
 def _is_signed(request: Request) -> bool:

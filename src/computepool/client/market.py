@@ -31,6 +31,10 @@ class Market:
             if cursor is None or len(items) >= limit:
                 return items, page
 
+    def check(self, spec: "Mapping[str, object]") -> dict[str, Any]:
+        """What the pool makes of a spec as somebody wrote it: canonical form, defaults, warnings, errors."""
+        return dict(self._http.post("/jobs/check", spec, repeatable=True))
+
     def quote(self, spec: "Mapping[str, object] | JobSpec", *, signed_by: str | None = None) -> dict[str, Any]:
         """What the job would cost now and at most, and where. `signed_by`: the id of the key that will sign it."""
         from computepool.protocol.spec import JobSpec, parse_spec
