@@ -75,6 +75,7 @@ NOT_OBJECTS = {
     "POST /api/v1/nodes/{node_id}/reliability/{event_id}/contest": "tests/hub/reputation/test_contests.py",
     "GET /api/v1/wallet/top-ups/{top_up_id}": "tests/hub/payments/test_top_ups.py",
     "GET /api/v1/wallet/cash-outs/{cash_out_id}": "tests/hub/payments/test_cash_outs.py",
+    "POST /api/v1/wallet/cash-outs/{cash_out_id}/cancel": "tests/hub/payments/test_cash_outs.py",
     "POST /api/v1/jobs/{job_id}/dispute": "tests/hub/disputes/test_disputes.py",
     "GET /api/v1/disputes/{dispute_id}": "tests/hub/disputes/test_disputes.py",
     "DELETE /api/v1/jobs/{job_id}": "tests/hub/jobs/test_removal.py",

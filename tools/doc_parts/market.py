@@ -40,7 +40,7 @@ def spot_table() -> str:
 
 
 def filter_table() -> str:
-    from computepool.hub.scheduling.offers import FIELDS
+    from computepool.hub.scheduling.offer_filters import FIELDS
 
     rows = [(f"`{name}`", f"`{field.example}`", "yes" if field.ordered else "") for name, field in FIELDS.items()]
     return table(("filter", "for example", "can be ordered by, with `-o`"), rows)

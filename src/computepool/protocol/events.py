@@ -139,7 +139,7 @@ class PaymentEvent(Told):
         "credits_granted", "credits_withdrawn", "voucher_redeemed", "debt_written_off", "top_up_credited",
         "top_up_failed", "top_up_requires_action", "refunded", "chargeback", "dispute_refund_undone",
         "cash_out_requested", "cash_out_approved", "cash_out_rejected", "cash_out_paid", "cash_out_failed",
-        "cash_out_returned", "card_saved", "card_forgotten", "card_plan_changed", "card_stopped",
+        "cash_out_returned", "cash_out_canceled", "card_saved", "card_forgotten", "card_plan_changed", "card_stopped",
         "payout_account_changed", "storage_unpaid",
     ]  # fmt: skip
     subject_id: str | None = None
@@ -163,7 +163,8 @@ class AdminEvent(Told):
 
     type: Literal["admin"] = "admin"
     change: Literal[
-        "dispute_opened", "dispute_resolved", "cash_out_requested", "cash_out_not_returned", "contest_opened",
+        "dispute_opened", "dispute_resolved", "cash_out_requested", "cash_out_canceled", "cash_out_not_returned",
+        "contest_opened",
         "node_accused", "payment_difference", "ledger_frozen", "ledger_thawed", "mail_given_up", "user_registered",
         "setting_changed",
     ]  # fmt: skip

@@ -3,8 +3,13 @@
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field, JsonValue
+
 from computepool.protocol.events import Told
 from computepool.protocol.states import NodeState
+
+OF_MONEY: dict[str, JsonValue] = {"x-money": True}
+"""Marks a field that is null in a pool without money."""
 
 
 class SimulatedStats(Told):
@@ -28,8 +33,8 @@ class PublicGpuPrice(Told):
     gpu: str
     tier: str
     """The multiplier of its price."""
-    from_micros: int | None
-    """The cheapest hour of one that is offered now; null where nobody offers one, and in a pool without money."""
+    from_micros: int | None = Field(json_schema_extra=OF_MONEY)
+    """The cheapest hour of one that is offered now; null where nobody offers one."""
     offers: int
     """Nodes that offer it."""
 
@@ -54,12 +59,12 @@ class PublicStats(Told):
     """Jobs for real nodes that ever succeeded."""
     gpu_hours: float = 0.0
     """Of real GPUs, for others than their owners, in attempts that ended well: ever."""
-    earned_by_hosts_micros: int | None = None
+    earned_by_hosts_micros: int | None = Field(default=None, json_schema_extra=OF_MONEY)
     """What hosts of real nodes ever earned with others' jobs; null in a pool without money."""
-    paid_to_hosts_micros: int | None = None
+    paid_to_hosts_micros: int | None = Field(default=None, json_schema_extra=OF_MONEY)
     """Of what hosts earned, what was paid out to them; null in a pool without money."""
-    gpu_prices: tuple[PublicGpuPrice, ...] = ()
-    """The RTX 4090, and what most nodes offer: at most 20 kinds of cards."""
+    gpu_prices: tuple[PublicGpuPrice, ...] | None = Field(default=None, json_schema_extra=OF_MONEY)
+    """The RTX 4090, and what most nodes offer: at most 20 kinds of cards. Null in a pool without money."""
     simulated: SimulatedStats = SimulatedStats()
     """What is simulated, counted apart. The counts of nodes, cores, memory, GPUs and slices above include it."""
     counted_at: datetime | None = None

@@ -700,7 +700,7 @@ def test_fee_is_the_operators_setting(sqlite_hub):
 
 
 @pytest.mark.parametrize(
-    "path", ["market/offers?gpu=rtx-4090", "market/prices?regoin=EU", "market/earnings?card=rtx-4090&country=IN"]
+    "path", ["market/offers?card=rtx-4090", "market/prices?regoin=EU", "market/earnings?card=rtx-4090&country=IN"]
 )
 def test_a_parameter_that_nobody_knows_is_an_error_and_not_dropped(sqlite_hub, path):
     async def story(pool):

@@ -135,6 +135,55 @@ def test_rejected_credits_come_back_and_every_end_is_the_end(hub_url):
     play_desk(hub_url, story)
 
 
+def test_a_request_is_taken_back_before_it_is_decided(hub_url):
+    async def story(desk):
+        assert (await desk.can())["actions"]["request"]["allowed"] is False
+        desk.earn(100)
+        assert (await desk.can())["actions"]["request"] == {"allowed": True, "reason": None}
+        asked = await desk.request(40)
+        assert asked["actions"]["cancel"]["allowed"]
+        path = f"wallet/cash-outs/{asked['id']}/cancel"
+        await desk.ask("POST", path, user=ALICE, status=404)
+        canceled = await desk.ask("POST", path)
+        assert (canceled["state"], canceled["actions"]["cancel"]["allowed"]) == ("canceled", False)
+        assert desk.has()["earnings"] == 100
+        assert (await desk.ask("POST", path, status=409))["error"]["code"] == "cash_out_state"
+        await desk.decide(asked["id"], "approve", 409)
+        approved = await desk.request(40)
+        await desk.decide(approved["id"], "approve")
+        assert (await desk.ask("POST", f"wallet/cash-outs/{approved['id']}/cancel", status=409))["error"]
+        assert desk.has()["cashing_out"] == 40
+
+    play_desk(hub_url, story)
+
+
+def test_a_top_up_is_quoted_in_both_directions(sqlite_hub):
+    async def story(desk):
+        by_credits = await desk.ask("GET", "wallet/top-ups/quote?credits=100")
+        assert by_credits["message"] == "100 credits = 50.00 EUR"
+        assert (by_credits["amount_minor"], by_credits["is_exact"]) == (5000, True)
+        assert by_credits["actions"]["top_up"]["allowed"] is False, "this pool has no processor"
+        by_amount = await desk.ask("GET", "wallet/top-ups/quote?amount=50")
+        assert by_amount == by_credits
+        between = await desk.ask("GET", "wallet/top-ups/quote?credits=0.33")
+        assert (between["credits"], between["amount"], between["is_exact"]) == ("0.34", "0.17 EUR", False)
+        for wrong in (
+            "",
+            "?credits=1&amount=1",
+            "?credits=0",
+            "?amount=0.001",
+            "?amount=1e9",
+            "?amount=-5",
+            "?amount=x",
+        ):
+            assert (await desk.ask("GET", f"wallet/top-ups/quote{wrong}", status=422))["error"]["code"] == "bad_amount"
+        payments = await desk.ask("GET", "wallet/payments")
+        assert payments["actions"]["redeem_voucher"]["allowed"]
+        assert payments["payout_account"]["actions"]["begin"]["reason"]
+
+    play_desk(sqlite_hub, story, currency="eur", credit_value="0.5")
+
+
 def test_the_same_request_twice_is_one(hub_url):
     async def story(desk: Desk) -> None:
         desk.earn(100)

@@ -11,15 +11,10 @@ from support.fleets import GIB, STRANGER, gpu, make_node
 from computepool.hub.core.errors import Invalid
 from computepool.hub.market.book import Book
 from computepool.hub.market.standing import Standing
-from computepool.hub.scheduling.offers import (
-    FIELDS,
-    BadFilter,
-    Offer,
-    offer_of,
-    page_of,
-    parse_filter,
-    parse_order,
-)
+from computepool.hub.scheduling.offer_filters import FIELDS, PARAMETERS, BadFilter, parse_filter, parse_order
+from computepool.hub.scheduling.offer_forms import describe_filters
+from computepool.hub.scheduling.offer_views import Offer
+from computepool.hub.scheduling.offers import offer_of, page_of, price_per_tflops
 from computepool.protocol.capacity import HouseRules
 from computepool.protocol.messages import Availability
 from computepool.protocol.states import IsolationLevel
@@ -128,16 +123,16 @@ def test_wrong_filters_name_what_comes_nearest(text, message, hint):
 @given(st.text(max_size=60))
 def test_any_text_is_a_filter_or_an_error_in_words(text):
     try:
-        tests, names = parse_filter(text)
+        criteria = parse_filter(text)
     except BadFilter:
         return
-    assert names <= set(FIELDS)
-    assert len(tests) >= len(names)
+    assert {criterion.field for criterion in criteria} <= set(FIELDS)
+    assert [one.text for one in parse_filter(" ".join(one.text for one in criteria))] == [one.text for one in criteria]
 
 
 def test_every_field_has_an_example_that_works():
     for name, field in FIELDS.items():
-        assert parse_filter(field.example)[1] == {name}
+        assert [criterion.field for criterion in parse_filter(field.example)] == [name]
 
 
 @pytest.mark.parametrize(
@@ -229,3 +224,43 @@ def test_an_offer_names_the_strongest_isolation_that_strangers_get():
     assert one.isolation == "bubblewrap"
     (one,) = offers_of(make_node("node_1", isolation=both, rules=HouseRules(isolation=IsolationLevel.CONTAINER)))
     assert one.isolation == "container"
+
+
+def test_plain_parameters_are_the_same_filters_and_are_described(market):
+    left = page_of(market, "", "", None, 50, parameters={"gpu": "rtx-4090", "max_price": "25", "min_vram": None})
+    assert [offer.node_id for offer in left.items] == ["node_2"]
+    assert left.to_drop == []
+    with pytest.raises(BadFilter, match="max_price"):
+        page_of(market, "", "", None, 50, parameters={"max_price": "cheap"})
+    forms = describe_filters(market, priced=True)
+    by_name = {field.name: field for field in forms.items}
+    assert forms.offers == 4, "simulated ones are not counted"
+    assert {one.value: one.offers for one in by_name["gpu"].values} == {"rtx-4090": 2, "rtx-3060": 1}
+    assert {one.value: one.offers for one in by_name["country"].values} == {"US": 2, "IN": 1, "DE": 1}
+    assert (by_name["gpus"].minimum, by_name["gpus"].maximum) == (0, 2)
+    assert (by_name["price_per_tflops"].minimum, by_name["verified"].operators) == (None, ["=", "!="])
+    assert {one.name for field in forms.items for one in field.parameters} == set(PARAMETERS)
+    for field in forms.items:
+        for value in field.values:
+            for parameter in field.parameters:
+                assert page_of(market, "", "", None, 50, parameters={parameter.name: value.value}).total >= 0
+    assert not {"price", "price_per_tflops"} & {field.name for field in describe_filters(market, priced=False).items}
+
+
+def test_where_nothing_fits_it_says_which_filter_to_drop(market):
+    page = page_of(market, "gpu=rtx-4090 country=DE", "", None, 50, parameters={"max_price": "100"})
+    assert page.total == 0
+    dropped = [(one.filter, one.parameter, one.left_without, one.left_alone) for one in page.to_drop]
+    assert dropped == [("country=DE", None, 2, 1), ("gpu=rtx-4090", None, 1, 2), ("price<=100", "max_price", 0, 4)]
+
+
+def test_measured_nodes_are_ordered_by_price_for_speed(market):
+    fast, slow = (
+        offer.model_copy(update={"gflops": gflops, "price_per_tflops_micros": price_per_tflops(30 * CREDIT, gflops)})
+        for offer, gflops in zip(market[:2], (60_000.0, 20_000.0), strict=True)
+    )
+    assert (fast.price_per_tflops_micros, slow.price_per_tflops_micros) == (500_000, 1_500_000)
+    page = page_of([market[2], slow, fast], "", "price_per_tflops", None, 1)
+    assert page.items == [fast]
+    assert page_of([market[2], slow, fast], "", "price_per_tflops", page.next, 5).items == [slow, market[2]]
+    assert page_of([market[2], slow, fast], "price_per_tflops<1", "", None, 5).items == [fast]

@@ -88,6 +88,14 @@ def test_entries_are_found_by_kind_job_and_time(truth):
     second = run_for(truth, 10)
     assert {one.job_id for one in page(truth, wanted=Filter(job_id=first.job_id)).items} == {first.job_id}
     assert [one.kind for one in page(truth, wanted=Filter(kinds=("grant",))).items] == ["grant"]
+    of_node = page(truth, wanted=Filter(node_id=first.node_id)).items
+    assert [one.kind for one in of_node] == ["settle", "hold"] * 2
+    assert {(one.node_id, one.title) for one in of_node} == {
+        (first.node_id, "An attempt was billed"), (first.node_id, "Set aside while an attempt runs"),
+    }  # fmt: skip
+    assert all(one.job_name for one in of_node)
+    assert not any(one.job_name for one in page(truth, truth.host).items), "a host does not learn how jobs are called"
+    assert page(truth, wanted=Filter(node_id="node_of_others")).items == []
     late = page(truth, wanted=Filter(since=start + timedelta(seconds=1))).items
     assert {one.job_id for one in late} == {second.job_id}
     early = page(truth, wanted=Filter(until=start)).items
@@ -113,7 +121,7 @@ def test_lines_name_others_by_what_they_are_to_one(truth):
     }
     assert {(line.source, line.destination) for line in theirs.lines} == {("pool", "promotional"), ("pool", "earnings")}
     assert truth.renter not in theirs.model_dump_json()
-    assert truth.host not in mine.model_dump_json()
+    assert truth.host not in mine.model_dump_json(exclude={"node_id", "node_name"})
 
 
 def test_a_check_of_its_honesty_is_paid_like_any_job(hub_url):
@@ -168,6 +176,14 @@ def test_earnings_are_by_node_and_day_and_less_what_went_back(truth):
         (first, 2, 1_600_000),
     ]
     assert days.earned_micros == 4 * CREDIT
+    assert [(one.day - first).days for one in days.days] == [0, 1, 2, 3, 4], "days without earnings too"
+    assert [one.earned_micros for one in days.days] == [1_600_000, 2_400_000, 0, 0, 0]
+    [node] = days.nodes
+    assert (node.attempts, node.earned_micros) == (3, 4 * CREDIT)
+    of_node = truth.run(list_earnings, truth.host, first, first + timedelta(days=5), node.node_id)
+    assert of_node == days
+    other = truth.run(list_earnings, truth.host, first, first + timedelta(days=5), "node_of_others")
+    assert (other.items, other.earned_micros, len(other.days)) == ([], 0, 5)
     truth.move(days=1)
     assert claw_back(truth, held)
     days = truth.run(list_earnings, truth.host, first, first + timedelta(days=5))
@@ -184,6 +200,16 @@ def test_routes_show_ones_own_and_admins_anybodys(hub_url):
         job_id = await paid_job(pool, agent)
         mine = (await pool.call("GET", "wallet")).json()
         assert mine["owner_id"] == ALICE
+        shown = {one["name"]: one["micros"] for one in mine["balances"]}
+        assert (shown["spendable"], shown["held"]) == (mine["spendable_micros"], mine["held_micros"])
+        assert all(one["meaning"].endswith(".") for one in mine["balances"])
+        periods = (await pool.call("GET", "wallet/statements", user=BOB)).json()
+        assert [one["period"] for one in periods["months"]] == ["2026-01"]
+        assert [(one["period"], one["is_over"]) for one in periods["years"]] == [("2026", False)]
+        for month in periods["months"]:
+            lines = (await pool.call("GET", f"wallet/statements/{month['period']}", user=BOB)).json()["lines"]
+            assert lines
+            assert all(line["title"] for line in lines)
         unknown = await pool.call("GET", "wallet/entries?kind=settle&kind=nosuch")
         assert unknown.status_code == 422
         assert unknown.json()["error"]["message"] == "There is no kind of entry 'nosuch'."

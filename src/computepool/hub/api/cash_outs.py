@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.accounts.repository import emails_of
 from computepool.hub.api.payment_views import Asking, Credits, Note, Remark
 from computepool.hub.api.payments import AWAY, own_wallet
+from computepool.hub.core.actions import ALLOWED, ActionView, refused, unless
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
@@ -40,11 +41,12 @@ from computepool.hub.payments.cash_out_reversals import reverse_cash_out
 from computepool.hub.payments.cash_out_rows import WORDS, CashOutRow, CashOutState, find_cash_out, list_cash_outs
 from computepool.hub.payments.errors import NoPayoutAccount, NoProcessor, ProcessorAway
 from computepool.hub.payments.outgoing import find_request
+from computepool.hub.payments.profiles import profile_of
 from computepool.hub.payments.safe_earnings import cashable
 from computepool.hub.payments.states import RequestState
 from computepool.hub.payments.tables import OBJECT_LIMIT, RequestRow
 from computepool.protocol.model import Documented
-from computepool.protocol.units import MICROS_PER_CREDIT, format_credits
+from computepool.protocol.units import MICROS_PER_CREDIT, format_credits, spell_credits
 
 ROUTE = "POST wallet/cash-outs"
 REVERSE_ROUTE = "POST admin/cash-outs/reverse"
@@ -94,6 +96,11 @@ class ReversalView(Documented):
     message: str
 
 
+class CashOutActions(Documented):
+    cancel: ActionView
+    """Take it back, before an operator has decided: `POST wallet/cash-outs/{id}/cancel`."""
+
+
 class CashOutView(Documented):
     id: str
     owner_id: str
@@ -110,11 +117,18 @@ class CashOutView(Documented):
     created_at: datetime
     approved_at: datetime | None
     ended_at: datetime | None
+    actions: CashOutActions
+    """What its owner may do."""
 
 
 class LaterView(Documented):
     at: datetime
     micros: int
+
+
+class CashableActions(Documented):
+    request: ActionView
+    """Ask for all that is cashable: `POST wallet/cash-outs`."""
 
 
 class CashableView(Documented):
@@ -134,6 +148,8 @@ class CashableView(Documented):
     """The ledger does not add up: nobody is paid out until it does."""
     way: str
     """manual: an operator pays by hand. Else the processor that does."""
+    actions: CashableActions
+    """What its owner may do."""
 
 
 class CashOutList(Documented):
@@ -193,6 +209,17 @@ def _add_own(routes: Routes, context: Context, payments: Payments) -> None:
         row = await context.db.read(cash_outs.own_cash_out, caller.owner_ids, cash_out_id)
         return cash_out_view(row, payments.units)
 
+    @routes.post(
+        "/wallet/cash-outs/{cash_out_id}/cancel",
+        visible="own",
+        scope=Scope.ACCOUNT_WRITE,
+        errors=[NoCashOut, NotInThisState],
+    )
+    async def cancel(cash_out_id: str, caller: Caller) -> CashOutView:
+        """Take it back before an operator has decided. The credits go back to the earnings, or fill a debt."""
+        row = await context.db.run(cash_outs.cancel, caller.owner_ids, cash_out_id, caller.user_id, context.now())
+        return cash_out_view(row, payments.units)
+
 
 def _request(
     session: Session, payments: Payments, caller: Principal, body: CashOutRequest, key: str | None
@@ -214,6 +241,7 @@ def _request(
 def _list_own(session: Session, payments: Payments, owner_id: str, cursor: str | None, limit: int) -> CashOutList:
     settings = payments.context.settings
     can = cashable(session, owner_id, payments.context.now(), settings.hold_back)
+    frozen = is_frozen(session)
     rows, after = list_cash_outs(session, cursor, limit, owner_ids=frozenset({owner_id}))
     return CashOutList(
         items=[cash_out_view(row, payments.units) for row in rows],
@@ -225,10 +253,28 @@ def _list_own(session: Session, payments: Payments, owner_id: str, cursor: str |
             later=[LaterView(at=at, micros=micros) for at, micros in can.later[:LATER_SHOWN]],
             unknown_micros=can.unknown_micros,
             hold_back_days=settings.cash_out_hold_back_days,
-            frozen=is_frozen(session),
+            frozen=frozen,
             way=payments.provider.name,
+            actions=CashableActions(request=_may_request(session, payments, owner_id, can.micros, frozen=frozen)),
         ),
     )
+
+
+def _may_request(
+    session: Session, payments: Payments, owner_id: str, cashable_micros: int, *, frozen: bool
+) -> ActionView:
+    """As `cash_outs.request_cash_out` would decide on all that is cashable."""
+    least = payments.context.settings.cash_out_min * MICROS_PER_CREDIT
+    if frozen:
+        return unless(Frozen())
+    if cashable_micros < max(least, 1):
+        least_shown = spell_credits(max(least, 1))
+        return refused(f"At least {least_shown} are paid out at once; {spell_credits(cashable_micros)} can be now.")
+    if payments.provider.moves_money:
+        profile = profile_of(session, owner_id)
+        if profile is None or profile.account_state != "ready":
+            return unless(NoPayoutAccount(profile.account_words if profile else ""))
+    return ALLOWED
 
 
 # ── operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -388,4 +434,9 @@ def cash_out_view(row: CashOutRow, units: Units) -> CashOutView:
         created_at=row.created_at,
         approved_at=row.approved_at,
         ended_at=row.ended_at,
+        actions=CashOutActions(
+            cancel=ALLOWED
+            if state is CashOutState.REQUESTED
+            else refused(f"It is {state}: only a request can be taken back.")
+        ),
     )

@@ -387,6 +387,8 @@ PARAMETERS: Mapping[str, str] = {
     "attempt": "The number of the attempt; the last one where it is left out.",
     "bundle": "The id of a stored artifact: an archive that is unpacked where the command runs.",
     "country": "As two letters of ISO 3166.",
+    "amount": "So much of the pool's currency, such as `50.00`.",
+    "payments_quote_top_up.credits": "So many credits, such as `100`.",
     "cursor": "`next` of the page before.",
     "days": "For how many days back.",
     "everything": "Also what is settled.",

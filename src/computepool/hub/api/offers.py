@@ -1,9 +1,11 @@
 """What the fleet is asked before a job exists: quotes and offers."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from inspect import Parameter, Signature
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from computepool.hub.api.jobs import SPEC_LIMIT_BYTES
 from computepool.hub.api.submit import TEXT_BODY
@@ -16,7 +18,10 @@ from computepool.hub.jobs.errors import BadInputs, BadSpec, NotSupportedYet
 from computepool.hub.jobs.spec_check import read_asked
 from computepool.hub.jobs.submission import Request as JobRequest
 from computepool.hub.jobs.submission import find_inputs, prepare
-from computepool.hub.scheduling.offers import FILTER_CHARACTERS, BadFilter, OfferPage, page_of
+from computepool.hub.scheduling.offer_filters import FIELDS, FILTER_CHARACTERS, PARAMETERS, BadFilter
+from computepool.hub.scheduling.offer_forms import OfferFilters, describe_filters
+from computepool.hub.scheduling.offer_views import OfferPage
+from computepool.hub.scheduling.offers import page_of
 from computepool.hub.scheduling.quotes import Asked, Quote, quote
 
 PAGE_LIMIT = 200
@@ -30,16 +35,32 @@ def router(engine: Engine) -> APIRouter:
 
     @routes.get("/market/offers", visible="public", shared_seconds=1, errors=[BadFilter, MoneyOff])
     async def offers(
+        parameters: Annotated[dict[str, str | None], Depends(_plain_parameters())],
         filter: Annotated[str, Query(max_length=FILTER_CHARACTERS)] = "",
         order: Annotated[str, Query(max_length=100)] = "",
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 50,
         cursor: Annotated[str | None, Query(max_length=20_000)] = None,
     ) -> OfferPage:
-        """Nodes that take work now, with their prices: `?filter=gpu=rtx-4090 reliability>0.9 price<40&order=price`.
+        """Nodes that take work now, with their prices: `?filter=gpu=rtx-4090 reliability>0.9 price<40&order=price`, or
+        the same as `?gpu=rtx-4090&min_reliability=0.9&max_price=40`. `market/filters` lists both.
 
         The cheapest come first if no order is named; without money, the most reliable.
         """
-        return await context.offload(page_of, await engine.offers.offers(), filter, order, cursor, limit, priced=priced)
+        return await context.offload(
+            page_of,
+            await engine.offers.offers(),
+            filter,
+            order,
+            cursor,
+            limit,
+            priced=priced,
+            parameters=parameters,
+        )
+
+    @routes.get("/market/filters", visible="public", shared_seconds=5)
+    async def filters() -> OfferFilters:
+        """By what offers can be filtered and ordered, with the values that offers have now: what a form needs."""
+        return await context.offload(describe_filters, await engine.offers.offers(), priced=priced)
 
     @routes.post(
         "/market/quote",
@@ -77,3 +98,19 @@ def router(engine: Engine) -> APIRouter:
         return await quote(engine.scheduler, book, asked, context.now(), context.clock.monotonic())
 
     return routes.router
+
+
+def _plain_parameters() -> Callable[..., dict[str, str | None]]:
+    """A dependency that takes each plain parameter of the filters, as people write it."""
+
+    def read(**given: str | None) -> dict[str, str | None]:
+        return given
+
+    def described(name: str) -> Any:
+        field, sign = PARAMETERS[name]
+        text = f"`{field}{sign}`: {FIELDS[field].meaning}"
+        return Annotated[str | None, Query(max_length=100, description=text)]
+
+    taken = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=described(name)) for name in PARAMETERS]
+    read.__signature__ = Signature(taken)  # type: ignore[attr-defined]
+    return read

@@ -3,10 +3,11 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import ConfigDict, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
 
+from computepool.hub.core.actions import ALLOWED, ActionView, refused
 from computepool.hub.core.texts import STORABLE
 from computepool.hub.payments.profiles import Plan
 from computepool.hub.payments.provider import RequestKind
-from computepool.hub.payments.states import WORDS, EventState, RequestState, TopUpState
+from computepool.hub.payments.states import UNDER_WAY, WORDS, EventState, RequestState, TopUpState
 from computepool.hub.payments.tables import (
     DifferenceRow,
     EventRow,
@@ -78,6 +79,34 @@ class RefundRequest(Asking):
     note: Note
 
 
+class TopUpActions(Documented):
+    pay: ActionView
+    """Pay or confirm, at `url`."""
+
+
+class TopUpQuoteActions(Documented):
+    top_up: ActionView
+    """Buy so many credits: `POST wallet/top-ups`."""
+
+
+class TopUpQuote(Documented):
+    """What a top-up costs. Nobody is charged a part of a coin."""
+
+    credits: str
+    micros: int
+    amount: str
+    """With its currency, such as `50.00 EUR`."""
+    currency: str
+    amount_minor: int
+    """In the currency's smallest coins."""
+    is_exact: bool
+    """Else what was asked for is no whole number of coins, and this is the next above it."""
+    message: str
+    """In words, such as `100 credits = 50.00 EUR`."""
+    actions: TopUpQuoteActions
+    """What the caller may do."""
+
+
 class TopUpView(Documented):
     id: str
     owner_id: str
@@ -92,6 +121,8 @@ class TopUpView(Documented):
     message: str
     created_at: datetime
     ended_at: datetime | None
+    actions: TopUpActions
+    """What its owner may do."""
 
 
 class TopUpList(Documented):
@@ -108,11 +139,31 @@ class PlanView(Documented):
     """Why nothing is charged by itself any more."""
 
 
+class PayoutAccountActions(Documented):
+    begin: ActionView
+    """Say where money goes, or what is missing: `POST wallet/payout-account`."""
+
+
 class PayoutAccountView(Documented):
     state: Literal["none", "pending", "incomplete", "checking", "ready", "restricted", "gone", "by_hand"]
     message: str
     url: str | None = None
     """Where the host fills in what the processor wants to know; good for a few minutes."""
+    actions: PayoutAccountActions
+    """What the host may do."""
+
+
+class PaymentActions(Documented):
+    top_up: ActionView
+    """Buy credits: `POST wallet/top-ups`."""
+    save_card: ActionView
+    """Leave a card for later: `POST wallet/card`."""
+    forget_card: ActionView
+    """Forget the saved card: `DELETE wallet/card`."""
+    set_plan: ActionView
+    """Let the saved card be charged by itself: `PUT wallet/plan`."""
+    redeem_voucher: ActionView
+    """Type in a voucher's code: `POST wallet/vouchers`."""
 
 
 class PaymentsView(Documented):
@@ -124,6 +175,8 @@ class PaymentsView(Documented):
     plan: PlanView
     payout_account: PayoutAccountView
     message: str
+    actions: PaymentActions
+    """What the caller may do."""
 
 
 class CardView(Documented):
@@ -244,6 +297,11 @@ def top_up_view(row: TopUpRow, spelled: str) -> TopUpView:
         message=f"{WORDS[state]} {row.words}".strip(),
         created_at=row.created_at,
         ended_at=row.ended_at,
+        actions=TopUpActions(
+            pay=ALLOWED
+            if row.url is not None and state in UNDER_WAY
+            else refused(f"There is nothing to pay: it is {state}.")
+        ),
     )
 
 

@@ -10,17 +10,22 @@ from computepool.hub.accounts.repository import find_user
 from computepool.hub.api.payment_views import (
     AccountRequest,
     CardView,
+    PaymentActions,
     PaymentsView,
+    PayoutAccountActions,
     PayoutAccountView,
     PlanRequest,
     PlanView,
     TopUpList,
+    TopUpQuote,
+    TopUpQuoteActions,
     TopUpRequest,
     TopUpView,
     WebhookReceived,
     plan_view,
     top_up_view,
 )
+from computepool.hub.core.actions import ALLOWED, ActionView, refused
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Forbidden, Invalid, NotFound
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
@@ -48,7 +53,7 @@ from computepool.hub.payments.signatures import check_signature
 from computepool.hub.payments.states import RequestState
 from computepool.hub.payments.tables import ProfileRow, RequestRow, TopUpRow
 from computepool.hub.payments.top_up_rows import list_top_ups
-from computepool.protocol.units import format_credits
+from computepool.protocol.units import format_credits, spell_credits
 
 TOP_UP_ROUTE = "POST wallet/top-ups"
 LIST_LIMIT = 100
@@ -101,6 +106,22 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
         await payments.send(request_id)
         return view(await context.db.read(top_ups.own_top_up, caller.owner_ids, top_up_id))
 
+    @routes.get(
+        "/wallet/top-ups/quote",
+        name="quote_top_up",
+        visible="own",
+        scope=Scope.ACCOUNT_READ,
+        errors=[BadAmount],
+    )
+    async def quote(
+        credits: Annotated[str | None, Query(max_length=40)] = None,
+        amount: Annotated[str | None, Query(max_length=40)] = None,
+    ) -> TopUpQuote:
+        """What so many credits cost, or how many credits so much money buys: one of the two. Nothing is charged."""
+        if (credits is None) == (amount is None):
+            raise BadAmount("Say `credits` or `amount`, one of them.", hint="Such as ?credits=100 or ?amount=50.00.")
+        return _quote(payments, parse_amount(credits) if amount is None else payments.units.micros_for(amount))
+
     @routes.get("/wallet/top-ups", name="list_top_ups", visible="own", scope=Scope.ACCOUNT_READ)
     async def list_all(caller: Caller, limit: Limit = LIST_LIMIT, cursor: Cursor = None) -> TopUpList:
         """The caller's top-ups, newest first."""
@@ -113,6 +134,28 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
     async def show(top_up_id: str, caller: Caller) -> TopUpView:
         """One top-up, and where it is."""
         return view(await context.db.read(top_ups.own_top_up, caller.owner_ids, top_up_id))
+
+
+def _quote(payments: Payments, asked: int) -> TopUpQuote:
+    units = payments.units
+    micros = units.rounded_up(asked)
+    minor = units.minor_of(micros)
+    return TopUpQuote(
+        credits=format_credits(micros),
+        micros=micros,
+        amount=units.spelled(minor),
+        currency=units.currency.upper(),
+        amount_minor=minor,
+        is_exact=micros == asked,
+        message=f"{spell_credits(micros)} = {units.spelled(minor)}",
+        actions=TopUpQuoteActions(top_up=_with_processor(payments)),
+    )
+
+
+def _with_processor(payments: Payments) -> ActionView:
+    return (
+        ALLOWED if payments.provider.moves_money else refused("This pool takes no cards: its operator grants credits.")
+    )
 
 
 def _start(
@@ -154,6 +197,7 @@ def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
             message=HOW_TO_TOP_UP.format(who=caller.user_id, credits="N")
             if by_hand
             else "Cards are taken. Card numbers are typed on the processor's own page and never come here.",
+            actions=_payment_actions(payments, has_card=row is not None and row.method_id is not None),
         )
 
     @routes.post(
@@ -203,6 +247,18 @@ def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
         if body.plan is not Plan.NONE:
             _need_processor(payments)
         return await context.db.run(_set_plan, payments, caller, body)
+
+
+def _payment_actions(payments: Payments, *, has_card: bool) -> PaymentActions:
+    cards = _with_processor(payments)
+    with_card = cards if not cards.allowed or has_card else refused("There is no saved card.")
+    return PaymentActions(
+        top_up=cards,
+        save_card=cards,
+        forget_card=ALLOWED if has_card else refused("There is no saved card."),
+        set_plan=with_card,
+        redeem_voucher=ALLOWED,
+    )
 
 
 def _set_plan(session: Session, payments: Payments, caller: Principal, body: PlanRequest) -> PlanView:
@@ -259,7 +315,11 @@ def _add_payout_account(routes: Routes, context: Context, payments: Payments) ->
         if request_id is not None and (row is None or row.account_id is None or row.account_state == "gone"):
             asked = await context.db.read(lambda session: session.get_one(RequestRow, request_id))
             waits = asked.state == RequestState.WAITING
-            return PayoutAccountView(state="pending" if waits else "none", message=AWAY if waits else asked.words)
+            return PayoutAccountView(
+                state="pending" if waits else "none",
+                message=AWAY if waits else asked.words,
+                actions=PayoutAccountActions(begin=ALLOWED),
+            )
         if row is None or row.account_id is None:
             raise ProcessorAway("it has not made an account yet")
         await _asked(context, payments, Subject("account", row.account_id), learn=True)
@@ -278,12 +338,17 @@ def _ask_account(session: Session, context: Context, caller: Principal, body: Ac
 
 def _account_view(row: ProfileRow | None, *, by_hand: bool) -> PayoutAccountView:
     if by_hand:
-        return PayoutAccountView(state="by_hand", message=HOW_TO_BE_PAID)
+        by_operator = refused("An operator pays by hand here: tell them where to.")
+        return PayoutAccountView(
+            state="by_hand", message=HOW_TO_BE_PAID, actions=PayoutAccountActions(begin=by_operator)
+        )
+    actions = PayoutAccountActions(begin=ALLOWED)
     if row is None or row.account_state is None:
-        return PayoutAccountView(state="none", message="Nobody knows where to send your money yet.")
+        return PayoutAccountView(state="none", message="Nobody knows where to send your money yet.", actions=actions)
     ready = "Money can be sent to you."
     state: Any = row.account_state
-    return PayoutAccountView(state=state, message=ready if row.account_state == "ready" else row.account_words)
+    message = ready if row.account_state == "ready" else row.account_words
+    return PayoutAccountView(state=state, message=message, actions=actions)
 
 
 # ── what the processor tells ─────────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.accounts.errors import TooManyTries
 from computepool.hub.accounts.throttle import Limit, Throttle
 from computepool.hub.api.payment_views import Asking, Credits, Remark
+from computepool.hub.core.actions import ALLOWED, ActionView, refused
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
@@ -42,6 +43,11 @@ class VoucherRequest(Asking):
     note: Remark = ""
 
 
+class VoucherActions(Documented):
+    withdraw: ActionView
+    """Let nobody redeem it any more: `POST admin/vouchers/{id}/withdraw`."""
+
+
 class VoucherView(Documented):
     id: str
     credits: str
@@ -52,6 +58,8 @@ class VoucherView(Documented):
     withdrawn_at: datetime | None
     note: str
     created_at: datetime
+    actions: VoucherActions
+    """What an admin may do."""
 
 
 class VoucherMade(VoucherView):
@@ -156,4 +164,5 @@ def _view(row: VoucherRow) -> VoucherView:
         withdrawn_at=row.withdrawn_at,
         note=row.note,
         created_at=row.created_at,
+        actions=VoucherActions(withdraw=ALLOWED if row.withdrawn_at is None else refused("It was withdrawn before.")),
     )

@@ -19,9 +19,10 @@ from computepool.hub.wallet.explain_store import SLICES_LIMIT, explain_job
 from computepool.hub.wallet.explain_views import Explained, View
 from computepool.hub.wallet.periods import Period, parse_period
 from computepool.hub.wallet.statement_pdf import LINES_LIMIT, Terms, statement_pdf
+from computepool.hub.wallet.statement_periods import StatementMonths, StatementPeriods
 from computepool.hub.wallet.statement_views import StatementView, statement_csv, statement_view
 from computepool.hub.wallet.statements import Statement, make_statement
-from computepool.hub.wallet.views import EntriesPage, LedgerReport, WalletView
+from computepool.hub.wallet.views import EntriesPage, LedgerReport, WalletView, with_balances
 from computepool.protocol.spec import MAX_SLICES
 
 PAGE_LIMIT = 500
@@ -61,6 +62,7 @@ def _add_wallet(routes: Routes, context: Context) -> None:
         caller: Caller,
         kind: Annotated[list[str] | None, Query(max_length=20)] = None,
         job: Annotated[str | None, Query(max_length=40)] = None,
+        node: Annotated[str | None, Query(max_length=40)] = None,
         since: datetime | None = None,
         until: datetime | None = None,
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 50,
@@ -68,24 +70,35 @@ def _add_wallet(routes: Routes, context: Context) -> None:
         owner_id: WhoseWallet = None,
     ) -> EntriesPage:
         """Everything that came and went, the newest first. `until` itself is not included."""
-        wanted = Filter(tuple(kind or ()), job, _instant(since), _instant(until))
+        wanted = Filter(tuple(kind or ()), job, node, _instant(since), _instant(until))
         return await context.db.read(page_entries, _whose(caller, owner_id), wanted, cursor, limit)
 
     @routes.get("/wallet/earnings", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoSuchWallet])
     async def earnings(
-        caller: Caller, since: date | None = None, until: date | None = None, owner_id: WhoseWallet = None
+        caller: Caller,
+        since: date | None = None,
+        until: date | None = None,
+        node: Annotated[str | None, Query(max_length=40)] = None,
+        owner_id: WhoseWallet = None,
     ) -> EarningsView:
         """What one's nodes earned, by node and day of UTC; the last thirty days, if not said otherwise."""
         first, last = days_asked(since, until, context.now())
-        return await context.db.read(list_earnings, _whose(caller, owner_id), first, last)
+        return await context.db.read(list_earnings, _whose(caller, owner_id), first, last, node)
 
 
 def _show_wallet(session: Session, context: Context, owner_id: str) -> WalletView:
     can = cashable(session, owner_id, context.now(), context.settings.hold_back)
-    return show_wallet(session, owner_id).model_copy(update={"cashable_micros": can.micros})
+    return with_balances(show_wallet(session, owner_id).model_copy(update={"cashable_micros": can.micros}))
 
 
 def _add_statements(routes: Routes, context: Context) -> None:
+    months = StatementMonths()
+
+    @routes.get("/wallet/statements", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoSuchWallet])
+    async def statement_periods(caller: Caller, owner_id: WhoseWallet = None) -> StatementPeriods:
+        """The months and years that have entries: each has a statement."""
+        return await context.db.read(months.show, _whose(caller, owner_id), context.now())
+
     @routes.get(
         "/wallet/statements/{period}",
         visible="own",

@@ -141,7 +141,7 @@ def read_stats(engine: Engine) -> PublicStats:
         gpu_hours=_hours(work.get(False, WorkSum()).gpu_seconds),
         earned_by_hosts_micros=work.get(False, WorkSum()).earned_micros if has_money else None,
         paid_to_hosts_micros=figures.paid_out_micros if has_money else None,
-        gpu_prices=tuple(_gpu_prices(engine, has_money=has_money)),
+        gpu_prices=tuple(_gpu_prices(engine)) if has_money else None,
         simulated=SimulatedStats(
             nodes_total=sums["simulated_nodes"],
             nodes_online=sums["simulated_online"],
@@ -155,7 +155,7 @@ def read_stats(engine: Engine) -> PublicStats:
     )
 
 
-def _gpu_prices(engine: Engine, *, has_money: bool) -> list[PublicGpuPrice]:
+def _gpu_prices(engine: Engine) -> list[PublicGpuPrice]:
     """By kind of card. A node with several kinds has one price for each of its GPUs."""
     offered: dict[str, list[int]] = {ALWAYS_SHOWN: []}
     for offer in engine.offers.known:
@@ -167,7 +167,7 @@ def _gpu_prices(engine: Engine, *, has_money: bool) -> list[PublicGpuPrice]:
         PublicGpuPrice(
             gpu=gpu,
             tier=spell_millis(engine.book.tier(gpu).millis),
-            from_micros=min(prices, default=None) if has_money else None,
+            from_micros=min(prices, default=None),
             offers=len(prices),
         )
         for gpu, prices in most

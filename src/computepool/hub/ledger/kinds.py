@@ -66,3 +66,8 @@ ENTRY_WORDS: Mapping[str, str] = {
     "pay_out": "A cash-out was paid.",
 }
 """What each kind is, in a sentence."""
+
+
+def entry_title(kind: str) -> str:
+    """The same without its full stop. Also of a kind that only an older ledger has."""
+    return ENTRY_WORDS.get(kind, kind.replace("_", " ").capitalize()).rstrip(".")

@@ -241,13 +241,14 @@ _WALLET: dict[str, Maker] = {
     **{f"payment.chargeback_{state}": _payment("chargeback") for state in ("opened", "won", "lost")},
     **{
         f"cash_out.{step}": _payment(f"cash_out_{step}", "subject")
-        for step in ("requested", "approved", "rejected", "paid", "failed", "returned")
+        for step in ("requested", "approved", "rejected", "paid", "failed", "returned", "canceled")
     },
 }
 _ADMIN: dict[str, Maker] = {
     "dispute.opened": _admin("dispute_opened"),
     "dispute.resolved": _admin("dispute_resolved"),
     "cash_out.requested": _admin("cash_out_requested"),
+    "cash_out.canceled": _admin("cash_out_canceled"),
     "cash_out.not_returned": _admin("cash_out_not_returned"),
     "reputation.contested": _admin("contest_opened"),
     "node.accused": _admin("node_accused"),

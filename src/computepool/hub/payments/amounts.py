@@ -1,5 +1,6 @@
 """Credits and the currency behind them: whole micros here, whole numbers of the smallest coin there."""
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,6 +15,9 @@ WITHOUT_DECIMALS = frozenset(
 WITH_THREE_DECIMALS = frozenset(["bhd", "jod", "kwd", "omr", "tnd"])
 MOST_MINOR = 99_999_999
 """The processor takes eight digits at once."""
+
+
+_MONEY = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)
 
 
 class BadAmount(Invalid):
@@ -63,6 +67,21 @@ class Units:
     def micros_of(self, minor: int) -> int:
         """What so much is worth here; a fraction of a micro is dropped."""
         return int(minor / self._minor_per_micro)
+
+    def micros_for(self, amount: str) -> int:
+        """What so much of the currency buys, such as `50` or `50.00`: the least whole micros that are worth it."""
+        if _MONEY.fullmatch(amount.strip()) is None:
+            raise BadAmount(f"{amount[:40]!r} is no amount of money.", hint="Write it like 50 or 50.00.")
+        minor = Fraction(amount.strip()) * 10**self.decimals
+        if minor <= 0 or minor.denominator != 1:
+            smallest = self.spelled(1)
+            raise BadAmount(f"{amount[:40]!r} is no whole number of coins.", hint=f"The smallest coin is {smallest}.")
+        if minor > MOST_MINOR:
+            raise BadAmount(
+                f"{self.spelled(int(minor))} is too much for one payment.",
+                hint=f"At most {self.spelled(MOST_MINOR)} at once.",
+            )
+        return int(-(-minor // self._minor_per_micro))
 
     def spelled(self, minor: int) -> str:
         return f"{Decimal(minor).scaleb(-self.decimals)} {self.currency.upper()}"

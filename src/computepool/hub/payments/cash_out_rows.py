@@ -1,4 +1,4 @@
-"""A cash-out's life: `requested → approved → paid | rejected | failed`, each step once."""
+"""A cash-out's life: `requested → approved → paid | rejected | failed`, or `requested → canceled`; each step once."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,15 +21,17 @@ class CashOutState(StrEnum):
     PAID = "paid"
     REJECTED = "rejected"
     FAILED = "failed"
+    CANCELED = "canceled"
 
 
 _S = CashOutState
 NEXT: dict[CashOutState, frozenset[CashOutState]] = {
-    _S.REQUESTED: frozenset({_S.APPROVED, _S.REJECTED}),
+    _S.REQUESTED: frozenset({_S.APPROVED, _S.REJECTED, _S.CANCELED}),
     _S.APPROVED: frozenset({_S.PAID, _S.REJECTED, _S.FAILED}),
     _S.PAID: frozenset(),
     _S.REJECTED: frozenset(),
     _S.FAILED: frozenset(),
+    _S.CANCELED: frozenset(),
 }
 OPEN = frozenset(state for state, later in NEXT.items() if later)
 
@@ -39,6 +41,7 @@ WORDS = {
     _S.PAID: "Paid.",
     _S.REJECTED: "Rejected: the credits are back in your earnings.",
     _S.FAILED: "The money could not be sent: the credits are back in your earnings.",
+    _S.CANCELED: "Canceled: the credits are back in your earnings.",
 }
 
 

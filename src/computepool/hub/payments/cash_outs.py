@@ -124,6 +124,15 @@ def reject(session: Session, cash_out_id: str, note: str, actor: str, now: datet
     return row
 
 
+def cancel(session: Session, owner_ids: frozenset[str], cash_out_id: str, actor: str, now: datetime) -> CashOutRow:
+    """Its owner takes it back, before an operator has decided."""
+    row = _move(session, own_cash_out(session, owner_ids, cash_out_id), CashOutState.CANCELED, now)
+    _give_back(session, row, "canceled", now, actor)
+    topics = (f"wallet/{row.owner_id}", ADMIN_TOPIC)
+    record(session, "cash_out.canceled", row.id, now, actor=actor, topics=topics, owner=row.owner_id, micros=row.micros)
+    return row
+
+
 def mark_paid(session: Session, cash_out_id: str, reference: str, note: str, actor: str, now: datetime) -> CashOutRow:
     """An operator sent the money. Also while cash-outs are frozen: it is gone, and the ledger has to know."""
     kept = {"note": note} if note else {}

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from computepool.hub.core.context import Context
 from computepool.hub.market.book import Book
 from computepool.hub.scheduling.fleet import Fleet
-from computepool.hub.scheduling.offers import Offer, offer_of
+from computepool.hub.scheduling.offer_views import Offer
+from computepool.hub.scheduling.offers import offer_of
 
 PIECE = 1000
 """Nodes looked at without letting others run."""

@@ -1,23 +1,24 @@
 """What a host's nodes earned, by node and day of UTC: from the ledger, what was given back taken off."""
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
-from sqlalchemy import case, func, or_, select
+from sqlalchemy import ColumnElement, Select, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Invalid
+from computepool.hub.core.sql import utc_day
 from computepool.hub.jobs.tables import Attempt
-from computepool.hub.ledger.accounts import Kind, account, kind_of
+from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.tables import EntryRow, PostingRow
+from computepool.hub.ledger.timeline import first_entry_since
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.model import Documented
 
 DAYS_SHOWN = 30
 DAYS_LIMIT = 366
-READ_AT_ONCE = 5_000
 _POCKETS = (Kind.EARNINGS, Kind.PROMOTIONAL, Kind.DEBT)
 
 
@@ -36,65 +37,103 @@ class DayEarned(Documented):
     """Of that, to be spent and never cashed out."""
 
 
+class DayTotal(Documented):
+    day: date
+    """Of UTC."""
+    attempts: int
+    """For which something came or went."""
+    earned_micros: int
+    """All nodes together, what was given back taken off."""
+
+
+class NodeTotal(Documented):
+    node_id: str
+    node_name: str
+    attempts: int
+    """For which something came or went."""
+    earned_micros: int
+    """All days together, what was given back taken off."""
+
+
 class EarningsView(Documented):
     since: date
     until: date
     """Itself not included."""
     items: list[DayEarned]
-    """By day, the newest first, then by node."""
+    """By day, the newest first, then by node. Days on which a node earned nothing are left out."""
+    days: list[DayTotal]
+    """Every day, the oldest first, also those without earnings."""
+    nodes: list[NodeTotal]
+    """The same by node, the one that earned most first."""
     earned_micros: int
 
 
-@dataclass(slots=True)
-class _Sum:
-    earnings: int = 0
-    promotional: int = 0
-    debt: int = 0
-
-
-def list_earnings(session: Session, owner_id: str, since: date, until: date) -> EarningsView:
-    sums: dict[tuple[date, str, str], _Sum] = defaultdict(_Sum)
-    attempts: dict[tuple[date, str, str], set[str]] = defaultdict(set)
-    mine = {account(owner_id, kind): kind_of(account(owner_id, kind)) for kind in _POCKETS}
-    rows = session.execute(
-        select(
-            EntryRow.created_at,
-            Attempt.id,
-            Node.id,
-            Node.name,
-            PostingRow.source,
-            PostingRow.destination,
-            PostingRow.micros,
-        )
-        .join(PostingRow, PostingRow.entry_id == EntryRow.id)
-        .join(Attempt, Attempt.id == EntryRow.attempt_id)
-        .join(Node, Node.id == Attempt.node_id)
-        .where(or_(PostingRow.source.in_(list(mine)), PostingRow.destination.in_(list(mine))))
-        .where(EntryRow.created_at >= _midnight(since), EntryRow.created_at < _midnight(until))
-        # What a host spends as a renter comes out of the same pockets, for attempts at others'.
-        .where(Attempt.terms["host_id"].as_string() == owner_id)
-        .execution_options(yield_per=READ_AT_ONCE)
-    )
-    for at, attempt_id, node_id, name, source, destination, micros in rows:
-        key = (at.date(), node_id, name)
-        attempts[key].add(attempt_id)
-        for account_name, sign in ((source, -1), (destination, 1)):
-            if account_name in mine:
-                pocket = mine[account_name]
-                setattr(sums[key], pocket, getattr(sums[key], pocket) + sign * micros)
+def list_earnings(
+    session: Session, owner_id: str, since: date, until: date, node_id: str | None = None
+) -> EarningsView:
     items = [
         DayEarned(
-            node_id=node_id,
+            node_id=found_id,
             node_name=name,
-            day=day,
-            attempts=len(attempts[day, node_id, name]),
-            earned_micros=one.earnings + one.promotional + one.debt,
-            cashable_micros=one.earnings,
-            promotional_micros=one.promotional,
+            day=date.fromisoformat(day),
+            attempts=attempts,
+            earned_micros=int(earnings) + int(promotional) + int(debt),
+            cashable_micros=int(earnings),
+            promotional_micros=int(promotional),
         )
-        for (day, node_id, name), one in sorted(sums.items(), key=lambda item: (-item[0][0].toordinal(), item[0][2]))
+        for day, found_id, name, attempts, earnings, promotional, debt in session.execute(
+            _sums(session, owner_id, since, until, node_id)
+        )
     ]
-    return EarningsView(since=since, until=until, items=items, earned_micros=sum(one.earned_micros for one in items))
+    items.sort(key=lambda one: (-one.day.toordinal(), one.node_name, one.node_id))
+    days: Counter[date] = Counter()
+    nodes: Counter[tuple[str, str]] = Counter()
+    tries: Counter[date | str] = Counter()
+    for one in items:
+        days[one.day] += one.earned_micros
+        nodes[one.node_id, one.node_name] += one.earned_micros
+        tries[one.day] += one.attempts
+        tries[one.node_id] += one.attempts
+    every = [date.fromordinal(number) for number in range(since.toordinal(), until.toordinal())]
+    return EarningsView(
+        since=since,
+        until=until,
+        items=items,
+        days=[DayTotal(day=day, attempts=tries[day], earned_micros=days[day]) for day in every],
+        nodes=[
+            NodeTotal(node_id=found_id, node_name=name, attempts=tries[found_id], earned_micros=micros)
+            for (found_id, name), micros in sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
+        ],
+        earned_micros=sum(days.values()),
+    )
+
+
+def _sums(session: Session, owner_id: str, since: date, until: date, node_id: str | None) -> Select[*tuple[Any, ...]]:
+    """By day and node: attempts, and what came into each pocket, less what went out of it."""
+    names = [account(owner_id, kind) for kind in _POCKETS]
+    begin, end = _midnight(since), _midnight(until)
+    # Entries are numbered as time goes by: this lets the indexes of accounts skip what is older.
+    first, beyond = first_entry_since(session, begin), first_entry_since(session, end + timedelta(minutes=20))
+    day = utc_day(EntryRow.created_at)
+
+    def net(name: str) -> ColumnElement[int]:
+        came = case((PostingRow.destination == name, PostingRow.micros), else_=0)
+        return func.sum(came - case((PostingRow.source == name, PostingRow.micros), else_=0))
+
+    query = (
+        select(day, Node.id, Node.name, func.count(Attempt.id.distinct()), *(net(name) for name in names))
+        .select_from(PostingRow)
+        .join(EntryRow, EntryRow.id == PostingRow.entry_id)
+        .join(Attempt, Attempt.id == EntryRow.attempt_id)
+        .join(Node, Node.id == Attempt.node_id)
+        .where(or_(PostingRow.source.in_(names), PostingRow.destination.in_(names)))
+        .where(PostingRow.entry_id >= first, PostingRow.entry_id < beyond)
+        .where(EntryRow.created_at >= begin, EntryRow.created_at < end)
+        # What a host spends as a renter comes out of the same pockets, for attempts at others'.
+        .where(Attempt.terms["host_id"].as_string() == owner_id)
+        .group_by(day, Node.id, Node.name)
+    )
+    return query if node_id is None else query.where(Node.id == node_id)
 
 
 def earned_by_node(session: Session, nodes: Sequence[Node], day: date, first_entry: int) -> dict[str, int]:

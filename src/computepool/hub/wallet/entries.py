@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,13 +10,14 @@ from sqlalchemy import ColumnElement, Select, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Invalid
-from computepool.hub.jobs.tables import Job
+from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.claims import owed_to
 from computepool.hub.ledger.journal import balances
 from computepool.hub.ledger.kinds import ENTRY_KINDS
 from computepool.hub.ledger.tables import EntryRow, PostingRow
-from computepool.hub.wallet.views import ENTRY_PREFIX, EntriesPage, EntryView, WalletView, entry_view
+from computepool.hub.nodes.tables import Node
+from computepool.hub.wallet.views import ENTRY_PREFIX, EntriesPage, EntryNames, EntryView, WalletView, entry_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Filter:
 
     kinds: tuple[str, ...] = ()
     job_id: str | None = None
+    node_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     """Itself not included."""
@@ -63,17 +65,24 @@ def show_entries(session: Session, owner_id: str, ids: list[int]) -> list[EntryV
     query = select(PostingRow).where(PostingRow.entry_id.in_(ids)).order_by(PostingRow.entry_id, PostingRow.number)
     for one in session.scalars(query):
         postings[one.entry_id].append(one)
-    renters = _renters(session, {row.job_id for row in rows.values() if row.job_id is not None})
-    return [
-        entry_view(owner_id, rows[entry_id], postings[entry_id], renters.get(rows[entry_id].job_id or ""))
-        for entry_id in ids
-    ]
+    names = _names(session, rows.values())
+    return [entry_view(owner_id, rows[entry_id], postings[entry_id], names[entry_id]) for entry_id in ids]
 
 
-def _renters(session: Session, job_ids: set[str]) -> dict[str, str]:
-    """By job, whose it is."""
-    rows = session.execute(select(Job.id, Job.owner_id).where(Job.id.in_(sorted(job_ids))))
-    return {row.id: row.owner_id for row in rows}
+def _names(session: Session, rows: Collection[EntryRow]) -> dict[int, EntryNames]:
+    """By entry, what it is about: its job and its node."""
+    jobs = select(Job.id, Job.owner_id, Job.name).where(Job.id.in_(sorted({row.job_id for row in rows if row.job_id})))
+    attempts = sorted({row.attempt_id for row in rows if row.attempt_id})
+    nodes = (
+        select(Attempt.id, Node.id, Node.name).join(Node, Node.id == Attempt.node_id).where(Attempt.id.in_(attempts))
+    )
+    about_jobs = {job_id: (owner_id, name) for job_id, owner_id, name in session.execute(jobs)}
+    about_nodes = {attempt_id: (node_id, name) for attempt_id, node_id, name in session.execute(nodes)}
+    nothing = (None, None)
+    return {
+        row.id: EntryNames(*about_jobs.get(row.job_id or "", nothing), *about_nodes.get(row.attempt_id or "", nothing))
+        for row in rows
+    }
 
 
 def _ids(session: Session, owner_id: str, wanted: Filter, before: int | None, limit: int) -> Iterator[int]:
@@ -100,8 +109,12 @@ def _query(mine: ColumnElement[bool], wanted: Filter, before: int | None, limit:
         conditions.append(EntryRow.created_at >= wanted.since)
     if wanted.until is not None:
         conditions.append(EntryRow.created_at < wanted.until)
+    if wanted.node_id is not None:
+        conditions.append(Attempt.node_id == wanted.node_id)
     if conditions:
         query = query.join(EntryRow, EntryRow.id == PostingRow.entry_id).where(*conditions)
+    if wanted.node_id is not None:
+        query = query.join(Attempt, Attempt.id == EntryRow.attempt_id)
     return query.distinct().order_by(PostingRow.entry_id.desc()).limit(limit)
 
 

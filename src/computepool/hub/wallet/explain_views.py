@@ -47,6 +47,8 @@ class PaymentView(Documented):
 
     entry_id: str
     kind: EntryKind
+    title: str
+    """What kind of entry it is, in words."""
     at: datetime
     verdict: Verdict | None
     """None for an instalment, and for what came later."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from computepool.hub.jobs.money import SETTLED
 from computepool.hub.ledger.accounts import Pocket
-from computepool.hub.ledger.kinds import EntryKind
+from computepool.hub.ledger.kinds import EntryKind, entry_title
 from computepool.hub.ledger.settlement import Basis, Payer, cost_of, rule_of
 from computepool.hub.wallet.amounts import signed
 from computepool.hub.wallet.explain_views import PaymentView, SecondsView, Step, View
@@ -69,6 +69,7 @@ def payment_view(entry: EntryFacts, attempt: AttemptFacts, view: View, before: M
     return PaymentView(
         entry_id=f"{ENTRY_PREFIX}{entry.id}",
         kind=cast("EntryKind", entry.kind),
+        title=entry_title(entry.kind),
         at=entry.at,
         verdict=entry.details.get("verdict") if settled else None,
         rule=_rule(entry),
@@ -90,6 +91,7 @@ def other_view(entry: EntryFacts, viewer_id: str) -> PaymentView:
     return PaymentView(
         entry_id=f"{ENTRY_PREFIX}{entry.id}",
         kind=cast("EntryKind", entry.kind),
+        title=entry_title(entry.kind),
         at=entry.at,
         verdict=None,
         rule=_rule(entry),

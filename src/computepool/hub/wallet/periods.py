@@ -34,5 +34,9 @@ def parse_period(text: str) -> Period:
     return Period(text, _first(year, month), _first(year + month // 12, month % 12 + 1))
 
 
+def month_of(at: datetime) -> Period:
+    return parse_period(f"{at.astimezone(UTC):%Y-%m}")
+
+
 def _first(year: int, month: int) -> datetime:
     return datetime(year, month, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import cast
 
 from computepool.hub.ledger.accounts import Kind, Pocket
-from computepool.hub.ledger.kinds import EntryKind
+from computepool.hub.ledger.kinds import EntryKind, entry_title
 from computepool.hub.wallet.amounts import signed
 from computepool.hub.wallet.statements import Statement
 from computepool.protocol.model import Documented
@@ -21,6 +21,8 @@ class StatementLine(Documented):
     entry_id: str
     at: datetime
     kind: EntryKind
+    title: str
+    """What kind of entry it is, in words."""
     job_id: str | None
     attempt_id: str | None
     note: str
@@ -75,6 +77,7 @@ def statement_view(made: Statement) -> StatementView:
                 entry_id=one.entry_id,
                 at=one.at,
                 kind=cast("EntryKind", one.kind),
+                title=entry_title(one.kind),
                 job_id=one.job_id,
                 attempt_id=one.attempt_id,
                 note=one.note,

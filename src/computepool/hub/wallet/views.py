@@ -2,17 +2,38 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, cast
 
 from computepool.hub.jobs.money import SETTLED
 from computepool.hub.ledger.accounts import RESTITUTION, Kind, Platform, Pocket, is_platforms, kind_of, owner_of
-from computepool.hub.ledger.kinds import EntryKind
+from computepool.hub.ledger.kinds import EntryKind, entry_title
 from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.wallet.amounts import came_back, signed
 from computepool.protocol.model import Documented
 
 ENTRY_PREFIX = "entry_"
+
+
+BalanceName = Literal[
+    "spendable", "available", "promotional", "earnings", "cashable", "held", "cashing_out", "debt", "owed"
+]
+
+
+class BalanceView(Documented):
+    """One of the balances of a wallet, for people."""
+
+    name: Literal[
+        "spendable", "available", "promotional", "earnings", "cashable", "held", "cashing_out", "debt", "owed"
+    ]
+    title: str
+    """A word or two."""
+    meaning: str
+    """A sentence on what these credits are."""
+    micros: int
+    credits: str
+    """The same in credits."""
 
 
 class WalletView(Documented):
@@ -34,6 +55,8 @@ class WalletView(Documented):
     """What had to be given back and was spent already: the next earnings go there."""
     owed_to_you_micros: int = 0
     """What hosts had to give back to you and had spent: it comes when they have earned it."""
+    balances: list[BalanceView] = []  # noqa: RUF012 (pydantic copies it)
+    """All of these with a sentence on each, in the order in which people read them."""
 
 
 Place = Pocket | Literal["host", "pool", "fee", "outside", "write_off", "other"]
@@ -53,9 +76,16 @@ class LineView(Documented):
 class EntryView(Documented):
     id: str
     kind: EntryKind
+    title: str
+    """What kind of entry it is, in words."""
     at: datetime
     job_id: str | None
+    job_name: str | None
+    """Of a job of one's own; null to its hosts."""
     attempt_id: str | None
+    node_id: str | None
+    """Where the attempt ran."""
+    node_name: str | None
     note: str
     change_micros: int
     """What one has more or less afterwards, all pockets together."""
@@ -112,8 +142,19 @@ def name_for(viewer_id: str, name: str, row: EntryRow, renter_id: str | None) ->
     return "host" if is_about_work else "other"
 
 
-def entry_view(viewer_id: str, row: EntryRow, postings: Sequence[PostingRow], renter_id: str | None) -> EntryView:
+@dataclass(frozen=True, slots=True)
+class EntryNames:
+    """What an entry is about, by name."""
+
+    renter_id: str | None = None
+    job_name: str | None = None
+    node_id: str | None = None
+    node_name: str | None = None
+
+
+def entry_view(viewer_id: str, row: EntryRow, postings: Sequence[PostingRow], about: EntryNames) -> EntryView:
     """Of what an entry moved, only what begins or ends with the viewer."""
+    renter_id = about.renter_id
     mine = [one for one in postings if viewer_id in (owner_of(one.source), owner_of(one.destination))]
     pockets: Counter[str] = Counter()
     for one in mine:
@@ -123,9 +164,13 @@ def entry_view(viewer_id: str, row: EntryRow, postings: Sequence[PostingRow], re
     return EntryView(
         id=f"{ENTRY_PREFIX}{row.id}",
         kind=cast("EntryKind", row.kind),
+        title=entry_title(row.kind),
         at=row.created_at,
         job_id=row.job_id,
+        job_name=about.job_name if renter_id == viewer_id else None,
         attempt_id=row.attempt_id,
+        node_id=about.node_id,
+        node_name=about.node_name,
         note=_note(row, pockets, postings, is_renter=renter_id == viewer_id),
         change_micros=sum(pockets.values()),
         pockets={cast("Pocket", kind): micros for kind, micros in pockets.items() if micros},
@@ -150,3 +195,30 @@ def _note(row: EntryRow, pockets: Mapping[str, int], postings: Sequence[PostingR
     elif row.attempt_id is not None and pockets.get(Kind.DEBT, 0) < 0:
         words.append(f"{signed(-pockets[Kind.DEBT])} of it was spent already: the next earnings fill it up.")
     return " ".join(words)
+
+
+_BALANCES: tuple[tuple[BalanceName, str, str], ...] = (
+    (
+        "spendable",
+        "Spendable",
+        "What jobs can be paid with now: promotional, available and earned credits, in this order.",
+    ),
+    ("available", "Available", "Bought, or granted for money."),
+    ("promotional", "Promotional", "Given by the pool: spent first, and never cashed out."),
+    ("earnings", "Earned", "Earned by your nodes: can be spent, and cashed out once nobody can dispute it."),
+    ("cashable", "Can be cashed out", "The part of what you earned that nobody can dispute any more."),
+    ("held", "Held", "Set aside for what runs now; what is not used comes back."),
+    ("cashing_out", "On its way out", "Asked to be paid out, or to go back to a card, and not gone yet."),
+    ("debt", "Owed", "Had to be given back and was spent already: the next earnings go there."),
+    ("owed", "Owed to you", "Hosts had to give it back and had spent it: it comes when they have earned it."),
+)
+
+
+def with_balances(wallet: WalletView) -> WalletView:
+    """The same with its balances in words."""
+    micros = {name: getattr(wallet, f"{'owed_to_you' if name == 'owed' else name}_micros") for name, *_ in _BALANCES}
+    balances = [
+        BalanceView(name=name, title=title, meaning=meaning, micros=micros[name], credits=signed(micros[name]))
+        for name, title, meaning in _BALANCES
+    ]
+    return wallet.model_copy(update={"balances": balances})
