@@ -71,6 +71,7 @@ NOT_OBJECTS = {
     "PATCH /api/v1/nodes/{node_id}/policy": "tests/hub/nodes/test_node_policy.py",
     "POST /api/v1/nodes/{node_id}/pause": "tests/hub/nodes/test_node_policy.py",
     "POST /api/v1/nodes/{node_id}/unpause": "tests/hub/nodes/test_node_policy.py",
+    "GET /api/v1/market/nodes/{node_id}": "for everybody; tests/hub/test_world.py",
     "DELETE /api/v1/nodes/join-tokens/{token_id}": "tests/hub/nodes/test_node_lists.py",
     "POST /api/v1/nodes/{node_id}/reliability/{event_id}/contest": "tests/hub/reputation/test_contests.py",
     "GET /api/v1/wallet/top-ups/{top_up_id}": "tests/hub/payments/test_top_ups.py",

@@ -8,7 +8,7 @@ from sqlalchemy import update
 from support.asgi_socket import connected
 from support.engine import ADMIN, ALICE, BOB, play
 from support.fleets import gpu
-from support.scripted_agent import add_agent
+from support.scripted_agent import add_agent, measure
 
 from computepool.hub.accounts.public_names import read_public_name
 from computepool.hub.accounts.tables import User
@@ -16,10 +16,13 @@ from computepool.hub.core.errors import Invalid
 from computepool.hub.figures.board import FiguresBoard
 from computepool.hub.figures.counting import JobCounts, count_day, sum_work, total
 from computepool.hub.jobs.tables import Attempt
+from computepool.hub.market.tables import SpotPoint
+from computepool.protocol.capacity import HouseRules
 
 CAROL = ADMIN
 CARD = {"resources": {"gpu": "rtx-4090"}}
 HOUR = 3600
+CREDIT = 1_000_000
 
 
 async def answer(pool, path, user=None, status=200):
@@ -169,3 +172,58 @@ def test_deceitful_public_names_are_refused(name):
 @pytest.mark.parametrize("name", ["Ada", "gpu-garage.42", "Zoë Müller", "计算池用户", "Иван 7", "東京ラボ", "देवनागरी"])
 def test_names_of_all_scripts_are_taken(name):
     assert read_public_name(name) == name
+
+
+# ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_node_is_shown_to_everybody_also_while_it_is_away(sqlite_hub):
+    async def story(pool):
+        await pool.db.run(add_users, pool.clock.now())
+        agent = await add_agent(pool, owner=BOB, name="bobs-bedroom", gpus=(gpu(0),), country="US")
+        await measure(agent)
+        path = f"market/nodes/{agent.node_id}"
+        found = await answer(pool, path)
+        assert (found["state"], found["takes_work"], found["busy"], found["gpus_free"]) == ("online", True, False, 1)
+        assert [card["slug"] for card in found["gpus"]] == ["rtx-4090"]
+        assert found["gpus"][0]["gflops"] > 0
+        assert (found["price"]["per"], found["price"]["price_micros"]) == ("gpu", 30 * CREDIT)
+        assert found["price"]["per_tflops_micros"] > 0
+        assert [one["share"] for one in found["record"]["uptime"]] == [pytest.approx(1, abs=0.01)]
+        assert (found["owner_name"], found["record"]["audited"]) == (None, {"ok": 0, "wrong": 0})
+
+        def add_points(session):
+            for hours, spot in ((26, 1000), (25, 1500), (1, 1000)):
+                at = pool.clock.now() - timedelta(hours=hours)
+                same = {"tier": "3.0", "region": "US", "simulated": False, "hourly": True, "busy": 0, "total": 1}
+                session.add(SpotPoint(at=at, spot_millis=spot, level_millis=spot, use_millis=0, **same))
+
+        await pool.db.run(add_points)
+        await pool.call("PATCH", f"nodes/{agent.node_id}", {"price": {"floor_micros": 40 * CREDIT}}, user=BOB)
+        await pool.call("PATCH", "me", {"public_name": "Bob 7"}, user=BOB)
+        agent.beat_on()
+        await pool.submit(**CARD)
+        await pool.settle(2)
+        found = await answer(pool, path)
+        assert (found["busy"], found["gpus_free"], found["owner_name"]) == (True, 0, "Bob 7")
+        assert found["price"]["price_micros"] == 40 * CREDIT
+        # The floor is newer than the points.
+        days = [(one["minimum_micros"], one["average_micros"], one["maximum_micros"]) for one in found["price_history"]]
+        assert days == [(30 * CREDIT, 37_500_000, 45 * CREDIT), (30 * CREDIT,) * 3]
+        told = str(found)
+        assert not [secret for secret in (BOB, "bobs-bedroom", "@test") if secret in told]
+
+        await agent.disconnect()
+        await pool.settle(120)
+        found = await answer(pool, path)
+        assert (found["state"], found["takes_work"]) == ("offline", False)
+        private = await add_agent(pool, owner=BOB, country="US", connect=False)
+        closed = private.capacity.model_copy(update={"rules": HouseRules(strangers=False)})
+        await private.connect(proof={"capacity": closed})
+        await answer(pool, f"market/nodes/{private.node_id}", status=404)
+        await answer(pool, "market/nodes/node_nobody", status=404)
+        await pool.call("POST", f"nodes/{agent.node_id}/ban", user=BOB)
+        await pool.settle(6)
+        await answer(pool, path, status=404)
+
+    play(sqlite_hub, story)

@@ -234,6 +234,8 @@ class GatedRoute(LazyRoute):
             receive = bounded(scope, receive, gate.body_limit_bytes)
             if gate.shared is not None:
                 key = scope["query_string"] if self.dependant.query_params else b""
+                if self.dependant.path_params:
+                    key = scope["path"].encode() + b"?" + key
                 await gate.shared.answer(key, super().handle, scope, receive, send)
                 return
             connection = connection_of(scope)

@@ -3,18 +3,20 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, date, datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.history.series import Series
-from computepool.hub.market.rates import Factors, Per, core_rate, gpu_rate
+from computepool.hub.market.rates import Factors, HostPrice, Per, core_rate, gpu_rate
 from computepool.hub.market.regions import ELSEWHERE, ELSEWHERE_MILLIS, read_millis
 from computepool.hub.market.repository import FINE_POINTS_KEPT, list_history
 from computepool.hub.market.settings import KINDS, Tables, tables_of
 from computepool.hub.market.spot import CPU
 from computepool.hub.market.tables import MarketSetting, SpotPoint
+from computepool.hub.nodes.prices import PriceView
+from computepool.protocol.model import Documented
 
 POINTS_LIMIT = 50_000
 """Of one answer, the newest."""
@@ -67,6 +69,58 @@ def read_prices(session: Session, asked: AskedPrices) -> FoundPrices:
             values = {PRICE: price} | ({USE: min(busy * 10_000 // total, 10_000)} if total else {})
             found.series.setdefault((tier, region), Series(asked.step)).add(at.timestamp(), values)
     return found
+
+
+class DayPrice(Documented):
+    """Of one day, in millionths of a credit for an hour."""
+
+    day: date
+    """Of UTC."""
+    minimum_micros: int
+    """The least."""
+    average_micros: int
+    """The mean of what is stored."""
+    maximum_micros: int
+    """The most."""
+
+
+def read_daily_prices(
+    session: Session,
+    asked: AskedPrices,
+    changes: Sequence[tuple[datetime, PriceView | None, PriceView | None]],
+    host: HostPrice | None,
+) -> list[DayPrice]:
+    """What a node of this tier and region asked. `changes` are its host's, the newest first; `host`: as it is now."""
+    query = select(SpotPoint.at, SpotPoint.spot_millis).where(SpotPoint.at >= asked.since, SpotPoint.at < asked.until)
+    query = query.where(SpotPoint.tier == asked.tier, SpotPoint.region == asked.region)
+    rows = session.execute(
+        query.where(SpotPoint.simulated.is_(asked.simulated)).order_by(SpotPoint.at.desc()).limit(POINTS_LIMIT)
+    )
+    tables, series = _Versions(session), Series(asked.step)
+    assert asked.tier is not None
+    assert asked.region is not None
+    left = list(changes)
+    for at, spot_millis in rows:  # back in time, as changes are
+        while left and left[0][0] > at:
+            host = _host_price(left.pop(0)[1])
+        price = price_of(tables.at(at), asked.tier, asked.region, spot_millis)
+        if price is not None:
+            is_meant = host is not None and host.per == per_of(asked.tier)
+            series.add(at.timestamp(), {PRICE: host.over(price) if host is not None and is_meant else price})
+    return [
+        DayPrice(
+            day=datetime.fromtimestamp(place * asked.step, UTC).date(),
+            minimum_micros=cell.least,
+            average_micros=cell.total // cell.samples,
+            maximum_micros=cell.most,
+        )
+        for place, cells in sorted(series.buckets.items())
+        for cell in (cells[PRICE],)
+    ]
+
+
+def _host_price(view: PriceView | None) -> HostPrice | None:
+    return HostPrice(view.per, view.floor_micros, view.fixed_micros) if view is not None else None
 
 
 def price_of(tables: Tables, tier: str, region: str, spot_millis: int) -> int | None:

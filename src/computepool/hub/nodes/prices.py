@@ -1,10 +1,14 @@
 """What a host asks for a node, where they do not leave it to the pool."""
 
-from typing import Annotated, Literal, cast
+from datetime import datetime
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import ConfigDict, Field, model_validator
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Invalid
+from computepool.hub.core.tables import AuditRow
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.model import Documented
@@ -12,6 +16,8 @@ from computepool.protocol.units import MICROS_PER_CREDIT
 
 MOST_MICROS = 1_000_000 * MICROS_PER_CREDIT
 """For an hour. Whoever asks for more has lost a decimal point."""
+
+CHANGES_LIMIT = 200
 
 Price = Annotated[int, Field(ge=0, le=MOST_MICROS, strict=True)]
 Per = Literal["gpu", "core"]
@@ -56,6 +62,21 @@ def set_price(node: Node, change: PriceChange | None) -> None:
         raise Invalid("This node has no GPU that could have a price.", hint="Give the price of a core-hour: per core.")
     node.price_per = change.per or ("gpu" if has_gpus else "core")
     node.price_floor_micros, node.price_fixed_micros = change.floor_micros, change.fixed_micros
+
+
+def list_price_changes(session: Session, node_id: str) -> list[tuple[datetime, PriceView | None, PriceView | None]]:
+    """When its host changed the price, from what and to what: the newest first, as far as the audit log goes back."""
+    query = select(AuditRow.at, AuditRow.details).where(AuditRow.subject == node_id, AuditRow.action == "node.changed")
+    rows = session.execute(query.order_by(AuditRow.id.desc()).limit(CHANGES_LIMIT))
+    return [
+        (at, _stored(details.get("price_before")), _stored(details["price"]))
+        for at, details in rows
+        if "price" in details
+    ]
+
+
+def _stored(value: dict[str, Any] | None) -> PriceView | None:
+    return PriceView.model_validate(value) if value is not None else None
 
 
 def price_view(node: Node) -> PriceView | None:
