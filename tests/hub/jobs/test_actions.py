@@ -76,6 +76,8 @@ def test_what_a_view_allows_its_route_does_and_what_it_refuses_is_refused(sqlite
                 listed = (await pool.call("GET", "jobs", user=user)).json()["items"]
                 assert next(job for job in listed if job["id"] == job_id)["actions"] == shown
                 said = shown[action]
+                until = (await pool.call("GET", f"jobs/{job_id}", user=user)).json()["disputable_until"]
+                assert (until is not None) is (state in ("paid", "disputed", "late", "without bundle"))
                 before = pool.truth()
                 answer = await pool.call(method, path.format(job_id), body, user=user)
                 done = answer.status_code < 400

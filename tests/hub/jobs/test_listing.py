@@ -145,6 +145,10 @@ def test_every_order_and_rare_filter_has_an_index_that_is_used(sqlite_hub):
             seen.clear()
             await pool.db.read(list_jobs, principal(ADMIN, Role.ADMIN), JobFilter(), JobOrder.NEWEST, None, 50)
             assert "ix_jobs_created" in explained(pool, *seen[0])
+            seen.clear()
+            everybodys = JobFilter(states=[JobState.QUEUED])
+            await pool.db.read(list_jobs, principal(ADMIN, Role.ADMIN), everybodys, JobOrder.NEWEST, None, 50)
+            assert "ix_jobs_open" in explained(pool, *seen[0])
         finally:
             event.remove(pool.db.engine, "before_cursor_execute", note)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -110,7 +110,13 @@ def _with_actions(session: Session, context: Context, principal: Principal, view
         return []
     ids = [view.id for view in views]
     facts, about = facts_of(session, ids), find_about(session, ids)
-    return [
-        view.model_copy(update={"actions": actions_of(context, principal, facts[view.id], about.get(view.id))})
-        for view in views
-    ]
+    return [view.model_copy(update=_told(context, principal, facts[view.id], about.get(view.id))) for view in views]
+
+
+def _told(context: Context, principal: Principal, job: PermitFacts, about: About | None) -> dict[str, Any]:
+    is_paid = job.finished_at is not None and job.cost_micros > 0
+    return {
+        "actions": actions_of(context, principal, job, about),
+        "dispute_id": about[0] if about is not None else None,
+        "disputable_until": job.finished_at + context.settings.dispute_window if is_paid and job.finished_at else None,
+    }

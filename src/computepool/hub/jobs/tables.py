@@ -58,7 +58,7 @@ class Job(Base):
         _few_jobs("ix_jobs_open", _in("state", OPEN), "owner_id", "created_at", "id"),
         _few_jobs("ix_jobs_unsuccessful", _in("state", UNSUCCESSFUL), "owner_id", "created_at", "id"),
         _few_jobs("ix_jobs_simulated", "simulated", "owner_id", "created_at", "id"),
-        _few_jobs("ix_jobs_gpu", "gpu IS NOT NULL", "gpu", "created_at", "id"),
+        _few_jobs("ix_jobs_gpu", "gpu IS NOT NULL", "gpu", "owner_id", "created_at", "id"),
         _few_jobs("ix_jobs_retries", "retry_of IS NOT NULL", "retry_of", "created_at", "id"),
         Index("ix_jobs_reruns", "rerun_of", sqlite_where=_RERUN, postgresql_where=_RERUN),
         Index("ix_jobs_leaving", "id", sqlite_where=_LEAVING, postgresql_where=_LEAVING),

@@ -9,6 +9,7 @@ from pydantic import ConfigDict
 from sqlalchemy import RowMapping, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.accounts.tables import User
 from computepool.hub.core.actions import ActionView
 from computepool.hub.core.money import MONEY, Micros
 from computepool.hub.jobs import repository
@@ -156,6 +157,10 @@ class JobHead(Documented):
     logs_removed_at: datetime | None = None
     """The pool's operator keeps logs only for so long."""
     outputs_removed_at: datetime | None = None
+    dispute_id: Annotated[str | None, MONEY] = None
+    """The dispute about it, open or resolved."""
+    disputable_until: Annotated[datetime | None, MONEY] = None
+    """Of one that ended and was paid for: until when its renter can dispute it."""
     actions: JobActions | None = None
     """What the reader may do with it. Null in the frames of its stream, which all readers share."""
 
@@ -194,6 +199,8 @@ class JobSummary(JobHead):
 
 
 class JobView(JobHead):
+    owner_name: str | None = None
+    """Null for a team, and in the answer that makes the job."""
     spec: StoredSpec
     slices: list[SliceView]
     """In order, from the first that was asked for; at most a thousand, and fewer if they had many attempts."""
@@ -210,12 +217,16 @@ class JobPage(Documented):
     """How many match in all; null for more than 10,000."""
 
 
-_COMPUTED = frozenset({"counts", "resources", "actions"})
+_COMPUTED = frozenset({"counts", "resources", "actions", "dispute_id", "disputable_until"})
 
 # Built once, and without the ORM: a job is looked at far more often than it changes.
 JOB_COLUMNS = [getattr(Job, name) for name in JobHead.model_fields if name not in _COMPUTED]
 _ATTEMPT_COLUMNS = [getattr(Attempt, name) for name in AttemptView.model_fields if name != "node_name"]
-_JOB = select(*JOB_COLUMNS, Job.spec, Job.role).where(Job.id == bindparam("job_id"), Job.deleted_at.is_(None))
+_JOB = (
+    select(*JOB_COLUMNS, Job.spec, Job.role, User.name.label("owner_name"))
+    .outerjoin(User, User.id == Job.owner_id)
+    .where(Job.id == bindparam("job_id"), Job.deleted_at.is_(None))
+)
 _SLICES = (
     select(
         Slice.index,
