@@ -153,7 +153,7 @@ class Quote(Documented):
     start: str | None
     """When it starts, in words, where that can be known; null where it depends on others."""
     slices_now: int
-    """Slices for which there is room now."""
+    """Slices for which there is room now, at least."""
     cost: Annotated[list[CostLine] | None, MONEY]
     """What the price is made of, line by line; null without money."""
     input_bytes: int
@@ -266,7 +266,7 @@ async def quote(scheduler: Scheduler, book: Book, asked: Asked, now: datetime, t
         suggestions=[one.words for one in look.relaxations()],
         begin=begin,
         start=None,
-        slices_now=min(spec.slices, sum(count for _, count in placed)),
+        slices_now=min(spec.slices, _room(placed, look.free) // (runs // spec.slices)),
         cost=None,
         input_bytes=sum(one.size_bytes or 0 for one in asked.brief.inputs),
         actions=QuoteActions(submit=unless(asked.refusal)),
@@ -365,6 +365,11 @@ def cost_lines(made: Quote, asked: Asked) -> list[CostLine]:
         free = about_bytes(asked.storage.free_bytes)
         lines.append(("storage", f"Storage beyond {free}, for a GB and a day", asked.storage.micros))
     return [CostLine(code=code, label=label, micros=micros) for code, label, micros in lines if micros is not None]
+
+
+def _room(placed: list[tuple[int, int]], free: int) -> int:
+    """Slices that begin at once: on the nodes that were asked, and at least one on each of the others."""
+    return sum(count for _, count in placed) + max(0, free - len(placed))
 
 
 def _all_now(found: list[tuple[int, int]], slices: int, price: int) -> int:
