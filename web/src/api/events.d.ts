@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 8f7ebe8c3a68e04ff38b7510bf9f945435bc822cd14d6ad9ab5b2ba3aa867554. Do not edit.
+// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 d27cf574c78e0af352fc3ca7dfe3bd4af8d0b7ab96237274d51ef1f78b96c823. Do not edit.
 export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
@@ -40,7 +40,7 @@ export interface components {
              * Change
              * @enum {string}
              */
-            change: "dispute_opened" | "dispute_resolved" | "cash_out_requested" | "cash_out_not_returned" | "contest_opened" | "node_accused" | "payment_difference" | "ledger_frozen" | "ledger_thawed" | "mail_given_up" | "user_registered" | "setting_changed";
+            change: "dispute_opened" | "dispute_resolved" | "cash_out_requested" | "cash_out_canceled" | "cash_out_not_returned" | "contest_opened" | "node_accused" | "payment_difference" | "ledger_frozen" | "ledger_thawed" | "mail_given_up" | "user_registered" | "setting_changed";
             /** Subject Id */
             subject_id: string;
             /**
@@ -232,7 +232,7 @@ export interface components {
              * Change
              * @enum {string}
              */
-            change: "enrolled" | "state" | "changed" | "drain" | "resume" | "benchmark" | "quarantined" | "quarantine_over" | "declines" | "slots" | "verified" | "unverified" | "cloned" | "key_replaced";
+            change: "enrolled" | "state" | "changed" | "drain" | "resume" | "benchmark" | "quarantined" | "quarantine_over" | "declines" | "slots" | "verified" | "unverified" | "cloned" | "key_replaced" | "policy";
             /** Node Id */
             node_id: string;
             /**
@@ -305,7 +305,7 @@ export interface components {
              * Change
              * @enum {string}
              */
-            change: "credits_granted" | "credits_withdrawn" | "voucher_redeemed" | "debt_written_off" | "top_up_credited" | "top_up_failed" | "top_up_requires_action" | "refunded" | "chargeback" | "dispute_refund_undone" | "cash_out_requested" | "cash_out_approved" | "cash_out_rejected" | "cash_out_paid" | "cash_out_failed" | "cash_out_returned" | "card_saved" | "card_forgotten" | "card_plan_changed" | "card_stopped" | "payout_account_changed" | "storage_unpaid";
+            change: "credits_granted" | "credits_withdrawn" | "voucher_redeemed" | "debt_written_off" | "top_up_credited" | "top_up_failed" | "top_up_requires_action" | "refunded" | "chargeback" | "dispute_refund_undone" | "cash_out_requested" | "cash_out_approved" | "cash_out_rejected" | "cash_out_paid" | "cash_out_failed" | "cash_out_returned" | "cash_out_canceled" | "card_saved" | "card_forgotten" | "card_plan_changed" | "card_stopped" | "payout_account_changed" | "storage_unpaid";
             /**
              * Micros
              * @default null
@@ -480,7 +480,7 @@ export interface components {
         PublicGpuPrice: {
             /**
              * From Micros
-             * @description The cheapest hour of one that is offered now; null where nobody offers one, and in a pool without money.
+             * @description The cheapest hour of one that is offered now; null where nobody offers one.
              */
             from_micros: number | null;
             /** Gpu */
@@ -546,10 +546,10 @@ export interface components {
             gpu_hours: number;
             /**
              * Gpu Prices
-             * @description The RTX 4090, and what most nodes offer: at most 20 kinds of cards.
-             * @default []
+             * @description The RTX 4090, and what most nodes offer: at most 20 kinds of cards. Null in a pool without money.
+             * @default null
              */
-            gpu_prices: components["schemas"]["PublicGpuPrice"][];
+            gpu_prices: components["schemas"]["PublicGpuPrice"][] | null;
             /** Gpus Free */
             gpus_free: number;
             /** Gpus Total */

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 0a3c9238e222b30481d48aa080fca1908878a6aa4b8238873aa2190d3c7084f1. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 f53058bb7f041cad8b52abeb16211ff678263dee500cc91d1e4d42ab5fecc6c1. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -1120,7 +1120,8 @@ export interface paths {
         };
         /**
          * List Artifacts
-         * @description Your files, the newest first: bundles, inputs, outputs, and what checkpoints are made of.
+         * @description Your files: bundles, inputs, outputs, and what checkpoints are made of. Bundles and inputs can be given to
+         *     other jobs by their ids.
          */
         get: operations["storage_list_artifacts"];
         put?: never;
@@ -2070,6 +2071,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/market/filters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Filters
+         * @description By what offers can be filtered and ordered, with the values that offers have now: what a form needs.
+         */
+        get: operations["market_filters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/market/nodes/{node_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Market Node
+         * @description A node that takes strangers' work, also while it is busy or away: its hardware, its record and its price. One
+         *     that its owner keeps from strangers is not found.
+         */
+        get: operations["market_show_node"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/market/offers": {
         parameters: {
             query?: never;
@@ -2079,7 +2121,8 @@ export interface paths {
         };
         /**
          * Offers
-         * @description Nodes that take work now, with their prices: `?filter=gpu=rtx-4090 reliability>0.9 price<40&order=price`.
+         * @description Nodes that take work now, with their prices: `?filter=gpu=rtx-4090 reliability>0.9 price<40&order=price`, or
+         *     the same as `?gpu=rtx-4090&min_reliability=0.9&max_price=40`. `market/filters` lists both.
          *
          *     The cheapest come first if no order is named; without money, the most reliable.
          */
@@ -2435,6 +2478,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes/{node_id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Node
+         * @description Ask the agent to take the machine back at once, as `computepool agent pause` does there.
+         */
+        post: operations["nodes_pause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{node_id}/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Policy
+         * @description What the owner allows on a machine, as its agent last told it, and what it was asked to change.
+         */
+        get: operations["nodes_show_policy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change Policy
+         * @description Ask the agent to change its hours and idle rules. It follows or refuses; `policy_request` tells which.
+         *
+         *     Everything else of the policy is changed on the machine itself.
+         */
+        patch: operations["nodes_change_policy"];
+        trace?: never;
+    };
     "/api/v1/nodes/{node_id}/reliability": {
         parameters: {
             query?: never;
@@ -2517,6 +2606,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes/{node_id}/unpause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unpause Node
+         * @description Ask the agent to end a pause that was asked for here. One that was made on the machine is ended there.
+         */
+        post: operations["nodes_unpause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/notices": {
         parameters: {
             query?: never;
@@ -2572,6 +2681,26 @@ export interface paths {
          * @description Stored before it is answered; looked into afterwards.
          */
         post: operations["payments_receive_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/public/catalog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Catalog
+         * @description Everything that a form for jobs, or a filter, offers to choose from.
+         */
+        get: operations["public_catalog"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2876,6 +3005,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/wallet/cash-outs/{cash_out_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel
+         * @description Take it back before an operator has decided. The credits go back to the earnings, or fill a debt.
+         */
+        post: operations["cash_outs_cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/wallet/earnings": {
         parameters: {
             query?: never;
@@ -2980,6 +3129,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/wallet/statements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Statement Periods
+         * @description The months and years that have entries: each has a statement.
+         */
+        get: operations["wallet_statement_periods"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/wallet/statements/{period}": {
         parameters: {
             query?: never;
@@ -3020,6 +3189,26 @@ export interface paths {
          * @description Buy credits. The answer says where to pay; without a processor, whom to ask.
          */
         post: operations["payments_top_up"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/wallet/top-ups/quote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Quote Top Up
+         * @description What so many credits cost, or how many credits so much money buys: one of the two. Nothing is charged.
+         */
+        get: operations["payments_quote_top_up"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3272,6 +3461,8 @@ export interface components {
         };
         /** AdminCashOutView */
         AdminCashOutView: {
+            /** @description What its owner may do. */
+            actions: components["schemas"]["CashOutActions"];
             /**
              * Amount
              * @description In the pool's currency.
@@ -3492,16 +3683,43 @@ export interface components {
              */
             size_bytes: number;
         };
+        /** ArtifactActions */
+        ArtifactActions: {
+            /** @description Delete it: `DELETE artifacts/{artifact_id}`. */
+            remove: components["schemas"]["ActionView"];
+        };
         /**
          * ArtifactKind
          * @enum {string}
          */
         ArtifactKind: "bundle" | "input" | "output" | "checkpoint";
         /**
+         * ArtifactOrder
+         * @description What a list is sorted by; with `-` the largest or newest first.
+         * @enum {string}
+         */
+        ArtifactOrder: "created" | "-created" | "size" | "-size" | "path" | "-path";
+        /**
          * ArtifactState
          * @enum {string}
          */
         ArtifactState: "uploading" | "stored" | "abandoned";
+        /**
+         * ArtifactUse
+         * @description A job that was given a bundle or an input.
+         */
+        ArtifactUse: {
+            /**
+             * Job Id
+             * @description The id of the job.
+             */
+            job_id: string;
+            /**
+             * Name
+             * @description The name of the job.
+             */
+            name: string | null;
+        };
         /** ArtifactView */
         ArtifactView: {
             /**
@@ -4165,6 +4383,38 @@ export interface components {
             strangers: boolean;
         };
         /**
+         * BalanceView
+         * @description One of the balances of a wallet, for people.
+         */
+        BalanceView: {
+            /**
+             * Credits
+             * @description The same in credits.
+             */
+            credits: string;
+            /**
+             * Meaning
+             * @description A sentence on what these credits are.
+             */
+            meaning: string;
+            /**
+             * Micros
+             * @description How much, in micro-credits.
+             */
+            micros: number;
+            /**
+             * Name
+             * @description Its name.
+             * @enum {string}
+             */
+            name: "spendable" | "available" | "promotional" | "earnings" | "cashable" | "held" | "cashing_out" | "debt" | "owed";
+            /**
+             * Title
+             * @description A word or two.
+             */
+            title: string;
+        };
+        /**
          * BeginVerdict
          * @description Whether a slice could begin now, and what it lacks.
          */
@@ -4464,6 +4714,11 @@ export interface components {
              */
             url: string | null;
         };
+        /** CashOutActions */
+        CashOutActions: {
+            /** @description Take it back, before an operator has decided: `POST wallet/cash-outs/{id}/cancel`. */
+            cancel: components["schemas"]["ActionView"];
+        };
         /** CashOutDecision */
         CashOutDecision: {
             /**
@@ -4505,9 +4760,11 @@ export interface components {
          * CashOutState
          * @enum {string}
          */
-        CashOutState: "requested" | "approved" | "paid" | "rejected" | "failed";
+        CashOutState: "requested" | "approved" | "paid" | "rejected" | "failed" | "canceled";
         /** CashOutView */
         CashOutView: {
+            /** @description What its owner may do. */
+            actions: components["schemas"]["CashOutActions"];
             /**
              * Amount
              * @description In the pool's currency.
@@ -4572,11 +4829,18 @@ export interface components {
             /** @description In which state it is. */
             state: components["schemas"]["CashOutState"];
         };
+        /** CashableActions */
+        CashableActions: {
+            /** @description Ask for all that is cashable: `POST wallet/cash-outs`. */
+            request: components["schemas"]["ActionView"];
+        };
         /**
          * CashableView
          * @description What can be cashed out, and when the rest can.
          */
         CashableView: {
+            /** @description What its owner may do. */
+            actions: components["schemas"]["CashableActions"];
             /**
              * Cashable Micros
              * @description Now.
@@ -4617,6 +4881,309 @@ export interface components {
              * @description manual: an operator pays by hand. Else the processor that does.
              */
             way: string;
+        };
+        /** CatalogCountry */
+        CatalogCountry: {
+            /**
+             * Code
+             * @description As two letters of ISO 3166, for `where.country`.
+             */
+            code: string;
+            /**
+             * Name
+             * @description In English.
+             */
+            name: string;
+            /**
+             * Nodes Online
+             * @description Real nodes there that take work now.
+             */
+            nodes_online: number;
+            /**
+             * Region
+             * @description Whose prices it has.
+             */
+            region: string;
+        };
+        /**
+         * CatalogGpu
+         * @description A card that can be asked for by name.
+         */
+        CatalogGpu: {
+            /**
+             * From Micros
+             * @description The lowest price of an hour of one card now; null if no node has one.
+             */
+            from_micros: number | null;
+            /**
+             * Gpus Free
+             * @description Cards of real nodes that are not in use.
+             */
+            gpus_free: number;
+            /**
+             * Memory Bytes
+             * @description The sizes in which it is sold, or that nodes have, the smallest first.
+             */
+            memory_bytes: number[];
+            /**
+             * Name
+             * @description As `resources.gpu` takes it.
+             */
+            name: string;
+            /**
+             * Nodes Online
+             * @description Real nodes that take work now and have one.
+             */
+            nodes_online: number;
+            /**
+             * Nodes Simulated
+             * @description Simulated nodes that have one.
+             */
+            nodes_simulated: number;
+            /**
+             * Tier
+             * @description How much more than the base rate it is worth; by its name, where nothing was measured.
+             */
+            tier: number;
+        };
+        /** CatalogImage */
+        CatalogImage: {
+            /**
+             * Name
+             * @description As `image` takes it.
+             */
+            name: string;
+            /**
+             * Nodes Cached
+             * @description Nodes online that have it at hand.
+             */
+            nodes_cached: number;
+            /**
+             * Title
+             * @description What it is.
+             */
+            title: string;
+        };
+        /**
+         * CatalogLimits
+         * @description What a spec may ask for.
+         */
+        CatalogLimits: {
+            /**
+             * Default Runtime Seconds
+             * @description The runtime where the spec says nothing.
+             */
+            default_runtime_seconds: number;
+            /**
+             * Env Entries
+             * @description The most variables.
+             */
+            env_entries: number;
+            /**
+             * Gpus
+             * @description The most cards of one slice.
+             */
+            gpus: number;
+            /**
+             * Inputs
+             * @description The most inputs.
+             */
+            inputs: number;
+            /**
+             * List Items
+             * @description The most outputs, tags or addressees.
+             */
+            list_items: number;
+            /**
+             * Max Runtime Seconds
+             * @description The longest runtime of one attempt.
+             */
+            max_runtime_seconds: number;
+            /**
+             * Name Characters
+             * @description The longest name.
+             */
+            name_characters: number;
+            /**
+             * Priority Max
+             * @description The highest priority.
+             */
+            priority_max: number;
+            /**
+             * Priority Min
+             * @description The lowest priority.
+             */
+            priority_min: number;
+            /**
+             * Replicas Max
+             * @description The most replicas of `verify`.
+             */
+            replicas_max: number;
+            /**
+             * Replicas Min
+             * @description The fewest replicas of `verify`.
+             */
+            replicas_min: number;
+            /**
+             * Retries
+             * @description The most retries.
+             */
+            retries: number;
+            /**
+             * Size Min Bytes
+             * @description The least memory, and the least disk.
+             */
+            size_min_bytes: number;
+            /**
+             * Slices
+             * @description The most parallel slices.
+             */
+            slices: number;
+            /**
+             * Spec Bytes
+             * @description The largest spec.
+             */
+            spec_bytes: number;
+        };
+        /** CatalogRegion */
+        CatalogRegion: {
+            /**
+             * Countries
+             * @description As two letters of ISO 3166; empty for `elsewhere`.
+             */
+            countries: string[];
+            /**
+             * Factor
+             * @description By which prices differ there.
+             */
+            factor: number | null;
+            /**
+             * Name
+             * @description Of the region; `elsewhere` for all countries that are in none.
+             */
+            name: string;
+        };
+        /**
+         * CatalogTemplate
+         * @description A small spec to begin with.
+         */
+        CatalogTemplate: {
+            /**
+             * Description
+             * @description What it shows.
+             */
+            description: string;
+            /**
+             * Name
+             * @description Stays the same.
+             */
+            name: string;
+            /**
+             * Title
+             * @description In a few words.
+             */
+            title: string;
+            /**
+             * Yaml
+             * @description The spec.
+             */
+            yaml: string;
+        };
+        /** CatalogView */
+        CatalogView: {
+            /**
+             * Attempt States
+             * @description States of attempts.
+             */
+            attempt_states: components["schemas"]["CatalogWord"][];
+            /**
+             * Countries
+             * @description By name.
+             */
+            countries: components["schemas"]["CatalogCountry"][];
+            /**
+             * Entry Kinds
+             * @description Kinds of the ledger's entries; null without money.
+             */
+            entry_kinds: components["schemas"]["CatalogWord"][] | null;
+            /**
+             * Gpus
+             * @description Those that are online first, then by what they are worth.
+             */
+            gpus: components["schemas"]["CatalogGpu"][];
+            /**
+             * Images
+             * @description Well-known images, those that most nodes have first.
+             */
+            images: components["schemas"]["CatalogImage"][];
+            /**
+             * Isolation
+             * @description Levels of isolation, from the weakest to the strongest.
+             */
+            isolation: components["schemas"]["CatalogWord"][];
+            /**
+             * Job States
+             * @description States of jobs and slices.
+             */
+            job_states: components["schemas"]["CatalogWord"][];
+            /** @description What a spec may ask for. */
+            limits: components["schemas"]["CatalogLimits"];
+            /**
+             * Node States
+             * @description States of nodes.
+             */
+            node_states: components["schemas"]["CatalogWord"][];
+            /**
+             * Optimize
+             * @description Values of `optimize`.
+             */
+            optimize: components["schemas"]["CatalogWord"][];
+            /**
+             * Reasons
+             * @description Why an attempt ended.
+             */
+            reasons: components["schemas"]["CatalogWord"][];
+            /**
+             * Regions
+             * @description As the pool's prices have them.
+             */
+            regions: components["schemas"]["CatalogRegion"][];
+            /**
+             * Templates
+             * @description Specs to begin with.
+             */
+            templates: components["schemas"]["CatalogTemplate"][];
+            /**
+             * Trust
+             * @description Values of `where.trust`.
+             */
+            trust: components["schemas"]["CatalogWord"][];
+            /**
+             * Verdicts
+             * @description Whose doing the end of an attempt was.
+             */
+            verdicts: components["schemas"]["CatalogWord"][];
+        };
+        /**
+         * CatalogWord
+         * @description One value of a closed set.
+         */
+        CatalogWord: {
+            /**
+             * Rank
+             * @description Its place in the order: of isolation levels, from the weakest.
+             */
+            rank: number;
+            /**
+             * Text
+             * @description What it means, in a sentence.
+             */
+            text: string;
+            /**
+             * Value
+             * @description As the API and specs write it.
+             */
+            value: string;
         };
         /**
          * CheckView
@@ -5007,6 +5574,33 @@ export interface components {
              */
             promotional_micros: number;
         };
+        /**
+         * DayPrice
+         * @description Of one day, in millionths of a credit for an hour.
+         */
+        DayPrice: {
+            /**
+             * Average Micros
+             * @description The mean of what is stored.
+             */
+            average_micros: number;
+            /**
+             * Day
+             * Format: date
+             * @description Of UTC.
+             */
+            day: string;
+            /**
+             * Maximum Micros
+             * @description The most.
+             */
+            maximum_micros: number;
+            /**
+             * Minimum Micros
+             * @description The least.
+             */
+            minimum_micros: number;
+        };
         /** DayReport */
         DayReport: {
             /**
@@ -5069,6 +5663,25 @@ export interface components {
              * @default 0
              */
             written_off_micros: number;
+        };
+        /** DayTotal */
+        DayTotal: {
+            /**
+             * Attempts
+             * @description For which something came or went.
+             */
+            attempts: number;
+            /**
+             * Day
+             * Format: date
+             * @description Of UTC.
+             */
+            day: string;
+            /**
+             * Earned Micros
+             * @description All nodes together, what was given back taken off.
+             */
+            earned_micros: number;
         };
         /**
          * Decided
@@ -5451,6 +6064,37 @@ export interface components {
             state: components["schemas"]["DisputeState"];
         };
         /**
+         * DroppableFilter
+         * @description A part of a filter that left nothing.
+         */
+        DroppableFilter: {
+            /**
+             * Field
+             * @description What it asks about, as `market/filters` names it.
+             */
+            field: string;
+            /**
+             * Filter
+             * @description As the filter writes it, such as `price<40`.
+             */
+            filter: string;
+            /**
+             * Left Alone
+             * @description Offers that this part alone leaves.
+             */
+            left_alone: number;
+            /**
+             * Left Without
+             * @description Offers that all the other parts leave.
+             */
+            left_without: number;
+            /**
+             * Parameter
+             * @description The parameter that it came by; null for a part of `filter`.
+             */
+            parameter: string | null;
+        };
+        /**
          * Due
          * @description As it is now.
          */
@@ -5598,15 +6242,25 @@ export interface components {
         /** EarningsView */
         EarningsView: {
             /**
+             * Days
+             * @description Every day, the oldest first, also those without earnings.
+             */
+            days: components["schemas"]["DayTotal"][];
+            /**
              * Earned Micros
              * @description What the host earned.
              */
             earned_micros: number;
             /**
              * Items
-             * @description By day, the newest first, then by node.
+             * @description By day, the newest first, then by node. Days on which a node earned nothing are left out.
              */
             items: components["schemas"]["DayEarned"][];
+            /**
+             * Nodes
+             * @description The same by node, the one that earned most first.
+             */
+            nodes: components["schemas"]["NodeTotal"][];
             /**
              * Since
              * Format: date
@@ -5742,6 +6396,11 @@ export interface components {
              */
             job_id: string | null;
             /**
+             * Job Name
+             * @description Of a job of one's own; null to its hosts.
+             */
+            job_name: string | null;
+            /**
              * Kind
              * @description What kind it is.
              * @enum {string}
@@ -5752,6 +6411,16 @@ export interface components {
              * @description The lines.
              */
             lines: components["schemas"]["LineView"][];
+            /**
+             * Node Id
+             * @description Where the attempt ran.
+             */
+            node_id: string | null;
+            /**
+             * Node Name
+             * @description The name of the node.
+             */
+            node_name: string | null;
             /**
              * Note
              * @description What the person who did it wrote.
@@ -5769,6 +6438,11 @@ export interface components {
              * @description The entry that this one takes back.
              */
             reverses: string | null;
+            /**
+             * Title
+             * @description What kind of entry it is, in words.
+             */
+            title: string;
         };
         /**
          * ErrorBody
@@ -5991,6 +6665,92 @@ export interface components {
              * @description What that means, in a sentence.
              */
             why: string;
+        };
+        /** FilterField */
+        FilterField: {
+            /**
+             * Example
+             * @description A part of a filter that works.
+             */
+            example: string;
+            /**
+             * Kind
+             * @description What values are: a number, a share from 0 to 1, bytes (`24GB`, or a number), credits, a choice of `values`, or
+             *     true and false.
+             * @enum {string}
+             */
+            kind: "number" | "share" | "bytes" | "credits" | "choice" | "flag";
+            /**
+             * Maximum
+             * @description The most that an offer has now.
+             */
+            maximum: number | null;
+            /**
+             * Meaning
+             * @description A sentence for a form.
+             */
+            meaning: string;
+            /**
+             * Minimum
+             * @description The least that an offer has now; credits are in micros.
+             */
+            minimum: number | null;
+            /**
+             * Name
+             * @description In the filter's text.
+             */
+            name: string;
+            /**
+             * Operators
+             * @description That the filter's text takes.
+             */
+            operators: string[];
+            /**
+             * Orderable
+             * @description Whether `order` takes it, with `-` for the greatest first.
+             */
+            orderable: boolean;
+            /**
+             * Parameters
+             * @description The same as plain parameters.
+             */
+            parameters: components["schemas"]["FilterParameter"][];
+            /**
+             * Title
+             * @description For a form.
+             */
+            title: string;
+            /**
+             * Values
+             * @description Of a choice: what offers have now, the most frequent first. Of isolation: all levels, the weakest first.
+             */
+            values: components["schemas"]["FilterValue"][];
+        };
+        /** FilterParameter */
+        FilterParameter: {
+            /**
+             * Name
+             * @description Of a parameter of `market/offers`.
+             */
+            name: string;
+            /**
+             * Operator
+             * @description What it stands for: `min_vram=24GB` is `gpu_memory>=24GB`.
+             */
+            operator: string;
+        };
+        /** FilterValue */
+        FilterValue: {
+            /**
+             * Offers
+             * @description How many offers have it now.
+             */
+            offers: number;
+            /**
+             * Value
+             * @description As a parameter, or the filter, takes it.
+             */
+            value: string;
         };
         /**
          * FormulaView
@@ -6777,6 +7537,16 @@ export interface components {
              */
             created_at: string;
             /**
+             * Disputable Until
+             * @description Of one that ended and was paid for: until when its renter can dispute it.
+             */
+            disputable_until: string | null;
+            /**
+             * Dispute Id
+             * @description The dispute about it, open or resolved.
+             */
+            dispute_id: string | null;
+            /**
              * Exit Code
              * @description What the command returned; null where it did not come to that.
              */
@@ -6950,6 +7720,16 @@ export interface components {
              */
             created_at: string;
             /**
+             * Disputable Until
+             * @description Of one that ended and was paid for: until when its renter can dispute it.
+             */
+            disputable_until: string | null;
+            /**
+             * Dispute Id
+             * @description The dispute about it, open or resolved.
+             */
+            dispute_id: string | null;
+            /**
              * Exit Code
              * @description What the command returned; null where it did not come to that.
              */
@@ -6999,6 +7779,11 @@ export interface components {
              * @description The user or team that it belongs to.
              */
             owner_id: string;
+            /**
+             * Owner Name
+             * @description Null for a team, and in the answer that makes the job.
+             */
+            owner_name: string | null;
             /**
              * Priority
              * @description Among the owner's own jobs; higher goes first.
@@ -7849,6 +8634,100 @@ export interface components {
              */
             simulated: number;
         };
+        /** MarketNodeView */
+        MarketNodeView: {
+            /** @description What the hub measured of it. */
+            benchmark: components["schemas"]["PublicBenchmark"];
+            /**
+             * Busy
+             * @description It runs something now.
+             */
+            busy: boolean;
+            /**
+             * Country
+             * @description As two letters of ISO 3166; null where it is not known.
+             */
+            country: string | null;
+            /**
+             * Cpu Model
+             * @description The name of the processor.
+             */
+            cpu_model: string;
+            /**
+             * Cpus
+             * @description Cores.
+             */
+            cpus: number;
+            /**
+             * Disk Bytes
+             * @description Disk, in bytes.
+             */
+            disk_bytes: number;
+            /**
+             * Gpus
+             * @description The cards.
+             */
+            gpus: components["schemas"]["PublicCard"][];
+            /**
+             * Gpus Free
+             * @description Nobody uses them now; null while the node takes no work.
+             */
+            gpus_free: number | null;
+            /** @description The strongest level that strangers' jobs get there; null where they get none. */
+            isolation: components["schemas"]["IsolationLevel"] | null;
+            /**
+             * Memory Bytes
+             * @description Memory, in bytes.
+             */
+            memory_bytes: number;
+            /**
+             * Network
+             * @description Jobs with `network: true` are welcome.
+             */
+            network: boolean;
+            /**
+             * Node Id
+             * @description The id of the node.
+             */
+            node_id: string;
+            /**
+             * Owner Name
+             * @description The public name of its owner, for one who chose a name; else null.
+             */
+            owner_name: string | null;
+            /** @description What strangers pay now; null in a pool without money. */
+            price: components["schemas"]["PublicPriceNow"] | null;
+            /**
+             * Price History
+             * @description What it asked for an hour on each of the last 30 days, the oldest first, at the tier that it has now. Days
+             *     without stored prices are left out.
+             */
+            price_history: components["schemas"]["DayPrice"][] | null;
+            /** @description What is known of its past. */
+            record: components["schemas"]["PublicRecord"];
+            /**
+             * Region
+             * @description The region of the market.
+             */
+            region: string | null;
+            /**
+             * Simulated
+             * @description It only pretends to compute: no real hardware.
+             */
+            simulated: boolean;
+            /** @description In which state it is. */
+            state: components["schemas"]["NodeState"];
+            /**
+             * Tags
+             * @description Words that its owner gave it.
+             */
+            tags: string[];
+            /**
+             * Takes Work
+             * @description It is among the offers now.
+             */
+            takes_work: boolean;
+        };
         /**
          * MarketTableNote
          * @description A table of the market, which has a route of its own.
@@ -8087,6 +8966,10 @@ export interface components {
             drain: components["schemas"]["ActionView"];
             /** @description Change name, tags or country: `PATCH /nodes/{node_id}`. */
             edit: components["schemas"]["ActionView"];
+            /** @description Take the machine back at once, through its agent: `POST /nodes/{node_id}/pause`. */
+            pause: components["schemas"]["ActionView"];
+            /** @description Change its hours and when it counts as idle: `PATCH /nodes/{node_id}/policy`. */
+            policy: components["schemas"]["ActionView"];
             /** @description Set or remove a price: `PATCH /nodes/{node_id}`. */
             price: components["schemas"]["ActionView"];
             /** @description Take it out of the pool for good: `POST /nodes/{node_id}/ban`. */
@@ -8095,6 +8978,8 @@ export interface components {
             resume: components["schemas"]["ActionView"];
             /** @description Replace the node's key. */
             rotate_key: components["schemas"]["ActionView"];
+            /** @description End such a pause: `POST /nodes/{node_id}/unpause`. */
+            unpause: components["schemas"]["ActionView"];
         };
         /**
          * NodeAttempt
@@ -8302,6 +9187,46 @@ export interface components {
             total: number | null;
         };
         /**
+         * NodePolicyView
+         * @description What the owner of a machine allows there.
+         */
+        NodePolicyView: {
+            /**
+             * Node Id
+             * @description The id of the node.
+             */
+            node_id: string;
+            /** @description The newest pause, or end of one, that was asked for; null for none. */
+            pause_request: components["schemas"]["OwnerRequestView"] | null;
+            /**
+             * Paused
+             * @description Where its owner paused it; null while it is not paused.
+             */
+            paused: ("hub" | "machine") | null;
+            /**
+             * Paused Until
+             * @description When the pause ends by itself; null for never.
+             */
+            paused_until: string | null;
+            /** @description The newest change that was asked for; null for none. */
+            policy_request: components["schemas"]["OwnerRequestView"] | null;
+            /**
+             * Problem
+             * @description Why the machine does not follow its policy's file, and follows an earlier one; null where it does.
+             */
+            problem: string | null;
+            /**
+             * Reported At
+             * @description When the agent last told its policy; null where it never did.
+             */
+            reported_at: string | null;
+            /**
+             * Settings
+             * @description Every setting, in the order of the file.
+             */
+            settings: components["schemas"]["PolicySettingView"][];
+        };
+        /**
          * NodePrice
          * @description A node that would do, without a word about whose it is.
          */
@@ -8385,6 +9310,29 @@ export interface components {
              * @description How long each point is: what was asked for, or more.
              */
             step_seconds: number;
+        };
+        /** NodeTotal */
+        NodeTotal: {
+            /**
+             * Attempts
+             * @description For which something came or went.
+             */
+            attempts: number;
+            /**
+             * Earned Micros
+             * @description All days together, what was given back taken off.
+             */
+            earned_micros: number;
+            /**
+             * Node Id
+             * @description The id of the node.
+             */
+            node_id: string;
+            /**
+             * Node Name
+             * @description The name of the node.
+             */
+            node_name: string;
         };
         /** NodeView */
         NodeView: {
@@ -8591,6 +9539,12 @@ export interface components {
              */
             disk_bytes: number;
             /**
+             * Gflops
+             * @description Billions of operations a second of one GPU (the slowest), or of one core where it has none, as the hub measured
+             *     it; null for a node that was not measured.
+             */
+            gflops: number | null;
+            /**
              * Gpu Memory Bytes
              * @description Of its smallest card.
              */
@@ -8628,6 +9582,11 @@ export interface components {
              * @description For an hour of one of its GPUs; of one core, where it has none. Fee included.
              */
             price_micros: number | null;
+            /**
+             * Price Per Tflops Micros
+             * @description Price by speed: for an hour of a thousand of these. Null for a node that was not measured.
+             */
+            price_per_tflops_micros: number | null;
             /**
              * Region
              * @description The region of the market.
@@ -8669,6 +9628,24 @@ export interface components {
              */
             verified: boolean;
         };
+        /** OfferFilters */
+        OfferFilters: {
+            /**
+             * Default Order
+             * @description If none is named.
+             */
+            default_order: string;
+            /**
+             * Items
+             * @description What was found, on this page.
+             */
+            items: components["schemas"]["FilterField"][];
+            /**
+             * Offers
+             * @description Real ones, now: what the values were counted in.
+             */
+            offers: number;
+        };
         /** OfferPage */
         OfferPage: {
             /**
@@ -8686,6 +9663,11 @@ export interface components {
              * @description How many more there are that only pretend: they are listed with `simulated=true`.
              */
             simulated: number;
+            /**
+             * To Drop
+             * @description Where nothing is left: each part of the filter, the one whose removal leaves most first.
+             */
+            to_drop: components["schemas"]["DroppableFilter"][];
             /**
              * Total
              * @description How many the filter left.
@@ -9120,6 +10102,56 @@ export interface components {
              */
             written_off_micros: number | null;
         };
+        /**
+         * OwnerRequestView
+         * @description What was asked of the agent last.
+         */
+        OwnerRequestView: {
+            /**
+             * Answered At
+             * @description When the agent answered; null before.
+             */
+            answered_at: string | null;
+            /**
+             * Changes
+             * @description Settings and their new values.
+             */
+            changes: {
+                [key: string]: boolean | string;
+            };
+            /**
+             * For Seconds
+             * @description How long the pause lasts; null until it is ended.
+             */
+            for_seconds: number | null;
+            /**
+             * Pause
+             * @description Whether it asks for a pause or for its end; null where it is about settings.
+             */
+            pause: boolean | null;
+            /**
+             * Reason
+             * @description Why the agent refused it; null where it did not.
+             */
+            reason: string | null;
+            /**
+             * Requested At
+             * Format: date-time
+             * @description When it was asked for.
+             */
+            requested_at: string;
+            /**
+             * Requested By
+             * @description The user who asked for it.
+             */
+            requested_by: string;
+            /**
+             * State
+             * @description pending: the agent has not answered; it is told when it is connected.
+             * @enum {string}
+             */
+            state: "pending" | "applied" | "refused";
+        };
         /** OwnerUsage */
         OwnerUsage: {
             /**
@@ -9286,6 +10318,27 @@ export interface components {
              */
             new_password: string;
         };
+        /** PauseRequest */
+        PauseRequest: {
+            /**
+             * For Seconds
+             * @description How long; null until it is ended.
+             */
+            for_seconds?: number | null;
+        };
+        /** PaymentActions */
+        PaymentActions: {
+            /** @description Forget the saved card: `DELETE wallet/card`. */
+            forget_card: components["schemas"]["ActionView"];
+            /** @description Type in a voucher's code: `POST wallet/vouchers`. */
+            redeem_voucher: components["schemas"]["ActionView"];
+            /** @description Leave a card for later: `POST wallet/card`. */
+            save_card: components["schemas"]["ActionView"];
+            /** @description Let the saved card be charged by itself: `PUT wallet/plan`. */
+            set_plan: components["schemas"]["ActionView"];
+            /** @description Buy credits: `POST wallet/top-ups`. */
+            top_up: components["schemas"]["ActionView"];
+        };
         /**
          * PaymentView
          * @description One entry of the ledger, from the viewer's side.
@@ -9358,11 +10411,18 @@ export interface components {
              * @description The calculation, step by step.
              */
             steps: components["schemas"]["Step"][];
+            /**
+             * Title
+             * @description What kind of entry it is, in words.
+             */
+            title: string;
             /** @description None for an instalment, and for what came later. */
             verdict: components["schemas"]["Verdict"] | null;
         };
         /** PaymentsView */
         PaymentsView: {
+            /** @description What the caller may do. */
+            actions: components["schemas"]["PaymentActions"];
             /**
              * Card
              * @description What the hub knows of it: its kind and last digits.
@@ -9393,8 +10453,15 @@ export interface components {
              */
             provider: string;
         };
+        /** PayoutAccountActions */
+        PayoutAccountActions: {
+            /** @description Say where money goes, or what is missing: `POST wallet/payout-account`. */
+            begin: components["schemas"]["ActionView"];
+        };
         /** PayoutAccountView */
         PayoutAccountView: {
+            /** @description What the host may do. */
+            actions: components["schemas"]["PayoutAccountActions"];
             /**
              * Message
              * @description The state in words, for people.
@@ -9464,6 +10531,57 @@ export interface components {
              * @description Why nothing is charged by itself any more.
              */
             stopped: string | null;
+        };
+        /**
+         * PolicyEdit
+         * @description New values; what is left out stays.
+         */
+        PolicyEdit: {
+            /**
+             * After Idle
+             * @description How long keyboard and mouse have to be still before strangers' work starts, such as `15m`.
+             */
+            after_idle?: string | null;
+            /**
+             * During Full Screen
+             * @description Whether it may run while a program fills the screen.
+             */
+            during_full_screen?: boolean | null;
+            /**
+             * Hours
+             * @description When strangers' work is welcome, in the machine's local time, such as `mon-fri 22:00-07:00, sat-sun`.
+             */
+            hours?: string | null;
+            /**
+             * Typing Over Ssh
+             * @description Whether typing in a terminal counts as using the keyboard.
+             */
+            typing_over_ssh?: boolean | null;
+        };
+        /** PolicySettingView */
+        PolicySettingView: {
+            /**
+             * Default
+             * @description null where the default is another setting's value, as for one GPU.
+             */
+            default: boolean | number | string | string[] | null;
+            /** @description Whether it can be changed here. */
+            edit: components["schemas"]["ActionView"];
+            /**
+             * Key
+             * @description Such as `start.hours`.
+             */
+            key: string;
+            /**
+             * Meaning
+             * @description What it decides, in a sentence or two.
+             */
+            meaning: string;
+            /**
+             * Value
+             * @description As the machine has it now.
+             */
+            value: boolean | number | string | string[];
         };
         /**
          * PoolSeries
@@ -9840,13 +10958,91 @@ export interface components {
             type: string;
         };
         /**
+         * PublicBenchmark
+         * @description What the hub measured.
+         */
+        PublicBenchmark: {
+            /**
+             * Cpu Gflops
+             * @description Billions of operations a second of all its cores, as the hub measured it.
+             */
+            cpu_gflops: number | null;
+            /**
+             * Mark
+             * @description Whether the node is as fast as its cards are.
+             * @enum {string}
+             */
+            mark: "unverified" | "matches" | "too_slow" | "too_fast" | "failed";
+            /**
+             * Measured At
+             * @description When it was measured; null before.
+             */
+            measured_at: string | null;
+            /**
+             * Tier
+             * @description The multiplier of its price.
+             */
+            tier: number | null;
+            /**
+             * Tier Basis
+             * @description Whether the tier is the card's, was measured, or is only claimed.
+             */
+            tier_basis: ("card" | "measured" | "claimed") | null;
+        };
+        /**
+         * PublicCard
+         * @description A GPU of a node.
+         */
+        PublicCard: {
+            /**
+             * Architecture
+             * @description Such as `8.9` (compute capability) or `gfx1100`.
+             */
+            architecture: string;
+            /**
+             * Driver
+             * @description The version of the driver.
+             */
+            driver: string;
+            /**
+             * Gflops
+             * @description Billions of operations a second, as the hub measured it; null before it did.
+             */
+            gflops: number | null;
+            /**
+             * Memory Bytes
+             * @description Memory, in bytes.
+             */
+            memory_bytes: number;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /**
+             * Runtime
+             * @description The newest that its driver can run, such as `cuda 12.4`.
+             */
+            runtime: string;
+            /**
+             * Slug
+             * @description The short name of the card, such as `rtx-4090`.
+             */
+            slug: string;
+            /**
+             * Vendor
+             * @description nvidia, amd, intel or apple.
+             */
+            vendor: string;
+        };
+        /**
          * PublicGpuPrice
          * @description A kind of card that is offered now, simulated ones left out.
          */
         PublicGpuPrice: {
             /**
              * From Micros
-             * @description The cheapest hour of one that is offered now; null where nobody offers one, and in a pool without money.
+             * @description The cheapest hour of one that is offered now; null where nobody offers one.
              */
             from_micros: number | null;
             /**
@@ -9928,6 +11124,97 @@ export interface components {
             /** @description Whose doing the end was; null before. */
             verdict: components["schemas"]["Verdict"] | null;
         };
+        /**
+         * PublicPriceNow
+         * @description In millionths of a credit, fee included.
+         */
+        PublicPriceNow: {
+            /**
+             * Core Price Micros
+             * @description For an hour of one core, where no GPU is asked for.
+             */
+            core_price_micros: number;
+            /**
+             * Per
+             * @description gpu or core: an hour of what.
+             * @enum {string}
+             */
+            per: "gpu" | "core";
+            /**
+             * Per Tflops Micros
+             * @description For an hour of one measured teraflop a second; null for a node that was not measured.
+             */
+            per_tflops_micros: number | null;
+            /**
+             * Price Micros
+             * @description What strangers pay for an hour.
+             */
+            price_micros: number;
+            /**
+             * Suggested Micros
+             * @description What the pool suggests there.
+             */
+            suggested_micros: number;
+        };
+        /**
+         * PublicRecord
+         * @description What is known of a node's past.
+         */
+        PublicRecord: {
+            /** @description Results of it that were computed again by others. */
+            audited: components["schemas"]["Audited"];
+            /**
+             * First Seen
+             * Format: date
+             * @description The day on which it joined.
+             */
+            first_seen: string;
+            /**
+             * Has Record
+             * @description False for a node that nobody can say much of yet.
+             */
+            has_record: boolean;
+            /**
+             * Lower
+             * @description The 5 % lower bound of it: what nodes are ranked by.
+             */
+            lower: number;
+            /**
+             * Mean
+             * @description Its reliability, from 0 to 1.
+             */
+            mean: number;
+            /**
+             * Ok Attempts
+             * @description For others, ever.
+             */
+            ok_attempts: number;
+            /**
+             * Quarantined Until
+             * @description Until when it gets no work of others; null where it gets some.
+             */
+            quarantined_until: string | null;
+            /**
+             * Tenure Days
+             * @description For how many days it has been part of the pool.
+             */
+            tenure_days: number;
+            /**
+             * Uptime
+             * @description By day, the oldest first.
+             */
+            uptime: components["schemas"]["UptimeDay"][];
+            /**
+             * Uptime 30D
+             * @description Of the last 30 days, or of its life if that is shorter: how much of it the node was connected.
+             */
+            uptime_30d: number;
+            /**
+             * Verified
+             * @description It has earned the trust that `where.trust: verified` asks for.
+             */
+            verified: boolean;
+        };
         /** PublicStats */
         PublicStats: {
             /**
@@ -9964,10 +11251,9 @@ export interface components {
             gpu_hours: number;
             /**
              * Gpu Prices
-             * @description The RTX 4090, and what most nodes offer: at most 20 kinds of cards.
-             * @default []
+             * @description The RTX 4090, and what most nodes offer: at most 20 kinds of cards. Null in a pool without money.
              */
-            gpu_prices: components["schemas"]["PublicGpuPrice"][];
+            gpu_prices: components["schemas"]["PublicGpuPrice"][] | null;
             /**
              * Gpus Free
              * @description Cards that are not in use.
@@ -10245,7 +11531,7 @@ export interface components {
             slices: number;
             /**
              * Slices Now
-             * @description Slices for which there is room now.
+             * @description Slices for which there is room now, at least.
              */
             slices_now: number;
             /**
@@ -12205,6 +13491,49 @@ export interface components {
             pockets: {
                 [key: string]: number;
             };
+            /**
+             * Title
+             * @description What kind of entry it is, in words.
+             */
+            title: string;
+        };
+        /** StatementPeriod */
+        StatementPeriod: {
+            /**
+             * End
+             * Format: date-time
+             * @description Itself not included.
+             */
+            end: string;
+            /**
+             * Is Over
+             * @description Else its statement goes up to now.
+             */
+            is_over: boolean;
+            /**
+             * Period
+             * @description Of `wallet/statements/{period}`: a month such as 2026-11, or a year.
+             */
+            period: string;
+            /**
+             * Start
+             * Format: date-time
+             * @description The first instant of the period.
+             */
+            start: string;
+        };
+        /** StatementPeriods */
+        StatementPeriods: {
+            /**
+             * Months
+             * @description With at least one entry, the newest first.
+             */
+            months: components["schemas"]["StatementPeriod"][];
+            /**
+             * Years
+             * @description The years of these months, the newest first.
+             */
+            years: components["schemas"]["StatementPeriod"][];
         };
         /**
          * StatementView
@@ -12345,12 +13674,19 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /**
          * StoredArtifact
          * @description One file that is stored, or on its way. Logs are no files: they go with their job.
          */
         StoredArtifact: {
+            /** @description What the caller may do with it. */
+            actions: components["schemas"]["ArtifactActions"];
             /**
              * Created At
              * Format: date-time
@@ -12372,6 +13708,11 @@ export interface components {
              * @description Of an output or a checkpoint: the job that left it.
              */
             job_id: string | null;
+            /**
+             * Job Name
+             * @description The name of that job.
+             */
+            job_name: string | null;
             /** @description What kind it is. */
             kind: components["schemas"]["ArtifactKind"];
             /**
@@ -12391,6 +13732,11 @@ export interface components {
              * @description When it was stored, or announced again since.
              */
             stored_at: string | null;
+            /**
+             * Used By
+             * @description Of a bundle or an input: the newest jobs that were given it, a few of the last 1,000.
+             */
+            used_by: components["schemas"]["ArtifactUse"][];
         };
         /** TableChange */
         TableChange: {
@@ -12658,6 +14004,11 @@ export interface components {
              */
             scopes: components["schemas"]["Scope"][];
         };
+        /** TopUpActions */
+        TopUpActions: {
+            /** @description Pay or confirm, at `url`. */
+            pay: components["schemas"]["ActionView"];
+        };
         /** TopUpList */
         TopUpList: {
             /**
@@ -12670,6 +14021,54 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+        };
+        /**
+         * TopUpQuote
+         * @description What a top-up costs. Nobody is charged a part of a coin.
+         */
+        TopUpQuote: {
+            /** @description What the caller may do. */
+            actions: components["schemas"]["TopUpQuoteActions"];
+            /**
+             * Amount
+             * @description With its currency, such as `50.00 EUR`.
+             */
+            amount: string;
+            /**
+             * Amount Minor
+             * @description In the currency's smallest coins.
+             */
+            amount_minor: number;
+            /**
+             * Credits
+             * @description How much, in credits.
+             */
+            credits: string;
+            /**
+             * Currency
+             * @description The currency, as three letters.
+             */
+            currency: string;
+            /**
+             * Is Exact
+             * @description Else what was asked for is no whole number of coins, and this is the next above it.
+             */
+            is_exact: boolean;
+            /**
+             * Message
+             * @description In words, such as `100 credits = 50.00 EUR`.
+             */
+            message: string;
+            /**
+             * Micros
+             * @description How much, in micro-credits.
+             */
+            micros: number;
+        };
+        /** TopUpQuoteActions */
+        TopUpQuoteActions: {
+            /** @description Buy so many credits: `POST wallet/top-ups`. */
+            top_up: components["schemas"]["ActionView"];
         };
         /** TopUpRequest */
         TopUpRequest: {
@@ -12704,6 +14103,8 @@ export interface components {
         TopUpState: "pending" | "open" | "requires_action" | "processing" | "paid" | "failed" | "expired";
         /** TopUpView */
         TopUpView: {
+            /** @description What its owner may do. */
+            actions: components["schemas"]["TopUpActions"];
             /**
              * Amount
              * @description In the currency.
@@ -12875,6 +14276,21 @@ export interface components {
              * @description Absolute, or relative to the hub's address.
              */
             url: string;
+        };
+        /** UptimeDay */
+        UptimeDay: {
+            /**
+             * Day
+             * Format: date
+             * @description Of UTC.
+             */
+            day: string;
+            /**
+             * Share
+             * @description Of the day, as far as it is over and the node was a member: how much of it the node was connected, from 0 to
+             *     1.
+             */
+            share: number;
         };
         /** Usage */
         Usage: {
@@ -13153,6 +14569,11 @@ export interface components {
              */
             slice?: number;
         };
+        /** VoucherActions */
+        VoucherActions: {
+            /** @description Let nobody redeem it any more: `POST admin/vouchers/{id}/withdraw`. */
+            withdraw: components["schemas"]["ActionView"];
+        };
         /** VoucherList */
         VoucherList: {
             /**
@@ -13168,6 +14589,8 @@ export interface components {
         };
         /** VoucherMade */
         VoucherMade: {
+            /** @description What an admin may do. */
+            actions: components["schemas"]["VoucherActions"];
             /**
              * Code
              * @description Shown now and never again: only a digest is kept.
@@ -13252,6 +14675,8 @@ export interface components {
         };
         /** VoucherView */
         VoucherView: {
+            /** @description What an admin may do. */
+            actions: components["schemas"]["VoucherActions"];
             /**
              * Created At
              * Format: date-time
@@ -13309,6 +14734,12 @@ export interface components {
              * @description What can be spent or was topped up, in micro-credits.
              */
             available_micros: number;
+            /**
+             * Balances
+             * @description All of these with a sentence on each, in the order in which people read them.
+             * @default []
+             */
+            balances: components["schemas"]["BalanceView"][];
             /**
              * Cashable Micros
              * @description Of the earnings, what can be cashed out now: what nobody can dispute any more.
@@ -17003,6 +18434,12 @@ export interface operations {
             query?: {
                 /** @description Of this kind alone. */
                 kind?: components["schemas"]["ArtifactKind"][] | null;
+                /** @description Part of a path, or the beginning of an id or a digest. */
+                search?: string | null;
+                /** @description What this job left. */
+                job?: string | null;
+                /** @description What to sort by. */
+                order?: components["schemas"]["ArtifactOrder"];
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description At most so many. */
@@ -19550,6 +20987,84 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    market_filters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Send it as `If-None-Match` to ask whether it changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfferFilters"];
+                };
+            };
+            /** @description The copy with the `ETag` that was sent is good. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    market_show_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the node. */
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Send it as `If-None-Match` to ask whether it changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MarketNodeView"];
+                };
+            };
+            /** @description The copy with the `ETag` that was sent is good. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not found: `no_such_node`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     market_offers: {
         parameters: {
             query?: {
@@ -19561,6 +21076,46 @@ export interface operations {
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
+                /** @description `gpu=`: Nodes that have such a card. */
+                gpu?: string | null;
+                /** @description `gpus>=`: How many GPUs the node has. */
+                min_gpus?: string | null;
+                /** @description `gpus_free>=`: How many of them nobody uses now. */
+                min_gpus_free?: string | null;
+                /** @description `gpu_memory>=`: Memory of the node's smallest card. */
+                min_vram?: string | null;
+                /** @description `cpus>=`: Cores that the node has. */
+                min_cpus?: string | null;
+                /** @description `memory>=`: Memory that the node has. */
+                min_memory?: string | null;
+                /** @description `disk>=`: Disk space that the node has. */
+                min_disk?: string | null;
+                /** @description `price<=`: Credits for an hour of one GPU; of one core, where the node has no GPU. */
+                max_price?: string | null;
+                /** @description `core_price<=`: Credits for an hour of one core, where no GPU is asked for. */
+                max_core_price?: string | null;
+                /** @description `price_per_tflops<=`: Credits for an hour of one measured teraflop a second. Nodes that were not measured come last. */
+                max_price_per_tflops?: string | null;
+                /** @description `gflops>=`: Billions of operations a second of one GPU, or one core, as the hub measured it. */
+                min_gflops?: string | null;
+                /** @description `reliability>=`: The lower bound of the share of attempts that the node brings to a good end, from 0 to 1. */
+                min_reliability?: string | null;
+                /** @description `tier=`: The multiplier of the node's cards; 0 without a GPU. */
+                tier?: string | null;
+                /** @description `tier>=`: The multiplier of the node's cards; 0 without a GPU. */
+                min_tier?: string | null;
+                /** @description `country=`: Two letters, or several with commas. */
+                country?: string | null;
+                /** @description `region=`: One of the pool's regions. */
+                region?: string | null;
+                /** @description `tag=`: A word that its owner gave the node. */
+                tag?: string | null;
+                /** @description `isolation>=`: The strongest level that strangers' jobs get there. Levels are ordered. */
+                min_isolation?: string | null;
+                /** @description `verified=`: The operator checked its owner, its hardware was measured, and it has a record. */
+                verified?: string | null;
+                /** @description `simulated=`: Simulated nodes have no real hardware. They are left out unless they are asked for. */
+                simulated?: string | null;
             };
             header?: never;
             path?: never;
@@ -20442,6 +21997,150 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    nodes_pause: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the node. */
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PauseRequest"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodePolicyView"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_node`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `node_state`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    nodes_show_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the node. */
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodePolicyView"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_node`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    nodes_change_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the node. */
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PolicyEdit"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodePolicyView"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_node`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `node_state`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     reputation_show_reliability: {
         parameters: {
             query?: {
@@ -20632,6 +22331,53 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    nodes_unpause: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the node. */
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodePolicyView"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_node`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `node_state`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     notices_list: {
         parameters: {
             query?: {
@@ -20732,6 +22478,39 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    public_catalog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Send it as `If-None-Match` to ask whether it changed. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CatalogView"];
+                };
+            };
+            /** @description The copy with the `ETag` that was sent is good. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             422: components["responses"]["Error422"];
             429: components["responses"]["Error429"];
@@ -21469,6 +23248,53 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    cash_outs_cancel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the cash-out. */
+                cash_out_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CashOutView"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `money_off`, `no_such_cash_out`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `cash_out_state`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     wallet_earnings: {
         parameters: {
             query?: {
@@ -21476,6 +23302,8 @@ export interface operations {
                 since?: string | null;
                 /** @description Up to this instant or day. */
                 until?: string | null;
+                /** @description The id of a node. */
+                node?: string | null;
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
             };
@@ -21518,6 +23346,8 @@ export interface operations {
                 kind?: string[] | null;
                 /** @description The id of a job. */
                 job?: string | null;
+                /** @description The id of a node. */
+                node?: string | null;
                 /** @description From this instant or day on. */
                 since?: string | null;
                 /** @description Up to this instant or day. */
@@ -21759,6 +23589,44 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    wallet_statement_periods: {
+        parameters: {
+            query?: {
+                /** @description The user or team that it belongs to. */
+                owner_id?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatementPeriods"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `money_off`, `no_such_wallet`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     wallet_statement: {
         parameters: {
             query?: {
@@ -21913,6 +23781,54 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+        };
+    };
+    payments_quote_top_up: {
+        parameters: {
+            query?: {
+                /** @description So many credits, such as `100`. */
+                credits?: string | null;
+                /** @description So much of the pool's currency, such as `50.00`. */
+                amount?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopUpQuote"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `money_off`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Invalid: `bad_amount`, `invalid`. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     payments_show_top_up: {
