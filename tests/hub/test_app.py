@@ -68,6 +68,7 @@ NOT_OBJECTS = {
     "GET /api/v1/files/previews/{artifact_id}": "whoever holds a URL that the hub signed; tests/hub/jobs/test_files.py",
     "GET /api/v1/files/zips/{job_id}": "whoever holds a URL that the hub signed; tests/hub/jobs/test_files.py",
     "POST /api/v1/nodes/{node_id}/key": "whoever holds the node's key; tests/hub/nodes/test_key_rotation.py",
+    "GET /api/v1/nodes/{node_id}/price-preview": "tests/hub/nodes/test_price_preview.py",
     "PATCH /api/v1/nodes/{node_id}/policy": "tests/hub/nodes/test_node_policy.py",
     "POST /api/v1/nodes/{node_id}/pause": "tests/hub/nodes/test_node_policy.py",
     "POST /api/v1/nodes/{node_id}/unpause": "tests/hub/nodes/test_node_policy.py",

@@ -42,6 +42,11 @@ def test_the_owner_sees_the_inputs_of_the_formula_and_every_event(hub_url):
         assert shown["mean"] == pytest.approx(mean_in_memory(pool, agent), abs=1e-4)
         assert (formula["half_life_days"], formula["weights"]["host"]) == (30, -4)
         assert [one["weight"] for one in page["items"]] == [-4, 1, 1, 1]
+        for event in page["items"]:  # what may be contested, and why not, is what the route says
+            contest = event["actions"]["contest"]
+            answer = await pool.call("POST", f"{path}/{event['id']}/contest", {"reason": "no"})
+            assert (answer.status_code == 200) == contest["allowed"] == (event["weight"] < 0)
+            assert contest["reason"] == (None if contest["allowed"] else answer.json()["error"]["message"])
         assert page["next"] is None
         node = (await pool.call("GET", f"nodes/{agent.node_id}")).json()
         assert node["reliability"]["lower"] == pytest.approx(shown["lower"], abs=1e-6)

@@ -1,6 +1,6 @@
 """Node reputation: for owners, who may contest what moved it, and for the operators who decide."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from computepool.hub.api.nodes import load_node
+from computepool.hub.core.actions import ActionView, unless
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Caller, Principal, Routes, Scope
 from computepool.hub.core.paging import Cursor, cursor_of, read_cursor
@@ -22,6 +23,7 @@ from computepool.hub.reputation.errors import NoSuchContest, NoSuchEvent, NotCon
 from computepool.hub.reputation.record import Record
 from computepool.hub.reputation.reliability import LOWER_TAIL, OWNER_WITH_CHECKPOINT, PRIOR_BAD, PRIOR_GOOD, WEIGHTS
 from computepool.hub.reputation.tables import ReputationEvent
+from computepool.hub.reputation.uptime import by_day
 from computepool.hub.reputation.views import SECONDS_OF_A_DAY, ReliabilityView, reliability_of
 from computepool.protocol.model import Documented
 from computepool.protocol.states import Verdict
@@ -50,6 +52,20 @@ class FormulaView(Documented):
     as_of: datetime
 
 
+class EventActions(Documented):
+    """What the reader may do about the event."""
+
+    contest: ActionView
+    """Say that it was not the node's fault: `POST /nodes/{node_id}/reliability/{event_id}/contest`."""
+
+
+class DayUptime(Documented):
+    day: date
+    """Of UTC."""
+    share: float
+    """The part of the day that the node was there, from 0 to 1."""
+
+
 class ReliabilityEvent(Documented):
     id: int
     node_id: str
@@ -64,11 +80,15 @@ class ReliabilityEvent(Documented):
     """What became of it. `taken_back` and `upheld` undo it."""
     resolved_at: datetime | None
     resolution_note: str | None
+    actions: EventActions
+    """What the reader may do about it."""
 
 
 class HistoryPage(Documented):
     reliability: ReliabilityView
     formula: FormulaView
+    uptime: list[DayUptime]
+    """Of the last 30 days, or of the node's life where that is shorter; the oldest first."""
     items: list[ReliabilityEvent]
     """The newest first."""
     next: str | None
@@ -188,8 +208,10 @@ def _history(
     record = repository.find(session, node_id)
     rows = repository.list_events(session, repository.record_id_of(node), _before(cursor), limit + 1)
     items = [_event_view(row) for row in rows[:limit]]
+    days = by_day(record.online_days, record.online_since, record.first_seen, now)
     return HistoryPage(
         reliability=reliability_of(session, node, now, half_life),
+        uptime=[DayUptime(day=day, share=round(part, 4)) for day, part in days.items()],
         formula=_formula_view(record, now, half_life),
         items=items,
         next=cursor_of(items[-1].id) if len(rows) > limit else None,
@@ -224,7 +246,9 @@ def _formula_view(record: Record, now: datetime, half_life: timedelta) -> Formul
 
 
 def _event_view(event: ReputationEvent) -> ReliabilityEvent:
-    return ReliabilityEvent.model_validate(event, from_attributes=True)
+    stored = {name: getattr(event, name) for name in ReliabilityEvent.model_fields if name != "actions"}
+    actions = EventActions(contest=unless(contests.refuse_contest(event)))
+    return ReliabilityEvent.model_validate({**stored, "actions": actions})
 
 
 def _contest_view(event: ReputationEvent, node_name: str, owner_id: str) -> ContestView:

@@ -29,16 +29,24 @@ class Resolved:
     """Of its node, if that changed."""
 
 
+def refuse_contest(event: ReputationEvent) -> NotContestable | None:
+    """Why the node's owner cannot contest it."""
+    if event.weight >= 0:
+        return NotContestable("This event speaks for the node.", hint="Only what counts against it can be contested.")
+    if event.resolution is not None:
+        return NotContestable(f"This event is settled: {event.resolution.replace('_', ' ')}.")
+    if event.contested_at is not None:
+        return NotContestable("This event is contested already.", hint="An operator will look at it.")
+    return None
+
+
 def contest(session: Session, node: Node, event_id: int, reason: str, actor: str, now: datetime) -> ReputationEvent:
     event = session.get(ReputationEvent, event_id, with_for_update=True)
     if event is None or event.record_id != record_id_of(node):
         raise NoSuchEvent(event_id)
-    if event.weight >= 0:
-        raise NotContestable("This event speaks for the node.", hint="Only what counts against it can be contested.")
-    if event.resolution is not None:
-        raise NotContestable(f"This event is settled: {event.resolution.replace('_', ' ')}.")
-    if event.contested_at is not None:
-        raise NotContestable("This event is contested already.", hint="An operator will look at it.")
+    refused = refuse_contest(event)
+    if refused is not None:
+        raise refused
     event.contested_at, event.contest_reason = now, reason
     session.flush()
     topics = (f"owner/{node.owner_id}", ADMIN_TOPIC)

@@ -1,7 +1,7 @@
 """How long a node was there, by day, from its coming and going alone: heartbeats write nothing. Pure."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 WINDOW = timedelta(days=30)
 
@@ -17,6 +17,21 @@ def add_stretch(days: Mapping[str, float], start: datetime, end: datetime) -> di
         here = until
     oldest = (end - WINDOW).astimezone(UTC).date().isoformat()
     return {day: seconds for day, seconds in found.items() if day >= oldest}
+
+
+def by_day(
+    days: Mapping[str, float], online_since: datetime | None, first_seen: datetime, now: datetime
+) -> dict[date, float]:
+    """The share of each of the last 30 days that it was there, the oldest first; of its first day and of today, of the
+    part that it could have been."""
+    known = add_stretch(days, online_since, now) if online_since is not None else dict(days)
+    start, found = max(first_seen, now - WINDOW + timedelta(days=1)).astimezone(UTC), {}
+    for number in range((now.astimezone(UTC).date() - start.date()).days + 1):
+        day = start.date() + timedelta(days=number)
+        midnight = datetime.combine(day, time(), tzinfo=UTC)
+        possible = (min(now, midnight + timedelta(days=1)) - max(midnight, first_seen)).total_seconds()
+        found[day] = min(1.0, known.get(day.isoformat(), 0.0) / possible) if possible > 0 else 0.0
+    return found
 
 
 def share(days: Mapping[str, float], online_since: datetime | None, first_seen: datetime, now: datetime) -> float:
