@@ -181,6 +181,7 @@ def test_agent_that_dies_is_started_again(tmp_path):
     with up(home) as running:
         running.wait_for("machine  shared")
         pid = int((home / "agent/agent.lock").read_text())
+        assert b"cpj_" not in Path(f"/proc/{pid}/cmdline").read_bytes(), "everybody here could read the join token"
         os.kill(pid, signal.SIGKILL)
         running.wait_for("ended unexpectedly")
         lock = home / "agent/agent.lock"

@@ -102,6 +102,8 @@ def test_address_that_nothing_answers_is_the_apps_own_but_never_below_the_api(fo
             for path in ("api/v1/nothing", "api", "hf/nothing", "metrics/x", "assets/x.js", "healthz/x", "readyz/x"):
                 answer = await client.get(f"/{path}", headers=PAGE)
                 assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found"), path
+            twice = await client.get(client.base_url.copy_with(path="//api/v1/jobs"), headers=PAGE)
+            assert (twice.status_code, twice.json()["error"]["code"]) == (404, "not_found")
             for method, headers in (("GET", {}), ("GET", {"Accept": "*/*"}), ("POST", PAGE)):
                 answer = await client.request(method, "/jobs/job_1", headers=headers)
                 assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from computepool.client.pool import Pool
 
 F = TypeVar("F", bound=Callable[..., Any])
+JOIN_TOKEN_VARIABLE = "COMPUTEPOOL_JOIN_TOKEN"
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: str | bool | None) -> None:

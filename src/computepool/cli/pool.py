@@ -1,9 +1,11 @@
 """For those who start a pool or share a machine with one."""
 
+import os
+
 import click
 
 from computepool.cli.errors import clean, tell
-from computepool.cli.options import chosen_home, home_option, insecure_option, is_insecure
+from computepool.cli.options import JOIN_TOKEN_VARIABLE, chosen_home, home_option, insecure_option, is_insecure
 
 
 @click.command(epilog="Examples: computepool up --port 8080 · computepool up --demo")
@@ -34,7 +36,14 @@ def up(demo: bool, host: str, port: int, no_agent: bool, verbose: bool) -> int:
 
 @click.command(epilog="Example: computepool join https://pool.example.org --token cpj_… --tag lab")
 @click.argument("address", metavar="URL")
-@click.option("--token", required=True, metavar="T", help="The join token: node join-token, or what `up` printed.")
+@click.option(
+    "--token",
+    required=True,
+    metavar="T",
+    envvar=JOIN_TOKEN_VARIABLE,
+    help=f"The join token: node join-token, or what `up` printed. Or the variable {JOIN_TOKEN_VARIABLE}, which no "
+    "list of processes shows.",
+)
 @click.option("--name", metavar="N", help="What this machine is called.  [default: its host name]")
 @click.option("--country", metavar="CC", help="Where it stands, such as IN.")
 @click.option("--tag", "tags", multiple=True, metavar="T", help="Jobs can ask for tags.")
@@ -68,6 +77,7 @@ def join(
     A machine that joined before stays the node that it is; where the pool has another address or another certificate
     now, the agent takes them from here.
     """
+    os.environ.pop(JOIN_TOKEN_VARIABLE, None)  # nothing that the agent starts needs it
     from computepool.agent.enrol import find_again, refuse_exposed
     from computepool.agent.enrol import join as enrol
     from computepool.agent.main import agent_version

@@ -24,6 +24,7 @@ from computepool.cli.demo import LOG, NODES, Demo
 from computepool.cli.errors import CliError, clean, tell, tell_error
 from computepool.cli.hub import bind, database_trouble, hub_commands, hub_settings, url_at
 from computepool.cli.machine import AGENT_FOLDER, UNWANTED, tell_isolation
+from computepool.cli.options import JOIN_TOKEN_VARIABLE
 from computepool.protocol.addresses import is_exposed, is_loopback, join_line, with_fingerprint
 
 STOP_SECONDS = 20.0
@@ -46,6 +47,7 @@ class Up:
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _agent: asyncio.subprocess.Process | None = None
     _agent_began: bool = False
+    _agent_variables: dict[str, str] = field(default_factory=dict)
     _simulated: Demo | None = None
 
     def run(self) -> int:
@@ -184,7 +186,9 @@ class Up:
         home = AgentHome(self.home / AGENT_FOLDER)
         common = ["--home", str(self.home), "--while-stdin-open", "--from-up"]
         if not home.is_enrolled():
-            return [*join_line(self.address, join_token).split()[1:], *common]
+            # Everybody on the machine can read a command line, and nobody else the variables of a process.
+            self._agent_variables = {JOIN_TOKEN_VARIABLE: join_token}
+            return ["join", self.address, *(["--insecure"] if is_exposed(self.address) else []), *common]
         node = home.node()
         hub_id = await asyncio.to_thread(self._hub_id)
         if node.hub_id != hub_id:
@@ -213,6 +217,7 @@ class Up:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=log,
                 stderr=log,
+                env={**os.environ, **self._agent_variables},
                 # Ctrl-C in the terminal is ours to pass on, once the hub is told to wait.
                 start_new_session=True,
             )

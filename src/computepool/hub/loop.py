@@ -2,17 +2,28 @@
 
 import asyncio
 import contextlib
+import gc
 import resource
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 R = TypeVar("R")
+COLLECTOR_THRESHOLDS = (5_000, 5, 100)
+"""New objects, young collections, middle ones: after so many Python looks for garbage in the next generation."""
 
 
 def run(work: Coroutine[Any, Any, R]) -> R:
     _raise_open_files_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(work)
+
+
+def calm_the_collector() -> None:
+    """Once the hub is up: what there is stays. To look through all of it for garbage takes more than 100 ms, in which
+    nobody is answered, and Python does that whenever some thousand connections or jobs have come."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
 
 
 def _loop_factory() -> Any:

@@ -60,7 +60,7 @@ async def long_pieces_are_followed_by_a_rest(monkeypatch) -> None:
     monkeypatch.setattr(asyncio.get_running_loop(), "call_later", rest)
     for _ in range(3):
         await _take(lane)
-    assert rests == pytest.approx([0.003, 0.0055])
+    assert rests == pytest.approx([0.006, 0.011])
 
 
 async def _take(lane: BulkLane) -> None:
@@ -76,7 +76,7 @@ def everybody_at_once(monkeypatch):
 
 
 def no_rest(monkeypatch):
-    monkeypatch.setattr(bulk, "REST_LIMIT_SECONDS", 0.0)
+    monkeypatch.setattr(bulk, "REST_RATIO", 0.0)
 
 
 def first_come_first_served(monkeypatch):

@@ -1,4 +1,4 @@
-"""Bulk work, such as the pieces of uploads, goes one piece at a time and leaves half of the hub's time to the rest.
+"""Bulk work, such as pieces of uploads, goes one piece at a time and leaves two thirds of the hub's time to the rest.
 
 The event loop and the interpreter's lock are shared by all requests. Without a limit a few uploads over a fast network
 keep both busy, and every short request waits behind them.
@@ -10,8 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import perf_counter
 
-REST_LIMIT_SECONDS = 0.005
-"""After one piece: one that took longer waited for the disk, which keeps nobody else from working."""
+REST_RATIO = 2.0
+"""How long a rest is, for each second of work."""
+WORK_LIMIT_SECONDS = 0.005
+"""What counts of one piece: one that took longer waited for the disk, which keeps nobody else from working."""
 TIMER_SECONDS = 0.002
 """Shorter rests are saved up: timers are not finer than a millisecond."""
 
@@ -31,7 +33,7 @@ class BulkLane:
         try:
             yield
         finally:
-            self._leave(min(perf_counter() - began, REST_LIMIT_SECONDS))
+            self._leave(REST_RATIO * min(perf_counter() - began, WORK_LIMIT_SECONDS))
 
     async def _enter(self, key: str) -> None:
         if not self._is_busy:

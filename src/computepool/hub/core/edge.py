@@ -36,6 +36,8 @@ DELAY_SECONDS = 1.0
 STREAMS_DELAYED_LIMIT = 1_000
 """Refused streams that wait for their answer at once: they hold a connection each, and nothing else."""
 STREAM_DELAY_SECONDS = 5.0
+REFUSED_STREAMS_A_SECOND = 50
+"""Of one account: those that were refused in the same moment would come back in the same moment."""
 MESSAGE_LIMIT = "computepool.message_limit"
 """Where the extensions of a WebSocket's scope have the function that sets the size of its messages."""
 
@@ -173,6 +175,9 @@ class Edge:
         self.failures_by_address = Rate(FAILURES_PER_SECOND, now)
         self.delayed = 0
         self.streams_delayed = 0
+        self._next_refusal_at: dict[str, float] = {}
+        """By account, while streams of it wait for their refusal."""
+        self._now = now
         self._connections = connections
         self._connections_per_address = connections_per_address
         self._streams_per_account = streams_per_account
@@ -227,6 +232,22 @@ class Edge:
             yield
         finally:
             _subtract(self._streams_by_account, account, 1)
+
+    async def delay_refusal(self, account: str) -> None:
+        """Wait, unless too many do: a reader that is refused at once comes back at once, and hundreds of them would
+        keep the hub busy with refusals."""
+        if self.streams_delayed >= STREAMS_DELAYED_LIMIT:
+            return
+        now = self._now()
+        refused_at = max(now + STREAM_DELAY_SECONDS, self._next_refusal_at.get(account, 0.0))
+        next_at = self._next_refusal_at[account] = refused_at + 1 / REFUSED_STREAMS_A_SECOND
+        self.streams_delayed += 1
+        try:
+            await asyncio.sleep(refused_at - now)
+        finally:
+            self.streams_delayed -= 1
+            if self._next_refusal_at.get(account) == next_at:  # it was the last one
+                del self._next_refusal_at[account]
 
     def is_trusted_proxy(self, peer: str) -> bool:
         if not self._trusted_proxies:
@@ -324,19 +345,12 @@ class Connection:
 
     @asynccontextmanager
     async def stream(self, account: str) -> AsyncIterator[None]:
-        """One live stream of the account. Raises TooManyStreams, after a while: a reader that is refused at once comes
-        back at once, and hundreds of them would keep the hub busy with refusals."""
-        edge = self._edge
+        """One live stream of the account. Raises TooManyStreams, after a while."""
         with ExitStack() as counted:
             try:
-                counted.enter_context(edge.stream(account))
+                counted.enter_context(self._edge.stream(account))
             except TooManyStreams:
-                if edge.streams_delayed < STREAMS_DELAYED_LIMIT:
-                    edge.streams_delayed += 1
-                    try:
-                        await asyncio.sleep(STREAM_DELAY_SECONDS)
-                    finally:
-                        edge.streams_delayed -= 1
+                await self._edge.delay_refusal(account)
                 raise
             yield
 

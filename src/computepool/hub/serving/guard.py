@@ -8,6 +8,7 @@ import structlog
 
 from computepool.hub.core.edge import Connection, Edge
 from computepool.hub.core.edge_settings import EdgeSettings
+from computepool.hub.serving.openings import Openings
 
 LOOK_SECONDS = 1.0
 TOLD_SECONDS = 10.0
@@ -27,6 +28,7 @@ class ConnectionGuard:
         self.head_seconds = settings.limit_head_seconds
         self.stall_seconds = settings.limit_stall_seconds
         self.open: set[WatchedConnection] = set()
+        self.openings = Openings()
         self.lingering = 0
         self.refused: Counter[str] = Counter()
         self._untold: Counter[str] = Counter()

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from computepool.hub.core.edge import CONNECTION, Connection, TooManyConnections, address_key
+from computepool.hub.core.edge import CONNECTION, Connection, TooBusyForStrangers, TooManyConnections, address_key
 from computepool.hub.core.errors import PoolError, Unavailable
 from computepool.hub.core.websocket_tokens import split_credentials
 from computepool.hub.serving.guard import ConnectionGuard
@@ -27,8 +27,8 @@ UNWANTED_BYTES = 64 * 1024
 LINGER_SECONDS = 2.0
 """After a refusal: closed at once, the kernel would drop the answer before the client reads it."""
 LINGERING_LIMIT = 500
-LINK_WAIT_SECONDS = 8.0
-"""For room among the new links. An agent gives up on an unanswered WebSocket after 10 s."""
+WEBSOCKET_WAIT_SECONDS = 8.0
+"""Before it begins. An agent gives up on an unanswered WebSocket after 10 s."""
 
 
 class HeadTooLarge(PoolError):
@@ -88,7 +88,8 @@ class HttpConnection(HttpToolsProtocol):
         self._raw_bytes_at_answer = 0
         self._refusal: PoolError | None = None
         self._refused_at: float | None = None
-        self._link_waits_since: float | None = None
+        self._websocket_waits_since: float | None = None
+        self._is_link = False
         self._drains = 0
         self._late_since: float | None = None
         self._moved = 0
@@ -115,23 +116,24 @@ class HttpConnection(HttpToolsProtocol):
         if self._refused_at is not None:
             self._guard.lingering -= 1
         if self._connection is not None:
+            self._guard.openings.leave(self._connection, self._connection.address)
             self._connection.close()
             self._connection = None
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self) -> None:
-        """An agent's link waits for room before it costs what a WebSocket costs: its sender is not known."""
+        """It waits before it costs what a WebSocket costs: an agent's link for room, because its sender is not known,
+        and any other for its turn."""
         assert self._connection is not None
-        if unquote(self.url.partition(b"?")[0].decode("latin-1")) == LINK_PATH:
-            self._link_waits_since = self.loop.time()
-            self._guard.edge.new_links.enter(self._connection, self._connection.address, self._begin_websocket)
-        else:
-            self._begin_websocket()
+        self._websocket_waits_since = self.loop.time()
+        self._is_link = unquote(self.url.partition(b"?")[0].decode("latin-1")) == LINK_PATH
+        queue = self._guard.edge.new_links if self._is_link else self._guard.openings
+        queue.enter(self._connection, self._connection.address, self._begin_websocket)
 
     def _begin_websocket(self) -> None:
         """As uvicorn does it; the new protocol takes this one's place at the edge, too."""
         assert self._connection is not None
-        self._link_waits_since = None
+        self._websocket_waits_since = None
         self._guard.open.discard(self)
         self.connections.discard(self)
         head = [self.scope["method"].encode(), b" ", self.url, b" HTTP/1.1\r\n"]
@@ -152,7 +154,7 @@ class HttpConnection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._refused_at is not None:
             return
-        if self._link_waits_since is not None:  # nobody sends before a WebSocket is accepted
+        if self._websocket_waits_since is not None:  # nobody sends before a WebSocket is accepted
             self._refuse(NotHttp())
             return
         self._unset_keepalive_if_required()
@@ -281,6 +283,7 @@ class HttpConnection(HttpToolsProtocol):
         if self._connection is not None:
             self._connection.release()
             self._guard.edge.new_links.leave(self._connection)
+            self._guard.openings.leave(self._connection, self._connection.address)
         if self._guard.lingering > LINGERING_LIMIT or not self.transport.can_write_eof():
             self.transport.close()
         elif not self.transport.is_closing():
@@ -300,7 +303,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def look(self, now: float) -> None:
         cycle, unread = self._cycle(), self.transport.get_write_buffer_size()
-        if self._refused_at is not None or self._link_waits_since is not None:
+        if self._refused_at is not None or self._websocket_waits_since is not None:
             self._look_at_its_end(now)
         elif unread:
             if self._is_stalled(self._drains * WRITE_BUFFER_BYTES - unread, now):
@@ -321,12 +324,12 @@ class HttpConnection(HttpToolsProtocol):
             self._moved_at = now  # it waits for us
 
     def _look_at_its_end(self, now: float) -> None:
-        """Of a connection that was refused, or of a link that waits for room."""
+        """Of a connection that was refused, or of a WebSocket that waits."""
         if self._refused_at is not None:
             if now - self._refused_at > LINGER_SECONDS:
                 self.transport.abort()
-        elif self._link_waits_since is not None and now - self._link_waits_since > LINK_WAIT_SECONDS:
-            self._refuse(TooManyNewLinks())
+        elif self._websocket_waits_since is not None and now - self._websocket_waits_since > WEBSOCKET_WAIT_SECONDS:
+            self._refuse(TooManyNewLinks() if self._is_link else TooBusyForStrangers())
 
     def _look_between_requests(self, now: float) -> None:
         """The keep-alive timer ends an idle connection. It stops with the first byte, even of no request."""

@@ -18,9 +18,10 @@ from computepool.hub.serving.listening import Listener
 from computepool.hub.serving.websocket_connection import WebSocketConnection
 from computepool.protocol.messages import MESSAGE_LIMIT_BYTES
 
-KEEP_ALIVE_SECONDS = 5
+KEEP_ALIVE_SECONDS = 75
+"""Longer than most clients keep an idle connection (httpx: 5 s), so that they end it and no request meets its end."""
 SHUTDOWN_SECONDS = 5
-BACKLOG = 2048
+BACKLOG = 4096
 ENDING_BATCH = 100
 """Connections that are ended in one turn of the event loop."""
 GOODBYE_SECONDS = 0.1

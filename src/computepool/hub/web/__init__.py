@@ -119,7 +119,7 @@ class WebApp:
 
 def _is_page(scope: Scope) -> bool:
     """As a browser that goes to an address asks; one that loads a script or a picture does not."""
-    first = scope["path"].split("/")[1]
+    first = next(filter(None, scope["path"].split("/")), "")  # of //api, too
     if scope["path"] == "/":
         return True
     if scope["method"] not in ("GET", "HEAD") or first in NOT_PAGES:
