@@ -1,13 +1,16 @@
 // Which queries an event makes stale, by the first words of their keys. A page that shows something new adds its key here.
 import type { QueryClient, QueryKey } from "@tanstack/react-query";
-import { live, type PoolEvent } from "./live";
+import type { Schemas } from "./client";
+import { live, type OfKind, type PoolEvent } from "./live";
 import { onSessionChange } from "./session";
 
+type MapView = Schemas["MapView"];
+type MapCell = Schemas["MapCell"];
 type OfType<T extends PoolEvent["type"]> = Extract<PoolEvent, { type: T }>;
 type Table = { [T in PoolEvent["type"]]: (event: OfType<T>) => QueryKey[] };
 
 const TABLE: Table = {
-  job: ({ job_id }) => [["jobs"], ["job", job_id], ["stats"]],
+  job: ({ job_id, change }) => [["jobs"], ["job", job_id], ...(change === "ended" ? [["notices"]] : [])],
   attempt: ({ job_id }) => [["jobs"], ["job", job_id]],
   checkpoint: ({ job_id }) => [["job", job_id]],
   cost: ({ job_id }) => [["job", job_id, "cost"], ["wallet"]],
@@ -31,6 +34,21 @@ export function keysOf(event: PoolEvent): QueryKey[] {
   return keys?.(event) ?? []; // later hubs have more types
 }
 
+const cellKey = ({ country, tier, state, simulated }: MapCell) => `${country} ${tier} ${state} ${simulated}`;
+
+/** The map with what changed; a cell without nodes is gone. */
+export function newMap(old: MapView | undefined, { whole, cells }: OfKind<"map">): MapView {
+  const all = new Map((whole ? [] : (old?.cells ?? [])).map((cell) => [cellKey(cell), cell]));
+  for (const cell of cells) {
+    if (cell.nodes > 0) all.set(cellKey(cell), cell);
+    else all.delete(cellKey(cell));
+  }
+  const list = [...all.values()];
+  const sum = (simulated: boolean) =>
+    list.reduce((total, cell) => total + (cell.simulated === simulated ? cell.nodes : 0), 0);
+  return { countries: old?.countries ?? 0, cells: list, nodes: sum(false), simulated: sum(true) };
+}
+
 /** Keeps the cache fresh. Called once. */
 export function followEvents(queries: QueryClient): void {
   const pausing = new Map<string, boolean>();
@@ -49,15 +67,17 @@ export function followEvents(queries: QueryClient): void {
     }, PAUSE_MS);
   };
   const everything = () => void queries.invalidateQueries();
-  live.on("event", ({ event }) => {
-    for (const key of keysOf(event as PoolEvent)) stale(key);
-  });
-  live.on("start_over", everything);
   live.onRestart(everything);
-  live.on("wallet", ({ type: _, ...wallet }) => {
-    queries.setQueryData(["wallet", "balances"], (old: object | undefined) => old && { ...old, ...wallet });
+  live.tap((message) => {
+    if (message.type === "event") for (const key of keysOf(message.event as PoolEvent)) stale(key);
+    else if (message.type === "start_over") everything();
+    else if (message.type === "public") queries.setQueryData(["stats"], message.stats);
+    else if (message.type === "map") queries.setQueryData(["map"], (old: MapView | undefined) => newMap(old, message));
+    else if (message.type === "wallet") {
+      const { type: _, ...wallet } = message;
+      queries.setQueryData(["wallet", "balances"], (old: object | undefined) => old && { ...old, ...wallet });
+    }
   });
-  live.on("public", ({ stats }) => queries.setQueryData(["stats"], stats));
   onSessionChange(() => {
     queries.removeQueries({ predicate: ({ meta }) => !meta?.public });
     everything();

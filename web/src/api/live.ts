@@ -124,8 +124,13 @@ const stateListeners = new Set<() => void>();
 /** What this tab has asked for over its socket, to be asked again after it was away. */
 const subscriptions = new Map<string, FromReader>();
 const restarts = new Set<() => void>();
+/** Who listens to the public stream. */
+let listening = 0;
+
+const taps = new Set<Listener>();
 
 const hear = (message: FromHub) => {
+  for (const tap of taps) tap(message);
   for (const listener of listeners.get(message.type) ?? []) listener(message);
 };
 const own = new Line("events", true, hear, (state, before) => {
@@ -135,7 +140,7 @@ const own = new Line("events", true, hear, (state, before) => {
   }
   for (const listener of stateListeners) listener();
 });
-const pool = new Line("public/events", false, hear, (state, before) => {
+const pool = new Line("public/events?map=true", false, hear, (state, before) => {
   if (state === "open" && before === "away" && !isSignedIn()) for (const restart of restarts) restart();
   for (const listener of stateListeners) listener();
 });
@@ -158,15 +163,25 @@ export const live = {
     document.addEventListener("visibilitychange", hurry);
   },
 
-  /** Every message of one kind. Returns what ends it. `public` opens the public stream while somebody listens. */
+  /** Every message of one kind. Returns what ends it. `public` and `map` open the public stream while somebody listens. */
   on<K extends Kind>(kind: K, listener: (message: OfKind<K>) => void): () => void {
     const all = listeners.get(kind) ?? new Set();
     listeners.set(kind, all.add(listener as Listener));
-    if (kind === "public") pool.open();
+    const isPublic = kind === "public" || kind === "map";
+    if (isPublic) {
+      listening += 1;
+      pool.open();
+    }
     return () => {
       all.delete(listener as Listener);
-      if (kind === "public" && all.size === 0) pool.close();
+      if (isPublic && --listening === 0) pool.close();
     };
+  },
+
+  /** Every message that comes, without asking for any. Returns what ends it. */
+  tap(listener: Listener): () => void {
+    taps.add(listener);
+    return () => void taps.delete(listener);
   },
 
   /** Sends a request such as `watch` or `follow_log`, again after every reconnect. Returns what ends it. */

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 f53058bb7f041cad8b52abeb16211ff678263dee500cc91d1e4d42ab5fecc6c1. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 e7bde2849901fcc1b0c9cb3d11cf98c7fc070f3a143f0fc44422d3f5b73eea42. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -2522,6 +2522,26 @@ export interface paths {
          *     Everything else of the policy is changed on the machine itself.
          */
         patch: operations["nodes_change_policy"];
+        trace?: never;
+    };
+    "/api/v1/nodes/{node_id}/price-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview Price
+         * @description What a price would mean for a node: its rank among comparable offers, and what it would earn in a day.
+         */
+        get: operations["nodes_preview_price"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/nodes/{node_id}/reliability": {
@@ -5444,6 +5464,8 @@ export interface components {
         };
         /** ContestView */
         ContestView: {
+            /** @description What the reader may do about it. */
+            actions: components["schemas"]["EventActions"];
             /**
              * At
              * Format: date-time
@@ -5682,6 +5704,20 @@ export interface components {
              * @description All nodes together, what was given back taken off.
              */
             earned_micros: number;
+        };
+        /** DayUptime */
+        DayUptime: {
+            /**
+             * Day
+             * Format: date
+             * @description Of UTC.
+             */
+            day: string;
+            /**
+             * Share
+             * @description The part of the day that the node was there, from 0 to 1.
+             */
+            share: number;
         };
         /**
          * Decided
@@ -6479,6 +6515,14 @@ export interface components {
              */
             message: string;
         };
+        /**
+         * EventActions
+         * @description What the reader may do about the event.
+         */
+        EventActions: {
+            /** @description Say that it was not the node's fault: `POST /nodes/{node_id}/reliability/{event_id}/contest`. */
+            contest: components["schemas"]["ActionView"];
+        };
         /** EventList */
         EventList: {
             /**
@@ -7144,6 +7188,11 @@ export interface components {
             next: string | null;
             /** @description How reliable the node is. */
             reliability: components["schemas"]["ReliabilityView"];
+            /**
+             * Uptime
+             * @description Of the last 30 days, or of the node's life where that is shorter; the oldest first.
+             */
+            uptime: components["schemas"]["DayUptime"][];
         };
         /** HostReport */
         HostReport: {
@@ -10629,6 +10678,27 @@ export interface components {
             label: string;
         };
         /**
+         * PriceBarView
+         * @description How many offers have a price in this span.
+         */
+        PriceBarView: {
+            /**
+             * From Micros
+             * @description From this price on.
+             */
+            from_micros: number;
+            /**
+             * Offers
+             * @description How many offers have such a price.
+             */
+            offers: number;
+            /**
+             * To Micros
+             * @description Up to this price; itself included in the last bar alone.
+             */
+            to_micros: number;
+        };
+        /**
          * PriceBasis
          * @description How the price of an hour came about. What does not count for it is left out.
          */
@@ -10752,6 +10822,73 @@ export interface components {
              * @description How long each point is: what was asked for, or more.
              */
             step_seconds: number;
+        };
+        /**
+         * PricePreview
+         * @description What an hour of one GPU, or of one core, would mean at a price. Nothing is changed.
+         */
+        PricePreview: {
+            /**
+             * Current Micros
+             * @description What is asked for now.
+             */
+            current_micros: number;
+            /** @description If it worked all day: the most that there is to earn at this price. */
+            full_day: components["schemas"]["Earned"];
+            /**
+             * Histogram
+             * @description The prices of the other comparable offers.
+             */
+            histogram: components["schemas"]["PriceBarView"][];
+            /**
+             * Node Id
+             * @description The id of the node.
+             */
+            node_id: string;
+            /**
+             * Offers
+             * @description How many comparable offers there would be, its own included: the same kind of card, or cores, in any region.
+             */
+            offers: number;
+            /**
+             * Per
+             * @description An hour of what.
+             * @enum {string}
+             */
+            per: "gpu" | "core";
+            /** @description What the node would earn in a day at that utilisation, with all of its GPUs or cores; null without data. */
+            per_day: components["schemas"]["Earned"] | null;
+            /**
+             * Price Micros
+             * @description The price that this is about, fee included.
+             */
+            price_micros: number;
+            /**
+             * Rank
+             * @description Where the node would stand among comparable offers, 1 for the cheapest.
+             */
+            rank: number;
+            /**
+             * Suggested Micros
+             * @description What the pool suggests now.
+             */
+            suggested_micros: number;
+            /**
+             * Utilisation
+             * @description The share of the last week that such cards, or cores, were in use, whatever they cost; null without data.
+             */
+            utilisation: number | null;
+            /**
+             * Utilisation Basis
+             * @description Where the figure comes from.
+             * @enum {string}
+             */
+            utilisation_basis: "measured" | "measured elsewhere" | "assumed" | "no data";
+            /**
+             * Words
+             * @description Such as `7th of 12`.
+             */
+            words: string;
         };
         /** PriceRow */
         PriceRow: {
@@ -12180,6 +12317,8 @@ export interface components {
         };
         /** ReliabilityEvent */
         ReliabilityEvent: {
+            /** @description What the reader may do about it. */
+            actions: components["schemas"]["EventActions"];
             /**
              * At
              * Format: date-time
@@ -22135,6 +22274,56 @@ export interface operations {
                 };
             };
             413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    nodes_preview_price: {
+        parameters: {
+            query?: {
+                /** @description For an hour, fee included. Default: what is asked now. */
+                price_micros?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the node. */
+                node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PricePreview"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `money_off`, `no_such_node`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `node_state`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             422: components["responses"]["Error422"];
             429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];

@@ -106,6 +106,22 @@ const signedIn = [
     component: lazy(() => import("@/features/wallet/wallet-page")),
   }),
   createRoute({ ...ownPage, path: "/account", component: lazy(() => import("@/features/accounts/account-page")) }),
+  createRoute({
+    ...ownPage,
+    path: "/account/notices",
+    validateSearch: texts("unread"),
+    component: lazy(() => import("@/features/accounts/notices-page")),
+  }),
+  createRoute({
+    ...ownPage,
+    path: "/account/sessions",
+    component: lazy(() => import("@/features/accounts/sessions-page")),
+  }),
+  createRoute({
+    ...ownPage,
+    path: "/account/tokens",
+    component: lazy(() => import("@/features/accounts/tokens-page")),
+  }),
 ];
 const admins = [
   createRoute({ ...adminPage, path: "/", component: lazy(() => import("@/features/admin/overview-page")) }),

@@ -1,7 +1,9 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useRouter, useRouterState } from "@tanstack/react-router";
-import { CircleUser, Menu as MenuIcon, Search, SunMoon, X } from "lucide-react";
+import { Bell as BellIcon, CircleUser, Menu as MenuIcon, Search, SunMoon, X } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useConnection, useMe, useSignedIn } from "@/api/hooks";
+import { unreadQuery } from "@/api/queries/account";
 import { onSessionChange } from "@/api/session";
 import { Button, buttonClass } from "@/components/button";
 import { Logo } from "@/components/logo";
@@ -51,6 +53,22 @@ function AwayBanner() {
     >
       {shown && isAway ? shell.away : ""}
     </div>
+  );
+}
+
+function Bell() {
+  const unread = useQuery(unreadQuery).data;
+  return (
+    <Link
+      to="/account/notices"
+      aria-label={shell.notices(unread)}
+      className={buttonClass({ look: "quiet", size: "icon", className: "relative" })}
+    >
+      <BellIcon size={16} aria-hidden />
+      {unread !== 0 && unread !== undefined && (
+        <span aria-hidden className="absolute top-1.5 right-1.5 size-2 rounded-full bg-live-dot" />
+      )}
+    </Link>
   );
 }
 
@@ -131,6 +149,7 @@ export function Shell() {
               <SunMoon size={16} aria-hidden />
             </Button>
           )}
+          {signedIn && <Bell />}
           <Account />
           <Button
             look="quiet"

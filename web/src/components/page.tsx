@@ -15,14 +15,14 @@ type Props = {
   beside?: ReactNode;
   actions?: ReactNode;
   about?: ReactNode;
-  narrow?: boolean;
+  medium?: boolean;
   children: ReactNode;
 };
-/** The frame of a page: its title, what can be done, and the rest. `beside`: next to the title, such as a state. */
-export function Page({ title, back, beside, actions, about, narrow, children }: Props) {
+/** The frame of a page: its title, what can be done, and the rest. `beside`: next to the title, such as a state. `medium`: for what is read or filled in. */
+export function Page({ title, back, beside, actions, about, medium, children }: Props) {
   useTitle(title);
   return (
-    <div className={cn("mx-auto w-full flex-1 px-4 pt-6 pb-12 sm:px-6", narrow ? "max-w-3xl" : "max-w-7xl")}>
+    <div className={cn("mx-auto w-full flex-1 px-4 pt-6 pb-12 sm:px-6", medium ? "max-w-4xl" : "max-w-7xl")}>
       {back && (
         <nav aria-label="Breadcrumb" className="mb-1.5 text-sm text-muted">
           <Link to={back.to} className="hover:text-text hover:underline">

@@ -5,6 +5,8 @@ export type Column<Row> = {
   /** The head of the column; also its key. */
   name: string;
   cell: (row: Row) => ReactNode;
+  /** Its head is only for those who hear the table, as of a column of buttons. */
+  bare?: boolean;
   align?: "right";
   /** Such as `max-sm:hidden`, for what a phone has no room for. */
   className?: string;
@@ -21,7 +23,7 @@ type Props<Row> = {
 export function Table<Row>({ label, columns, rows, keyOf, rowClass }: Props<Row>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls, with the keyboard too
-    <section className="overflow-x-auto" aria-label={label} tabIndex={0}>
+    <div role="group" className="overflow-x-auto" aria-label={label} tabIndex={0}>
       <table className="w-full text-left">
         <thead>
           <tr className="border-y border-line bg-sunken/50 text-sm text-muted">
@@ -35,7 +37,7 @@ export function Table<Row>({ label, columns, rows, keyOf, rowClass }: Props<Row>
                   column.className,
                 )}
               >
-                {column.name}
+                {column.bare ? <span className="sr-only">{column.name}</span> : column.name}
               </th>
             ))}
           </tr>
@@ -55,6 +57,6 @@ export function Table<Row>({ label, columns, rows, keyOf, rowClass }: Props<Row>
           ))}
         </tbody>
       </table>
-    </section>
+    </div>
   );
 }

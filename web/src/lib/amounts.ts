@@ -29,3 +29,6 @@ export function country(two: string): string {
     return two;
   }
 }
+
+/** `rtx-4090` as people write it: "RTX 4090". */
+export const cardName = (card: string): string => card.replaceAll("-", " ").toUpperCase();

@@ -11,5 +11,6 @@ export const common = {
   messages: "Messages",
   more: "Show more",
   optional: "optional",
+  actions: "Actions",
   never: "never",
 };

@@ -16,19 +16,19 @@ export const home = {
   map: "Nodes by country, coloured by the tier of their graphics card",
   tier: "Tier",
   tiers: ["CPU", "1", "1.5", "2", "2.5", "3+"],
-  countries: (countries: number) => (countries ? `${plural(countries, "country", "countries")}, live` : ""),
-  noPlaces: "No node says where it is",
+  countries: (countries: number, simulated: boolean) =>
+    countries
+      ? `${plural(countries, "country", "countries")}, ${simulated ? "simulated" : "live"}`
+      : "no node says where it is",
   figures: {
     gpus: "GPUs free",
     cpus: "Cores free",
     of: (total: number) => `of ${count(total)}`,
     inUse: (part: number) => `${percent(part)} in use`,
     noGpus: "no GPU online",
-    running: "Running now",
+    jobs: "Jobs today",
     waiting: (slices: number) => `${count(slices)} waiting`,
-    price: (card: string) => card,
-    anyCard: "Card",
-    spot: (factor: number) => `demand × ${factor.toFixed(2)}`,
+    offers: (nodes: number) => `the cheapest of ${plural(nodes, "offer", "offers")}`,
     nodes: "Nodes online",
     simulated: (nodes: number) => `${count(nodes)} simulated`,
     enrolled: (nodes: number) => `${count(nodes)} enrolled`,

@@ -10,6 +10,7 @@ export const shell = {
   signOut: "Sign out",
   account: "Account",
   accountOf: (name: string) => `Account of ${name}`,
+  notices: (unread: number | null | undefined) => (unread ? `Notices, ${unread} unread` : "Notices"),
   away: "The hub does not answer. Trying again…",
   back: "The hub is back.",
   notFound: "There is nothing here",

@@ -3,7 +3,10 @@ import { infiniteQueryOptions, type QueryKey } from "@tanstack/react-query";
 type ListPage<T> = { items: T[]; next?: string | null };
 
 /** A list that comes in pages: `useInfiniteQuery(pages(["jobs"], (cursor) => ask(api.GET(…))))`. `flat(data)` has the rows. */
-export const pages = <T>(queryKey: QueryKey, read: (cursor: string | undefined) => Promise<ListPage<T>>) =>
+export const pages = <P extends ListPage<unknown>>(
+  queryKey: QueryKey,
+  read: (cursor: string | undefined) => Promise<P>,
+) =>
   infiniteQueryOptions({
     queryKey,
     queryFn: ({ pageParam }) => read(pageParam),
@@ -11,4 +14,4 @@ export const pages = <T>(queryKey: QueryKey, read: (cursor: string | undefined) 
     getNextPageParam: (page) => page.next ?? undefined,
   });
 
-export const flat = <T>(data: { pages: ListPage<T>[] }): T[] => data.pages.flatMap((page) => page.items);
+export const flat = <T>(data: { pages: { items: T[] }[] }): T[] => data.pages.flatMap((page) => page.items);

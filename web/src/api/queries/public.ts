@@ -12,6 +12,8 @@ export const versionQuery = queryOptions({
 });
 /** The public stream keeps it fresh while a page listens: `useLive("public")`. */
 export const statsQuery = queryOptions({ queryKey: ["stats"], queryFn: () => ask(open.GET("/api/v1/stats")), meta });
+/** The public stream keeps it fresh while a page listens: `useLive("map")`. */
+export const mapQuery = queryOptions({ queryKey: ["map"], queryFn: () => ask(open.GET("/api/v1/map")), meta });
 export const pricesQuery = queryOptions({
   queryKey: ["prices"],
   queryFn: () => ask(open.GET("/api/v1/market/prices")),

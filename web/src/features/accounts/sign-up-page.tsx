@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useConfig } from "@/api/hooks";
 import { signIn } from "@/api/session";
 import { Button } from "@/components/button";
+import { CountrySelect } from "@/components/country-select";
 import { Field, Form, Input } from "@/components/form";
 import { accounts } from "@/texts/accounts";
 import { Narrow } from "./narrow";
@@ -46,7 +47,7 @@ export default function SignUpPage() {
               <Input type="password" autoComplete="new-password" required />
             </Field>
             <Field name="country" label={text.country} hint={text.countryHint} optional>
-              <Input autoComplete="country" maxLength={2} className="w-20! uppercase" />
+              <CountrySelect none={text.noCountry} />
             </Field>
             <Button type="submit" look="primary" size="lg" pending={pending}>
               {text.submit}

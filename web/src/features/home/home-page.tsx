@@ -1,40 +1,28 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ArrowRight } from "lucide-react";
-import type { Schemas } from "@/api/client";
+import { useMemo } from "react";
 import { useConfig, useLive, useMoney, useSignedIn } from "@/api/hooks";
-import { pricesQuery, statsQuery, versionQuery } from "@/api/queries/public";
+import { mapQuery, statsQuery, versionQuery } from "@/api/queries/public";
 import { buttonClass } from "@/components/button";
 import { Figure, Figures } from "@/components/card";
 import { CommandLine } from "@/components/command-line";
 import { DotMap, type Spot } from "@/components/dot-map";
 import { useTitle } from "@/components/page";
-import { count } from "@/lib/amounts";
+import { cardName, count } from "@/lib/amounts";
 import { credits } from "@/lib/money";
+import { tierColour } from "@/lib/tiers";
 import { home as text } from "@/texts/home";
 
-const NONE: Spot[] = [];
-const KNOWN_CARD = /4090/;
-
-/** A card that many know, or else the kind that this pool has most of. */
-function exampleOf(prices: Schemas["Prices"] | undefined): { card: string; row: Schemas["PriceRow"] } | null {
-  const rows = (prices?.items ?? []).filter((row) => row.per === "gpu" && row.units > 0);
-  const most = rows.reduce<Schemas["PriceRow"] | null>(
-    (best, row) => (best && best.units >= row.units ? best : row),
-    null,
-  );
-  const row = rows.find(({ cards }) => cards.some((card) => KNOWN_CARD.test(card))) ?? most;
-  if (!row) return null;
-  const card = row.cards.find((name) => KNOWN_CARD.test(name)) ?? row.cards[0];
-  return { row, card: card ? card.replaceAll("-", " ").toUpperCase() : `${text.tier} ${row.tier}` };
-}
+const CAN_BE_REACHED = new Set(["online", "draining", "paused"]);
 
 function PoolFigures() {
   const stats = useQuery(statsQuery).data;
   const money = useMoney();
-  const example = exampleOf(useQuery({ ...pricesQuery, enabled: money }).data);
   const figures = text.figures;
   const use = (free: number, total: number) => (total ? figures.inUse(1 - free / total) : figures.noGpus);
+  const card = stats?.gpu_prices?.find((one) => one.from_micros !== null);
+  const real = stats && stats.jobs_today + stats.jobs_done > 0;
   return (
     <Figures className="rounded-b-lg border-t border-line">
       <Figure
@@ -44,16 +32,16 @@ function PoolFigures() {
         note={stats ? use(stats.gpus_free, stats.gpus_total) : " "}
       />
       <Figure
-        name={figures.running}
-        value={stats ? count(stats.slices_running) : "–"}
+        name={figures.jobs}
+        value={stats ? count(real ? stats.jobs_today : stats.simulated.jobs_today) : "–"}
         note={stats ? figures.waiting(stats.slices_queued) : " "}
       />
-      {money && example ? (
+      {money && card ? (
         <Figure
-          name={example.card}
-          value={credits(example.row.suggested_micros)}
+          name={cardName(card.gpu)}
+          value={credits(card.from_micros ?? 0)}
           unit="cr/h"
-          note={figures.spot(example.row.spot)}
+          note={figures.offers(card.offers)}
         />
       ) : (
         <Figure
@@ -78,10 +66,19 @@ function PoolFigures() {
   );
 }
 
+/** Real nodes where there are any, else simulated ones, which the caption says. */
 function PoolMap() {
+  useLive("map");
+  const map = useQuery(mapQuery).data;
+  const reached = (map?.cells ?? []).filter((cell) => cell.country && CAN_BE_REACHED.has(cell.state));
+  const real = reached.filter((cell) => !cell.simulated);
+  const shown = real.length > 0 ? real : reached;
+  const places = JSON.stringify(shown.map(({ country, nodes, tier }) => ({ country, nodes, tier: tierColour(tier) })));
+  const spots = useMemo(() => JSON.parse(places) as Spot[], [places]);
+  const countries = new Set(spots.map((spot) => spot.country)).size;
   return (
     <>
-      <DotMap spots={NONE} className="w-full px-5 pt-5" label={text.map} />
+      <DotMap spots={spots} className="w-full px-5 pt-5" label={text.map} />
       <figcaption className="flex flex-wrap items-center gap-x-4 gap-y-1 px-6 pt-2 pb-4 text-xs text-muted">
         <span>{text.tier}</span>
         {text.tiers.map((name, tier) => (
@@ -92,6 +89,8 @@ function PoolMap() {
             {name}
           </span>
         ))}
+        <span className="flex-1" />
+        <span>{map ? text.countries(countries, real.length === 0) : ""}</span>
       </figcaption>
     </>
   );
@@ -125,7 +124,7 @@ function Footer() {
   const config = useConfig();
   const worth =
     config?.money && config.currency && config.credit_value
-      ? new Intl.NumberFormat("en", { style: "currency", currency: config.currency }).format(
+      ? new Intl.NumberFormat("en", { style: "currency", currency: config.currency, minimumFractionDigits: 0 }).format(
           1000 * Number(config.credit_value),
         )
       : null;

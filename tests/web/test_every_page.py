@@ -1,0 +1,40 @@
+"""Every address of the app, as its reader sees it: nothing on the console, nothing against the policy, axe is content.
+
+A new page goes into the list of those who may see it.
+"""
+
+import pytest
+from playwright.sync_api import expect
+from support.web import DESKTOP, PHONE, Visitor
+
+pytestmark = pytest.mark.slow
+
+EVERYBODY = ["/", "/sign-in", "/sign-up", "/docs", "/market", "/map", "/leaderboard", "/nowhere"]
+SIGNED_IN = ["/jobs", "/submit", "/nodes", "/wallet", "/device"]
+SIGNED_IN += ["/account", "/account/notices", "/account/sessions", "/account/tokens"]
+ADMINS = ["/admin"]
+
+
+def check(visitor: Visitor, paths: list[str]) -> None:
+    for path in paths:
+        visitor.check_accessible(path)
+        visitor.page.set_viewport_size(PHONE)
+        expect(visitor.page.locator("h1").first).to_be_visible()
+        too_wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert visitor.page.evaluate(too_wide) == 0, f"{path} scrolls sideways on a phone"
+        visitor.page.set_viewport_size(DESKTOP)
+
+
+def test_every_page_for_everybody(visitor):
+    check(visitor, EVERYBODY)
+    visitor.forgive("status of 404 .*/nowhere")
+
+
+def test_every_page_of_ones_own(visitor):
+    visitor.sign_in("reader")
+    check(visitor, SIGNED_IN)
+
+
+def test_every_page_for_admins(visitor):
+    visitor.sign_in_as_operator()
+    check(visitor, ADMINS)
