@@ -18,7 +18,7 @@ from computepool.hub.accounts.directory import TokenDirectory
 from computepool.hub.accounts.passwords import Passwords
 from computepool.hub.accounts.sign_in import SignIn
 from computepool.hub.accounts.tokens import TokenSigner
-from computepool.hub.api import accounts, me
+from computepool.hub.api import accounts, admin_users, me
 from computepool.hub.core.bus import Bus
 from computepool.hub.core.context import Context
 from computepool.hub.core.db import open_database
@@ -116,7 +116,7 @@ async def small_hub(
     app = FastAPI()
     install_shell(app)
     engine = cast(Engine, SimpleNamespace(context=context, directory=directory, sign_in=sign_in))
-    add_routes(app, accounts.router(engine), me.router(engine))
+    add_routes(app, accounts.router(engine), admin_users.router(engine), me.router(engine))
     if more_routes is not None:
         add_routes(app, more_routes(context, directory))
     check_routes(app)

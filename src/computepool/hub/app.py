@@ -9,10 +9,12 @@ from computepool import __version__
 from computepool.hub.api import (
     accounts,
     admin_audit,
+    admin_ledger,
     admin_overview,
     admin_payments,
     admin_queue,
     admin_settings,
+    admin_users,
     agents,
     artifacts,
     blobs,
@@ -94,6 +96,7 @@ def create_app(engine: Engine, fingerprint: str | None = None) -> FastAPI:
     add_routes(
         app,
         accounts.router(engine),
+        admin_users.router(engine),
         me.router(engine),
         join_tokens.router(engine, fingerprint),
         nodes.router(engine),
@@ -121,6 +124,7 @@ def create_app(engine: Engine, fingerprint: str | None = None) -> FastAPI:
         admin_overview.router(engine),
         admin_queue.router(engine),
         admin_audit.router(engine),
+        admin_ledger.router(engine),
         admin_payments.router(engine),
         admin_settings.router(engine),
         cash_outs.router(engine),

@@ -2,7 +2,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, func, or_, select, update
+from sqlalchemy import Row, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.directory import REMEMBER_REVOKED, DirectorySnapshot, LiveToken
@@ -31,21 +31,6 @@ def lock_user(session: Session, user_id: str, *, shared: bool = False) -> User |
 
 def find_user_by_email(session: Session, email: str) -> User | None:
     return session.scalars(select(User).where(User.email == email)).one_or_none()
-
-
-def list_users(session: Session, search: str | None, role: Role | None, before: str | None, limit: int) -> list[User]:
-    """The newest first. `search`: a part of the address or the name; `before`: those after this id in the list."""
-    found = select(User).order_by(User.id.desc()).limit(limit)
-    if search:
-        part = search.strip().lower()
-        found = found.where(
-            or_(User.email.contains(part, autoescape=True), func.lower(User.name).contains(part, autoescape=True))
-        )
-    if role is not None:
-        found = found.where(User.role == role)
-    if before is not None:
-        found = found.where(User.id < before)
-    return list(session.scalars(found))
 
 
 def lock_admins(session: Session) -> list[str]:

@@ -278,14 +278,19 @@ def open_session_by_link(
     return open_session(session, session_id, user_id, now, visitor=visitor, by=SignInMethod.ONE_TIME)
 
 
-def disable_user(session: Session, user_id: str, now: datetime, *, actor: str) -> Revoked:
-    """Nothing that the user ever held opens anything any more, also after the account is enabled again."""
-    user = repository.find_user(session, user_id)
+def disable_user(session: Session, user_id: str, now: datetime, *, actor: str, reason: str | None = None) -> Revoked:
+    """Nothing that the user ever held opens anything any more, also after the account is enabled again. Raises
+    LastAdmin: a pool needs one."""
+    admins = repository.lock_admins(session)
+    user = repository.lock_user(session, user_id)
     if user is None:
         raise NoSuchUser(user_id)
+    if admins == [user_id]:
+        raise LastAdmin(user.email)
     user.disabled_at = user.disabled_at or now
     session.flush()
-    record(session, "user.disabled", user_id, now, actor=actor, topics=(TOPIC,))
+    about = {"reason": reason} if reason is not None else {}
+    record(session, "user.disabled", user_id, now, actor=actor, topics=(TOPIC,), **about)
     return _end_all(session, user_id, now, actor, reason="user_disabled")
 
 

@@ -8,8 +8,9 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from computepool.hub.accounts.states import SignInMethod
 from computepool.hub.accounts.tables import EMAIL_LIMIT, NAME_LIMIT, TOKEN_NAME_LIMIT
+from computepool.hub.core.actions import ActionView
 from computepool.hub.core.http import Role, Scope
-from computepool.hub.core.money import MONEY
+from computepool.hub.core.money import MONEY, Micros
 from computepool.protocol.model import Documented
 
 TOKEN_DAYS_DEFAULT = 90
@@ -184,6 +185,17 @@ class RoleRequest(Request):
     role: Role
 
 
+class UserActions(Documented):
+    """What an admin may do about somebody."""
+
+    disable: ActionView
+    """Close the account."""
+    enable: ActionView
+    """Open it again."""
+    change_role: ActionView
+    """Make them an admin, or no longer."""
+
+
 class UserView(Documented):
     """As an admin sees somebody."""
 
@@ -194,12 +206,25 @@ class UserView(Documented):
     role: Role
     created_at: datetime
     disabled_at: datetime | None
+    nodes: int
+    """Nodes that they own, without banned ones."""
+    open_jobs: int
+    """Jobs of theirs that wait or run."""
+    spendable_micros: Micros
+    """What they can spend."""
+    earnings_micros: Micros
+    """What they earned and did not cash out."""
+    debt_micros: Micros
+    """What they owe."""
+    actions: UserActions
+    """What an admin may do about them."""
 
 
 class UserList(Documented):
     items: list[UserView]
     next: str | None = None
     """The cursor of what comes after."""
+    total: int | None = None
 
 
 class MeView(Documented):

@@ -11,14 +11,13 @@ from starlette.responses import Response
 
 from computepool.hub.accounts import repository, service
 from computepool.hub.accounts.browser_cookie import BrowserCookie
-from computepool.hub.accounts.directory import LiveToken, Revoked, TokenDirectory
+from computepool.hub.accounts.directory import LiveToken, TokenDirectory
 from computepool.hub.accounts.errors import (
     BadCredentials,
     BadSignInLink,
     BadToken,
     DeviceLoginRefused,
     EmailTaken,
-    LastAdmin,
     MoreThanYouHave,
     NoSuchSession,
     NoSuchUser,
@@ -29,8 +28,7 @@ from computepool.hub.accounts.errors import (
 )
 from computepool.hub.accounts.service import Visitor
 from computepool.hub.accounts.sign_in import DeviceCodeView, SignIn, TokenPair
-from computepool.hub.accounts.states import SignInMethod
-from computepool.hub.accounts.tables import ADDRESS_LIMIT, EMAIL_LIMIT, USER_AGENT_LIMIT, PersonalToken, User
+from computepool.hub.accounts.tables import ADDRESS_LIMIT, EMAIL_LIMIT, USER_AGENT_LIMIT, PersonalToken
 from computepool.hub.accounts.tokens import new_personal_token, show_user_code
 from computepool.hub.api.account_views import (
     DeviceApproveRequest,
@@ -43,18 +41,15 @@ from computepool.hub.api.account_views import (
     OneTimeRequest,
     RefreshRequest,
     RegisterRequest,
-    RoleRequest,
     SessionList,
-    SessionView,
     TokenList,
     TokenRequest,
     TokenView,
-    UserList,
-    UserView,
 )
+from computepool.hub.api.admin_users import session_view
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Unauthenticated
-from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Role, Routes, Scope, bearer_token
+from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope, bearer_token
 from computepool.hub.core.http_shell import error_response
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
 from computepool.hub.core.origins import ForeignPage
@@ -76,7 +71,6 @@ def router(engine: Engine) -> APIRouter:
     _add_device(routes, context, sign_in)
     _add_sessions(routes, context, sign_in)
     _add_tokens(routes, context, directory)
-    _add_users(routes, context, directory)
     return routes.router
 
 
@@ -228,20 +222,7 @@ def _add_sessions(routes: Routes, context: Context, sign_in: SignIn) -> None:
     ) -> SessionList:
         """Where the caller is signed in."""
         rows, after = await context.db.read(repository.list_live_sessions, caller.user_id, context.now(), cursor, limit)
-        items = [
-            SessionView(
-                id=row.id,
-                user_agent=row.user_agent,
-                address=row.address,
-                method=SignInMethod(row.method) if row.method else None,
-                created_at=row.created_at,
-                last_used_at=row.rotated_at,
-                expires_at=row.expires_at,
-                current=row.id == caller.session_id,
-            )
-            for row in rows
-        ]
-        return SessionList(items=items, next=after)
+        return SessionList(items=[session_view(row, caller.session_id) for row in rows], next=after)
 
     @routes.delete("/sessions", visible="own", scope=Scope.ACCOUNT_WRITE, status_code=204)
     async def end_sessions(caller: Caller, keep_current: bool = False) -> None:
@@ -339,49 +320,3 @@ def _view(row: PersonalToken) -> TokenView:
 def visitor_of(request: Request) -> Visitor:
     address = request.client.host if request.client else "unknown"
     return Visitor(address[:ADDRESS_LIMIT], request.headers.get("user-agent", "")[:USER_AGENT_LIMIT])
-
-
-# ── for admins: who is here, and who of them runs the pool ───────────────────────────────────────────────────────────
-
-
-def _add_users(routes: Routes, context: Context, directory: TokenDirectory) -> None:
-    @routes.get("/admin/users", visible="admin")
-    async def list_users(
-        search: Search = None, role: Role | None = None, cursor: str | None = None, limit: Limit = 100
-    ) -> UserList:
-        """Everybody who has an account, the newest first. `search`: a part of an address or a name."""
-        rows = await context.db.read(repository.list_users, search, role, cursor, limit + 1)
-        items = [_user_view(row) for row in rows[:limit]]
-        return UserList(items=items, next=items[-1].id if len(rows) > limit else None)
-
-    @routes.get("/admin/users/{user}", name="show_user", visible="admin")
-    async def show(user: str) -> UserView:
-        """One of them, by id or e-mail address."""
-        return _user_view(await context.db.read(_find_user, user))
-
-    @routes.put("/admin/users/{user}/role", visible="admin", errors=[LastAdmin])
-    async def change_role(user: str, body: RoleRequest, caller: Caller) -> UserView:
-        """Let somebody run the pool, or no longer. Their sessions and tokens end: they were made in the old role."""
-        view, revoked = await context.db.run(_change_role, context, user, body.role, caller.user_id)
-        directory.revoke(revoked)
-        return view
-
-
-def _find_user(session: Session, named: str) -> User:
-    by_email = "@" in named
-    found = (repository.find_user_by_email if by_email else repository.find_user)(
-        session, named.strip().lower() if by_email else named
-    )
-    if found is None:
-        raise NoSuchUser(named[:EMAIL_LIMIT])
-    return found
-
-
-def _change_role(session: Session, context: Context, named: str, role: Role, actor: str) -> tuple[UserView, Revoked]:
-    user = _find_user(session, named)
-    revoked = service.set_role(session, user.id, role, context.now(), actor=actor)
-    return _user_view(user), revoked
-
-
-def _user_view(row: User) -> UserView:
-    return UserView.model_validate(row, from_attributes=True)

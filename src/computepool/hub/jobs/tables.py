@@ -33,7 +33,6 @@ ARE_OPEN, ARE_UNSUCCESSFUL = text(f"jobs.{_in('state', OPEN)}"), text(f"jobs.{_i
 """Of jobs: few are, however many have succeeded. A query that says it in these words finds them by their index."""
 ARE_SIMULATED = text("jobs.simulated")
 """The same."""
-_FINISHED = text("finished_at IS NOT NULL")
 _LIVE_ATTEMPT = text(_in("state", ATTEMPT_LIVE))
 
 
@@ -162,7 +161,6 @@ class Attempt(Base):
         Index("ix_attempts_node", "node_id", "id"),
         Index("ix_attempts_finished", "finished_at"),
         Index("ix_attempts_live", "node_id", sqlite_where=_LIVE_ATTEMPT, postgresql_where=_LIVE_ATTEMPT),
-        Index("ix_attempts_ended", "finished_at", sqlite_where=_FINISHED, postgresql_where=_FINISHED),
     )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)

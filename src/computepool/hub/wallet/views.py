@@ -116,6 +116,15 @@ class LedgerReport(Documented):
     """By account of the pool's own, its balance in micros."""
 
 
+class LedgerState(Documented):
+    """What is known of the ledger, without a new check."""
+
+    last: LedgerReport | None
+    """What the last check found; null before the first, a minute after the hub's start."""
+    frozen_since: datetime | None
+    """Since when nobody is paid out, because the ledger does not add up; null while it does."""
+
+
 _OUTSIDE: dict[Platform, Place] = {
     Platform.FEES: "fee",
     Platform.SUBSIDY: "pool",

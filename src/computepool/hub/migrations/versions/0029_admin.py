@@ -16,7 +16,6 @@ depends_on = None
 JSON = sa.JSON().with_variant(postgresql.JSONB, "postgresql")
 BIG_ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 INDEXES = (
-    ("ix_attempts_ended", "attempts", ["finished_at"], "finished_at IS NOT NULL"),
     ("ix_ledger_entries_newest", "ledger_entries", ["created_at"], None),
     ("ix_audit_actor", "audit", ["actor", "id"], "actor <> 'hub'"),
     ("ix_audit_action", "audit", ["action", "id"], None),
