@@ -11,6 +11,15 @@ from computepool.cli.disputes import disputes, reports
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.ledger import grant, ledger, withdraw, write_off
 from computepool.cli.mail import mail
+from computepool.cli.operate import (
+    audit,
+    list_settings,
+    overview,
+    queue,
+    reset_setting,
+    set_setting,
+    setting_history,
+)
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.reputation import contests, resolve, unverify, verify
 from computepool.cli.storage import storage
@@ -44,13 +53,17 @@ for _command in (
     admin.add_command(_command)
 
 
-for _command in (admin_cash_outs, disputes, vouchers, reports, mail, users, storage):
+for _command in (overview, queue, audit, admin_cash_outs, disputes, vouchers, reports, mail, users, storage):
     admin.add_command(_command)
 
 
 @admin.group(epilog="Example: computepool admin settings rates set --base 12")
 def settings() -> None:
-    """The pool's own tables. Every change is kept, with who made it and when."""
+    """The pool's settings and tables. Every change is kept, with who made it and when."""
+
+
+for _command in (list_settings, set_setting, reset_setting, setting_history):
+    settings.add_command(_command)
 
 
 def _shown(pool: "Pool", name: str, as_json: bool) -> dict[str, Any] | None:

@@ -22,21 +22,22 @@ def owner_id_of(pool: "Pool", named: str) -> str:
 @click.group(invoke_without_command=True, epilog="Example: computepool admin users --search alice")
 @click.option("--search", metavar="TEXT", help="Only those with this in their address or name.")
 @click.option("--role", type=click.Choice(ROLES), help="Only those.")
+@click.option("--disabled", is_flag=True, help="Only accounts that are disabled.")
 @click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="At most so many.")
 @json_option
 @pool_options
 @click.pass_context
-def users(ctx: click.Context, search: str | None, role: str | None, limit: int, as_json: bool) -> None:
-    """List who has an account, the newest first; give and take the role of an admin."""
+def users(ctx: click.Context, search: str | None, role: str | None, disabled: bool, limit: int, as_json: bool) -> None:
+    """List who has an account, the newest first; give and take the role of an admin; close accounts."""
     if ctx.invoked_subcommand is not None:
         return
     with open_pool() as pool:
-        items, is_more = pool.users.list_all(search, role, limit)
+        items, is_more = pool.users.list_all(search, role, limit, disabled=disabled or None)
     if as_json:
         print_json({"items": items, "more": is_more})
         return
     if not items:
-        tell("Nobody is like that." if search or role else "Nobody has an account.", dim=True)
+        tell("Nobody is like that." if search or role or disabled else "Nobody has an account.", dim=True)
         return
     from computepool.cli.display import instant, print_table
 
@@ -79,3 +80,34 @@ def change_role(user: str, role: str, as_json: bool) -> None:
         tell(f"{whom} is no admin any more: their sessions and tokens have ended.")
     else:
         tell(f"{whom} is no admin already.")
+
+
+@users.command("disable", epilog="Example: computepool admin users disable mallory@example.org --reason 'stolen card'")
+@click.argument("user")
+@click.option("--reason", required=True, metavar="TEXT", help="Why. It stays in the audit.")
+@click.option("--cancel-jobs", is_flag=True, help="Cancel their jobs that wait or run; else they go on.")
+@json_option
+@pool_options
+def disable_user(user: str, reason: str, cancel_jobs: bool, as_json: bool) -> None:
+    """Close an account: sessions and tokens end at once, and nobody can sign in to it. Nodes and credits stay."""
+    with open_pool() as pool:
+        document = pool.users.disable(user, reason, cancel_jobs=cancel_jobs)
+    if as_json:
+        print_json(document)
+        return
+    ended = document["sessions_ended"] + document["tokens_ended"]
+    tell(f"{clean(document['user']['email'])} is disabled; {ended} sessions and tokens ended. {document['message']}")
+
+
+@users.command("enable", epilog="Example: computepool admin users enable alice@example.org")
+@click.argument("user")
+@json_option
+@pool_options
+def enable_user(user: str, as_json: bool) -> None:
+    """Open a disabled account again. They sign in anew."""
+    with open_pool() as pool:
+        document = pool.users.enable(user)
+    if as_json:
+        print_json(document)
+    else:
+        tell(f"{clean(document['email'])} can sign in again.")

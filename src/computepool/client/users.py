@@ -17,14 +17,19 @@ class Users:
         self._http = http
 
     def list_all(
-        self, search: str | None = None, role: str | None = None, limit: int = 1000
+        self,
+        search: str | None = None,
+        role: str | None = None,
+        limit: int = 1000,
+        *,
+        disabled: bool | None = None,
     ) -> tuple[list[dict[str, Any]], bool]:
         """Up to `limit` of them, the newest first, and whether there are more."""
         items: list[dict[str, Any]] = []
         cursor: str | None = None
         while True:
             size = min(limit - len(items), PAGE_LIMIT)
-            asked = {"search": search, "role": role, "limit": size, "cursor": cursor}
+            asked = {"search": search, "role": role, "disabled": disabled, "limit": size, "cursor": cursor}
             page = self._http.get("/admin/users", asked)
             items += page["items"]
             cursor = page.get("next")
@@ -38,3 +43,13 @@ class Users:
         """`admin` or `user`. Their sessions and tokens end."""
         path = f"/admin/users/{one_name(user, 'user')}/role"
         return dict(self._http.request("PUT", path, json={"role": role}, retry="always").json())
+
+    def disable(self, user: str, reason: str, *, cancel_jobs: bool = False) -> dict[str, Any]:
+        """Close the account: sessions and tokens end at once."""
+        path = f"/admin/users/{one_name(user, 'user')}/disable"
+        body = {"reason": reason, "cancel_jobs": cancel_jobs}
+        return dict(self._http.request("POST", path, json=body, retry="always").json())
+
+    def enable(self, user: str) -> dict[str, Any]:
+        path = f"/admin/users/{one_name(user, 'user')}/enable"
+        return dict(self._http.request("POST", path, retry="always").json())
