@@ -417,9 +417,9 @@ class Pool:
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Any other route under `/api/v1`, with this client's sign-in and errors."""
-        if method in ("DELETE", "PATCH"):
+        if method in ("DELETE", "PATCH", "PUT"):
             answer = self._http.request(method, path, json=body, retry="always" if method == "PATCH" else "unsent")
-            return answer.json() if method == "PATCH" else answer
+            return answer if method == "DELETE" else answer.json()
         return self._http.get(path) if method == "GET" else self._http.post(path, body)
 
     def nodes_in_pool(self) -> int:

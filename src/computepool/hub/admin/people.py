@@ -1,6 +1,6 @@
 """Users as operators see them: with what they have and do, in a fixed number of statements for a page."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,8 +11,8 @@ from computepool.hub.accounts.tables import User
 from computepool.hub.core.http import Role
 from computepool.hub.core.paging import SortKey, count_rows, read_page
 from computepool.hub.jobs.tables import ARE_OPEN, Job
-from computepool.hub.ledger.accounts import Kind, account, kind_of
-from computepool.hub.ledger.tables import BalanceRow
+from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.journal import named_balances
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.states import NodeState
 
@@ -65,29 +65,22 @@ def search_users(
 
 
 def facts_of_users(session: Session, user_ids: Sequence[str]) -> dict[str, UserFacts]:
-    pockets = pockets_of(session, user_ids, (*SPENDABLE, Kind.EARNINGS, Kind.DEBT))
+    kinds = (*SPENDABLE, Kind.EARNINGS, Kind.DEBT)
+    pockets = named_balances(session, [account(user_id, kind) for user_id in user_ids for kind in kinds])
     nodes = select(Node.owner_id, func.count()).where(Node.owner_id.in_(user_ids), Node.state != NodeState.BANNED)
     jobs = select(Job.owner_id, func.count()).where(Job.owner_id.in_(user_ids), ARE_OPEN, Job.rerun_of.is_(None))
     node_counts = {row[0]: row[1] for row in session.execute(nodes.group_by(Node.owner_id))}
     job_counts = {row[0]: row[1] for row in session.execute(jobs.group_by(Job.owner_id))}
     return {
         user_id: UserFacts(
-            spendable_micros=sum(pockets.get((user_id, kind), 0) for kind in SPENDABLE),
-            earnings_micros=pockets.get((user_id, Kind.EARNINGS), 0),
-            debt_micros=-pockets.get((user_id, Kind.DEBT), 0),
+            spendable_micros=sum(pockets[account(user_id, kind)] for kind in SPENDABLE),
+            earnings_micros=pockets[account(user_id, Kind.EARNINGS)],
+            debt_micros=-pockets[account(user_id, Kind.DEBT)],
             nodes=node_counts.get(user_id, 0),
             open_jobs=job_counts.get(user_id, 0),
         )
         for user_id in user_ids
     }
-
-
-def pockets_of(session: Session, owner_ids: Collection[str], kinds: Collection[Kind]) -> dict[tuple[str, Kind], int]:
-    """By owner and kind, what is in them, in one statement. Those that were never used are left out."""
-    names = [account(owner_id, kind) for owner_id in sorted(owner_ids) for kind in kinds]
-    query = select(BalanceRow.account, BalanceRow.micros).where(BalanceRow.account.in_(names), BalanceRow.shard == 0)
-    rows = session.execute(query).all()
-    return {(row.account.rpartition("/")[0], Kind(kind_of(row.account))): row.micros for row in rows}
 
 
 def count_admins(session: Session) -> int:

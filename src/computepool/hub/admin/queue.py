@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.actions import ALLOWED, ActionView, refused, unless
-from computepool.hub.disputes.errors import BankDecides
 from computepool.hub.disputes.service import WITH_THE_BANK
 from computepool.hub.disputes.tables import Dispute, DisputeKind, DisputeState
+from computepool.hub.disputes.views import dispute_actions
 from computepool.hub.jobs.tables import Job
 from computepool.hub.ledger.freezing import frozen_since
 from computepool.hub.mail.tables import Mail, MailState
@@ -145,7 +145,6 @@ def _disputes(session: Session, least: datetime, now: datetime, limit: int) -> S
         title = f"A renter disputes the job {name}."
         if row.kind == DisputeKind.CHARGEBACK:
             title = "A bank took back a payment" + (", and has not decided yet." if with_the_bank else ".")
-        refunding = unless(BankDecides(row.id) if with_the_bank else None)
         found.append(
             QueuedItem(
                 QueueKind.DISPUTE,
@@ -156,7 +155,7 @@ def _disputes(session: Session, least: datetime, now: datetime, limit: int) -> S
                 row.reason,
                 row.micros,
                 row.owner_id,
-                actions={"refund": refunding, "refuse": ALLOWED},
+                actions=dict(dispute_actions(row)),
             )
         )
     return found

@@ -1,7 +1,7 @@
 """What operators do about money: by hand, and looking after the processor."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from sqlalchemy.orm import Session
@@ -9,6 +9,8 @@ from sqlalchemy.orm import Session
 from computepool.hub.accounts.errors import NoSuchUser
 from computepool.hub.accounts.repository import emails_of, find_user_by_email
 from computepool.hub.api.payment_views import (
+    AdminTopUpList,
+    AdminTopUpView,
     DifferenceList,
     EventList,
     GrantRequest,
@@ -17,14 +19,17 @@ from computepool.hub.api.payment_views import (
     RefundRequest,
     RefundView,
     RequestList,
+    TopUpActions,
     WriteOffRequest,
     WriteOffView,
     difference_view,
     event_view,
     reconciliation_view,
     request_view,
+    top_up_view,
 )
 from computepool.hub.api.payments import AWAY
+from computepool.hub.core.actions import ALLOWED, ActionView, refused, unless
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes
 from computepool.hub.core.idempotency import claim, digest_of_fields
@@ -33,8 +38,8 @@ from computepool.hub.core.owners import Owner, OwnerKind
 from computepool.hub.core.paging import Cursor
 from computepool.hub.engine import Engine
 from computepool.hub.ledger import write_offs
-from computepool.hub.ledger.accounts import Kind
-from computepool.hub.ledger.journal import NotEnough, balances
+from computepool.hub.ledger.accounts import Kind, account
+from computepool.hub.ledger.journal import NotEnough, balances, named_balances
 from computepool.hub.ledger.write_offs import MoreThanOwed, NothingOwed
 from computepool.hub.payments import events, grants, outgoing, reconcile, top_ups
 from computepool.hub.payments.amounts import BadAmount, parse_amount
@@ -48,12 +53,15 @@ from computepool.hub.payments.errors import (
     ProcessorAway,
 )
 from computepool.hub.payments.grants import DoneBefore, NotThere
+from computepool.hub.payments.provider import RequestKind
 from computepool.hub.payments.reconcile import PaymentPeriod
-from computepool.hub.payments.states import EventState, RequestState
-from computepool.hub.payments.tables import DifferenceRow, RequestRow
+from computepool.hub.payments.states import EventState, RequestState, TopUpState
+from computepool.hub.payments.tables import DifferenceRow, RequestRow, TopUpRow
+from computepool.hub.payments.top_up_rows import search_top_ups
 from computepool.protocol.units import format_credits
 
 LIST_LIMIT = 500
+NO_CARDS = NoProcessor("This pool takes no cards, so nothing can go back to one.")
 Limit = Annotated[int, Query(ge=1, le=LIST_LIMIT)]
 
 
@@ -185,7 +193,7 @@ def _add_refunds(routes: Routes, context: Context, payments: Payments) -> None:
     async def refund(top_up_id: str, body: RefundRequest, caller: Caller, key: IdempotencyKey = None) -> RefundView:
         """Unspent credits of a top-up go back to the card that paid for them."""
         if not payments.provider.moves_money:
-            raise NoProcessor("This pool takes no cards, so nothing can go back to one.")
+            raise NO_CARDS
         micros = parse_amount(body.credits)
         refund_id, request_id = await context.db.run(_ask_refund, payments, caller, top_up_id, micros, body.note, key)
         await payments.send(request_id)
@@ -195,6 +203,55 @@ def _add_refunds(routes: Routes, context: Context, payments: Payments) -> None:
         return RefundView(
             id=refund_id, top_up_id=top_up_id, micros=micros, state=RequestState(row.state), message=message
         )
+
+    @routes.get("/admin/top-ups", name="list_everybodys_top_ups", visible="admin")
+    async def list_top_ups(
+        state: TopUpState | None = None,
+        owner_id: Annotated[str | None, Query(max_length=40)] = None,
+        order: Annotated[
+            Literal["-created_at", "created_at"], Query(description="`-`: the newest first.")
+        ] = "-created_at",
+        limit: Limit = 100,
+        cursor: Cursor = None,
+    ) -> AdminTopUpList:
+        """Everybody's, with what of each could go back to its card."""
+        is_oldest_first = order == "created_at"
+        return await context.db.read(_list_top_ups, payments, owner_id, state, is_oldest_first, cursor, limit)
+
+
+def _list_top_ups(
+    session: Session,
+    payments: Payments,
+    owner_id: str | None,
+    state: TopUpState | None,
+    ascending: bool,
+    cursor: str | None,
+    limit: int,
+) -> AdminTopUpList:
+    rows, after, total = search_top_ups(session, cursor, limit, owner_id=owner_id, state=state, ascending=ascending)
+    owners = {row.owner_id for row in rows}
+    emails = emails_of(session, owners)
+    has = named_balances(session, [account(owner, Kind.AVAILABLE) for owner in owners])
+    items = []
+    for row in rows:
+        available = has[account(row.owner_id, Kind.AVAILABLE)]
+        items.append(
+            AdminTopUpView(
+                **top_up_view(row, payments.units.spelled(row.minor)).model_dump(),
+                email=emails.get(row.owner_id),
+                available_micros=available,
+                actions=TopUpActions(refund=_refunding(payments, row, available)),
+            )
+        )
+    return AdminTopUpList(items=items, next=after, total=total)
+
+
+def _refunding(payments: Payments, row: TopUpRow, available_micros: int) -> ActionView:
+    if row.state != TopUpState.PAID or row.payment_id is None:
+        return unless(NotPaidByCard(row.id))
+    if not payments.provider.moves_money:
+        return unless(NO_CARDS)
+    return ALLOWED if available_micros > 0 else refused("Its owner has spent all credits that were paid for.")
 
 
 def _ask_refund(
@@ -232,10 +289,14 @@ def _add_events(routes: Routes, context: Context, payments: Payments) -> None:
 
     @routes.get("/admin/payments/requests", visible="admin")
     async def list_requests(
-        state: RequestState | None = None, limit: Limit = 100, cursor: Cursor = None
+        state: RequestState | None = None,
+        kind: RequestKind | None = None,
+        owner_id: Annotated[str | None, Query(max_length=40)] = None,
+        limit: Limit = 100,
+        cursor: Cursor = None,
     ) -> RequestList:
-        """What the hub asked the processor for, newest first."""
-        rows, after = await context.db.read(outgoing.list_requests, state, cursor, limit)
+        """What the hub asked the processor for, newest first. `kind=refund`: refunds to cards."""
+        rows, after = await context.db.read(outgoing.list_requests, state, cursor, limit, kind=kind, owner_id=owner_id)
         return RequestList(items=[request_view(row) for row in rows], next=after)
 
 

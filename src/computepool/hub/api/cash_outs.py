@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field, StringConstraints
@@ -21,10 +21,11 @@ from computepool.hub.core.texts import STORABLE
 from computepool.hub.engine import Engine
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.freezing import is_frozen
-from computepool.hub.ledger.journal import balance
+from computepool.hub.ledger.journal import named_balances
 from computepool.hub.payments import cash_outs
 from computepool.hub.payments.amounts import BadAmount, Units, parse_amount
 from computepool.hub.payments.background import Payments
+from computepool.hub.payments.cash_out_actions import CashOutActions, cash_out_actions
 from computepool.hub.payments.cash_out_errors import (
     Frozen,
     NoCashOut,
@@ -38,7 +39,14 @@ from computepool.hub.payments.cash_out_errors import (
     TooLittle,
 )
 from computepool.hub.payments.cash_out_reversals import reverse_cash_out
-from computepool.hub.payments.cash_out_rows import WORDS, CashOutRow, CashOutState, find_cash_out, list_cash_outs
+from computepool.hub.payments.cash_out_rows import (
+    WORDS,
+    CashOutRow,
+    CashOutState,
+    count_cash_outs,
+    find_cash_out,
+    list_cash_outs,
+)
 from computepool.hub.payments.errors import NoPayoutAccount, NoProcessor, ProcessorAway
 from computepool.hub.payments.outgoing import find_request
 from computepool.hub.payments.profiles import profile_of
@@ -165,11 +173,14 @@ class AdminCashOutView(CashOutView):
     asked_by: str
     decided_by: str | None
     way: str | None
+    actions: CashOutActions
+    """What an admin may do about it."""
 
 
 class AdminCashOutList(Documented):
     items: list[AdminCashOutView]
     next: str | None
+    total: int | None
     frozen: bool
 
 
@@ -284,11 +295,17 @@ def _add_admins(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.get("/admin/cash-outs", visible="admin")
     async def list_all(
         state: Annotated[list[CashOutState] | None, Query()] = None,
+        owner_id: Annotated[str | None, Query(max_length=40)] = None,
+        order: Annotated[
+            Literal["-created_at", "created_at"], Query(description="`-`: the newest first.")
+        ] = "-created_at",
         limit: Annotated[int, Query(ge=1, le=ADMIN_LIMIT)] = 100,
         cursor: Cursor = None,
     ) -> AdminCashOutList:
-        """Everybody's, newest first."""
-        return await context.db.read(_list_all, payments, state or [], cursor, limit)
+        """Everybody's."""
+        owners = None if owner_id is None else frozenset({owner_id})
+        is_oldest_first = order == "created_at"
+        return await context.db.read(_list_all, payments, owners, state or [], is_oldest_first, cursor, limit)
 
     @routes.post(
         "/admin/cash-outs/{cash_out_id}/approve",
@@ -382,10 +399,21 @@ def _show_reversal(session: Session, payments: Payments, request_id: str) -> Rev
 
 
 def _list_all(
-    session: Session, payments: Payments, states: list[CashOutState], cursor: str | None, limit: int
+    session: Session,
+    payments: Payments,
+    owners: frozenset[str] | None,
+    states: list[CashOutState],
+    ascending: bool,
+    cursor: str | None,
+    limit: int,
 ) -> AdminCashOutList:
-    rows, after = list_cash_outs(session, cursor, limit, states=states)
-    return AdminCashOutList(items=_admin_views(session, payments, rows), next=after, frozen=is_frozen(session))
+    rows, after = list_cash_outs(session, cursor, limit, owner_ids=owners, states=states, ascending=ascending)
+    return AdminCashOutList(
+        items=_admin_views(session, payments, rows),
+        next=after,
+        total=count_cash_outs(session, owners, states),
+        frozen=is_frozen(session),
+    )
 
 
 def _show(session: Session, payments: Payments, cash_out_id: str) -> AdminCashOutView:
@@ -397,12 +425,14 @@ def _show(session: Session, payments: Payments, cash_out_id: str) -> AdminCashOu
 def _admin_views(session: Session, payments: Payments, rows: list[CashOutRow]) -> list[AdminCashOutView]:
     owners = sorted({row.owner_id for row in rows})
     emails = emails_of(session, owners)
-    debts = {owner_id: -balance(session, account(owner_id, Kind.DEBT)) for owner_id in owners}
+    debts = named_balances(session, [account(owner_id, Kind.DEBT) for owner_id in owners])
+    frozen = is_frozen(session)
     return [
         AdminCashOutView(
             **cash_out_view(row, payments.units).model_dump(),
             email=emails.get(row.owner_id),
-            debt_micros=debts[row.owner_id],
+            debt_micros=-debts[account(row.owner_id, Kind.DEBT)],
+            actions=cash_out_actions(row, -debts[account(row.owner_id, Kind.DEBT)], is_frozen=frozen),
             asked_by=row.asked_by,
             decided_by=row.decided_by,
             way=row.way,

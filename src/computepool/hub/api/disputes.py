@@ -1,7 +1,7 @@
 """Disputes and reports."""
 
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import StringConstraints
@@ -30,7 +30,7 @@ from computepool.hub.disputes.errors import (
     TooLate,
     TooMuch,
 )
-from computepool.hub.disputes.tables import NOTE_LIMIT, REASON_LIMIT, Dispute, DisputeState, Outcome
+from computepool.hub.disputes.tables import NOTE_LIMIT, REASON_LIMIT, Dispute, DisputeKind, DisputeState, Outcome
 from computepool.hub.disputes.unspending import forget_spending
 from computepool.hub.disputes.views import (
     AdminDisputeList,
@@ -123,13 +123,24 @@ def _add_admins(routes: Routes, engine: Engine) -> None:
 
     @routes.get("/admin/disputes", visible="admin")
     async def list_all(
-        state: DisputeState | None = None, limit: Limit = 100, cursor: Cursor = None
+        state: DisputeState | None = None,
+        kind: DisputeKind | None = None,
+        owner_id: Annotated[str | None, Query(max_length=40)] = None,
+        order: Annotated[
+            Literal["-opened_at", "opened_at"], Query(description="`-`: the newest first.")
+        ] = "-opened_at",
+        limit: Limit = 100,
+        cursor: Cursor = None,
     ) -> AdminDisputeList:
-        """Everybody's, and what banks took back, newest first."""
+        """Everybody's, and what banks took back."""
+        owners = None if owner_id is None else frozenset({owner_id})
 
         def read(session: Session) -> AdminDisputeList:
-            rows, after = service.list_disputes(session, cursor, limit, state=state)
-            return AdminDisputeList(items=admin_views(session, rows), next=after)
+            rows, after = service.list_disputes(
+                session, cursor, limit, owner_ids=owners, state=state, kind=kind, ascending=order == "opened_at"
+            )
+            total = service.count_disputes(session, owners, state, kind)
+            return AdminDisputeList(items=admin_views(session, rows), next=after, total=total)
 
         return await context.db.read(read)
 

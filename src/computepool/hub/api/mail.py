@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import ConfigDict, StringConstraints
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.actions import ActionView, unless
 from computepool.hub.core.errors import Conflict, Invalid, Unavailable
 from computepool.hub.core.http import Caller, Routes
 from computepool.hub.core.paging import Cursor
@@ -14,12 +15,20 @@ from computepool.hub.core.records import record
 from computepool.hub.core.smtp_url import usable_address
 from computepool.hub.engine import Engine
 from computepool.hub.mail import queue
+from computepool.hub.mail.queue import NoSuchMail, NotGivenUp
 from computepool.hub.mail.smtp import NotDelivered
 from computepool.hub.mail.tables import ADDRESS_LIMIT, Mail, MailState
 from computepool.protocol.model import Documented, Wire
 
 LIST_LIMIT = 500
 Limit = Annotated[int, Query(ge=1, le=LIST_LIMIT)]
+
+
+class MailActions(Documented):
+    """What an admin may do about a mail."""
+
+    resend: ActionView
+    """Try it again."""
 
 
 class MailView(Wire):
@@ -36,6 +45,8 @@ class MailView(Wire):
     created_at: datetime
     next_try_at: datetime | None
     ended_at: datetime | None
+    actions: MailActions
+    """What an admin may do about it."""
 
 
 class MailList(Wire):
@@ -46,6 +57,7 @@ class MailList(Wire):
     waiting: int
     items: list[MailView]
     next: str | None
+    total: int | None
 
 
 class MailTestRequest(Documented):
@@ -70,13 +82,25 @@ def router(engine: Engine) -> APIRouter:
     routes = Routes(engine.directory.authenticate, tags=["mail"])
 
     @routes.get("/admin/mails", visible="admin")
-    async def list_mails(state: MailState | None = None, limit: Limit = 50, cursor: Cursor = None) -> MailList:
+    async def list_mails(
+        state: MailState | None = None,
+        user_id: Annotated[str | None, Query(max_length=40)] = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> MailList:
         """What was written to people in the last month, newest first, and what became of it."""
-        rows, after = await context.db.read(queue.list_mails, state, cursor, limit)
+        rows, after, total = await context.db.read(queue.list_mails, state, user_id, cursor, limit)
         waiting = (await context.db.read(queue.look)).waiting
         items = [_view(row) for row in rows]
         away = mailer.away if waiting else None
-        return MailList(where=mailer.post.where, away=away, waiting=waiting, items=items, next=after)
+        return MailList(where=mailer.post.where, away=away, waiting=waiting, items=items, next=after, total=total)
+
+    @routes.post("/admin/mails/{mail_id}/resend", name="resend", visible="admin", errors=[NoSuchMail, NotGivenUp])
+    async def resend(mail_id: Annotated[str, Path(max_length=40)], caller: Caller) -> MailView:
+        """Try one again that was given up."""
+        row = await context.db.run(queue.send_again, mail_id, caller.user_id, context.now())
+        mailer.wake()
+        return _view(row)
 
     @routes.post("/admin/mails/test", visible="admin", errors=[MailNotSent, Conflict])
     async def send_test(body: MailTestRequest, caller: Caller) -> MailTest:
@@ -100,6 +124,7 @@ def _note_test(session: Session, actor: str, answer: str, now: datetime) -> None
 
 def _view(row: Mail) -> MailView:
     waits = row.state == MailState.WAITING
+    is_kept = row.state == MailState.GIVEN_UP and bool(row.body)
     return MailView(
         id=row.id,
         user_id=row.user_id,
@@ -112,4 +137,5 @@ def _view(row: Mail) -> MailView:
         created_at=row.created_at,
         next_try_at=row.next_try_at if waits else None,
         ended_at=row.ended_at,
+        actions=MailActions(resend=unless(None if is_kept else NotGivenUp(row.id))),
     )

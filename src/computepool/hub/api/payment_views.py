@@ -130,6 +130,28 @@ class TopUpList(Documented):
     next: str | None
 
 
+class TopUpActions(Documented):
+    """What an admin may do about a top-up."""
+
+    refund: ActionView
+    """Send unspent credits back to the card."""
+
+
+class AdminTopUpView(TopUpView):
+    email: str | None
+    """Of the owner; a team has none."""
+    available_micros: int
+    """What the owner has left of credits that were paid for: the most that can go back."""
+    actions: TopUpActions
+    """What an admin may do about it."""
+
+
+class AdminTopUpList(Documented):
+    items: list[AdminTopUpView]
+    next: str | None
+    total: int | None
+
+
 class PlanView(Documented):
     plan: Plan
     below_micros: int

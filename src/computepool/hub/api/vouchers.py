@@ -8,6 +8,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.errors import TooManyTries
+from computepool.hub.accounts.repository import emails_of
 from computepool.hub.accounts.throttle import Limit, Throttle
 from computepool.hub.api.payment_views import Asking, Credits, Remark
 from computepool.hub.core.actions import ALLOWED, ActionView, refused
@@ -72,6 +73,19 @@ class VoucherList(Documented):
     next: str | None
 
 
+class RedemptionView(Documented):
+    user_id: str
+    email: str | None
+    """Of the user."""
+    redeemed_at: datetime
+    """When."""
+
+
+class RedemptionList(Documented):
+    items: list[RedemptionView]
+    next: str | None
+
+
 class Redeeming(Asking):
     code: str = Field(min_length=1, max_length=2 * MOST_LENGTH, pattern=STORABLE)
 
@@ -120,12 +134,28 @@ def router(engine: Engine) -> APIRouter:
         rows, after = await context.db.read(vouchers.list_vouchers, cursor, limit)
         return VoucherList(items=[_view(row) for row in rows], next=after)
 
+    @routes.get("/admin/vouchers/{voucher_id}/redemptions", visible="admin", errors=[NoVoucher])
+    async def list_redemptions(
+        voucher_id: str, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 100, cursor: Cursor = None
+    ) -> RedemptionList:
+        """Who redeemed it, the newest first."""
+        return await context.db.read(_redemptions, voucher_id, cursor, limit)
+
     @routes.post("/admin/vouchers/{voucher_id}/withdraw", visible="admin", errors=[NoVoucher])
     async def withdraw(voucher_id: str, caller: Caller) -> VoucherView:
         """Nobody can redeem it any more; who has keeps what they got."""
         return _view(await context.db.run(vouchers.withdraw_voucher, voucher_id, caller.user_id, context.now()))
 
     return routes.router
+
+
+def _redemptions(session: Session, voucher_id: str, cursor: str | None, limit: int) -> RedemptionList:
+    rows, after = vouchers.list_redemptions(session, voucher_id, cursor, limit)
+    emails = emails_of(session, {row.user_id for row in rows})
+    items = [
+        RedemptionView(user_id=row.user_id, email=emails.get(row.user_id), redeemed_at=row.redeemed_at) for row in rows
+    ]
+    return RedemptionList(items=items, next=after)
 
 
 def _redeem(session: Session, context: Context, caller: Principal, code: str) -> Redeemed:

@@ -20,7 +20,7 @@ from computepool.hub.jobs.given_back import write_down
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.ledger.accounts import FEES, HOSTS_POCKETS, SUBSIDY, Kind, account
 from computepool.hub.ledger.entries import Entry
-from computepool.hub.ledger.journal import balance, lock_accounts, post
+from computepool.hub.ledger.journal import lock_accounts, named_balances, post
 from computepool.hub.ledger.returns import Paid, from_host, paid_of, paired, to_renter
 from computepool.hub.ledger.settlement import Share
 from computepool.hub.ledger.tables import EntryRow, PostingRow
@@ -86,7 +86,7 @@ def uncovered(session: Session, paid: Sequence[Paid], micros: int) -> int:
     """Of a refund of so much, what the hosts do not have any more: until they have earned it, the pool pays it."""
     there = (Kind.EARNINGS, Kind.PROMOTIONAL)
     names = sorted({account(one.host_id, kind) for one in paid for kind in there})
-    has = {name: balance(session, name) for name in names}
+    has = named_balances(session, names)
     missing = 0
     for one, share in zip(paid, shares_of(micros, [one.cost.total for one in paid]), strict=True):
         pockets = {kind: has[account(one.host_id, kind)] for kind in there}

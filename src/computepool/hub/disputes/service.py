@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Conflict
 from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.core.notices import ADMINS, mail_topic
-from computepool.hub.core.paging import read_page
+from computepool.hub.core.paging import count_rows, read_page
 from computepool.hub.core.records import ADMIN_TOPIC, HUB_ACTOR, record
 from computepool.hub.disputes.errors import (
     AlreadyResolved,
@@ -172,6 +172,20 @@ def subjects_of(session: Session, row: Dispute) -> list[str]:
     return held_back(session, row.id)
 
 
+def subjects_of_all(session: Session, rows: Sequence[Dispute]) -> dict[str, list[str]]:
+    """The same for many, by dispute, in two statements."""
+    jobs = {row.id: [row.job_id] if row.job_id is not None else [] for row in rows}
+    by_job = {row.job_id: row.id for row in rows if row.job_id is not None}
+    replicas = select(Job.rerun_of, Job.id).where(Job.rerun_of.in_(list(by_job)), Job.role == Role.REPLICA)
+    for job_id, replica_id in session.execute(replicas):
+        jobs[by_job[str(job_id)]].append(replica_id)
+    chargebacks = [row.id for row in rows if row.job_id is None]
+    held = select(HeldBackRow.dispute_id, HeldBackRow.job_id).where(HeldBackRow.dispute_id.in_(chargebacks))
+    for dispute_id, job_id in session.execute(held):
+        jobs[dispute_id].append(job_id)
+    return jobs
+
+
 def most_of(row: Dispute, paid: Sequence[Paid]) -> int:
     """What a full refund is."""
     most = sum(one.cost.total for one in paid)
@@ -185,14 +199,31 @@ def list_disputes(
     *,
     owner_ids: frozenset[str] | None = None,
     state: DisputeState | None = None,
+    kind: DisputeKind | None = None,
+    ascending: bool = False,
 ) -> tuple[list[Dispute], str | None]:
-    """The newest first, and the cursor of the next page."""
+    """The newest first, or with `ascending` the oldest, and the cursor of the next page."""
+    query = _disputes(owner_ids, state, kind)
+    return read_page(session, query, [Dispute.id], cursor, limit, ascending=ascending)
+
+
+def count_disputes(
+    session: Session, owner_ids: frozenset[str] | None, state: DisputeState | None, kind: DisputeKind | None
+) -> int | None:
+    return count_rows(session, _disputes(owner_ids, state, kind))
+
+
+def _disputes(
+    owner_ids: frozenset[str] | None, state: DisputeState | None, kind: DisputeKind | None
+) -> Select[Dispute]:
     query = select(Dispute)
     if owner_ids is not None:
         query = query.where(Dispute.owner_id.in_(sorted(owner_ids)))
     if state is not None:
         query = query.where(Dispute.state == state)
-    return read_page(session, query, [Dispute.id], cursor, limit)
+    if kind is not None:
+        query = query.where(Dispute.kind == kind)
+    return query
 
 
 def find_dispute(session: Session, dispute_id: str, owner_ids: frozenset[str] | None = None) -> Dispute:

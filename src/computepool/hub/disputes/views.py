@@ -8,9 +8,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
+from computepool.hub.core.actions import ALLOWED, ActionView, unless
 from computepool.hub.core.http import API_PREFIX
+from computepool.hub.disputes.errors import AlreadyResolved, BankDecides
 from computepool.hub.disputes.refunding import REFUNDED, batched, list_paid, uncovered
-from computepool.hub.disputes.service import most_of, subjects_of
+from computepool.hub.disputes.service import WITH_THE_BANK, most_of, subjects_of, subjects_of_all
 from computepool.hub.disputes.tables import Dispute, DisputeKind, DisputeState, Outcome
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.views import StoredSpec
@@ -54,6 +56,15 @@ class DisputeList(Documented):
     next: str | None
 
 
+class DisputeActions(Documented):
+    """What an admin may do about it."""
+
+    refund: ActionView
+    """Give back everything, or a part."""
+    refuse: ActionView
+    """Give back nothing."""
+
+
 class AdminDisputeView(DisputeView):
     owner_email: str | None = None
     """Of the renter; a team has none."""
@@ -67,11 +78,14 @@ class AdminDisputeView(DisputeView):
     uncovered_micros: int = 0
     """Of an open one: what hosts do not have any more of a full refund. The pool would pay it, until they have earned
     it."""
+    actions: DisputeActions | None = None
+    """What an admin may do about it."""
 
 
 class AdminDisputeList(Documented):
     items: list[AdminDisputeView]
     next: str | None
+    total: int | None = None
 
 
 class JobFacts(Documented):
@@ -152,14 +166,30 @@ def dispute_view(row: Dispute) -> DisputeView:
 
 def admin_view(row: Dispute, email: str | None, uncovered_micros: int = 0) -> AdminDisputeView:
     return AdminDisputeView.model_validate(row, from_attributes=True).model_copy(
-        update={"owner_email": email, "uncovered_micros": uncovered_micros}
+        update={"owner_email": email, "uncovered_micros": uncovered_micros, "actions": dispute_actions(row)}
     )
+
+
+def dispute_actions(row: Dispute) -> DisputeActions:
+    if row.state != DisputeState.OPEN:
+        over = unless(AlreadyResolved(row.id))
+        return DisputeActions(refund=over, refuse=over)
+    return DisputeActions(refund=unless(BankDecides(row.id) if row.bank == WITH_THE_BANK else None), refuse=ALLOWED)
 
 
 def admin_views(session: Session, rows: Sequence[Dispute]) -> list[AdminDisputeView]:
     """Each with what a full refund would cost the pool."""
     emails = emails_of(session, {row.owner_id for row in rows})
-    return [admin_view(row, emails.get(row.owner_id), _uncovered(session, row)) for row in rows]
+    is_open = [row for row in rows if row.state == DisputeState.OPEN]
+    subjects = subjects_of_all(session, is_open)
+    paid: dict[str, list[Paid]] = {}
+    for one in list_paid(session, {job_id for jobs in subjects.values() for job_id in jobs}):
+        paid.setdefault(one.job_id, []).append(one)
+    missing = {
+        row.id: _uncovered(session, row, [one for job_id in sorted(subjects[row.id]) for one in paid.get(job_id, [])])
+        for row in is_open
+    }
+    return [admin_view(row, emails.get(row.owner_id), missing.get(row.id, 0)) for row in rows]
 
 
 def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: datetime) -> DisputeFacts:

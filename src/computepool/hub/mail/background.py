@@ -67,6 +67,10 @@ class Mailer:
         if any(mailed_to(event.topic) is not None for event in events):
             self._wake.set()
 
+    def wake(self) -> None:
+        """There is something to send."""
+        self._wake.set()
+
     async def run(self) -> None:
         """For ever."""
         while True:

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import and_, delete, func, or_, select, text, update
 from sqlalchemy.orm import Session, aliased
 
+from computepool.hub.core.errors import Conflict, NotFound
 from computepool.hub.core.ids import RandomBits
-from computepool.hub.core.paging import read_page
+from computepool.hub.core.paging import count_rows, read_page
 from computepool.hub.core.records import ADMIN_TOPIC, record
 from computepool.hub.core.tables import MAIL_TOPICS, OutboxRow
 from computepool.hub.mail.letter import one_line
@@ -25,6 +26,20 @@ FIRST_WAIT = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(hours=1)
 JITTER_BITS = 16
 GIVEN_UP_AT_ONCE = 500
+
+
+class NoSuchMail(NotFound):
+    code = "no_such_mail"
+
+    def __init__(self, mail_id: str) -> None:
+        super().__init__(f"There is no mail {mail_id}.", hint="See them with: computepool admin mail")
+
+
+class NotGivenUp(Conflict):
+    code = "mail_not_given_up"
+
+    def __init__(self, mail_id: str) -> None:
+        super().__init__(f"{mail_id} was not given up, or its text was not kept: only such a mail is sent again.")
 
 
 @dataclass(frozen=True)
@@ -80,12 +95,28 @@ def claim(session: Session, mail_id: str, now: datetime, randbits: RandomBits) -
 def end(session: Session, mail_id: str, state: MailState, words: str, now: datetime) -> bool:
     """The one write of a mail's end. False: it had ended."""
     sources = [source for source, targets in NEXT.items() if state in targets]
-    values = {"state": state, "words": one_line(words, WORDS_LIMIT), "ended_at": now, "body": ""}
+    values = {"state": state, "words": one_line(words, WORDS_LIMIT), "ended_at": now}
+    if state is not MailState.GIVEN_UP:  # that one an admin may send again
+        values["body"] = ""
     ended = update(Mail).where(Mail.id == mail_id, Mail.state.in_(sources)).values(**values).returning(Mail.user_id)
     row = session.execute(ended).first()
     if row is not None and state is MailState.GIVEN_UP:
         record(session, "mail.given_up", mail_id, now, topics=(ADMIN_TOPIC,), user=row[0], words=values["words"])
     return row is not None
+
+
+def send_again(session: Session, mail_id: str, actor: str, now: datetime) -> Mail:
+    """One that was given up is tried as if it were new. Raises NoSuchMail, NotGivenUp."""
+    row = session.get(Mail, mail_id, with_for_update=True, populate_existing=True)
+    if row is None:
+        raise NoSuchMail(mail_id)
+    if row.state != MailState.GIVEN_UP or not row.body:
+        raise NotGivenUp(mail_id)
+    row.state, row.ended_at, row.tries = MailState.WAITING, None, 0
+    row.noticed_at = row.next_try_at = now
+    session.flush()
+    record(session, "mail.sent_again", mail_id, now, actor=actor, user=row.user_id)
+    return row
 
 
 def note(session: Session, mail_id: str, words: str, *, due_at: datetime | None = None) -> None:
@@ -111,8 +142,11 @@ def prune_mails(session: Session, now: datetime, limit: int) -> int:
 
 
 def list_mails(
-    session: Session, state: MailState | None, cursor: str | None, limit: int
-) -> tuple[list[Mail], str | None]:
-    """The newest first, and the cursor of the next page."""
+    session: Session, state: MailState | None, user_id: str | None, cursor: str | None, limit: int
+) -> tuple[list[Mail], str | None, int | None]:
+    """The newest first, the cursor of the next page, and how many there are."""
     query = select(Mail).where(Mail.state == state) if state is not None else select(Mail)
-    return read_page(session, query, [Mail.created_at, Mail.id], cursor, limit)
+    if user_id is not None:
+        query = query.where(Mail.user_id == user_id)
+    rows, after = read_page(session, query, [Mail.created_at, Mail.id], cursor, limit)
+    return rows, after, count_rows(session, query)

@@ -27,7 +27,7 @@ NEXT: dict[MailState, frozenset[MailState]] = {
     _S.WAITING: frozenset({_S.SENT, _S.LOGGED, _S.GIVEN_UP}),
     _S.SENT: frozenset(),
     _S.LOGGED: frozenset(),
-    _S.GIVEN_UP: frozenset(),
+    _S.GIVEN_UP: frozenset({_S.WAITING}),
 }
 
 
@@ -50,7 +50,7 @@ class Mail(Base):
     """The same each time it is sent, so that one that arrives twice is known to be the same."""
     subject: Mapped[str] = mapped_column(String(SUBJECT_LIMIT))
     body: Mapped[str] = mapped_column(Text)
-    """Empty once it ended: what was told is not kept twice."""
+    """Empty once it was sent: what was told is not kept twice. One that was given up keeps it, to be sent again."""
     notices: Mapped[int]
     """How many it tells of."""
     is_alarm: Mapped[bool] = mapped_column(server_default=false())

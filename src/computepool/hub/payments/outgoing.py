@@ -196,8 +196,17 @@ def end_if_waiting(session: Session, request_id: str, object_id: str, now: datet
 
 
 def list_requests(
-    session: Session, state: RequestState | None, cursor: str | None, limit: int
+    session: Session,
+    state: RequestState | None,
+    cursor: str | None,
+    limit: int,
+    *,
+    kind: RequestKind | None = None,
+    owner_id: str | None = None,
 ) -> tuple[list[RequestRow], str | None]:
     """The newest first, and the cursor of the next page."""
-    query = select(RequestRow).where(RequestRow.state == state) if state is not None else select(RequestRow)
-    return read_page(session, query, [RequestRow.id], cursor, limit)
+    query, row = select(RequestRow), RequestRow
+    for column, wanted in ((row.state, state), (row.kind, kind), (row.owner_id, owner_id)):
+        if wanted is not None:
+            query = query.where(column == wanted)
+    return read_page(session, query, [row.id], cursor, limit)

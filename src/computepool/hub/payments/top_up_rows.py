@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.paging import read_page
+from computepool.hub.core.paging import count_rows, read_page
 from computepool.hub.payments.states import NEXT, UNDER_WAY, TopUpState
 from computepool.hub.payments.tables import WORDS_LIMIT, TopUpRow
 
@@ -44,6 +44,25 @@ def move_top_up(
     if moved:
         session.get_one(TopUpRow, top_up_id, populate_existing=True)
     return moved
+
+
+def search_top_ups(
+    session: Session,
+    cursor: str | None,
+    limit: int,
+    *,
+    owner_id: str | None = None,
+    state: TopUpState | None = None,
+    ascending: bool = False,
+) -> tuple[list[TopUpRow], str | None, int | None]:
+    """Everybody's: the newest first, or with `ascending` the oldest; the cursor of the next page, and how many."""
+    query = select(TopUpRow)
+    if owner_id is not None:
+        query = query.where(TopUpRow.owner_id == owner_id)
+    if state is not None:
+        query = query.where(TopUpRow.state == state)
+    rows, after = read_page(session, query, [TopUpRow.id], cursor, limit, ascending=ascending)
+    return rows, after, count_rows(session, query)
 
 
 def list_top_ups(

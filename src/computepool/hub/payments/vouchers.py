@@ -200,6 +200,18 @@ def withdraw_voucher(session: Session, voucher_id: str, actor: str, now: datetim
     return row
 
 
+def list_redemptions(
+    session: Session, voucher_id: str, cursor: str | None, limit: int
+) -> tuple[list[RedemptionRow], str | None]:
+    """Who redeemed it, the newest first, and the cursor of the next page. Raises NoVoucher."""
+    if session.get(VoucherRow, voucher_id) is None:
+        raise NoVoucher
+    row = RedemptionRow
+    return read_page(
+        session, select(row).where(row.voucher_id == voucher_id), [row.redeemed_at, row.user_id], cursor, limit
+    )
+
+
 def list_vouchers(session: Session, cursor: str | None, limit: int) -> tuple[list[VoucherRow], str | None]:
     """The newest first, and the cursor of the next page."""
     return read_page(session, select(VoucherRow), [VoucherRow.id], cursor, limit)

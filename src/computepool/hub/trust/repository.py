@@ -44,6 +44,21 @@ def list_results(session: Session, check_id: str) -> Sequence[CheckResult]:
     return session.scalars(query.order_by(CheckResult.at, CheckResult.attempt_id)).all()
 
 
+def count_results(session: Session, check_ids: Sequence[str]) -> dict[str, int]:
+    """By check, how many answers it has."""
+    query = select(CheckResult.check_id, func.count()).where(CheckResult.check_id.in_(check_ids))
+    return {row[0]: row[1] for row in session.execute(query.group_by(CheckResult.check_id))}
+
+
+def list_results_of(session: Session, check_ids: Sequence[str]) -> dict[str, list[CheckResult]]:
+    """By check, each list as `list_results` has it."""
+    query = select(CheckResult).where(CheckResult.check_id.in_(check_ids))
+    found: dict[str, list[CheckResult]] = {}
+    for row in session.scalars(query.order_by(CheckResult.at, CheckResult.attempt_id)):
+        found.setdefault(row.check_id, []).append(row)
+    return found
+
+
 def result_of(row: CheckResult) -> Result:
     return Result(row.owner_id, row.digest, row.may_judge, row.attempt_id)
 

@@ -11,7 +11,7 @@ from computepool.hub.core.money import Micros
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.verification import Role
 from computepool.hub.nodes.tables import Node
-from computepool.hub.trust.repository import list_results
+from computepool.hub.trust.repository import count_results, list_results_of
 from computepool.hub.trust.tables import Check, CheckKind, CheckState, Clawback, ClawbackState
 from computepool.protocol.model import Documented
 from computepool.protocol.states import JobState
@@ -77,18 +77,23 @@ def checks_of_job(session: Session, job: Job) -> JobChecks:
     digests = _deciding_digests(session, [row for row in rows if row.kind == "replicas" and row.state == "valid"])
     return JobChecks(
         replicas=_replicas(session, job, digests) if job.role == Role.REPLICATED else [],
-        checks=[check_view(session, row) for row in rows],
+        checks=_check_views(session, rows),
     )
 
 
-def check_view(session: Session, check: Check) -> CheckView:
+def _check_views(session: Session, checks: Sequence[Check]) -> list[CheckView]:
+    answers = count_results(session, [check.id for check in checks])
+    return [_check_view(check, answers.get(check.id, 0)) for check in checks]
+
+
+def _check_view(check: Check, answers: int) -> CheckView:
     return CheckView(
         id=check.id,
         kind=cast("CheckKind", check.kind),
         slice=check.slice_index,
         state=cast("CheckState", check.state),
         detail=check.detail,
-        answers=len(list_results(session, check.id)),
+        answers=answers,
         created_at=check.created_at,
         decided_at=check.decided_at,
     )
@@ -112,7 +117,7 @@ def page_of_checks(
     micros = {check_id: int(total) for check_id, total in session.execute(back)}
     items = [
         AuditView(
-            **check_view(session, row).model_dump(),
+            **view.model_dump(),
             job_id=row.job_id,
             attempt_id=row.attempt_id,
             node_id=row.node_id,
@@ -121,7 +126,7 @@ def page_of_checks(
             asked=row.asked,
             given_back_micros=micros.get(row.id, 0),
         )
-        for row, name in rows[:limit]
+        for (row, name), view in zip(rows[:limit], _check_views(session, shown), strict=True)
     ]
     return AuditPage(items=items, next=items[-1].id if len(rows) > limit else None)
 
@@ -129,8 +134,9 @@ def page_of_checks(
 def _deciding_digests(session: Session, checks: Sequence[Check]) -> dict[int, dict[str, bool]]:
     """By slice and attempt, whether its answer is the one that counts."""
     found: dict[int, dict[str, bool]] = {}
+    results = list_results_of(session, [check.id for check in checks])
     for check in checks:
-        rows = list_results(session, check.id)
+        rows = results[check.id]
         digests = [row.digest for row in rows]
         counts = max(digests, key=digests.count)
         found[check.slice_index] = {row.attempt_id: row.digest == counts for row in rows}
