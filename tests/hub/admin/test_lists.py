@@ -70,14 +70,14 @@ def test_cash_outs_and_top_ups_of_everybody_are_listed_in_few_statements(hub_url
             [f"cashout_{n}" for n in range(6)],
             6,
         )
-        assert one["items"][0]["actions"]["approve"]["allowed"]
-        assert "Rejected" in everything["items"][0]["actions"]["approve"]["reason"]
+        assert one["items"][0]["admin_actions"]["approve"]["allowed"]
+        assert "Rejected" in everything["items"][0]["admin_actions"]["approve"]["reason"]
         mine, _ = await ask("cash-outs?owner_id=user_host3&state=requested")
         assert ([row["id"] for row in mine["items"]], mine["total"]) == (["cashout_3"], 1)
 
         paid, _ = await ask(f"top-ups?owner_id={ALICE}&state=paid&limit=2")
         assert ([row["id"] for row in paid["items"]], paid["total"]) == (["topup_5", "topup_4"], 5)
-        assert "takes no cards" in paid["items"][0]["actions"]["refund"]["reason"]
+        assert "takes no cards" in paid["items"][0]["admin_actions"]["refund"]["reason"]
         more, _ = await ask(f"top-ups?owner_id={ALICE}&state=paid&limit=9&cursor={paid['next']}")
         assert [row["id"] for row in more["items"]] == ["topup_3", "topup_2", "topup_1"]
         assert (await ask("payments/requests?kind=refund"))[0]["items"] == []

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.accounts.errors import NoSuchUser
 from computepool.hub.accounts.repository import emails_of, find_user_by_email
 from computepool.hub.api.payment_views import (
+    AdminTopUpActions,
     AdminTopUpList,
     AdminTopUpView,
     DifferenceList,
@@ -19,7 +20,6 @@ from computepool.hub.api.payment_views import (
     RefundRequest,
     RefundView,
     RequestList,
-    TopUpActions,
     WriteOffRequest,
     WriteOffView,
     difference_view,
@@ -240,7 +240,7 @@ def _list_top_ups(
                 **top_up_view(row, payments.units.spelled(row.minor)).model_dump(),
                 email=emails.get(row.owner_id),
                 available_micros=available,
-                actions=TopUpActions(refund=_refunding(payments, row, available)),
+                admin_actions=AdminTopUpActions(refund=_refunding(payments, row, available)),
             )
         )
     return AdminTopUpList(items=items, next=after, total=total)

@@ -64,7 +64,7 @@ def _add_reading(routes: Routes, context: Context) -> None:
         role: Role | None = None,
         disabled: Annotated[bool | None, Query(description="Only accounts that are disabled, or only others.")] = None,
         order: Annotated[UserOrder, Query(description="By what; with `-` the other way round.")] = "-created_at",
-        cursor: Cursor = None,
+        cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=repository.LIST_LIMIT)] = 100,
     ) -> UserList:
         """Everybody who has an account. `search`: a part of an address or a name, or an id."""

@@ -1,15 +1,28 @@
 """Cash-outs: hosts ask, operators decide."""
 
-from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import Field, StringConstraints
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
-from computepool.hub.api.payment_views import Asking, Credits, Note, Remark
+from computepool.hub.api.cash_out_views import (
+    AdminCashOutList,
+    AdminCashOutView,
+    CashableActions,
+    CashableView,
+    CashOutActions,
+    CashOutDecision,
+    CashOutList,
+    CashOutRequest,
+    CashOutView,
+    LaterView,
+    PaidByHand,
+    Rejection,
+    ReversalRequest,
+    ReversalView,
+)
 from computepool.hub.api.payments import AWAY, own_wallet
 from computepool.hub.core.actions import ALLOWED, ActionView, refused, unless
 from computepool.hub.core.context import Context
@@ -17,7 +30,6 @@ from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes,
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.paging import Cursor
-from computepool.hub.core.texts import STORABLE
 from computepool.hub.engine import Engine
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.freezing import is_frozen
@@ -25,7 +37,7 @@ from computepool.hub.ledger.journal import named_balances
 from computepool.hub.payments import cash_outs
 from computepool.hub.payments.amounts import BadAmount, Units, parse_amount
 from computepool.hub.payments.background import Payments
-from computepool.hub.payments.cash_out_actions import CashOutActions, cash_out_actions
+from computepool.hub.payments.cash_out_actions import admin_cash_out_actions
 from computepool.hub.payments.cash_out_errors import (
     Frozen,
     NoCashOut,
@@ -52,8 +64,7 @@ from computepool.hub.payments.outgoing import find_request
 from computepool.hub.payments.profiles import profile_of
 from computepool.hub.payments.safe_earnings import cashable
 from computepool.hub.payments.states import RequestState
-from computepool.hub.payments.tables import OBJECT_LIMIT, RequestRow
-from computepool.protocol.model import Documented
+from computepool.hub.payments.tables import RequestRow
 from computepool.protocol.units import MICROS_PER_CREDIT, format_credits, spell_credits
 
 ROUTE = "POST wallet/cash-outs"
@@ -61,127 +72,6 @@ REVERSE_ROUTE = "POST admin/cash-outs/reverse"
 LIST_LIMIT = 100
 ADMIN_LIMIT = 500
 LATER_SHOWN = 100
-
-
-class CashOutRequest(Asking):
-    credits: Credits
-    owner_id: str | None = Field(default=None, max_length=40, pattern=STORABLE)
-    """Whose wallet, if not one's own: a team of one's own."""
-
-
-class CashOutDecision(Asking):
-    note: Remark = ""
-    """For the host."""
-
-
-class Rejection(Asking):
-    note: Note
-    """Why; the host reads it."""
-
-
-class PaidByHand(CashOutDecision):
-    reference: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=OBJECT_LIMIT, pattern=STORABLE)
-    ]
-    """Of the payment: what a host finds on their statement."""
-
-
-class ReversalRequest(Asking):
-    credits: Credits | None = None
-    """Nothing: all that did not come back yet."""
-    note: Note
-    """Why; the host reads it when it came back."""
-
-
-class ReversalView(Documented):
-    id: str
-    cash_out_id: str
-    owner_id: str
-    credits: str
-    micros: int
-    state: RequestState
-    """done: it is back. waiting: the processor did not answer yet. refused: nothing moved."""
-    message: str
-
-
-class CashOutActions(Documented):
-    cancel: ActionView
-    """Take it back, before an operator has decided: `POST wallet/cash-outs/{id}/cancel`."""
-
-
-class CashOutView(Documented):
-    id: str
-    owner_id: str
-    credits: str
-    micros: int
-    amount: str
-    """In the pool's currency."""
-    state: CashOutState
-    message: str
-    note: str
-    reference: str | None
-    returned_micros: int
-    """What was taken back after it was paid."""
-    created_at: datetime
-    approved_at: datetime | None
-    ended_at: datetime | None
-    actions: CashOutActions
-    """What its owner may do."""
-
-
-class LaterView(Documented):
-    at: datetime
-    micros: int
-
-
-class CashableActions(Documented):
-    request: ActionView
-    """Ask for all that is cashable: `POST wallet/cash-outs`."""
-
-
-class CashableView(Documented):
-    """What can be cashed out, and when the rest can."""
-
-    owner_id: str
-    minimum_micros: int
-    """The least that is paid out at once."""
-    cashable_micros: int
-    """Now."""
-    later: list[LaterView]
-    """If nothing happens until then."""
-    unknown_micros: int
-    """Earned with jobs that still run, or that somebody disputes."""
-    hold_back_days: int
-    frozen: bool
-    """The ledger does not add up: nobody is paid out until it does."""
-    way: str
-    """manual: an operator pays by hand. Else the processor that does."""
-    actions: CashableActions
-    """What its owner may do."""
-
-
-class CashOutList(Documented):
-    items: list[CashOutView]
-    next: str | None
-    can: CashableView
-
-
-class AdminCashOutView(CashOutView):
-    email: str | None
-    debt_micros: int
-    """What they owe the pool: not approved before that is paid."""
-    asked_by: str
-    decided_by: str | None
-    way: str | None
-    actions: CashOutActions
-    """What an admin may do about it."""
-
-
-class AdminCashOutList(Documented):
-    items: list[AdminCashOutView]
-    next: str | None
-    total: int | None
-    frozen: bool
 
 
 def router(engine: Engine) -> APIRouter:
@@ -432,7 +322,7 @@ def _admin_views(session: Session, payments: Payments, rows: list[CashOutRow]) -
             **cash_out_view(row, payments.units).model_dump(),
             email=emails.get(row.owner_id),
             debt_micros=-debts[account(row.owner_id, Kind.DEBT)],
-            actions=cash_out_actions(row, -debts[account(row.owner_id, Kind.DEBT)], is_frozen=frozen),
+            admin_actions=admin_cash_out_actions(row, -debts[account(row.owner_id, Kind.DEBT)], is_frozen=frozen),
             asked_by=row.asked_by,
             decided_by=row.decided_by,
             way=row.way,

@@ -130,7 +130,7 @@ class TopUpList(Documented):
     next: str | None
 
 
-class TopUpActions(Documented):
+class AdminTopUpActions(Documented):
     """What an admin may do about a top-up."""
 
     refund: ActionView
@@ -142,7 +142,7 @@ class AdminTopUpView(TopUpView):
     """Of the owner; a team has none."""
     available_micros: int
     """What the owner has left of credits that were paid for: the most that can go back."""
-    actions: TopUpActions
+    admin_actions: AdminTopUpActions
     """What an admin may do about it."""
 
 

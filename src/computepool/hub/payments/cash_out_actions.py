@@ -8,7 +8,7 @@ from computepool.hub.payments.manual import BY_HAND
 from computepool.protocol.model import Documented
 
 
-class CashOutActions(Documented):
+class AdminCashOutActions(Documented):
     """What an admin may do about a cash-out."""
 
     approve: ActionView
@@ -21,12 +21,12 @@ class CashOutActions(Documented):
     """Let the processor take back what it paid."""
 
 
-def cash_out_actions(row: CashOutRow, debt_micros: int, *, is_frozen: bool) -> CashOutActions:
+def admin_cash_out_actions(row: CashOutRow, debt_micros: int, *, is_frozen: bool) -> AdminCashOutActions:
     state = CashOutState(row.state)
     over = refused(WORDS[state])
     ending = ALLOWED if state in OPEN else over  # one that the processor has may be refused: it knows what it sent
     approving: PoolError | None = Owes(row.owner_id, debt_micros) if debt_micros > 0 else None
-    return CashOutActions(
+    return AdminCashOutActions(
         approve=unless(Frozen() if is_frozen else approving) if state is CashOutState.REQUESTED else over,
         reject=ending,
         mark_paid=refused("It has to be approved first.") if state is CashOutState.REQUESTED else ending,
