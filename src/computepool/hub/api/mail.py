@@ -96,7 +96,9 @@ def router(engine: Engine) -> APIRouter:
         return MailList(where=mailer.post.where, away=away, waiting=waiting, items=items, next=after, total=total)
 
     @routes.post("/admin/mails/{mail_id}/resend", name="resend", visible="admin", errors=[NoSuchMail, NotGivenUp])
-    async def resend(mail_id: Annotated[str, Path(max_length=40)], caller: Caller) -> MailView:
+    async def resend(
+        mail_id: Annotated[str, Path(max_length=40, description="The id of the mail.")], caller: Caller
+    ) -> MailView:
         """Try one again that was given up."""
         row = await context.db.run(queue.send_again, mail_id, caller.user_id, context.now())
         mailer.wake()
