@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 _WORD = re.compile(
-    r"(?<![a-z])(budget|ceiling|costs?|credits?|currency|debt|earn(ed|ings)?|fees?|ledger|micros|money|paid|pay|payments?"
-    r"|priced?|prices|refunds?|spend(ing)?|spent|spot|wallet)(?![a-z])",
+    r"(?<![a-z0-9])(budget|ceiling|costs?|credits?|currency|debt|earn(ed|ings)?|fees?|ledger|micros|money|paid|pay"
+    r"|payments?|priced?|prices|refunds?|spend(ing)?|spent|spot|wallet)(?![a-z0-9])",
     re.IGNORECASE,
 )
 NO_MONEY = "works without money"
