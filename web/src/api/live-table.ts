@@ -13,7 +13,7 @@ const TABLE: Table = {
   job: ({ job_id, change }) => [["jobs"], ["job", job_id], ...(change === "ended" ? [["notices"]] : [])],
   attempt: ({ job_id }) => [["jobs"], ["job", job_id]],
   checkpoint: ({ job_id }) => [["job", job_id]],
-  cost: ({ job_id }) => [["job", job_id, "cost"], ["wallet"]],
+  cost: ({ job_id }) => [["job", job_id, "cost"], ["job", job_id, "view"], ["wallet"]],
   hosted: ({ node_id }) => [["nodes"], ["node", node_id], ["earnings"]],
   node: ({ node_id }) => [["nodes"], ["node", node_id]],
   notice: ({ job_id, node_id }) => [

@@ -70,6 +70,12 @@ const everybody = [
     validateSearch: texts("tier", "state"),
     component: lazy(() => import("@/features/map/map-page")),
   }),
+  createRoute({
+    ...page,
+    path: "/shared/$token",
+    validateSearch: texts("slice"),
+    component: lazy(() => import("@/features/jobs/shared-page")),
+  }),
   createRoute({ ...page, path: "/leaderboard", component: lazy(() => import("@/features/market/leaderboard-page")) }),
 ];
 const signedIn = [
@@ -82,13 +88,13 @@ const signedIn = [
   createRoute({
     ...ownPage,
     path: "/jobs",
-    validateSearch: texts("state", "q"),
+    validateSearch: texts("state", "q", "node", "since", "until", "order", "mine"),
     component: lazy(() => import("@/features/jobs/jobs-page")),
   }),
   createRoute({
     ...ownPage,
     path: "/jobs/$jobId",
-    validateSearch: texts("slice", "attempt", "tab"),
+    validateSearch: texts("slice", "attempt", "tab", "file"),
     component: lazy(() => import("@/features/jobs/job-page")),
   }),
   createRoute({

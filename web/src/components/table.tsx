@@ -4,6 +4,8 @@ import { cn } from "@/lib/cn";
 export type Column<Row> = {
   /** The head of the column; also its key. */
   name: string;
+  /** Instead of its name, such as a box to select all. */
+  head?: ReactNode;
   cell: (row: Row) => ReactNode;
   /** Its head is only for those who hear the table, as of a column of buttons. */
   bare?: boolean;
@@ -37,7 +39,7 @@ export function Table<Row>({ label, columns, rows, keyOf, rowClass }: Props<Row>
                   column.className,
                 )}
               >
-                {column.bare ? <span className="sr-only">{column.name}</span> : column.name}
+                {column.bare ? <span className="sr-only">{column.name}</span> : (column.head ?? column.name)}
               </th>
             ))}
           </tr>

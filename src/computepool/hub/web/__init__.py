@@ -44,8 +44,8 @@ SAME_ORIGIN = (b"cross-origin-resource-policy", b"same-origin")
 NONCE = "__CSP_NONCE__"
 """Stands in a built page where its style elements are to name the nonce of the policy."""
 PAGES = {
-    "", "account", "admin", "device", "docs", "jobs", "leaderboard", "map", "market", "models", "nodes", "sign-in",
-    "sign-up", "submit", "wallet",
+    "", "account", "admin", "device", "docs", "jobs", "leaderboard", "map", "market", "models", "nodes", "shared",
+    "sign-in", "sign-up", "submit", "wallet",
 }  # fmt: skip
 """First parts of the addresses that the app has. Others show its page for what is not there, with status 404."""
 NOT_PAGES = {"api", "hf", "openapi.json", "healthz", "readyz", "metrics", "assets"}
