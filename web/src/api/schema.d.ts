@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 e7bde2849901fcc1b0c9cb3d11cf98c7fc070f3a143f0fc44422d3f5b73eea42. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 da95bb5130b1b55723d21e9d1771cadbf66de5c14fb8d2917d90797aad39bedc. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -193,7 +193,7 @@ export interface paths {
         };
         /**
          * List All
-         * @description Everybody's, newest first.
+         * @description Everybody's.
          */
         get: operations["cash_outs_list_all"];
         put?: never;
@@ -333,7 +333,7 @@ export interface paths {
         };
         /**
          * List All
-         * @description Everybody's, and what banks took back, newest first.
+         * @description Everybody's, and what banks took back.
          */
         get: operations["disputes_list_all"];
         put?: never;
@@ -404,6 +404,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/ledger": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Ledger
+         * @description What the last check of the ledger found. It runs every hour; nothing is checked now.
+         */
+        get: operations["admin_show_ledger"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/ledger/check": {
         parameters: {
             query?: never;
@@ -417,7 +437,11 @@ export interface paths {
          */
         get: operations["wallet_check_ledger"];
         put?: never;
-        post?: never;
+        /**
+         * Check Ledger
+         * @description Sum up everything again, now. If it does not add up, nobody is paid out until it does.
+         */
+        post: operations["admin_check_ledger"];
         delete?: never;
         options?: never;
         head?: never;
@@ -502,6 +526,26 @@ export interface paths {
          * @description Send one now, to see whether mails arrive. Says what the server answered.
          */
         post: operations["mail_send_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/mails/{mail_id}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resend
+         * @description Try one again that was given up.
+         */
+        post: operations["mail_resend"];
         delete?: never;
         options?: never;
         head?: never;
@@ -724,7 +768,7 @@ export interface paths {
         };
         /**
          * List Requests
-         * @description What the hub asked the processor for, newest first.
+         * @description What the hub asked the processor for, newest first. `kind=refund`: refunds to cards.
          */
         get: operations["payments_list_requests"];
         put?: never;
@@ -967,6 +1011,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/top-ups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Everybodys Top Ups
+         * @description Everybody's, with what of each could go back to its card.
+         */
+        get: operations["payments_list_everybodys_top_ups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/top-ups/{top_up_id}/refund": {
         parameters: {
             query?: never;
@@ -996,7 +1060,7 @@ export interface paths {
         };
         /**
          * List Users
-         * @description Everybody who has an account, the newest first. `search`: a part of an address or a name.
+         * @description Everybody who has an account. `search`: a part of an address or a name, or an id.
          */
         get: operations["accounts_list_users"];
         put?: never;
@@ -1027,6 +1091,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/users/{user}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Disable User
+         * @description Close an account. Sessions, tokens and open streams end at once, and nobody can sign in to it.
+         *
+         *     Nodes of the user go on working. Jobs that wait or run go on too, unless `cancel_jobs` is set. Credits stay.
+         */
+        post: operations["accounts_disable_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enable User
+         * @description Open a disabled account again. What ended stays ended: they sign in anew.
+         */
+        post: operations["accounts_enable_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/users/{user}/role": {
         parameters: {
             query?: never;
@@ -1040,6 +1146,26 @@ export interface paths {
          * @description Let somebody run the pool, or no longer. Their sessions and tokens end: they were made in the old role.
          */
         put: operations["accounts_change_role"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{user}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List User Sessions
+         * @description Where somebody is signed in.
+         */
+        get: operations["accounts_list_user_sessions"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -1065,6 +1191,26 @@ export interface paths {
          * @description Make one. Its code is told once.
          */
         post: operations["vouchers_make"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/vouchers/{voucher_id}/redemptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Redemptions
+         * @description Who redeemed it, the newest first.
+         */
+        get: operations["vouchers_list_redemptions"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3461,6 +3607,20 @@ export interface components {
              */
             reason: string | null;
         };
+        /**
+         * AdminCashOutActions
+         * @description What an admin may do about a cash-out.
+         */
+        AdminCashOutActions: {
+            /** @description Let it be paid. */
+            approve: components["schemas"]["ActionView"];
+            /** @description Say that the money was sent by hand. */
+            mark_paid: components["schemas"]["ActionView"];
+            /** @description Give the credits back to the host. */
+            reject: components["schemas"]["ActionView"];
+            /** @description Let the processor take back what it paid. */
+            reverse: components["schemas"]["ActionView"];
+        };
         /** AdminCashOutList */
         AdminCashOutList: {
             /**
@@ -3478,11 +3638,18 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /** AdminCashOutView */
         AdminCashOutView: {
             /** @description What its owner may do. */
             actions: components["schemas"]["CashOutActions"];
+            /** @description What an admin may do about it. */
+            admin_actions: components["schemas"]["AdminCashOutActions"];
             /**
              * Amount
              * @description In the pool's currency.
@@ -3584,9 +3751,16 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /** AdminDisputeView */
         AdminDisputeView: {
+            /** @description What an admin may do about it. */
+            actions: components["schemas"]["DisputeActions"] | null;
             /**
              * Bank
              * @description Of a chargeback: opened, won or lost.
@@ -3676,6 +3850,103 @@ export interface components {
              * @default 0
              */
             uncovered_micros: number;
+        };
+        /**
+         * AdminTopUpActions
+         * @description What an admin may do about a top-up.
+         */
+        AdminTopUpActions: {
+            /** @description Send unspent credits back to the card. */
+            refund: components["schemas"]["ActionView"];
+        };
+        /** AdminTopUpList */
+        AdminTopUpList: {
+            /**
+             * Items
+             * @description What was found, on this page.
+             */
+            items: components["schemas"]["AdminTopUpView"][];
+            /**
+             * Next
+             * @description The cursor of the following page; null on the last.
+             */
+            next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
+        };
+        /** AdminTopUpView */
+        AdminTopUpView: {
+            /** @description What its owner may do. */
+            actions: components["schemas"]["TopUpActions"];
+            /** @description What an admin may do about it. */
+            admin_actions: components["schemas"]["AdminTopUpActions"];
+            /**
+             * Amount
+             * @description In the currency.
+             */
+            amount: string;
+            /**
+             * Available Micros
+             * @description What the owner has left of credits that were paid for: the most that can go back.
+             */
+            available_micros: number;
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Credits
+             * @description How much, in credits.
+             */
+            credits: string;
+            /**
+             * Email
+             * @description Of the owner; a team has none.
+             */
+            email: string | null;
+            /**
+             * Ended At
+             * @description When it came to its end; null before.
+             */
+            ended_at: string | null;
+            /**
+             * Id
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Message
+             * @description The state in words, for people.
+             */
+            message: string;
+            /**
+             * Micros
+             * @description How much, in micro-credits.
+             */
+            micros: number;
+            /**
+             * Owner Id
+             * @description The user or team that it belongs to.
+             */
+            owner_id: string;
+            /** @description In which state it is. */
+            state: components["schemas"]["TopUpState"];
+            /**
+             * Url
+             * @description Where the person pays or confirms, while there is something to do.
+             */
+            url: string | null;
+            /**
+             * Way
+             * @description By which way it is paid.
+             * @enum {string}
+             */
+            way: "checkout" | "card" | "automatic" | "per_job";
         };
         /** Announcement */
         Announcement: {
@@ -5965,6 +6236,30 @@ export interface components {
              */
             there_minor: number | null;
         };
+        /** DisableRequest */
+        DisableRequest: {
+            /**
+             * Cancel Jobs
+             * @description Cancel the user's jobs that wait or run. Else they go on.
+             * @default false
+             */
+            cancel_jobs?: boolean;
+            /**
+             * Reason
+             * @description Why. It stays in the audit; the user does not see it.
+             */
+            reason: string;
+        };
+        /**
+         * DisputeActions
+         * @description What an admin may do about it.
+         */
+        DisputeActions: {
+            /** @description Give back everything, or a part. */
+            refund: components["schemas"]["ActionView"];
+            /** @description Give back nothing. */
+            refuse: components["schemas"]["ActionView"];
+        };
         /** DisputeDecision */
         DisputeDecision: {
             /**
@@ -6492,7 +6787,7 @@ export interface components {
          * @description Every code there is. A newer hub may send others: then the status says what kind it is.
          * @enum {string}
          */
-        ErrorCode: "accusation_decided" | "artifact_in_use" | "authorization_pending" | "bad_amount" | "bad_bundle" | "bad_canary" | "bad_credentials" | "bad_filter" | "bad_inputs" | "bad_join_token" | "bad_market_table" | "bad_proof" | "bad_refresh_token" | "bad_request" | "bad_setting" | "bad_sign_in_link" | "bad_signature" | "bad_spec" | "bad_token" | "bank_decides" | "below_minimum" | "cash_out_state" | "cash_outs_frozen" | "code_taken" | "conflict" | "denied" | "digest_mismatch" | "dispute_resolved" | "disputed_before" | "email_taken" | "expired" | "forbidden" | "foreign_page" | "head_too_large" | "idempotency_mismatch" | "insufficient_credits" | "internal" | "invalid" | "job_disputed" | "job_not_final" | "job_not_finished" | "key_ended" | "key_taken" | "last_admin" | "ledger_key_taken" | "mail_not_sent" | "market_table_changed" | "method_not_allowed" | "missing_scope" | "money_off" | "more_than_owed" | "more_than_was_paid" | "more_than_you_have" | "needs_sign_in" | "no_payment_processor" | "no_payout_account" | "no_receipt" | "no_saved_card" | "no_such_accusation" | "no_such_canary_answer" | "no_such_cash_out" | "no_such_difference" | "no_such_dispute" | "no_such_event" | "no_such_job" | "no_such_join_token" | "no_such_node" | "no_such_setting" | "no_such_share" | "no_such_top_up" | "no_such_user_code" | "no_such_voucher" | "no_such_wallet" | "node_state" | "not_cashable" | "not_contestable" | "not_found" | "not_paid" | "not_supported_yet" | "nothing_left" | "nothing_owed" | "nothing_paid" | "output_altered" | "owner_owes" | "paid_by_hand" | "paid_by_processor" | "processor_away" | "public_name_taken" | "queue_full" | "refresh_token_reused" | "refused" | "registration_closed" | "removed" | "repeated" | "replaced_already" | "request_changed" | "session_ended" | "setting_changed" | "signature_missing" | "signature_refused" | "size_mismatch" | "slow_down" | "stale_lease" | "storage_daily_quota" | "storage_full" | "storage_quota" | "storage_unavailable" | "storage_unpaid" | "token_expired" | "token_limit" | "token_mistyped" | "token_revoked" | "too_busy" | "too_large" | "too_late_to_dispute" | "too_many_bundles" | "too_many_connections" | "too_many_failures" | "too_many_requests" | "too_many_streams" | "too_many_tries" | "too_slow" | "unauthenticated" | "unavailable" | "unknown_node" | "upload_incomplete" | "upload_mismatch" | "upload_over" | "url_expired" | "voucher_over" | "wrong_password" | "wrong_token";
+        ErrorCode: "accusation_decided" | "artifact_in_use" | "authorization_pending" | "bad_amount" | "bad_bundle" | "bad_canary" | "bad_credentials" | "bad_filter" | "bad_inputs" | "bad_join_token" | "bad_market_table" | "bad_proof" | "bad_refresh_token" | "bad_request" | "bad_setting" | "bad_sign_in_link" | "bad_signature" | "bad_spec" | "bad_token" | "bank_decides" | "below_minimum" | "cash_out_state" | "cash_outs_frozen" | "code_taken" | "conflict" | "denied" | "digest_mismatch" | "dispute_resolved" | "disputed_before" | "email_taken" | "expired" | "forbidden" | "foreign_page" | "head_too_large" | "idempotency_mismatch" | "insufficient_credits" | "internal" | "invalid" | "job_disputed" | "job_not_final" | "job_not_finished" | "key_ended" | "key_taken" | "last_admin" | "ledger_key_taken" | "mail_not_given_up" | "mail_not_sent" | "market_table_changed" | "method_not_allowed" | "missing_scope" | "money_off" | "more_than_owed" | "more_than_was_paid" | "more_than_you_have" | "needs_sign_in" | "no_payment_processor" | "no_payout_account" | "no_receipt" | "no_saved_card" | "no_such_accusation" | "no_such_canary_answer" | "no_such_cash_out" | "no_such_difference" | "no_such_dispute" | "no_such_event" | "no_such_job" | "no_such_join_token" | "no_such_mail" | "no_such_node" | "no_such_setting" | "no_such_share" | "no_such_top_up" | "no_such_user_code" | "no_such_voucher" | "no_such_wallet" | "node_state" | "not_cashable" | "not_contestable" | "not_found" | "not_paid" | "not_supported_yet" | "nothing_left" | "nothing_owed" | "nothing_paid" | "output_altered" | "owner_owes" | "paid_by_hand" | "paid_by_processor" | "processor_away" | "public_name_taken" | "queue_full" | "refresh_token_reused" | "refused" | "registration_closed" | "removed" | "repeated" | "replaced_already" | "request_changed" | "session_ended" | "setting_changed" | "signature_missing" | "signature_refused" | "size_mismatch" | "slow_down" | "stale_lease" | "storage_daily_quota" | "storage_full" | "storage_quota" | "storage_unavailable" | "storage_unpaid" | "token_expired" | "token_limit" | "token_mistyped" | "token_revoked" | "too_busy" | "too_large" | "too_late_to_dispute" | "too_many_bundles" | "too_many_connections" | "too_many_failures" | "too_many_requests" | "too_many_streams" | "too_many_tries" | "too_slow" | "unauthenticated" | "unavailable" | "unknown_node" | "upload_incomplete" | "upload_mismatch" | "upload_over" | "url_expired" | "voucher_over" | "wrong_password" | "wrong_token";
         /** ErrorDetail */
         ErrorDetail: {
             /** @description Stable: programs match on it. */
@@ -8227,6 +8522,19 @@ export interface components {
             problems: string[];
         };
         /**
+         * LedgerState
+         * @description What is known of the ledger, without a new check.
+         */
+        LedgerState: {
+            /**
+             * Frozen Since
+             * @description Since when nobody is paid out, because the ledger does not add up; null while it does.
+             */
+            frozen_since: string | null;
+            /** @description What the last check found; null before the first, a minute after the hub's start. */
+            last: components["schemas"]["LedgerReport"] | null;
+        };
+        /**
          * LimitsChange
          * @description All of them at once: what is left out, or null, is the pool's default again.
          */
@@ -8460,6 +8768,14 @@ export interface components {
              */
             refresh_token?: string | null;
         };
+        /**
+         * MailActions
+         * @description What an admin may do about a mail.
+         */
+        MailActions: {
+            /** @description Try it again. */
+            resend: components["schemas"]["ActionView"];
+        };
         /** MailList */
         MailList: {
             /**
@@ -8477,6 +8793,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
             /**
              * Waiting
              * @description What still waits.
@@ -8570,6 +8891,8 @@ export interface components {
         };
         /** MailView */
         MailView: {
+            /** @description What an admin may do about it. */
+            actions: components["schemas"]["MailActions"];
             /**
              * Address
              * @description The e-mail address.
@@ -12037,6 +12360,38 @@ export interface components {
              */
             code: string;
         };
+        /** RedemptionList */
+        RedemptionList: {
+            /**
+             * Items
+             * @description What was found, on this page.
+             */
+            items: components["schemas"]["RedemptionView"][];
+            /**
+             * Next
+             * @description The cursor of the following page; null on the last.
+             */
+            next: string | null;
+        };
+        /** RedemptionView */
+        RedemptionView: {
+            /**
+             * Email
+             * @description Of the user.
+             */
+            email: string | null;
+            /**
+             * Redeemed At
+             * Format: date-time
+             * @description When.
+             */
+            redeemed_at: string;
+            /**
+             * User Id
+             * @description The id of the user.
+             */
+            user_id: string;
+        };
         /** RefreshRequest */
         RefreshRequest: {
             /**
@@ -14546,6 +14901,43 @@ export interface components {
              */
             unpaid_since: string | null;
         };
+        /**
+         * UserActions
+         * @description What an admin may do about somebody.
+         */
+        UserActions: {
+            /** @description Make them an admin, or no longer. */
+            change_role: components["schemas"]["ActionView"];
+            /** @description Close the account. */
+            disable: components["schemas"]["ActionView"];
+            /** @description Open it again. */
+            enable: components["schemas"]["ActionView"];
+        };
+        /** UserDisabled */
+        UserDisabled: {
+            /**
+             * Jobs Canceled
+             * @description How many of their jobs were canceled.
+             */
+            jobs_canceled: number;
+            /**
+             * Message
+             * @description What became of what they had running, in words.
+             */
+            message: string;
+            /**
+             * Sessions Ended
+             * @description How many sessions ended.
+             */
+            sessions_ended: number;
+            /**
+             * Tokens Ended
+             * @description How many personal access tokens ended.
+             */
+            tokens_ended: number;
+            /** @description As they are now. */
+            user: components["schemas"]["UserView"];
+        };
         /** UserList */
         UserList: {
             /**
@@ -14558,12 +14950,19 @@ export interface components {
              * @description The cursor of what comes after.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /**
          * UserView
          * @description As an admin sees somebody.
          */
         UserView: {
+            /** @description What an admin may do about them. */
+            actions: components["schemas"]["UserActions"];
             /**
              * Country
              * @description As two letters of ISO 3166; null where it is not known.
@@ -14576,10 +14975,20 @@ export interface components {
              */
             created_at: string;
             /**
+             * Debt Micros
+             * @description What they owe.
+             */
+            debt_micros: number | null;
+            /**
              * Disabled At
              * @description When the account was closed; null for one that is open.
              */
             disabled_at: string | null;
+            /**
+             * Earnings Micros
+             * @description What they earned and did not cash out.
+             */
+            earnings_micros: number | null;
             /**
              * Email
              * @description The e-mail address; null for a team.
@@ -14595,8 +15004,23 @@ export interface components {
              * @description Its name.
              */
             name: string;
+            /**
+             * Nodes
+             * @description Nodes that they own, without banned ones.
+             */
+            nodes: number;
+            /**
+             * Open Jobs
+             * @description Jobs of theirs that wait or run.
+             */
+            open_jobs: number;
             /** @description What the user may do: a `user`, or an `admin` who runs the pool. */
             role: components["schemas"]["Role"];
+            /**
+             * Spendable Micros
+             * @description What they can spend.
+             */
+            spendable_micros: number | null;
         };
         /**
          * Verdict
@@ -16310,6 +16734,10 @@ export interface operations {
             query?: {
                 /** @description In this state alone. */
                 state?: components["schemas"]["CashOutState"][] | null;
+                /** @description The user or team that it belongs to. */
+                owner_id?: string | null;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -16691,6 +17119,12 @@ export interface operations {
             query?: {
                 /** @description In this state alone. */
                 state?: components["schemas"]["DisputeState"] | null;
+                /** @description Of this kind alone. */
+                kind?: components["schemas"]["DisputeKind"] | null;
+                /** @description The user or team that it belongs to. */
+                owner_id?: string | null;
+                /** @description `-`: the newest first. */
+                order?: "-opened_at" | "opened_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -16888,7 +17322,77 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    admin_show_ledger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LedgerState"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `money_off`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     wallet_check_ledger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LedgerReport"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `money_off`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    admin_check_ledger: {
         parameters: {
             query?: never;
             header?: never;
@@ -17063,6 +17567,8 @@ export interface operations {
             query?: {
                 /** @description In this state alone. */
                 state?: components["schemas"]["MailState"] | null;
+                /** @description The id of the user. */
+                user_id?: string | null;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -17140,6 +17646,53 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+        };
+    };
+    mail_resend: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the mail. */
+                mail_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailView"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_mail`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `mail_not_given_up`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     market_import_regions: {
@@ -17635,6 +18188,10 @@ export interface operations {
             query?: {
                 /** @description In this state alone. */
                 state?: components["schemas"]["RequestState"] | null;
+                /** @description Of this kind alone. */
+                kind?: components["schemas"]["RequestKind"] | null;
+                /** @description The user or team that it belongs to. */
+                owner_id?: string | null;
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -18184,6 +18741,52 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    payments_list_everybodys_top_ups: {
+        parameters: {
+            query?: {
+                /** @description In this state alone. */
+                state?: components["schemas"]["TopUpState"] | null;
+                /** @description The user or team that it belongs to. */
+                owner_id?: string | null;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
+                /** @description At most so many. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminTopUpList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `money_off`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     payments_refund_top_up: {
         parameters: {
             query?: never;
@@ -18265,6 +18868,10 @@ export interface operations {
                 search?: string | null;
                 /** @description Users of this role alone. */
                 role?: components["schemas"]["Role"] | null;
+                /** @description Only accounts that are disabled, or only others. */
+                disabled?: boolean | null;
+                /** @description By what; with `-` the other way round. */
+                order?: "-created_at" | "created_at" | "email" | "-email" | "name" | "-name";
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description At most so many. */
@@ -18294,6 +18901,81 @@ export interface operations {
         };
     };
     accounts_show_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the e-mail address of a user. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserView"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    accounts_disable_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the e-mail address of a user. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DisableRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserDisabled"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            /** @description Not in this state: `last_admin`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    accounts_enable_user: {
         parameters: {
             query?: never;
             header?: never;
@@ -18362,6 +19044,41 @@ export interface operations {
                 };
             };
             413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    accounts_list_user_sessions: {
+        parameters: {
+            query?: {
+                /** @description At most so many. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the e-mail address of a user. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
             422: components["responses"]["Error422"];
             429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];
@@ -18464,6 +19181,49 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    vouchers_list_redemptions: {
+        parameters: {
+            query?: {
+                /** @description At most so many. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the voucher. */
+                voucher_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RedemptionList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `money_off`, `no_such_voucher`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
             429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];

@@ -40,7 +40,7 @@ export function SearchField({
         placeholder={label}
         value={value}
         onChange={(event) => onChange(event.target.value)}
-        className={cn(inputClass, "h-8 pl-8")}
+        className={cn(inputClass, "h-8! pl-8")}
       />
     </div>
   );
@@ -63,7 +63,7 @@ export function FilterSelect({
       aria-label={label}
       value={value}
       onChange={(event) => onChange(event.target.value)}
-      className={cn(inputClass, "h-8 w-auto pr-7")}
+      className={cn(inputClass, "h-8! w-auto! pr-7")}
     >
       <option value="">{label}</option>
       {options.map(([key, name]) => (

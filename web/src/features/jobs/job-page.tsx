@@ -118,8 +118,12 @@ function Shown({ job, slice, grid, indices, search }: ShownProps) {
                 to="."
                 search={((before: Search) => ({ ...before, tab: key || undefined, file: undefined })) as never}
                 replace
+                activeOptions={{ exact: true, includeSearch: true }}
                 aria-current={tab === key ? "page" : undefined}
-                className="-mb-px border-b-2 border-transparent px-3 py-2 whitespace-nowrap text-muted hover:text-text aria-[current=page]:border-text aria-[current=page]:font-medium aria-[current=page]:text-text"
+                className={cn(
+                  "-mb-px border-b-2 px-3 py-2 whitespace-nowrap",
+                  tab === key ? "border-text font-medium text-text" : "border-transparent text-muted hover:text-text",
+                )}
               >
                 {name}
               </Link>

@@ -104,7 +104,7 @@ function Filters({ filters, set }: { filters: JobFilters; set: (changes: Partial
             type="date"
             value={filters[name] ?? ""}
             onChange={(event) => set({ [name]: event.target.value })}
-            className={cn(inputClass, "h-8 w-auto text-base text-text")}
+            className={cn(inputClass, "h-8! w-auto! text-base text-text")}
           />
         </label>
       ))}

@@ -2,6 +2,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { Card } from "@/components/card";
 import { dotClass, lookOf } from "@/components/state";
+import { count } from "@/lib/amounts";
 import { cn } from "@/lib/cn";
 import { onThemeChange } from "@/lib/theme";
 import { jobTexts } from "@/texts/jobs";
@@ -45,7 +46,7 @@ export function SliceCard(props: Props) {
                 title={text.next(key.label)}
               >
                 <span aria-hidden className={cn("size-2 rounded-full", dotClass(key.state))} />
-                {key.count} {key.label}
+                <span className="font-medium text-text">{count(key.count)}</span> {key.label}
               </button>
             </li>
           ))}

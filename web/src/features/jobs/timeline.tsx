@@ -84,7 +84,6 @@ export function TimelineStrip({
               className={cn(
                 "absolute inset-y-0 left-0 w-[3px] sm:inset-x-0 sm:inset-y-auto sm:top-0 sm:h-[3px] sm:w-auto",
                 BARS[look],
-                isNow && look === "live" && "breathes",
               )}
             />
             <span className="block truncate font-medium">{text.steps[step.action]}</span>
