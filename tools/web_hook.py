@@ -19,7 +19,8 @@ class WebHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         wish = os.environ.get("COMPUTEPOOL_WEB", "auto")
-        if version == "editable" or wish == "skip" or not web_build.WEB.is_dir():
+        is_from_sdist = (web_build.ROOT / "PKG-INFO").is_file() and web_build.STAMP.is_file()
+        if version == "editable" or wish == "skip" or is_from_sdist:
             return
         try:
             web_build.build()

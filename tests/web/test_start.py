@@ -76,3 +76,23 @@ def test_page_says_that_the_hub_is_away_and_recovers(visitor, web_pool):
     web_pool.start_hub()
     expect(page.get_by_text("The hub does not answer")).to_be_hidden()
     visitor.forgive("ERR_CONNECTION|WebSocket")
+
+
+def test_docs_show_every_route_with_its_scope(visitor, web_pool):
+    api = httpx.get(f"{web_pool.url}/openapi.json", timeout=patience()).json()
+    page = visitor.go("/docs#post-/api/v1/nodes/join-tokens")
+    opened = page.locator('[id="post-/api/v1/nodes/join-tokens"]')
+    expect(opened.get_by_role("link", name="NewJoinToken")).to_be_visible()
+    shown = page.evaluate(
+        "Object.fromEntries(Array.from(document.querySelectorAll('details'), (one) => [one.id, one.innerText]))"
+    )
+    routes = [(method, path, route) for path, methods in api["paths"].items() for method, route in methods.items()]
+    assert len(routes) > 100
+    for method, path, route in routes:
+        if method != "head":
+            assert path in shown[f"{method}-{path}"]
+            assert route.get("x-scope", route["x-visible"]) in shown[f"{method}-{path}"]
+    opened.get_by_role("link", name="NewJoinToken").click()
+    expect(page.locator('[id="schema-NewJoinToken"]').get_by_role("table")).to_be_visible()
+    page.get_by_label("Find a route").fill("no such words")
+    expect(page.get_by_text("Nothing has all of these words.")).to_be_visible()

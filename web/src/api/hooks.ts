@@ -3,9 +3,10 @@ import { useEffect, useEffectEvent, useSyncExternalStore } from "react";
 import { type Connection, type FromHub, live, type OfKind } from "./live";
 import { meQuery } from "./queries/account";
 import { configQuery } from "./queries/public";
-import { isSignedIn, onSessionChange } from "./session";
+import { isResuming, isSignedIn, onSessionChange } from "./session";
 
 export const useSignedIn = (): boolean => useSyncExternalStore(onSessionChange, isSignedIn, () => false);
+export const useResuming = (): boolean => useSyncExternalStore(onSessionChange, isResuming, () => false);
 /** Who is signed in; undefined before that is known, and when nobody is. */
 export function useMe() {
   const signedIn = useSignedIn();

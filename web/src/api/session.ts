@@ -20,6 +20,7 @@ let access: Access | null = null;
 let renewing: Promise<void> | null = null;
 let clockSkewMs = 0;
 let userId: string | null = null;
+let isKnown = false;
 const listeners = new Set<() => void>();
 const channel = globalThis.document && globalThis.BroadcastChannel ? new BroadcastChannel("computepool") : null;
 const asked = new Map<string, (access: Access) => void>();
@@ -28,6 +29,12 @@ const mayHaveCookie = () => location.protocol === "https:" && localStorage.getIt
 const sessionOf = (refreshToken: string | null) => refreshToken?.split(".")[0];
 
 export const isSignedIn = () => access !== null;
+/** Nobody is signed in yet, but this browser has been: it takes a moment to know. */
+export const isResuming = () =>
+  access === null &&
+  !isKnown &&
+  typeof location !== "undefined" &&
+  (mayHaveCookie() || sessionStorage.getItem(STORED) !== null);
 /** Now by the hub's clock, for ages and time limits. */
 export const hubNow = () => Date.now() + clockSkewMs;
 /** Called when somebody signs in or out. Returns what ends it. */
@@ -206,4 +213,8 @@ async function begin(): Promise<Begun> {
     return { link: "refused", refusal: refusal as Error, job };
   }
 }
-export const begun: Promise<Begun> = begin();
+export const begun: Promise<Begun> = begin().finally(() => {
+  const was = isResuming();
+  isKnown = true;
+  if (was && access === null) tell();
+});

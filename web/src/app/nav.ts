@@ -1,11 +1,12 @@
-import { useMe, useMoney, useSignedIn } from "@/api/hooks";
+import { useMe, useMoney, useResuming, useSignedIn } from "@/api/hooks";
 import { shell } from "@/texts/shell";
 
 export type NavLink = { to: string; name: string };
 
 /** What the header and the palette offer, by who is signed in. */
 export function useNav(): { main: NavLink[]; all: NavLink[] } {
-  const signedIn = useSignedIn();
+  const resuming = useResuming();
+  const signedIn = useSignedIn() || resuming;
   const isAdmin = useMe()?.role === "admin";
   const money = useMoney();
   const { nav } = shell;

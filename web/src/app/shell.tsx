@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useRouter, useRouterState } from "@tanstack/react-router";
 import { Bell as BellIcon, CircleUser, Menu as MenuIcon, Search, SunMoon, X } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
-import { useConnection, useMe, useSignedIn } from "@/api/hooks";
+import { useConnection, useMe, useResuming, useSignedIn } from "@/api/hooks";
 import { unreadQuery } from "@/api/queries/account";
 import { onSessionChange } from "@/api/session";
 import { Button, buttonClass } from "@/components/button";
@@ -76,6 +76,7 @@ function Account() {
   const signedIn = useSignedIn();
   const me = useMe();
   const path = useRouterState({ select: (state) => state.location.pathname });
+  if (useResuming()) return <CircleUser size={16} aria-hidden className="m-2 text-muted" />;
   if (signedIn) {
     return (
       <Suspense fallback={<CircleUser size={16} aria-hidden className="m-2 text-muted" />}>

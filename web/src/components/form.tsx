@@ -86,7 +86,7 @@ export const Input = ({ className, ...rest }: ComponentProps<typeof BaseField.Co
 );
 /** Inside a Field: the browser's own list, which works everywhere. */
 export const Select = ({ className, children, ...rest }: ComponentProps<"select">) => (
-  <BaseField.Control render={<select {...rest} className={cn(inputClass, "pr-8", className)} />}>
+  <BaseField.Control render={<select {...rest} className={cn(inputClass, "px-2", className)} />}>
     {children}
   </BaseField.Control>
 );

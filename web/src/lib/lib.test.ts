@@ -4,6 +4,7 @@ import { credits, parseCredits } from "./money";
 import { parseSearch, stringifySearch } from "./search";
 import { shown } from "./shown";
 import { clock, duration, relative } from "./time";
+import { programOf } from "./user-agent";
 
 test("credits are exact at any size and never floats", () => {
   expect(credits(27_400_000)).toBe("27.40");
@@ -34,6 +35,14 @@ test("the address carries plain words and leaves out what is empty", () => {
   expect(stringifySearch({ q: "a b&c", state: "", page: undefined })).toBe("?q=a+b%26c");
   expect(parseSearch("?q=a+b%26c&live=1")).toEqual({ q: "a b&c", live: "1" });
   expect(stringifySearch({})).toBe("");
+});
+
+test("browsers are told in few words, programs as they call themselves", () => {
+  const chrome =
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36";
+  expect(programOf(chrome)).toBe("Chrome 156 on Linux");
+  expect(programOf(`${chrome} Edg/156.0`)).toBe("Edge 156 on Linux");
+  expect(programOf("computepool/0.1.0 Firefox/1")).toBe("computepool/0.1.0 Firefox/1");
 });
 
 test("amounts", () => {

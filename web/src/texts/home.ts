@@ -12,6 +12,8 @@ export const home = {
   share: "Add a machine",
   jobs: "To your jobs",
   warning: "Owners of machines can read what runs on them.",
+  warningMore:
+    "A sandbox protects the machine from the job, not the job from the machine’s owner. Send what anybody may see, or keep a job on your own machines: computepool run --mine, or where: {trust: mine} in its spec.",
   warningLink: "What that means for your data",
   map: "Nodes by country, coloured by the tier of their graphics card",
   tier: "Tier",

@@ -51,7 +51,8 @@ PAGES = {
 NOT_PAGES = {"api", "hf", "openapi.json", "healthz", "readyz", "metrics", "assets"}
 """First parts of addresses below which nothing is a page of the app."""
 MISSING = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>ComputePool</title>
+<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="5"><title>ComputePool</title>
 <h1>The web app is not here yet</h1>
 <p>This hub works: its API is at <a href="/openapi.json">/openapi.json</a>, and the <code>computepool</code> CLI
 uses it.</p>
@@ -59,7 +60,7 @@ uses it.</p>
 </html>
 """
 HOW = (
-    "The app is built by ./dev up in a checkout, which takes about half a minute: reload this page. "
+    "The app is built by ./dev up in a checkout, which takes about half a minute; this page shows it when it is done. "
     "If it stays away, ./dev web build says why. The packaged version has it built in."
 )
 

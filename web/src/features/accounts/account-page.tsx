@@ -9,7 +9,7 @@ import { CountrySelect } from "@/components/country-select";
 import { Field, Form, Input, Switch } from "@/components/form";
 import { Loaded } from "@/components/loaded";
 import { toast, toastError } from "@/components/toasts";
-import { When } from "@/components/when";
+import { date } from "@/lib/time";
 import { accounts } from "@/texts/accounts";
 import { common } from "@/texts/common";
 import { AccountFrame } from "./account-frame";
@@ -57,9 +57,7 @@ function Profile({ me }: { me: Me }) {
         </Form>
         <Facts className="self-start text-sm">
           <Fact name={text.email}>{me.email}</Fact>
-          <Fact name={text.since}>
-            <When at={me.created_at} />
-          </Fact>
+          <Fact name={text.since}>{date(me.created_at)}</Fact>
           <Fact name={text.id}>
             <span className="font-mono text-xs">{me.id}</span>
           </Fact>

@@ -8,6 +8,7 @@ import { inputClass } from "@/components/form";
 import { Trouble } from "@/components/trouble";
 import { When } from "@/components/when";
 import { cn } from "@/lib/cn";
+import { programOf } from "@/lib/user-agent";
 import { accounts } from "@/texts/accounts";
 import { Narrow } from "./narrow";
 
@@ -20,7 +21,7 @@ function Asking({ login }: { login: Schemas["DeviceLoginView"] }) {
   const where = login.same_address ? text.same : text.other;
   return (
     <Facts className="rounded-md border border-line bg-sunken/50 px-3 py-2">
-      <Fact name={text.program}>{login.user_agent || text.noName}</Fact>
+      <Fact name={text.program}>{programOf(login.user_agent) || text.noName}</Fact>
       <Fact name={text.from}>
         <span className={login.same_address ? undefined : "font-medium text-warn"}>{`${login.address}, ${where}`}</span>
       </Fact>

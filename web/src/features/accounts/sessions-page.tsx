@@ -11,6 +11,7 @@ import { Tag } from "@/components/state";
 import { type Column, Table } from "@/components/table";
 import { toast } from "@/components/toasts";
 import { When } from "@/components/when";
+import { programOf } from "@/lib/user-agent";
 import { accounts } from "@/texts/accounts";
 import { common } from "@/texts/common";
 import { AccountFrame } from "./account-frame";
@@ -32,7 +33,11 @@ export default function SessionsPage() {
   const columns: Column<Session>[] = [
     {
       name: text.device,
-      cell: (one) => <span className="line-clamp-2 break-all">{one.user_agent || text.unknown}</span>,
+      cell: (one) => (
+        <span className="line-clamp-2 break-words" title={one.user_agent}>
+          {programOf(one.user_agent) || text.unknown}
+        </span>
+      ),
     },
     { name: text.from, cell: (one) => one.address ?? text.unknown, className: "max-sm:hidden" },
     { name: text.method, cell: (one) => text.methods[one.method ?? ""] ?? text.unknown, className: "max-md:hidden" },
@@ -58,7 +63,7 @@ export default function SessionsPage() {
   const others = (
     <Confirm
       trigger={
-        <Button size="sm" look="danger">
+        <Button size="sm" look="danger" disabled={query.data && flat(query.data).length < 2}>
           {text.endOthers}
         </Button>
       }

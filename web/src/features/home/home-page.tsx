@@ -97,7 +97,9 @@ function PoolMap() {
 }
 
 function Ways() {
-  const address = useConfig()?.public_url ?? globalThis.location?.origin ?? "https://pool.example";
+  const base = useConfig()?.public_url ?? globalThis.location?.origin ?? "https://pool.example";
+  const fingerprint = useQuery(versionQuery).data?.fingerprint; // of a certificate that the hub signed itself
+  const address = fingerprint ? `${base}#${fingerprint}` : base;
   const ways = [
     { title: text.runTitle, about: text.runAbout, line: "computepool run train.py --gpu 24GB.." },
     { title: text.shareTitle, about: text.shareAbout, line: `computepool join ${address}` },
@@ -169,12 +171,12 @@ export default function HomePage() {
               {text.share}
             </Link>
           </div>
-          <p className="mt-4 text-sm text-muted">
-            {text.warning}{" "}
-            <Link className="text-accent underline underline-offset-4" to="/docs">
-              {text.warningLink}
-            </Link>
-          </p>
+          <details className="mt-4 max-w-[34rem] text-sm text-muted">
+            <summary className="cursor-pointer list-none">
+              {text.warning} <span className="text-accent underline underline-offset-4">{text.warningLink}</span>
+            </summary>
+            <p className="mt-2 text-pretty">{text.warningMore}</p>
+          </details>
         </div>
         <figure className="min-w-0 rounded-lg border border-line bg-surface">
           <PoolMap />
