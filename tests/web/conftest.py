@@ -1,4 +1,4 @@
-"""One hub with the built app and one browser for all stories here; every test has a browser profile of its own.
+"""One hub with the built app for all stories here, a browser for each file, and a browser profile for each test.
 
 Add a story: `def test_…(visitor): page = visitor.sign_in("ann")`. Machines: `web_pool.join("attic")`. A page that logs
 an error or a warning to its console fails its test; what a story means to happen it forgives (`visitor.forgive`).
@@ -13,7 +13,7 @@ from support.pool import Pool, running_pool
 from support.web import DESKTOP, Visitor, built_app, opened_browser
 
 
-@pytest.fixture(scope="package", params=["@web"])
+@pytest.fixture(scope="session", params=["@web"])
 def web_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     """A hub without any machine."""
     built_app()
@@ -22,8 +22,9 @@ def web_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
         yield pool
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def web_browser(web_pool: Pool) -> Iterator[Browser]:
+    """Closed after each file: while it is open, a loop runs in this thread, and other tests could not run theirs."""
     with opened_browser() as browser:
         yield browser
 
