@@ -127,8 +127,8 @@ class NodeActions(Documented):
 
     edit: ActionView
     """Change name, tags or country: `PATCH /nodes/{node_id}`."""
-    price: ActionView
-    """Set or remove a price: `PATCH /nodes/{node_id}`."""
+    price: Annotated[ActionView | None, MONEY]
+    """Set or remove a price: `PATCH /nodes/{node_id}`. null in a pool without money."""
     drain: ActionView
     """Finish what runs and take nothing new: `POST /nodes/{node_id}/drain`."""
     resume: ActionView
