@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from computepool.agent.clock import Clock
@@ -39,7 +40,13 @@ class SimulatedWatch:
         self._on_change = on_change
         self._next_seconds: float | None = None
         self.policy = Policy()
+        self.policy_file = SimpleNamespace(problem="")
+        self.paused_until = None
         self.decision = Decision(False, "not looked yet", own_welcome=True)
+
+    @property
+    def paused_by(self) -> str | None:
+        return None if self._person.paused_at is None else "machine"
 
     def pause(self, for_seconds: float | None = None) -> None:
         self._person.paused_at = self._clock.monotonic()

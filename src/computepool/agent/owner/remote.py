@@ -98,9 +98,11 @@ class RemoteOwner:
         if request.kind == "pause":
             self._pause(request)
             return
+        if not request.changes:
+            raise RequestRefused("the request names no setting")
         forbidden = sorted(set(request.changes) - EDITABLE)
-        if forbidden or not request.changes:
-            raise RequestRefused(f"{', '.join(forbidden) or 'nothing'} can be changed through the hub")
+        if forbidden:
+            raise RequestRefused(f"{', '.join(forbidden)} can be changed only on the machine itself, in policy.toml")
         write_settings(self._watch.policy_file, request.changes)
         self._watch.look_again()
 
