@@ -3,14 +3,17 @@ or works and says no word of it. Routes are taken from the API's own description
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 from support.engine import ADMIN, ALICE, BOB, play
 from support.money_words import told_in, words_in
 from support.scripted_agent import add_agent
 
+from computepool.hub.accounts.service import create_user
 from computepool.hub.core.http import API_PREFIX
 from computepool.hub.core.money import MARK
 
@@ -24,6 +27,8 @@ BODIES: dict[str, Any] = {
     "POST /market/quote": SPEC,
     "PATCH /nodes/{node_id}": {"tags": ["lab"]},
     "PUT /admin/limits/{owner_id}": {"slices": 5},
+    "POST /admin/users/{user}/disable": {"reason": "a test"},
+    "PUT /admin/users/{user}/role": {"role": "user"},
 }
 LAST = ("/auth/", "/sessions", "/ban")
 """What ends a session or a node is asked when everything else was."""
@@ -54,6 +59,10 @@ async def earlier_work(pool: Any) -> tuple[str, str, str]:
     assert pool.attempt(work.id).cost_micros > 0
     waiting = await pool.submit(resources={"gpu": {"name": "rtx-4090", "count": 1}})
     return done, waiting, agent.node_id
+
+
+def add_guest(session: Session, now: datetime) -> str:
+    return create_user(session, "user_guest", now, email="g@example.org", name="G", country=None, password_hash=None)
 
 
 async def switch_off(pool: Any) -> None:
@@ -126,7 +135,9 @@ def test_no_route_of_a_pool_without_money_says_a_word_of_it(sqlite_hub):
         done, waiting, node_id = await earlier_work(pool)
         await switch_off(pool)
         agent = await add_agent(pool, owner=BOB)
-        answers = await ask_all(pool, {"job_id": done, "node_id": node_id, "owner_id": ALICE, "name": "rates"})
+        guest = await pool.db.run(add_guest, pool.clock.now())
+        values = {"job_id": done, "node_id": node_id, "owner_id": ALICE, "name": "rates", "user": guest}
+        answers = await ask_all(pool, values)
         assert agent.node_id in answers["GET /market/offers"].text
         # The schema of events is that of every pool, as the OpenAPI document is.
         works = {
