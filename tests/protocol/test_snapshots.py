@@ -12,6 +12,7 @@ from support.memory_store import MemoryStore
 from support.small_hub import HandClock
 from support.snapshots import breaking, compare, differences, load
 
+from computepool.hub.api.stream_views import HubMessage, JobStreamMessage, schema_of
 from computepool.hub.app import create_app
 from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.settings import Settings
@@ -63,19 +64,16 @@ def test_agent_messages_are_as_in_the_snapshot():
 def event_messages():
     """Each kind by itself: a new kind is no change of the others, and readers pass over those that they do not know."""
 
-    def of(*unions, mode="serialization"):
+    def of(*unions, sent=False):
         kinds = [kind for union in unions for kind in get_args(get_args(union)[0])]
-        return {kind.__name__: kind.model_json_schema(mode=mode) for kind in kinds}
+        return {kind.__name__: schema_of(kind, sent=sent) for kind in kinds}
 
-    public = {
-        kind.__name__: kind.model_json_schema(mode="serialization")
-        for kind in (public_events.PublicMessage, public_events.MapMessage)
-    }
+    public = {kind.__name__: schema_of(kind) for kind in (public_events.PublicMessage, public_events.MapMessage)}
     return {
         "version": events.EVENTS_VERSION,
         "events": of(events.PoolEvent),
-        "from_hub": {**of(events.HubMessage, events.JobStreamMessage), **public},
-        "from_reader": of(events.ReaderMessage, mode="validation"),
+        "from_hub": {**of(HubMessage, JobStreamMessage), **public},
+        "from_reader": of(events.ReaderMessage, sent=True),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from starlette.types import ASGIApp
+from support.contract import check_message
 from support.waiting import patience
 
 
@@ -29,7 +30,8 @@ class Denied(Exception):
 
 
 class Socket:
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
+        self.path = path
         self.to_app: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.from_app: asyncio.Queue[Any] = asyncio.Queue()
         self.subprotocol: str | None = None
@@ -45,13 +47,15 @@ class Socket:
             message = await self.from_app.get()
         if message["type"] == "websocket.close":
             raise Closed(message.get("code", 1000))
-        return json.loads(message.get("text") or message.get("bytes"))
+        told = json.loads(message.get("text") or message.get("bytes"))
+        check_message(self.path, told)
+        return told
 
 
 @asynccontextmanager
 async def connected(app: ASGIApp, path: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[Socket]:
     url = urlsplit(path)
-    socket = Socket()
+    socket = Socket(path)
     scope = {
         "type": "websocket",
         "asgi": {"version": "3.0"},

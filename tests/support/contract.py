@@ -1,4 +1,5 @@
-"""Holds every answer that a test gets from a hub against the OpenAPI document."""
+"""Holds every answer that a test gets from a hub against the OpenAPI document, and every message of a stream against
+its schema."""
 
 import functools
 import json
@@ -10,6 +11,8 @@ import httpx
 import jsonschema_rs
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "snapshots" / "openapi.json"
+MESSAGES = DOCUMENT.with_name("event-messages.json")
+TYPED_STREAMS = re.compile(r"/api/v1/(events|public/events|jobs/[^/]+/stream[?](.*&)?frames=changes)\b")
 
 
 class Operation(NamedTuple):
@@ -102,3 +105,19 @@ def _validator(operation_id: str, status: str) -> Any:
     operation = next(each for each in operations() if each.id == operation_id)
     schema = resolved(operation.described["responses"][status])["content"]["application/json"].get("schema", {})
     return jsonschema_rs.Draft202012Validator({**schema, "components": document()["components"]})
+
+
+def check_message(path: str, message: dict[str, Any]) -> None:
+    """Raises where a message of a stream is not what the schemas promise. `path`: with its query."""
+    if not TYPED_STREAMS.match(path):
+        return
+    validator = _message_validators().get(message["type"])
+    assert validator is not None, f"{path}: the type {message['type']} is not in event-messages.json"
+    errors = [f"{'/'.join(map(str, error.instance_path))}: {error.message}" for error in validator.iter_errors(message)]
+    assert not errors, f"{path}: {message['type']} does not fit event-messages.json: {'; '.join(errors)[:800]}"
+
+
+@functools.cache
+def _message_validators() -> dict[str, Any]:
+    schemas = json.loads(MESSAGES.read_text())["from_hub"].values()
+    return {schema["properties"]["type"]["const"]: jsonschema_rs.Draft202012Validator(schema) for schema in schemas}

@@ -8,15 +8,18 @@ id it has. Messages without an id show how something is now (`wallet`, `why`, `s
 replaces those before it, and a reader that comes back gets the current one.
 
 Readers ignore types and fields that they do not know: later versions only add.
+
+Messages that show jobs are in `hub/api/stream_views.py`, with what the API shows of jobs.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from computepool.protocol.model import Wire
 from computepool.protocol.spec import MAX_SLICES
+from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import AttemptState, JobState, NodeState, Verdict
 
 EVENTS_VERSION = 1
@@ -46,7 +49,7 @@ class JobEvent(Told):
     slice: int | None = None
     """Whose result was corrected."""
     verdict: Verdict | None = None
-    reason: str | None = None
+    reason: EndedBy | None = None
     exit_code: int | None = None
 
 
@@ -60,7 +63,7 @@ class AttemptEvent(Told):
     node_id: str
     state: AttemptState
     verdict: Verdict | None = None
-    reason: str | None = None
+    reason: EndedBy | None = None
     taken_back: bool = False
     """It was lost, and goes on where it was."""
 
@@ -96,7 +99,7 @@ class HostedEvent(Told):
     attempt_id: str
     state: AttemptState
     verdict: Verdict | None = None
-    reason: str | None = None
+    reason: EndedBy | None = None
 
 
 class NodeEvent(Told):
@@ -242,26 +245,12 @@ class WhyMessage(Told):
     summary: str
 
 
-class SlicesMessage(Told):
-    """A job that you watch, and those slices of your window that changed: all of them the first time."""
-
-    type: Literal["slices"] = "slices"
-    first: bool
-    """It shows the whole window: forget what you had of this job."""
-    job: dict[str, Any]
-    """As `GET /jobs/{job_id}` shows it, without `spec` and `slices`."""
-    spec: dict[str, Any] | None = None
-    """The first time: it does not change."""
-    slices: list[dict[str, Any]]
-    """As `GET /jobs/{job_id}` shows them."""
-
-
 class LogMessage(Told):
     """A piece of an attempt's log."""
 
     type: Literal["log"] = "log"
     job_id: str | None = None
-    """None on the stream of one job."""
+    """Always told; older hubs left it out on the stream of one job."""
     slice: int
     attempt: int
     offset: int
@@ -288,20 +277,6 @@ class RefusedMessage(Told):
     type: Literal["refused"] = "refused"
     code: Literal["bad_message", "too_many_subscriptions"]
     message: str
-
-
-HubMessage = Annotated[
-    HelloMessage
-    | EventMessage
-    | StartOverMessage
-    | WalletMessage
-    | WhyMessage
-    | SlicesMessage
-    | LogMessage
-    | WatchEndedMessage
-    | RefusedMessage,
-    Field(discriminator="type"),
-]
 
 
 # ── messages of the reader, over a WebSocket ─────────────────────────────────────────────────────────────────────────
@@ -349,18 +324,3 @@ _READER: TypeAdapter[ReaderMessage] = TypeAdapter(ReaderMessage)
 def parse_reader_message(raw: str | bytes) -> ReaderMessage:
     """Raises pydantic.ValidationError."""
     return _READER.validate_json(raw)
-
-
-# ── the stream of one job: WS /api/v1/jobs/{job_id}/stream ───────────────────────────────────────────────────────────
-
-
-class JobEndMessage(Told):
-    """The last frame: the job is final, and all that was asked for was sent."""
-
-    type: Literal["end"] = "end"
-    job: dict[str, Any]
-    """As in `slices`."""
-
-
-JobStreamMessage = Annotated[SlicesMessage | LogMessage | JobEndMessage, Field(discriminator="type")]
-"""With `?frames=changes`."""

@@ -4,7 +4,7 @@ import ast
 import functools
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
@@ -45,6 +45,18 @@ class ShownAs:
     def __get_pydantic_json_schema__(self, _core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         schema = self._model.__get_pydantic_json_schema__(self._model.__pydantic_core_schema__, handler)
         return {SHOWN_AS: self._model.__name__, **schema}
+
+
+class OneOf:
+    """In `Annotated[str, OneOf("Colour", COLOURS, "…")]`: stored words of a set that is described and not checked.
+    An older database may have others."""
+
+    def __init__(self, name: str, words: Iterable[str], description: str) -> None:
+        self._schema = {SHOWN_AS: name, "title": name, "description": description, "type": "string"}
+        self._words = [str(word) for word in words]
+
+    def __get_pydantic_json_schema__(self, _core_schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**self._schema, "enum": self._words}
 
 
 class Wire(Documented):

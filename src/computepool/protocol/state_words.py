@@ -1,7 +1,9 @@
 """Sentences for the words of the protocol, for people who meet one in a list or a picker."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
+from computepool.protocol.model import OneOf
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.spec_models import Optimize, Trust
 from computepool.protocol.states import AttemptState, IsolationLevel, JobState, NodeState, Verdict
@@ -61,21 +63,29 @@ REASONS: Mapping[str, str] = {
     "agent_restarted": "The node's agent was restarted.",
     "bad_receipt": "The node's receipt cannot be read.",
     "budget": "The money for it ran out: its budget, or the renter's credits.",
+    "digest_mismatch": "Replicas of it agree on another result.",
+    "failed_audit": "Others computed it again and agree on another result.",
     "forgotten_by_agent": "The node's agent does not know it any more.",
     "hub_downtime": "The hub was away for too long.",
     "lease_expired": "The node was not heard of in time.",
     "never_delivered": "The order never reached the node.",
     "node_banned": "The node was excluded from the pool.",
     "not_begun": "The node did not begin it in time.",
+    "not_deterministic": "Replicas of it have different results, and none has a majority.",
     "outputs_missing": "Outputs that the receipt names were not stored.",
     "overdue": "The node did not end it in time.",
     "preempted": "It made room for other jobs.",
     "receipt_mismatch": "The node's receipt is about something else.",
+    "replica_failed": "A replica could not be run to its end, so that its result could not be checked.",
     "stalled": "The node got no further with it.",
     "storage": "Its log is more than the renter may store.",
     "taken_back_by_owner": "The node's owner took the machine back.",
+    "wrong_result": "Others computed the same and agree on another result.",
 }
 """Why an attempt ended: as its node told, and as the hub decided."""
+EndedBy = Annotated[
+    str, OneOf("AttemptReason", REASONS, "Why an attempt ended. `GET catalog` has a sentence for each; more may come.")
+]
 ISOLATION: Mapping[str, str] = {
     IsolationLevel.PROCESS: "A plain process, without isolation: only on your own nodes.",
     IsolationLevel.BUBBLEWRAP: "Linux namespaces without an image: starts at once, sees none of the host's files.",

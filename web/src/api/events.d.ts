@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 d27cf574c78e0af352fc3ca7dfe3bd4af8d0b7ab96237274d51ef1f78b96c823. Do not edit.
+// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 2a74ae08fe6e692b9ec578b1d1fcbae9f5714d1df1a46ee235f32070d7264074. Do not edit.
 export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
@@ -50,6 +50,12 @@ export interface components {
             type: "admin";
         };
         /**
+         * AttemptReason
+         * @description Why an attempt ended. `GET catalog` has a sentence for each; more may come.
+         * @enum {string}
+         */
+        AttemptReason: "exited" | "memory" | "disk" | "runtime" | "canceled" | "outputs" | "bundle" | "start_failed" | "sandbox" | "input" | "bad_input" | "unreachable" | "slow_input" | "node_disk" | "declined" | "agent_restarted" | "bad_receipt" | "budget" | "digest_mismatch" | "failed_audit" | "forgotten_by_agent" | "hub_downtime" | "lease_expired" | "never_delivered" | "node_banned" | "not_begun" | "not_deterministic" | "outputs_missing" | "overdue" | "preempted" | "receipt_mismatch" | "replica_failed" | "stalled" | "storage" | "taken_back_by_owner" | "wrong_result";
+        /**
          * AttemptState
          * @enum {string}
          */
@@ -75,7 +81,7 @@ export interface components {
              * Reason
              * @default null
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /** Slice */
             slice: number;
             state: components["schemas"]["AttemptState"];
@@ -155,7 +161,7 @@ export interface components {
              * Reason
              * @default null
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             state: components["schemas"]["AttemptState"];
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -192,7 +198,7 @@ export interface components {
              * Reason
              * @default null
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Slice
              * @description Whose result was corrected.
@@ -375,17 +381,181 @@ export interface components {
             version: number;
         };
         /**
+         * ActionView
+         * @description Whether the reader may do it now.
+         */
+        ActionView: {
+            /**
+             * Allowed
+             * @description Whether it may be done now.
+             */
+            allowed: boolean;
+            /**
+             * Reason
+             * @description Why not, as a sentence; null where it is allowed.
+             * @default null
+             */
+            reason: string | null;
+        };
+        /**
+         * FailedSlices
+         * @description Slices that ended in one way.
+         */
+        FailedSlices: {
+            /** Count */
+            count: number;
+            /** Exit Code */
+            exit_code: number | null;
+            /** Reason */
+            reason: components["schemas"]["AttemptReason"] | null;
+            /**
+             * Slices
+             * @description Their numbers, such as `0-3, 17`.
+             */
+            slices: string;
+            state: components["schemas"]["JobState"];
+            verdict: components["schemas"]["Verdict"] | null;
+        };
+        /**
+         * JobActions
+         * @description What the reader may do with a job.
+         */
+        JobActions: {
+            /** @description Stop it. */
+            cancel: components["schemas"]["ActionView"];
+            /** @description Submit a changed copy with the same files. */
+            clone: components["schemas"]["ActionView"];
+            /** @description Ask for what it cost. */
+            dispute: components["schemas"]["ActionView"] | null;
+            /** @description Delete it, with its logs and outputs. */
+            remove: components["schemas"]["ActionView"];
+            /** @description Run it again as a new job, with the same files. */
+            retry: components["schemas"]["ActionView"];
+            /** @description Make a link by which everybody can see it. */
+            share: components["schemas"]["ActionView"];
+            /** @description Check the signatures of what ran. */
+            verify: components["schemas"]["ActionView"];
+        };
+        /**
+         * StreamedJob
+         * @description A job as streams show it, beside its slices.
+         */
+        StreamedJob: {
+            /**
+             * @description What the reader may do with it. Null in the frames of its stream, which all readers share.
+             * @default null
+             */
+            actions: components["schemas"]["JobActions"] | null;
+            /** Cancel Requested At */
+            cancel_requested_at: string | null;
+            /**
+             * Ceiling Micros
+             * @description The most that a slice-hour may cost: the spec's `max_price`, or a quarter more than was quoted. None: none.
+             */
+            ceiling_micros: number | null;
+            /**
+             * Cost Micros
+             * @description What was paid for it so far, its replicas included, without what was given back.
+             */
+            cost_micros: number | null;
+            /**
+             * Counts
+             * @description Slices by state.
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Disputable Until
+             * @description Of one that ended and was paid for: until when its renter can dispute it.
+             * @default null
+             */
+            disputable_until: string | null;
+            /**
+             * Dispute Id
+             * @description The dispute about it, open or resolved.
+             * @default null
+             */
+            dispute_id: string | null;
+            /** Exit Code */
+            exit_code: number | null;
+            /**
+             * Failures
+             * @description All slices that did not succeed, those that ended alike together.
+             */
+            failures: components["schemas"]["FailedSlices"][];
+            /** Finished At */
+            finished_at: string | null;
+            /** Id */
+            id: string;
+            /**
+             * Logs Removed At
+             * @description The pool's operator keeps logs only for so long.
+             * @default null
+             */
+            logs_removed_at: string | null;
+            /** Message */
+            message: string | null;
+            /** Name */
+            name: string;
+            /**
+             * Next Slice
+             * @description Where its slices go on after those that are shown, if there are more: ask with `?from_slice=`.
+             */
+            next_slice: number | null;
+            /**
+             * Outputs Removed At
+             * @default null
+             */
+            outputs_removed_at: string | null;
+            /** Owner Id */
+            owner_id: string;
+            /**
+             * Owner Name
+             * @description Null for a team, and in the answer that makes the job.
+             * @default null
+             */
+            owner_name: string | null;
+            /** Priority */
+            priority: number;
+            /** Reason */
+            reason: components["schemas"]["AttemptReason"] | null;
+            /**
+             * Resources
+             * @description What a slice asks for, in words: `1 × rtx-4090, 8 CPU, 16GB memory, 1GB disk`.
+             */
+            resources: string;
+            /** Retry Of */
+            retry_of: string | null;
+            /**
+             * Simulated
+             * @description It runs on simulated nodes alone: nothing of it is really run.
+             */
+            simulated: boolean;
+            /** Slice Count */
+            slice_count: number;
+            /**
+             * Slice Indices
+             * @description Which of the spec's slices it runs, if not all: those of an earlier job that did not succeed.
+             */
+            slice_indices: number[] | null;
+            /** Started At */
+            started_at: string | null;
+            state: components["schemas"]["JobState"];
+            verdict: components["schemas"]["Verdict"] | null;
+        };
+        /**
          * JobEndMessage
-         * @description The last frame: the job is final, and all that was asked for was sent.
+         * @description The last frame of `WS /api/v1/jobs/{job_id}/stream`: the job is final, and all that was asked for was sent.
          */
         JobEndMessage: {
-            /**
-             * Job
-             * @description As in `slices`.
-             */
-            job: {
-                [key: string]: unknown;
-            };
+            /** @description As in `slices`. */
+            job: components["schemas"]["StreamedJob"];
             /**
              * Type
              * @default end
@@ -407,7 +577,7 @@ export interface components {
             data: string;
             /**
              * Job Id
-             * @description None on the stream of one job.
+             * @description Always told; older hubs left it out on the stream of one job.
              * @default null
              */
             job_id: string | null;
@@ -686,6 +856,476 @@ export interface components {
              */
             type: "refused";
         };
+        /** AttemptView */
+        AttemptView: {
+            /**
+             * Billed Seconds
+             * @description How much of its running time was paid so far, by whoever pays.
+             */
+            billed_seconds: number;
+            /**
+             * Cost Micros
+             * @description What its renter paid for it so far, without what was given back.
+             */
+            cost_micros: number | null;
+            /** Detail */
+            detail: string | null;
+            /** Exit Code */
+            exit_code: number | null;
+            /** Fence */
+            fence: number;
+            /** Finished At */
+            finished_at: string | null;
+            /** Id */
+            id: string;
+            isolation: components["schemas"]["IsolationLevel"] | null;
+            /**
+             * Leased At
+             * Format: date-time
+             */
+            leased_at: string;
+            /** Log Bytes */
+            log_bytes: number;
+            /** Node Id */
+            node_id: string;
+            /** Node Name */
+            node_name: string;
+            /** Number */
+            number: number;
+            /** Own */
+            own: boolean;
+            /**
+             * Price
+             * @description What that price was made of.
+             */
+            price: components["schemas"]["PriceBasis"] | null;
+            /**
+             * Price Micros
+             * @description For an hour, fee included, locked when it was leased. None from before there were prices.
+             */
+            price_micros: number | null;
+            /** Reason */
+            reason: components["schemas"]["AttemptReason"] | null;
+            /**
+             * Resumed From
+             * @description The checkpoint of its slice that it started with.
+             */
+            resumed_from: number | null;
+            /** Started At */
+            started_at: string | null;
+            state: components["schemas"]["AttemptState"];
+            verdict: components["schemas"]["Verdict"] | null;
+        };
+        /**
+         * IsolationLevel
+         * @description From weakest to strongest; a job states the least it accepts.
+         * @enum {string}
+         */
+        IsolationLevel: "process" | "bubblewrap" | "container" | "gvisor";
+        /**
+         * Optimize
+         * @enum {string}
+         */
+        Optimize: "cost" | "speed" | "balanced";
+        /**
+         * PriceBasis
+         * @description How the price of an hour came about. What does not count for it is left out.
+         */
+        PriceBasis: {
+            /**
+             * Ask Micros
+             * @description What the node asked for an hour of one.
+             * @default null
+             */
+            ask_micros?: number | null;
+            /**
+             * Base Micros
+             * @default null
+             */
+            base_micros?: number | null;
+            /**
+             * Cpu Millis
+             * @description Thousandths of a core.
+             * @default null
+             */
+            cpu_millis?: number | null;
+            /**
+             * Fixed Micros
+             * @default null
+             */
+            fixed_micros?: number | null;
+            /**
+             * Floor Micros
+             * @default null
+             */
+            floor_micros?: number | null;
+            /**
+             * Gpus
+             * @description How many GPUs.
+             * @default null
+             */
+            gpus?: number | null;
+            /**
+             * Own
+             * @description A node of one's own: nothing is paid.
+             */
+            own: boolean;
+            /**
+             * Per
+             * @description Whether GPUs or cores are paid for.
+             * @enum {string}
+             */
+            per: "gpu" | "core";
+            /**
+             * Preemptible Percent
+             * @description What is paid of the price, for a slot that may be lost.
+             * @default null
+             */
+            preemptible_percent?: number | null;
+            /**
+             * Region
+             * @default null
+             */
+            region?: string | null;
+            /**
+             * Region Millis
+             * @description The factor of the region, in thousandths.
+             * @default null
+             */
+            region_millis?: number | null;
+            /**
+             * Spot Millis
+             * @description The factor of demand, in thousandths.
+             * @default null
+             */
+            spot_millis?: number | null;
+            /**
+             * Tier Millis
+             * @description The factor of the card, in thousandths.
+             * @default null
+             */
+            tier_millis?: number | null;
+        };
+        /** Publish */
+        Publish: {
+            /**
+             * License
+             * @description Such as `mit` or `apache-2.0`.
+             * @default null
+             */
+            license?: string | null;
+            /**
+             * Model
+             * @description As `owner/name`.
+             */
+            model: string;
+        };
+        /** SliceView */
+        SliceView: {
+            /** Attempts */
+            attempts: components["schemas"]["AttemptView"][];
+            /**
+             * Awaits Check
+             * @description It has a result, which counts when its replicas confirm it.
+             * @default false
+             */
+            awaits_check: boolean;
+            /** Exit Code */
+            exit_code: number | null;
+            /**
+             * Finished At
+             * @default null
+             */
+            finished_at: string | null;
+            /** Index */
+            index: number;
+            /** Reason */
+            reason: components["schemas"]["AttemptReason"] | null;
+            /**
+             * Retry At
+             * @description While it waits for another attempt: not before then.
+             * @default null
+             */
+            retry_at: string | null;
+            /**
+             * Started At
+             * @description When the command of its first attempt began.
+             * @default null
+             */
+            started_at: string | null;
+            state: components["schemas"]["JobState"];
+            verdict: components["schemas"]["Verdict"] | null;
+        };
+        /**
+         * Trust
+         * @description Whose nodes may run the job.
+         * @enum {string}
+         */
+        Trust: "mine" | "verified" | "any";
+        /** Verify */
+        Verify: {
+            /**
+             * Replicas
+             * @description On how many nodes each slice is run.
+             */
+            replicas: number;
+        };
+        /** WireCheckpoint */
+        WireCheckpoint: {
+            /**
+             * Every
+             * @description How often it is saved, from 10s to 24h; default 5m.
+             */
+            every: string;
+            /**
+             * Path
+             * @description The folder.
+             */
+            path: string;
+        };
+        /**
+         * WireGpu
+         * @description Whole GPUs, all alike.
+         */
+        WireGpu: {
+            /**
+             * Count
+             * @description How many cards; default 1.
+             */
+            count: number;
+            /**
+             * Memory
+             * @description Of each card: `24GB..` for at least so much.
+             * @default null
+             */
+            memory?: string | null;
+            /**
+             * Name
+             * @description The model, as people write it.
+             * @default null
+             */
+            name?: string | null;
+        };
+        /**
+         * WireInput
+         * @description A file that a node fetches from the internet.
+         */
+        WireInput: {
+            /**
+             * Sha256
+             * @description The digest of what it gives, as 64 hexadecimal digits.
+             */
+            sha256: string;
+            /**
+             * Url
+             * @description An https address, without a port.
+             */
+            url: string;
+        };
+        /**
+         * WireResources
+         * @description What one slice needs, as ranges: `8..` is at least 8, `..8` at most.
+         */
+        WireResources: {
+            /**
+             * Cpus
+             * @description Cores of one slice: `8`, `8+`, `0.5`; default 1.
+             */
+            cpus: string;
+            /**
+             * Disk
+             * @description What one slice may write; default 1GB.
+             */
+            disk: string;
+            /**
+             * @description Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`; or `{name, memory, count}`.
+             * @default null
+             */
+            gpu?: components["schemas"]["WireGpu"] | null;
+            /**
+             * Memory
+             * @description `16GB`, `512MB`; default 1GB. Powers of two; a bare number is gigabytes.
+             */
+            memory: string;
+        };
+        /**
+         * WireSpec
+         * @description A job as the pool understands it, with every default that counts. Itself a valid spec. What is empty or false is
+         *     left out.
+         */
+        WireSpec: {
+            /**
+             * Budget
+             * @description Credits for the whole job.
+             * @default null
+             */
+            budget?: string | null;
+            /**
+             * Checkpoint
+             * @description Folder that is saved and restored; or `{path: ckpt, every: 10m}`; default every 5m.
+             * @default null
+             */
+            checkpoint?: string | components["schemas"]["WireCheckpoint"] | null;
+            /**
+             * Deterministic
+             * @description Two runs give the same outputs.
+             * @default false
+             */
+            deterministic?: boolean;
+            /**
+             * Env
+             * @description Variables of the job; a name without a value takes the caller's.
+             */
+            env?: {
+                [key: string]: string;
+            };
+            /**
+             * Image
+             * @description Container image to run in.
+             * @default null
+             */
+            image?: string | null;
+            /**
+             * Inputs
+             * @description Files from stored artifacts or URLs, by the path where the job finds them.
+             */
+            inputs?: {
+                [key: string]: string | components["schemas"]["WireInput"];
+            };
+            /**
+             * @description The least that is accepted: `process`, `bubblewrap`, `container`, `gvisor`.
+             * @default null
+             */
+            isolation?: components["schemas"]["IsolationLevel"] | null;
+            /**
+             * Max Price
+             * @description The most that a slice-hour may cost, in credits; default: a quarter more than was quoted.
+             * @default null
+             */
+            max_price?: string | null;
+            /**
+             * Max Runtime
+             * @description Of one attempt: `90s`, `2h`, up to 30d; default 1h.
+             */
+            max_runtime: string;
+            /**
+             * Name
+             * @description What the job is called.
+             * @default null
+             */
+            name?: string | null;
+            /**
+             * Network
+             * @description Whether `run` reaches the internet.
+             * @default false
+             */
+            network?: boolean;
+            /**
+             * Notify
+             * @description Who is told at the end.
+             */
+            notify?: string[];
+            /** @description What to save: `cost`, `speed` (time) or `balanced`; default `balanced`. */
+            optimize: components["schemas"]["Optimize"];
+            /**
+             * Outputs
+             * @description Globs of files to keep, below the folder where the command runs.
+             */
+            outputs?: string[];
+            /**
+             * Preemptible
+             * @description Costs less, and may lose its slot to other jobs, with a grace to save its checkpoint.
+             * @default false
+             */
+            preemptible?: boolean;
+            /**
+             * Priority
+             * @description From -100 to 100, among your own jobs; higher goes first; default 0.
+             */
+            priority: number;
+            /**
+             * @description Make a model of the outputs.
+             * @default null
+             */
+            publish?: components["schemas"]["Publish"] | null;
+            /** @description What one slice needs. */
+            resources: components["schemas"]["WireResources"];
+            /**
+             * Retries
+             * @description Tries after an end that was the job's own doing; default 0.
+             */
+            retries: number;
+            /**
+             * Run
+             * @description Text for `sh -c`, or a list: a program and its arguments. The only key that is needed.
+             */
+            run: string | string[];
+            /**
+             * Secrets
+             * @description Stored secrets that the job gets.
+             */
+            secrets?: string[];
+            /**
+             * Setup
+             * @description Runs before `run`, to install things.
+             * @default null
+             */
+            setup?: string | null;
+            /**
+             * Slices
+             * @description Parallel parts, up to 10,000; default 1.
+             */
+            slices: number;
+            /**
+             * Team
+             * @description Whose job it is.
+             * @default null
+             */
+            team?: string | null;
+            /**
+             * @description Run it on several nodes and compare.
+             * @default null
+             */
+            verify?: components["schemas"]["Verify"] | null;
+            /** @description On which nodes it may run. */
+            where: components["schemas"]["WireWhere"];
+            /**
+             * Workdir
+             * @description Folder that is sent along, relative to the file; `.gitignore` holds.
+             * @default null
+             */
+            workdir?: string | null;
+        };
+        /**
+         * WireWhere
+         * @description On which nodes a job may run.
+         */
+        WireWhere: {
+            /**
+             * Country
+             * @description Any of these countries, as two letters.
+             */
+            country?: string[];
+            /**
+             * Min Reliability
+             * @description Nodes that are at least so reliable, from 0 to 1, by the 5 % lower bound.
+             * @default null
+             */
+            min_reliability?: number | null;
+            /**
+             * Node
+             * @description This node alone, by its id.
+             * @default null
+             */
+            node?: string | null;
+            /**
+             * Tags
+             * @description Nodes that have all of these tags.
+             */
+            tags?: string[];
+            /** @description Whose nodes: `mine`, `verified`, `any`; default `any`. */
+            trust: components["schemas"]["Trust"];
+        };
         /**
          * SlicesMessage
          * @description A job that you watch, and those slices of your window that changed: all of them the first time.
@@ -696,28 +1336,19 @@ export interface components {
              * @description It shows the whole window: forget what you had of this job.
              */
             first: boolean;
-            /**
-             * Job
-             * @description As `GET /jobs/{job_id}` shows it, without `spec` and `slices`.
-             */
-            job: {
-                [key: string]: unknown;
-            };
+            /** @description As `GET /jobs/{job_id}` shows it, without `spec` and `slices`. */
+            job: components["schemas"]["StreamedJob"];
             /**
              * Slices
              * @description As `GET /jobs/{job_id}` shows them.
              */
-            slices: {
-                [key: string]: unknown;
-            }[];
+            slices: components["schemas"]["SliceView"][];
             /**
              * Spec
              * @description The first time: it does not change.
              * @default null
              */
-            spec: {
-                [key: string]: unknown;
-            } | null;
+            spec: components["schemas"]["WireSpec"] | null;
             /**
              * Type
              * @default slices

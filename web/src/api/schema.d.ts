@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 da95bb5130b1b55723d21e9d1771cadbf66de5c14fb8d2917d90797aad39bedc. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 61080f86aa3cb72c56ed3d037fcf1e042eed4db63f8bc44a959e6f6c09f61fb8. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -4194,7 +4194,7 @@ export interface components {
              * Reason
              * @description Why: a word that stays the same for the same cause.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Records
              * @description What the audit log has of it, oldest first.
@@ -4281,7 +4281,7 @@ export interface components {
              * Reason
              * @description Why: a word that stays the same for the same cause.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /** @description What its node signed. */
             receipt: components["schemas"]["Receipt"] | null;
             /**
@@ -4297,6 +4297,12 @@ export interface components {
             /** @description Whose doing the end was; null before. */
             verdict: components["schemas"]["Verdict"] | null;
         };
+        /**
+         * AttemptReason
+         * @description Why an attempt ended. `GET catalog` has a sentence for each; more may come.
+         * @enum {string}
+         */
+        AttemptReason: "exited" | "memory" | "disk" | "runtime" | "canceled" | "outputs" | "bundle" | "start_failed" | "sandbox" | "input" | "bad_input" | "unreachable" | "slow_input" | "node_disk" | "declined" | "agent_restarted" | "bad_receipt" | "budget" | "digest_mismatch" | "failed_audit" | "forgotten_by_agent" | "hub_downtime" | "lease_expired" | "never_delivered" | "node_banned" | "not_begun" | "not_deterministic" | "outputs_missing" | "overdue" | "preempted" | "receipt_mismatch" | "replica_failed" | "stalled" | "storage" | "taken_back_by_owner" | "wrong_result";
         /**
          * AttemptState
          * @enum {string}
@@ -4430,7 +4436,7 @@ export interface components {
              * Reason
              * @description Why: a word that stays the same for the same cause.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Resumed From
              * @description The checkpoint of its slice that it started with.
@@ -4816,94 +4822,7 @@ export interface components {
          * Capacity
          * @description What the node offers to the pool, as its agent measured it. Bounded: the hub calculates with what hosts say.
          */
-        "Capacity-Input": {
-            /**
-             * Cpu Model
-             * @description The name of the processor.
-             * @default
-             */
-            cpu_model?: string;
-            /**
-             * Cpus
-             * @description Cores.
-             */
-            cpus: number;
-            /**
-             * Disk Bytes
-             * @description Disk, in bytes.
-             */
-            disk_bytes: number;
-            /**
-             * Gpus
-             * @description The cards.
-             * @default []
-             */
-            gpus?: components["schemas"]["Gpu-Input"][];
-            /**
-             * Isolation
-             * @description The levels that its self-test proved.
-             * @default [
-             *       "process"
-             *     ]
-             */
-            isolation?: components["schemas"]["IsolationLevel"][];
-            /**
-             * Memory Bytes
-             * @description Memory, in bytes.
-             */
-            memory_bytes: number;
-            /**
-             * Networked
-             * @description The levels at which `setup` reaches package indexes, and a job with `network: true` the internet.
-             * @default []
-             */
-            networked?: components["schemas"]["IsolationLevel"][];
-            /**
-             * Owner Keys
-             * @description The ids of the keys whose signature makes a job the owner's own here; None where the hub is believed.
-             */
-            owner_keys?: string[] | null;
-            /**
-             * Platform
-             * @description The operating system and architecture.
-             * @default
-             */
-            platform?: string;
-            /**
-             * @description What the owner allows.
-             * @default {
-             *       "gpu_only": false,
-             *       "internet": true,
-             *       "renters": [],
-             *       "strangers": true,
-             *       "turned_away": []
-             *     }
-             */
-            rules?: components["schemas"]["HouseRules-Input"];
-            /**
-             * Simulated
-             * @description It only pretends to compute: no real hardware.
-             * @default false
-             */
-            simulated?: boolean;
-            /**
-             * Soft Limits
-             * @description Memory is kept by a watchdog, not by the kernel.
-             * @default false
-             */
-            soft_limits?: boolean;
-            /**
-             * Software
-             * @description What is installed.
-             * @default []
-             */
-            software?: components["schemas"]["Software"][];
-        };
-        /**
-         * Capacity
-         * @description What the node offers to the pool, as its agent measured it. Bounded: the hub calculates with what hosts say.
-         */
-        "Capacity-Output": {
+        Capacity: {
             /**
              * Cpu Model
              * @description The name of the processor.
@@ -4925,7 +4844,7 @@ export interface components {
              * @description The cards.
              * @default []
              */
-            gpus: components["schemas"]["Gpu-Output"][];
+            gpus: components["schemas"]["Gpu"][];
             /**
              * Isolation
              * @description The levels that its self-test proved.
@@ -4966,7 +4885,7 @@ export interface components {
              *       "turned_away": []
              *     }
              */
-            rules: components["schemas"]["HouseRules-Output"];
+            rules: components["schemas"]["HouseRules"];
             /**
              * Simulated
              * @description It only pretends to compute: no real hardware.
@@ -4985,6 +4904,93 @@ export interface components {
              * @default []
              */
             software: components["schemas"]["Software"][];
+        };
+        /**
+         * CapacityInput
+         * @description What the node offers to the pool, as its agent measured it. Bounded: the hub calculates with what hosts say.
+         */
+        CapacityInput: {
+            /**
+             * Cpu Model
+             * @description The name of the processor.
+             * @default
+             */
+            cpu_model?: string;
+            /**
+             * Cpus
+             * @description Cores.
+             */
+            cpus: number;
+            /**
+             * Disk Bytes
+             * @description Disk, in bytes.
+             */
+            disk_bytes: number;
+            /**
+             * Gpus
+             * @description The cards.
+             * @default []
+             */
+            gpus?: components["schemas"]["GpuInput"][];
+            /**
+             * Isolation
+             * @description The levels that its self-test proved.
+             * @default [
+             *       "process"
+             *     ]
+             */
+            isolation?: components["schemas"]["IsolationLevel"][];
+            /**
+             * Memory Bytes
+             * @description Memory, in bytes.
+             */
+            memory_bytes: number;
+            /**
+             * Networked
+             * @description The levels at which `setup` reaches package indexes, and a job with `network: true` the internet.
+             * @default []
+             */
+            networked?: components["schemas"]["IsolationLevel"][];
+            /**
+             * Owner Keys
+             * @description The ids of the keys whose signature makes a job the owner's own here; None where the hub is believed.
+             */
+            owner_keys?: string[] | null;
+            /**
+             * Platform
+             * @description The operating system and architecture.
+             * @default
+             */
+            platform?: string;
+            /**
+             * @description What the owner allows.
+             * @default {
+             *       "gpu_only": false,
+             *       "internet": true,
+             *       "renters": [],
+             *       "strangers": true,
+             *       "turned_away": []
+             *     }
+             */
+            rules?: components["schemas"]["HouseRulesInput"];
+            /**
+             * Simulated
+             * @description It only pretends to compute: no real hardware.
+             * @default false
+             */
+            simulated?: boolean;
+            /**
+             * Soft Limits
+             * @description Memory is kept by a watchdog, not by the kernel.
+             * @default false
+             */
+            soft_limits?: boolean;
+            /**
+             * Software
+             * @description What is installed.
+             * @default []
+             */
+            software?: components["schemas"]["Software"][];
         };
         /** CardView */
         CardView: {
@@ -5778,11 +5784,8 @@ export interface components {
              * @description The user or team that it belongs to.
              */
             owner_id: string;
-            /**
-             * Reason
-             * @description Why: a word that stays the same for the same cause.
-             */
-            reason: string;
+            /** @description Why: a word that stays the same for the same cause. */
+            reason: components["schemas"]["AttemptReason"];
             /**
              * Resolution
              * @description What became of it. `taken_back` and `upheld` undo it.
@@ -6642,7 +6645,7 @@ export interface components {
              */
             agent_version: string;
             /** @description What the machine has, as its agent says. */
-            capacity: components["schemas"]["Capacity-Input"];
+            capacity: components["schemas"]["CapacityInput"];
             /**
              * Country
              * @description As two letters of ISO 3166; null where it is not known.
@@ -6913,7 +6916,7 @@ export interface components {
              * Reason
              * @description Why: a word that stays the same for the same cause.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Slices
              * @description Their numbers, such as `0-3, 17`.
@@ -7213,66 +7216,7 @@ export interface components {
             size_bytes: number;
         };
         /** Gpu */
-        "Gpu-Input": {
-            /**
-             * Architecture
-             * @description Such as `8.9` (compute capability) or `gfx1100`.
-             * @default
-             */
-            architecture?: string;
-            /**
-             * Driver
-             * @description The version of the driver.
-             * @default
-             */
-            driver?: string;
-            /**
-             * Id
-             * @description Its id.
-             */
-            id: string;
-            /**
-             * Integrated
-             * @description Shares the machine's memory: a laptop's second GPU, or an Apple one.
-             * @default false
-             */
-            integrated?: boolean;
-            /**
-             * Memory Bytes
-             * @description Memory, in bytes.
-             */
-            memory_bytes: number;
-            /**
-             * Name
-             * @description As the driver reports it; `slug` is the form that requests are compared with.
-             */
-            name: string;
-            /**
-             * Part Of
-             * @description The card that this is a part of, where one card is divided into several (MIG).
-             * @default
-             */
-            part_of?: string;
-            /**
-             * Runtime
-             * @description The newest that its driver can run, such as `cuda 12.4` or `rocm 6.2`.
-             * @default
-             */
-            runtime?: string;
-            /**
-             * Slug
-             * @description The short name of the card, such as `rtx-4090`.
-             */
-            slug: string;
-            /**
-             * Vendor
-             * @description nvidia, amd, intel or apple.
-             * @default
-             */
-            vendor?: string;
-        };
-        /** Gpu */
-        "Gpu-Output": {
+        Gpu: {
             /**
              * Architecture
              * @description Such as `8.9` (compute capability) or `gfx1100`.
@@ -7329,6 +7273,65 @@ export interface components {
              * @default
              */
             vendor: string;
+        };
+        /** GpuInput */
+        GpuInput: {
+            /**
+             * Architecture
+             * @description Such as `8.9` (compute capability) or `gfx1100`.
+             * @default
+             */
+            architecture?: string;
+            /**
+             * Driver
+             * @description The version of the driver.
+             * @default
+             */
+            driver?: string;
+            /**
+             * Id
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Integrated
+             * @description Shares the machine's memory: a laptop's second GPU, or an Apple one.
+             * @default false
+             */
+            integrated?: boolean;
+            /**
+             * Memory Bytes
+             * @description Memory, in bytes.
+             */
+            memory_bytes: number;
+            /**
+             * Name
+             * @description As the driver reports it; `slug` is the form that requests are compared with.
+             */
+            name: string;
+            /**
+             * Part Of
+             * @description The card that this is a part of, where one card is divided into several (MIG).
+             * @default
+             */
+            part_of?: string;
+            /**
+             * Runtime
+             * @description The newest that its driver can run, such as `cuda 12.4` or `rocm 6.2`.
+             * @default
+             */
+            runtime?: string;
+            /**
+             * Slug
+             * @description The short name of the card, such as `rtx-4090`.
+             */
+            slug: string;
+            /**
+             * Vendor
+             * @description nvidia, amd, intel or apple.
+             * @default
+             */
+            vendor?: string;
         };
         /**
          * GpuLoad
@@ -7553,55 +7556,7 @@ export interface components {
          * HouseRules
          * @description Which work of strangers the host welcomes. The owner's own is always welcome.
          */
-        "HouseRules-Input": {
-            /**
-             * Gpu Only
-             * @description Only jobs that need a GPU.
-             * @default false
-             */
-            gpu_only?: boolean;
-            /**
-             * Images
-             * @description Patterns of welcome images, such as `pytorch/*`; None for any, empty for none.
-             */
-            images?: string[] | null;
-            /**
-             * Internet
-             * @description Jobs with `network: true`.
-             * @default true
-             */
-            internet?: boolean;
-            /** @description The least for strangers' work; None leaves it to the pool. */
-            isolation?: components["schemas"]["IsolationLevel"] | null;
-            /**
-             * Longest Seconds
-             * @description The longest job that is taken, in seconds.
-             */
-            longest_seconds?: number | null;
-            /**
-             * Renters
-             * @description Only these owners' jobs; empty for everybody's.
-             * @default []
-             */
-            renters?: string[];
-            /**
-             * Strangers
-             * @description Whether others than the owner get work there.
-             * @default true
-             */
-            strangers?: boolean;
-            /**
-             * Turned Away
-             * @description Renters who get nothing here.
-             * @default []
-             */
-            turned_away?: string[];
-        };
-        /**
-         * HouseRules
-         * @description Which work of strangers the host welcomes. The owner's own is always welcome.
-         */
-        "HouseRules-Output": {
+        HouseRules: {
             /**
              * Gpu Only
              * @description Only jobs that need a GPU.
@@ -7644,6 +7599,54 @@ export interface components {
              * @default []
              */
             turned_away: string[];
+        };
+        /**
+         * HouseRulesInput
+         * @description Which work of strangers the host welcomes. The owner's own is always welcome.
+         */
+        HouseRulesInput: {
+            /**
+             * Gpu Only
+             * @description Only jobs that need a GPU.
+             * @default false
+             */
+            gpu_only?: boolean;
+            /**
+             * Images
+             * @description Patterns of welcome images, such as `pytorch/*`; None for any, empty for none.
+             */
+            images?: string[] | null;
+            /**
+             * Internet
+             * @description Jobs with `network: true`.
+             * @default true
+             */
+            internet?: boolean;
+            /** @description The least for strangers' work; None leaves it to the pool. */
+            isolation?: components["schemas"]["IsolationLevel"] | null;
+            /**
+             * Longest Seconds
+             * @description The longest job that is taken, in seconds.
+             */
+            longest_seconds?: number | null;
+            /**
+             * Renters
+             * @description Only these owners' jobs; empty for everybody's.
+             * @default []
+             */
+            renters?: string[];
+            /**
+             * Strangers
+             * @description Whether others than the owner get work there.
+             * @default true
+             */
+            strangers?: boolean;
+            /**
+             * Turned Away
+             * @description Renters who get nothing here.
+             * @default []
+             */
+            turned_away?: string[];
         };
         /** HubKey */
         HubKey: {
@@ -7951,7 +7954,7 @@ export interface components {
              * Reason
              * @description Why: a word that stays the same for the same cause.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Resources
              * @description What a slice asks for, in words: `1 × rtx-4090, 8 CPU, 16GB memory, 1GB disk`.
@@ -8110,7 +8113,7 @@ export interface components {
             name: string;
             /**
              * Next Slice
-             * @description Where they go on, if there are more: ask again with `?from_slice=`.
+             * @description Where its slices go on after those that are shown, if there are more: ask with `?from_slice=`.
              */
             next_slice: number | null;
             /**
@@ -8137,7 +8140,7 @@ export interface components {
              * Reason
              * @description Why: a word that stays the same for the same cause.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Resources
              * @description What a slice asks for, in words: `1 × rtx-4090, 8 CPU, 16GB memory, 1GB disk`.
@@ -9342,8 +9345,8 @@ export interface components {
             pause: components["schemas"]["ActionView"];
             /** @description Change its hours and when it counts as idle: `PATCH /nodes/{node_id}/policy`. */
             policy: components["schemas"]["ActionView"];
-            /** @description Set or remove a price: `PATCH /nodes/{node_id}`. */
-            price: components["schemas"]["ActionView"];
+            /** @description Set or remove a price: `PATCH /nodes/{node_id}`. null in a pool without money. */
+            price: components["schemas"]["ActionView"] | null;
             /** @description Take it out of the pool for good: `POST /nodes/{node_id}/ban`. */
             remove: components["schemas"]["ActionView"];
             /** @description Take work again after a drain: `POST /nodes/{node_id}/resume`. */
@@ -9423,7 +9426,7 @@ export interface components {
              * Reason
              * @description Why it ended; null before.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Running Seconds
              * @description How long its command has run by the hub's clock, without suspensions.
@@ -9722,7 +9725,7 @@ export interface components {
             /** @description What the hub measured of it. */
             benchmark: components["schemas"]["BenchmarkView"];
             /** @description What the machine has, as its agent says. */
-            capacity: components["schemas"]["Capacity-Output"];
+            capacity: components["schemas"]["Capacity"];
             /**
              * Clone Seen At
              * @description When a second agent with this node's key was last refused.
@@ -11558,7 +11561,7 @@ export interface components {
              * Reason
              * @description Why: a word that stays the same for the same cause.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Resources
              * @description What a slice asks for, in words.
@@ -12047,11 +12050,11 @@ export interface components {
             spot_most_millis: number;
         };
         /**
-         * Rates
+         * RatesInput
          * @description What an hour of a card of tier 1 costs in a region of factor 1, between which factors spot moves, and how much of
          *     a price is paid for a slot that may be lost.
          */
-        "Rates-Input": {
+        RatesInput: {
             /**
              * Base Micros
              * @description What an hour of the reference card costs.
@@ -12530,11 +12533,25 @@ export interface components {
              */
             items: components["schemas"]["Region"][];
         };
+        /** RegionsFile */
+        RegionsFile: {
+            /**
+             * Csv
+             * @description Lines of `country,factor` or `country,factor,region`.
+             */
+            csv: string;
+            /**
+             * Replace
+             * @description Forget the regions that there are; else what the file does not name stays.
+             * @default false
+             */
+            replace?: boolean;
+        };
         /**
-         * Regions
+         * RegionsInput
          * @description Sets of countries with the factor of what money buys there. A country that is in none has the factor 1.
          */
-        "Regions-Input": {
+        RegionsInput: {
             /**
              * Items
              * @description What was found, on this page.
@@ -12596,20 +12613,6 @@ export interface components {
              *     ]
              */
             items?: components["schemas"]["Region"][];
-        };
-        /** RegionsFile */
-        RegionsFile: {
-            /**
-             * Csv
-             * @description Lines of `country,factor` or `country,factor,region`.
-             */
-            csv: string;
-            /**
-             * Replace
-             * @description Forget the regions that there are; else what the file does not name stays.
-             * @default false
-             */
-            replace?: boolean;
         };
         /** RegisterRequest */
         RegisterRequest: {
@@ -12705,11 +12708,8 @@ export interface components {
              * @description The id of the node.
              */
             node_id: string;
-            /**
-             * Reason
-             * @description Why: a word that stays the same for the same cause.
-             */
-            reason: string;
+            /** @description Why: a word that stays the same for the same cause. */
+            reason: components["schemas"]["AttemptReason"];
             /**
              * Resolution
              * @description What became of it. `taken_back` and `upheld` undo it.
@@ -13747,7 +13747,7 @@ export interface components {
              * Reason
              * @description Why: a word that stays the same for the same cause.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Retry At
              * @description While it waits for another attempt: not before then.
@@ -14238,7 +14238,7 @@ export interface components {
              * Value
              * @description The table.
              */
-            value: components["schemas"]["Tiers-Input"] | components["schemas"]["Regions-Input"] | components["schemas"]["Rates-Input"];
+            value: components["schemas"]["TiersInput"] | components["schemas"]["RegionsInput"] | components["schemas"]["RatesInput"];
             /**
              * Version
              * @description The one that was looked at: a change by somebody else meanwhile is then an error, not lost.
@@ -14318,10 +14318,10 @@ export interface components {
             cpu_millis: number;
         };
         /**
-         * Tiers
+         * TiersInput
          * @description How much more than the base rate each kind of card is worth, in thousandths.
          */
-        "Tiers-Input": {
+        TiersInput: {
             /**
              * Cards
              * @description By the short name of the card.
@@ -14392,7 +14392,7 @@ export interface components {
              * Reason
              * @description Of an end: why.
              */
-            reason: string | null;
+            reason: components["schemas"]["AttemptReason"] | null;
             /**
              * Slice
              * @description Of an attempt: its slice, counted from 0.

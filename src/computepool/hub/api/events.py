@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response, WebSocket
-from pydantic import TypeAdapter
 from starlette.requests import HTTPConnection, Request
 
 from computepool.hub.api.market_views import prices_of
+from computepool.hub.api.stream_views import schemas
 from computepool.hub.api.world import map_message, read_stats
 from computepool.hub.core.edge import TooManyStreams, connection_of, counted_stream, limit_messages
 from computepool.hub.core.http import Principal, Routes, Scope, principal_of
@@ -22,15 +22,8 @@ from computepool.hub.live.public import PUBLIC_TOPIC, PublicBoard
 from computepool.hub.live.subscriptions import Subscriptions
 from computepool.hub.live.why import WhyWatch
 from computepool.hub.scheduling.why import explain_job, summarize
-from computepool.protocol.events import (
-    CLIENT_MESSAGE_LIMIT_BYTES,
-    EVENTS_VERSION,
-    HubMessage,
-    JobStreamMessage,
-    ReaderMessage,
-    WhyMessage,
-)
-from computepool.protocol.public_events import MapMessage, PublicMessage, PublicPrice
+from computepool.protocol.events import CLIENT_MESSAGE_LIMIT_BYTES, WhyMessage
+from computepool.protocol.public_events import PublicMessage, PublicPrice
 from computepool.protocol.states import JobState
 
 After = Annotated[str | None, Query(max_length=CURSOR_LIMIT)]
@@ -46,25 +39,10 @@ STREAM: dict[int | str, Any] = {
 SCHEMA: dict[int | str, Any] = {200: {"content": {"application/schema+json": {"schema": {"type": "object"}}}}}
 
 
-def schemas() -> dict[str, Any]:
-    """Of everything that streams carry."""
-    kinds: dict[str, Any] = {
-        "hub": HubMessage,
-        "reader": ReaderMessage,
-        "public": PublicMessage | MapMessage,
-        "job_stream": JobStreamMessage,
-    }
-    return {"version": EVENTS_VERSION} | {name: _schema(name, kind) for name, kind in kinds.items()}
-
-
 @functools.cache
 def _schemas_text() -> str:
     """Made when somebody first asks: it takes longer than all routes of the hub."""
     return json.dumps(schemas(), separators=(",", ":"))
-
-
-def _schema(name: str, kind: Any) -> dict[str, Any]:
-    return TypeAdapter(kind).json_schema(mode="validation" if name == "reader" else "serialization")
 
 
 def router(engine: Engine) -> APIRouter:

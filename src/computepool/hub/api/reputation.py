@@ -26,6 +26,7 @@ from computepool.hub.reputation.tables import ReputationEvent
 from computepool.hub.reputation.uptime import by_day
 from computepool.hub.reputation.views import SECONDS_OF_A_DAY, ReliabilityView, reliability_of
 from computepool.protocol.model import Documented
+from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import Verdict
 
 PAGE_LIMIT = 500
@@ -71,7 +72,7 @@ class ReliabilityEvent(Documented):
     node_id: str
     attempt_id: str
     verdict: Verdict
-    reason: str
+    reason: EndedBy
     weight: float
     at: datetime
     contested_at: datetime | None

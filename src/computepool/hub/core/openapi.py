@@ -123,6 +123,8 @@ class Unreadable(PoolError):
     code = "bad_request"
 
 
+SENT, ANSWERED = "-Input", "-Output"
+"""How pydantic ends the names of a schema that is not the same in requests and in answers."""
 SCHEMA_REF = "#/components/schemas/{model}"
 
 
@@ -172,8 +174,9 @@ class DescribedApp(FastAPI):
                 for status, codes in errors_of(route.gate, operation).items():
                     operation["responses"][str(status)] = _response(shared, status, codes)
         for name in list(schemas):
-            schemas[name] = _with_names(schemas[name], schemas)
+            schemas[name] = with_names(schemas[name], schemas, SCHEMA_REF)
         self._describe_fields(schemas)
+        _rename(document, schemas)
         components["schemas"] = dict(sorted(schemas.items()))
         components["responses"] = dict(sorted(shared.items()))
         document["tags"] = [tag for tag in document["tags"] if tag["name"] in used]
@@ -230,20 +233,50 @@ def statuses_of_codes() -> dict[str, list[int]]:
     return {code: sorted(statuses) for code, statuses in found.items()}
 
 
-def _with_names(schema: Any, named: dict[str, Any]) -> Any:
+def with_names(schema: Any, named: dict[str, Any], reference: str) -> Any:
     """The schema with a reference wherever it has one in place that has a name; that goes to where names are."""
     if isinstance(schema, list):
-        return [_with_names(part, named) for part in schema]
+        return [with_names(part, named, reference) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: _with_names(part, named) for key, part in schema.items()}
+    made = {key: with_names(part, named, reference) for key, part in schema.items()}
     name = made.pop(SHOWN_AS, None)
     if name is None:
         return made
     if named.setdefault(name, made) != made:  # in answers what has a default is always there
-        name = f"{name}-Input"
+        name = f"{name}{SENT}"
         named.setdefault(name, made)
-    return {"$ref": SCHEMA_REF.format(model=name)}
+    return {"$ref": reference.format(model=name)}
+
+
+def _rename(document: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """Where answers and requests differ, pydantic writes `Gpu-Output` and `Gpu-Input`: no name in most languages. The
+    answer is `Gpu`, and the request `GpuInput`."""
+    names = {}
+    for name in schemas:
+        if name.endswith(SENT):
+            names[name] = name.removesuffix(SENT) + "Input"
+        elif name.endswith(ANSWERED):
+            names[name] = name.removesuffix(ANSWERED)
+    taken = sorted(set(names.values()) & schemas.keys())
+    if taken:
+        raise AssertionError(f"two schemas would be named {', '.join(taken)}")
+    for old, new in names.items():
+        schemas[new] = {**schemas.pop(old), "title": new}
+    references = {SCHEMA_REF.format(model=old): SCHEMA_REF.format(model=new) for old, new in names.items()}
+    _refer(document, references)
+
+
+def _refer(part: Any, references: Mapping[str, str]) -> None:
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key == "$ref":
+                part[key] = references.get(value, value)
+            else:
+                _refer(value, references)
+    elif isinstance(part, list):
+        for value in part:
+            _refer(value, references)
 
 
 def _error_schemas() -> dict[str, Any]:

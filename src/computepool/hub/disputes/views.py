@@ -28,6 +28,7 @@ from computepool.hub.reputation.views import ReliabilityView, reliability_by_nod
 from computepool.protocol.model import Documented
 from computepool.protocol.receipt import Receipt
 from computepool.protocol.signing import Signed
+from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import JobState, Verdict
 
 ATTEMPTS_SHOWN = 1_000
@@ -110,7 +111,7 @@ class AttemptFacts(Documented):
     node_name: str
     host_id: str | None
     verdict: Verdict | None
-    reason: str | None
+    reason: EndedBy | None
     exit_code: int | None
     started_at: datetime | None
     finished_at: datetime | None

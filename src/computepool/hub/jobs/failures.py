@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.jobs.tables import Slice
 from computepool.protocol.model import Documented
 from computepool.protocol.spec import MAX_SLICES
+from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import JobState, Verdict
 
 _ENDED = (
@@ -24,7 +25,7 @@ class FailedSlices(Documented):
 
     state: JobState
     verdict: Verdict | None
-    reason: str | None
+    reason: EndedBy | None
     exit_code: int | None
     count: int
     slices: str

@@ -14,6 +14,7 @@ from computepool.hub.jobs.metering import hub_seconds
 from computepool.hub.jobs.tables import Attempt
 from computepool.hub.jobs.terms import Terms
 from computepool.hub.market.rates import fee_of
+from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import ATTEMPT_LIVE, AttemptState, Verdict
 
 SECONDS_OF_AN_HOUR = 3600
@@ -27,7 +28,7 @@ class NodeAttempt(BaseModel):
     own: bool = Field(description="The job was the host's own.")
     state: AttemptState = Field(description="Where it is.")
     verdict: Verdict | None = Field(description="Whose doing its end was; null before.")
-    reason: str | None = Field(description="Why it ended; null before.")
+    reason: EndedBy | None = Field(description="Why it ended; null before.")
     isolation: str | None = Field(description="The level that it ran at.")
     leased_at: datetime = Field(description="When the node got it.")
     started_at: datetime | None = Field(description="When its command began.")

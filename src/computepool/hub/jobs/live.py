@@ -178,6 +178,7 @@ class LiveJob:
         data = await self._logs.read(place.attempt_id, offset, PIECE_BYTES)
         frame = {
             "type": "log",
+            "job_id": self._job_id,
             "slice": place.slice_index,
             "attempt": place.number,
             "offset": offset,

@@ -22,6 +22,7 @@ from computepool.hub.jobs.repository import count_slices_by_state
 from computepool.hub.jobs.tables import Job, JobShare
 from computepool.hub.jobs.views import JobProgress
 from computepool.protocol.model import Documented
+from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import JobState, Verdict
 
 SHARES_LIMIT = 20
@@ -36,7 +37,7 @@ class PublicJob(Documented):
     state: JobState
     verdict: Verdict | None
     exit_code: int | None
-    reason: str | None
+    reason: EndedBy | None
     simulated: bool
     """It runs on simulated nodes alone: nothing of it is really run."""
     resources: str

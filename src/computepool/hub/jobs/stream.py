@@ -5,8 +5,8 @@ by offset when it is ready, so a slow reader holds no memory and misses nothing.
 looked at again, so a job of many slices costs what its running ones do. What can be shared with the job's other
 readers is in `live.py`.
 
-Readers that ask for a window get its slices once, then those that changed (`protocol.events.JobStreamMessage`). Older
-ones get the whole job whenever it changed.
+Readers that ask for a window get its slices once, then those that changed (`api.stream_views.JobStreamMessage`).
+Older ones get the whole job whenever it changed.
 """
 
 import asyncio
@@ -179,7 +179,7 @@ class JobStream:
         changed = [text for index, text in picture.slices if self._shown.get(index) != text]
         if not changed and picture.job == self._shown_job:
             return ""
-        head = '"first":false' if self._shown_job else f'"first":true,"spec":{picture.spec}'
+        head = '"first":false,"spec":null' if self._shown_job else f'"first":true,"spec":{picture.spec}'
         self._shown, self._shown_job = dict(picture.slices), picture.job
         return f'{{"type":"slices",{head},"job":{picture.job},"slices":[{",".join(changed)}]}}'
 

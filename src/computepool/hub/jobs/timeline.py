@@ -14,6 +14,7 @@ from computepool.hub.core.tables import AuditRow
 from computepool.hub.jobs.queries import check_slice, load_job
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.nodes.tables import Node
+from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import Verdict
 
 By = Literal["renter", "node", "hub", "operator"]
@@ -58,7 +59,7 @@ class TimelineEvent(BaseModel):
     node_id: str | None = Field(description="Of an attempt: where it runs.")
     node_name: str | None = Field(description="Of an attempt: the name of its node.")
     verdict: Verdict | None = Field(description="Of an attempt's end: whose doing it was.")
-    reason: str | None = Field(description="Of an end: why.")
+    reason: EndedBy | None = Field(description="Of an end: why.")
 
 
 class JobTimeline(BaseModel):

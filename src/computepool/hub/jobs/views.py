@@ -21,6 +21,7 @@ from computepool.hub.jobs.verification import Role
 from computepool.hub.market.rates import Per
 from computepool.hub.nodes.tables import Node
 from computepool.protocol.model import Documented, ShownAs
+from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import AttemptState, IsolationLevel, JobState, Verdict
 from computepool.protocol.written_spec import WireSpec
 
@@ -69,7 +70,7 @@ class AttemptView(Documented):
     own: bool
     state: AttemptState
     verdict: Verdict | None
-    reason: str | None
+    reason: EndedBy | None
     detail: str | None
     isolation: IsolationLevel | None
     exit_code: int | None
@@ -94,7 +95,7 @@ class SliceView(Documented):
     state: JobState
     verdict: Verdict | None
     exit_code: int | None
-    reason: str | None
+    reason: EndedBy | None
     awaits_check: bool = False
     """It has a result, which counts when its replicas confirm it."""
     started_at: datetime | None = None
@@ -132,7 +133,7 @@ class JobHead(Documented):
     state: JobState
     verdict: Verdict | None
     exit_code: int | None
-    reason: str | None
+    reason: EndedBy | None
     message: str | None
     owner_id: str
     simulated: bool
@@ -198,16 +199,21 @@ class JobSummary(JobHead):
     """How far its slices are."""
 
 
-class JobView(JobHead):
+class StreamedJob(JobHead):
+    """A job as streams show it, beside its slices."""
+
     owner_name: str | None = None
     """Null for a team, and in the answer that makes the job."""
+    next_slice: int | None
+    """Where its slices go on after those that are shown, if there are more: ask with `?from_slice=`."""
+    failures: list[FailedSlices]
+    """All slices that did not succeed, those that ended alike together."""
+
+
+class JobView(StreamedJob):
     spec: StoredSpec
     slices: list[SliceView]
     """In order, from the first that was asked for; at most a thousand, and fewer if they had many attempts."""
-    next_slice: int | None
-    """Where they go on, if there are more: ask again with `?from_slice=`."""
-    failures: list[FailedSlices]
-    """All slices that did not succeed, those that ended alike together."""
 
 
 class JobPage(Documented):

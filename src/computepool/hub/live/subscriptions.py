@@ -31,7 +31,6 @@ SUBSCRIPTIONS_LIMIT = 16
 """Of one connection."""
 PAUSE_SECONDS = 0.02
 """Between messages of one reader: each may cost a look into the database."""
-LOG_HEAD = '{"type":"log",'
 
 Place = tuple[str, int | None]
 """A job, and the slice whose log is followed; None for the job's window."""
@@ -108,9 +107,7 @@ class Subscriptions:
                 queries.check_slice(job, slice_index)
             with self._why.watch(job_id, self._reader, wanted=asks_why and job.state not in JOB_FINAL):
                 async for frame in frames:
-                    if frame.startswith(LOG_HEAD):
-                        await self._reader.put(f'{LOG_HEAD}"job_id":"{job_id}",{frame.removeprefix(LOG_HEAD)}')
-                    elif not frame.startswith('{"type":"end"'):
+                    if not frame.startswith('{"type":"end"'):
                         await self._reader.put(frame)
         except PoolError as error:
             ended = WatchEndedMessage(job_id=job_id, slice=slice_index, code=error.code, message=error.message)

@@ -7,6 +7,7 @@ from computepool.hub.ledger.accounts import Pocket
 from computepool.hub.ledger.kinds import EntryKind
 from computepool.hub.trust.tables import CheckState
 from computepool.protocol.model import Documented
+from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import AttemptState, JobState, Verdict
 
 View = Literal["renter", "host"]
@@ -89,7 +90,7 @@ class AttemptExplained(Documented):
     node_name: str
     state: AttemptState
     verdict: Verdict | None
-    reason: str | None
+    reason: EndedBy | None
     own: bool
     price_micros: int | None
     """For an hour, fee included, locked by the lease."""
