@@ -20,7 +20,8 @@ export default defineConfig({
   server: {
     port: 5173,
     proxy: {
-      "/api": { target: hub, ws: true, changeOrigin: true },
+      // To the hub its own page asks: it refuses pages of other origins.
+      "/api": { target: hub, ws: true, changeOrigin: true, rewriteWsOrigin: true, headers: { origin: hub } },
       "/openapi.json": hub,
       "/healthz": hub,
     },

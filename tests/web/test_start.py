@@ -56,10 +56,23 @@ def test_link_signs_in_and_another_tab_borrows_the_session(visitor):
     expect(second.get_by_role("heading", name="Sign in")).to_be_visible()  # the other tab is signed out too
 
 
+def test_link_may_lead_to_a_job_and_one_that_was_used_says_so(visitor):
+    link = visitor.pool.cli("hub", "admin", "--json").expect(0).json["sign_in_url"].partition("#")[2]
+    page = visitor.go(f"/#{link}&job=job_1")
+    expect(page).to_have_url(visitor.pool.url + "/jobs/job_1")
+    other = visitor.context.browser.new_context()
+    again = other.new_page()
+    again.goto(f"{visitor.pool.url}/#{link}")
+    expect(again.get_by_role("list", name="Messages")).to_contain_text("link")
+    assert "sign-in" not in again.url
+    other.close()
+    visitor.forgive("status of 404")
+
+
 def test_palette_goes_anywhere_and_admin_pages_are_for_admins(visitors):
     page = visitors().sign_in("bob")
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox").fill("mark")
+    page.get_by_role("dialog").get_by_role("combobox").fill("mark")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Market")).to_be_visible()
     page.goto(page.url.replace("/market", "/admin"))

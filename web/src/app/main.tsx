@@ -28,6 +28,11 @@ const queries = makeQueries();
 const router = makeRouter(queries);
 followEvents(queries);
 
+// Whoever reads by ear or by keyboard begins at the new page, not at the link that led there.
+router.subscribe("onResolved", ({ pathChanged, fromLocation }) => {
+  if (pathChanged && fromLocation) document.getElementById("main")?.focus({ preventScroll: true });
+});
+
 void begun.then(({ link, refusal, job }) => {
   live.begin();
   if (refusal) toastError(refusal);

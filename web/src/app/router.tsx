@@ -139,6 +139,8 @@ export const makeRouter = (queries: QueryClient, history?: RouterHistory) =>
   createRouter({
     routeTree,
     ...(history && { history }),
+    // Prerendered, it would write a script into the page, which the policy forbids.
+    scrollRestoration: !history,
     context: { queries },
     parseSearch,
     stringifySearch,

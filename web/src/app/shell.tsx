@@ -16,6 +16,7 @@ import { useNav } from "./nav";
 const Palette = lazy(() => import("./palette"));
 const AccountMenu = lazy(() => import("./account-menu"));
 const AWAY_SHOWN_MS = 2000;
+const PALETTE_KEYS = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "") ? "⌘K" : "Ctrl K";
 
 function usePalette() {
   const [open, setOpen] = useState(false);
@@ -138,7 +139,7 @@ export function Shell() {
             className="mr-2 hidden h-8 cursor-pointer items-center gap-2 rounded-md border border-line bg-surface pr-1.5 pl-2.5 text-sm text-muted hover:text-text lg:flex"
           >
             <Search size={14} aria-hidden /> {shell.goTo}
-            <kbd className="ml-4 rounded border border-line bg-sunken px-1.5 font-sans text-xs">⌘K</kbd>
+            <kbd className="ml-4 rounded border border-line bg-sunken px-1.5 font-sans text-xs">{PALETTE_KEYS}</kbd>
           </button>
           {!signedIn && (
             <Button
