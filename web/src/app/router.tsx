@@ -29,6 +29,7 @@ const own = createRoute({
 const admin = createRoute({
   getParentRoute: () => own,
   path: "/admin",
+  component: lazy(() => import("@/features/admin/frame")),
   beforeLoad: async ({ context }) => {
     if ((await context.queries.ensureQueryData(meQuery)).role !== "admin") throw notFound();
   },
@@ -130,7 +131,113 @@ const signedIn = [
   }),
 ];
 const admins = [
-  createRoute({ ...adminPage, path: "/", component: lazy(() => import("@/features/admin/overview-page")) }),
+  createRoute({
+    ...adminPage,
+    path: "/",
+    validateSearch: texts("days"),
+    component: lazy(() => import("@/features/admin/overview-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/queue",
+    validateSearch: texts("kind"),
+    component: lazy(() => import("@/features/admin/queue-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/disputes",
+    validateSearch: texts("state", "kind", "owner"),
+    component: lazy(() => import("@/features/admin/disputes-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/disputes/$disputeId",
+    component: lazy(() => import("@/features/admin/dispute-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/cash-outs",
+    validateSearch: texts("state", "owner"),
+    component: lazy(() => import("@/features/admin/cash-outs-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/checks",
+    validateSearch: texts("tab", "state", "node"),
+    component: lazy(() => import("@/features/admin/checks-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/jobs",
+    validateSearch: texts("q", "state", "owner", "node", "order"),
+    component: lazy(() => import("@/features/admin/jobs-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/nodes",
+    validateSearch: texts("q", "state", "owner", "country"),
+    component: lazy(() => import("@/features/admin/nodes-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/users",
+    validateSearch: texts("q", "role", "state"),
+    component: lazy(() => import("@/features/admin/users-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/users/$userId",
+    component: lazy(() => import("@/features/admin/user-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/storage",
+    component: lazy(() => import("@/features/admin/storage-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/audit",
+    validateSearch: texts("q", "actor", "action", "subject", "since", "until", "order"),
+    component: lazy(() => import("@/features/admin/audit-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/settings",
+    validateSearch: texts("q"),
+    component: lazy(() => import("@/features/admin/settings-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/settings/$name",
+    component: lazy(() => import("@/features/admin/setting-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/settings/tables/$table",
+    component: lazy(() => import("@/features/admin/table-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/vouchers",
+    component: lazy(() => import("@/features/admin/vouchers-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/mails",
+    validateSearch: texts("state", "user"),
+    component: lazy(() => import("@/features/admin/mails-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/payments",
+    validateSearch: texts("tab", "state", "kind", "owner"),
+    component: lazy(() => import("@/features/admin/payments-page")),
+  }),
+  createRoute({
+    ...adminPage,
+    path: "/ledger",
+    component: lazy(() => import("@/features/admin/ledger-page")),
+  }),
 ];
 
 const routeTree = root.addChildren([...everybody, own.addChildren([...signedIn, admin.addChildren(admins)])]);
