@@ -76,6 +76,7 @@ export function followEvents(queries: QueryClient): void {
     else if (message.type === "wallet") {
       const { type: _, ...wallet } = message;
       queries.setQueryData(["wallet", "balances"], (old: object | undefined) => old && { ...old, ...wallet });
+      for (const part of ["balances", "entries", "cash-outs"]) stale(["wallet", part]);
     }
   });
   onSessionChange(() => {

@@ -57,9 +57,14 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
           },
           axes: bare
             ? [{ show: false }, { show: false }]
-            : [axis, { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => format(tick)) }],
+            : [
+                time
+                  ? { ...axis, values: (_, ticks, __, ___, step) => ticks.map((tick) => tickTime(tick, step)) }
+                  : axis,
+                { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+              ],
           series: [
-            {},
+            time ? { label: "", value: (_: uPlot, at: number | null) => (at == null ? "" : pointTime(at)) } : {},
             ...series.map(({ name, colour, fill = true, bars }) => {
               const stroke = token(node, colour);
               return {
@@ -95,6 +100,19 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
   }, [x, series]);
   return <div ref={box} role="img" aria-label={label} className="chart w-full" />;
 }
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const POINT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const DAY_SECONDS = 86_400;
+/** At midnight, and where ticks are days apart, the day; else the time. */
+function tickTime(at: number, step: number): string {
+  const then = new Date(at * 1000);
+  return step >= DAY_SECONDS || (then.getHours() === 0 && then.getMinutes() === 0)
+    ? DAY.format(then)
+    : CLOCK.format(then);
+}
+const pointTime = (at: number) => POINT.format(at * 1000);
 
 function token(node: HTMLElement, name: string): string {
   const probe = document.createElement("i");

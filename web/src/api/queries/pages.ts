@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, type QueryKey } from "@tanstack/react-query";
 
-type ListPage<T> = { items: T[]; next?: string | null };
+type ListPage<T> = { items: T[]; next?: string | null; total?: number | null };
 
 /** A list that comes in pages: `useInfiniteQuery(pages(["jobs"], (cursor) => ask(api.GET(…))))`. `flat(data)` has the rows. */
 export const pages = <P extends ListPage<unknown>>(
