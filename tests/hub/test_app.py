@@ -191,7 +191,7 @@ def test_cookies_open_no_operation_of_the_document(sqlite_hub, local):
     local(sqlite_hub, story, settings={"public_url": PUBLIC_URL})
 
 
-STREAMS = {"/api/v1/events"}
+STREAMS = {"/api/v1/events", "/api/v1/public/events"}
 """That do not end by themselves."""
 
 
@@ -285,16 +285,30 @@ def test_no_tenant_reads_or_changes_anothers_object(url, local, request):
     local(request.getfixturevalue(url), story)
 
 
-def test_lists_show_only_ones_own(sqlite_hub, local):
+def test_lists_show_only_ones_own_and_public_ones_nobodys(sqlite_hub, local):
     async def story(pool):
         things = {user: await things_of(pool, user) for user in (ALICE, BOB)}
+        names = ("job_id", "running", "node_id", "artifact_id")
+        plain = [e for e in table_of(pool) if e.method == "GET" and "{" not in e.path and e.path not in STREAMS]
+        own, public = (
+            [e.path.removeprefix("/api/v1/") for e in plain if e.visible == kind and e.path.startswith("/api/v1/")]
+            for kind in ("own", "public")
+        )
+        assert {"artifacts", "disputes", "jobs", "nodes", "nodes/join-tokens", "notices", "wallet/entries"} <= {*own}
+        assert {"leaderboard", "map", "market/offers", "stats"} <= {*public}
         for user, other in ((ALICE, BOB), (BOB, ALICE)):
-            for path in ("jobs", "nodes"):
-                text = (await pool.call("GET", path, user=user)).text
-                for name in ("job_id", "running", "node_id"):
-                    assert things[other][name] not in text
-            everything = (await pool.call("GET", "jobs", user=ADMIN)).json()["items"]
-            assert len(everything) == 4
+            hidden = {other, f"node of {other}", *(things[other][name] for name in names)}
+            for path in own:
+                answer = await pool.call("GET", path, user=user)
+                assert answer.status_code in (200, 404, 422), f"{path}: {answer.text}"
+                assert [word for word in hidden if word in answer.text] == [], path
+        everything = (await pool.call("GET", "jobs", user=ADMIN)).json()["items"]
+        assert len(everything) == 4
+        for path in public:  # of nodes that take anybody's work, everybody sees the ids
+            text = (await pool.call("GET", path, user=None)).text
+            private = {*things, *(f"node of {user}" for user in things)}
+            private |= {found[name] for found in things.values() for name in names if name != "node_id"}
+            assert [word for word in private if word in text] == [], path
 
     local(sqlite_hub, story)
 

@@ -3,9 +3,12 @@
 from support.engine import ADMIN, ALICE, BOB, play
 from support.scripted_agent import add_agent
 
+from computepool.hub.accounts.public_names import find_public_name, set_public_name
 from computepool.hub.accounts.service import create_user
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.http import Role
+from computepool.hub.nodes.repository import take_join_token
+from computepool.hub.nodes.service import hash_token
 
 PEOPLE = {ADMIN: ("root@example.org", Role.ADMIN), ALICE: ("alice@example.org", Role.USER)}
 
@@ -49,15 +52,24 @@ def test_admins_find_users_and_close_their_accounts_at_once(hub_url):
         assert "only admin" in shown["actions"]["disable"]["reason"]
 
         assert (await pool.call("GET", "jobs", user=ALICE)).status_code == 200
+        link = (await pool.call("POST", f"jobs/{waiting}/shares", {}, user=ALICE)).json()["token"]
+        join_token = (await pool.call("POST", "nodes/join-tokens", {}, user=ALICE)).json()["token"]
+        await pool.db.run(set_public_name, ALICE, "Ally")
+        assert await pool.db.read(find_public_name, ALICE) == "Ally"
         body = {"reason": "stolen card", "cancel_jobs": True}
         done = (await pool.call("POST", "admin/users/alice@example.org/disable", body, user=ADMIN)).json()
         assert (done["jobs_canceled"], done["user"]["actions"]["enable"]["allowed"]) == (2, True)
         assert (await pool.call("GET", "jobs", user=ALICE)).status_code == 401
+        assert (await pool.call("GET", f"public/shares/{link}", user=None)).status_code == 404
+        assert await pool.db.read(find_public_name, ALICE) is None
+        assert await pool.db.run(take_join_token, hash_token(join_token), pool.clock.now()) is None
         assert (await pool.job(waiting)).state == "canceled"
         assert [one["id"] for one in (await users("disabled=true"))["items"]] == [ALICE]
         assert (await users("disabled=false&role=user"))["total"] == 5
         assert (await pool.call("POST", f"admin/users/{ALICE}/enable", user=ADMIN)).json()["disabled_at"] is None
         assert (await pool.call("GET", "jobs", user=ALICE)).status_code == 200
+        assert (await pool.call("GET", f"public/shares/{link}", user=None)).status_code == 200
+        assert await pool.db.run(take_join_token, hash_token(join_token), pool.clock.now()) is None
         assert (await pool.call("GET", f"admin/users/{ALICE}/sessions", user=ADMIN)).json()["items"] == []
         assert (await pool.call("POST", f"admin/users/{BOB}/enable", user=ADMIN)).status_code == 404
 

@@ -37,6 +37,8 @@ def test_link_shows_a_job_to_everybody_until_it_is_revoked_or_over(hub_url):
         assert (await look(pool, plain["token"], "/outputs")).status_code == 404
         log = await look(pool, whole["token"], "/log?after=6")
         assert (log.content, log.headers["X-Log-Complete"]) == (b"1\n", "1")
+        beyond = await look(pool, whole["token"], "/log?slice=7")
+        assert (beyond.status_code, job_id in beyond.text) == (404, False)
         (output,) = (await look(pool, whole["token"], "/outputs")).json()["items"]
         assert (output["path"], output["size_bytes"]) == ("model", 7)
 

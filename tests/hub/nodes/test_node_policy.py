@@ -33,6 +33,10 @@ def test_owner_asks_an_agent_that_is_away_and_it_answers_when_it_is_back(hub_url
             ("PATCH", "policy", {"hours": "always"}), ("POST", "pause", None), ("POST", "unpause", None)
         ):  # fmt: skip
             assert (await pool.call(method, f"{path}/{what}", body, user=BOB)).status_code == 404
+            # An admin sees the policy, and it stays the owner's.
+            assert (await pool.call(method, f"{path}/{what}", body, user=ADMIN)).status_code == 403
+        allowed = (await pool.call("GET", path, user=ADMIN)).json()["actions"]
+        assert not any(allowed[name]["allowed"] for name in ("policy", "pause", "unpause"))
 
         await agent.disconnect()
         await pool.call("PATCH", f"{path}/policy", {"hours": "22:00-07:00"})

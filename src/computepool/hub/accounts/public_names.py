@@ -12,6 +12,7 @@ from sqlalchemy import ForeignKey, String, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from computepool.hub.accounts.errors import PublicNameTaken
+from computepool.hub.accounts.tables import User
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.core.tables import Base, Id
@@ -66,12 +67,13 @@ def set_public_name(session: Session, user_id: str, name: str | None) -> bool:
 
 
 def find_public_name(session: Session, user_id: str) -> str | None:
-    return session.scalar(select(PublicName.name).where(PublicName.user_id == user_id))
+    return list_public_names(session, [user_id]).get(user_id)
 
 
 def list_public_names(session: Session, among: Collection[str] | None = None) -> dict[str, str]:
-    """By user. `among`: of a few users."""
-    query = select(PublicName.user_id, PublicName.name).limit(LIST_LIMIT)
+    """By user, without those of disabled accounts. `among`: of a few users."""
+    query = select(PublicName.user_id, PublicName.name).join(User, User.id == PublicName.user_id)
+    query = query.where(User.disabled_at.is_(None)).limit(LIST_LIMIT)
     if among is not None:
         query = query.where(PublicName.user_id.in_(sorted(among)))
     return {row.user_id: row.name for row in session.execute(query)}

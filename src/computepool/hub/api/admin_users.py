@@ -21,6 +21,7 @@ from computepool.hub.core.paging import Cursor
 from computepool.hub.core.texts import STORABLE
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.engine import Engine
+from computepool.hub.nodes.service import revoke_join_tokens_of
 from computepool.protocol.model import Documented
 
 REASON_LIMIT = 400
@@ -96,7 +97,8 @@ def _add_changing(routes: Routes, engine: Engine) -> None:
 
     @routes.post("/admin/users/{user}/disable", name="disable_user", visible="admin", errors=[NoSuchUser, LastAdmin])
     async def disable(user: str, body: DisableRequest, caller: Caller) -> UserDisabled:
-        """Close an account. Sessions, tokens and open streams end at once, and nobody can sign in to it.
+        """Close an account. Sessions, tokens, join tokens and open streams end at once, and nobody can sign in to it.
+        While it is closed, its links to jobs show nothing, and its public name is not shown.
 
         Nodes of the user go on working. Jobs that wait or run go on too, unless `cancel_jobs` is set. Credits stay.
         """
@@ -208,8 +210,10 @@ def _change_role(session: Session, context: Context, named: str, role: Role, act
 
 
 def _disable(session: Session, context: Context, named: str, reason: str, actor: str) -> tuple[str, Revoked]:
-    user = _find_user(session, named)
-    return user.id, service.disable_user(session, user.id, context.now(), actor=actor, reason=reason)
+    user, now = _find_user(session, named), context.now()
+    revoked = service.disable_user(session, user.id, now, actor=actor, reason=reason)
+    revoke_join_tokens_of(session, user.id, now, actor=actor)
+    return user.id, revoked
 
 
 def _enable(session: Session, context: Context, named: str, actor: str) -> str:

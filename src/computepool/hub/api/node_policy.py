@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.api.nodes import load_node
 from computepool.hub.core.actions import ActionView, refused, unless
-from computepool.hub.core.errors import Invalid, PoolError
+from computepool.hub.core.errors import Forbidden, Invalid, PoolError
 from computepool.hub.core.http import Caller, Principal, Routes, Scope
 from computepool.hub.engine import Engine
 from computepool.hub.nodes import actions, owner_requests
@@ -116,7 +116,10 @@ def router(engine: Engine) -> APIRouter:
         return await context.db.read(_show, caller, node_id)
 
     @routes.patch(
-        "/nodes/{node_id}/policy", visible="own", scope=Scope.NODES_WRITE, errors=[NoSuchNode, NodeMoved, Invalid]
+        "/nodes/{node_id}/policy",
+        visible="own",
+        scope=Scope.NODES_WRITE,
+        errors=[NoSuchNode, NodeMoved, Forbidden, Invalid],
     )
     async def change_policy(node_id: str, body: PolicyEdit, caller: Caller) -> NodePolicyView:
         """Ask the agent to change its hours and idle rules. It follows or refuses; `policy_request` tells which.
@@ -128,12 +131,16 @@ def router(engine: Engine) -> APIRouter:
             raise Invalid("Nothing is to be changed.", hint="Give at least one of the settings.")
         return await ask(caller, node_id, "policy", {"changes": changes})
 
-    @routes.post("/nodes/{node_id}/pause", visible="own", scope=Scope.NODES_WRITE, errors=[NoSuchNode, NodeMoved])
+    @routes.post(
+        "/nodes/{node_id}/pause", visible="own", scope=Scope.NODES_WRITE, errors=[NoSuchNode, NodeMoved, Forbidden]
+    )
     async def pause_node(node_id: str, caller: Caller, body: PauseRequest | None = None) -> NodePolicyView:
         """Ask the agent to take the machine back at once, as `computepool agent pause` does there."""
         return await ask(caller, node_id, "pause", {"pause": True, "for_seconds": body.for_seconds if body else None})
 
-    @routes.post("/nodes/{node_id}/unpause", visible="own", scope=Scope.NODES_WRITE, errors=[NoSuchNode, NodeMoved])
+    @routes.post(
+        "/nodes/{node_id}/unpause", visible="own", scope=Scope.NODES_WRITE, errors=[NoSuchNode, NodeMoved, Forbidden]
+    )
     async def unpause_node(node_id: str, caller: Caller) -> NodePolicyView:
         """Ask the agent to end a pause that was asked for here. One that was made on the machine is ended there."""
         return await ask(caller, node_id, "pause", {"pause": False})
@@ -148,7 +155,7 @@ def _ask(
     node = load_node(session, caller, node_id)
     policy = session.get(NodePolicy, node_id)
     refuse = actions.refuse_request if kind == "policy" else actions.refuse_pause
-    error: PoolError | None = refuse(node, policy)
+    error: PoolError | None = refuse(node, policy, caller)
     if error is not None:
         raise error
     if kind == "pause":
@@ -183,7 +190,7 @@ def _show(session: Session, caller: Principal, node_id: str) -> NodePolicyView:
 def _settings(
     report: PolicyReport, node: Node, policy: NodePolicy | None, caller: Principal
 ) -> list[PolicySettingView]:
-    edit = unless(actions.refuse_request(node, policy))
+    edit = unless(actions.refuse_request(node, policy, caller))
     if Scope.NODES_WRITE not in caller.scopes:
         edit = refused("This token may only look: it lacks the scope nodes:write.")
     return [

@@ -235,9 +235,9 @@ def actions_of(engine: Engine, node: Node, policy: NodePolicy | None, reader: Pr
         drain=unless(change or actions.is_draining(node, True)),
         resume=unless(change or actions.is_draining(node, False)),
         remove=unless(change),
-        pause=unless(actions.refuse_pause(node, policy) or actions.is_paused(policy, True)),
-        unpause=unless(actions.refuse_pause(node, policy) or actions.is_paused(policy, False)),
-        policy=unless(actions.refuse_request(node, policy)),
+        pause=unless(actions.refuse_pause(node, policy, reader) or actions.is_paused(policy, True)),
+        unpause=unless(actions.refuse_pause(node, policy, reader) or actions.is_paused(policy, False)),
+        policy=unless(actions.refuse_request(node, policy, reader)),
         rotate_key=refused(ON_THE_MACHINE if change is None else change.message),
     )
 

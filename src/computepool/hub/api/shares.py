@@ -14,7 +14,7 @@ from computepool.hub.core.errors import Conflict, Forbidden, NotFound
 from computepool.hub.core.http import Caller, Principal, Routes, Scope
 from computepool.hub.engine import Engine
 from computepool.hub.jobs import permits, shares
-from computepool.hub.jobs.errors import NoSuchJob, NoSuchShare, Removed
+from computepool.hub.jobs.errors import NoSuchJob, NoSuchShare
 from computepool.hub.jobs.queries import load_job
 from computepool.hub.jobs.shares import SharedJob
 from computepool.hub.jobs.tables import JobShare
@@ -141,7 +141,7 @@ def _add_public(routes: Routes, engine: Engine) -> None:
                 },
             }
         },
-        errors=[NoSuchShare, NotFound, Removed, StoreError],
+        errors=[NoSuchShare, NotFound, StoreError],
     )
     async def read_shared_log(
         token: Token,
@@ -160,7 +160,7 @@ def _add_public(routes: Routes, engine: Engine) -> None:
         }
         return Response(data, media_type="application/octet-stream", headers=headers)
 
-    @routes.get("/public/shares/{token}/outputs", visible="public", errors=[NoSuchShare, NotFound, Removed])
+    @routes.get("/public/shares/{token}/outputs", visible="public", errors=[NoSuchShare, NotFound])
     async def list_shared_outputs(
         token: Token,
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT,

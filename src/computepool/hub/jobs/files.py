@@ -65,8 +65,12 @@ def find_log_file(session: Session, attempt_id: str) -> LogFile:
 
 
 def find_output(session: Session, artifact_id: str) -> Artifact:
-    query = select(Artifact).where(
-        Artifact.id == artifact_id, Artifact.kind == ArtifactKind.OUTPUT, Artifact.state == ArtifactState.STORED
+    query = (
+        select(Artifact)
+        .join(Attempt, Attempt.id == Artifact.attempt_id)
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Artifact.id == artifact_id, Artifact.kind == ArtifactKind.OUTPUT)
+        .where(Artifact.state == ArtifactState.STORED, Job.deleted_at.is_(None))
     )
     artifact = session.scalar(query)
     if artifact is None:

@@ -10,11 +10,12 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, or_, select, update
 from sqlalchemy.orm import Session
 
+from computepool.hub.accounts.tables import User
 from computepool.hub.accounts.tokens import hash_of
 from computepool.hub.core.errors import Conflict, NotFound
 from computepool.hub.core.records import record
 from computepool.hub.jobs.asked import in_words
-from computepool.hub.jobs.errors import NoSuchShare
+from computepool.hub.jobs.errors import NoSuchShare, Removed
 from computepool.hub.jobs.grid import GridKey, grid_of
 from computepool.hub.jobs.listing import progress_of
 from computepool.hub.jobs.queries import LogPlace, Output, find_log_of, page_outputs_of
@@ -144,7 +145,12 @@ def find_shared_log(session: Session, token: str, now: datetime, index: int) -> 
     share, job = _open(session, token, now)
     if not share.with_logs:
         raise NotFound("This link does not show the log.", hint="Ask its owner for one that does.")
-    return find_log_of(session, job, index, None)
+    try:
+        return find_log_of(session, job, index, None)
+    except Removed:
+        raise NotFound("The log of this job is not kept any more.") from None
+    except NotFound:
+        raise NotFound(f"This job has no slice {index}.") from None  # in other words: the job's id is not shown
 
 
 def page_shared_outputs(
@@ -153,14 +159,20 @@ def page_shared_outputs(
     share, job = _open(session, token, now)
     if not share.with_outputs:
         raise NotFound("This link does not show the outputs.", hint="Ask its owner for one that does.")
-    return page_outputs_of(session, job, cursor, limit)
+    try:
+        return page_outputs_of(session, job, cursor, limit)
+    except Removed:
+        raise NotFound("The outputs of this job are not kept any more.") from None
 
 
 def _open(session: Session, token: str, now: datetime) -> tuple[JobShare, Job]:
+    """Those of a disabled account show nothing while it is disabled."""
+    disabled = select(User.id).where(User.id == Job.owner_id, User.disabled_at.is_not(None)).exists()
     query = (
         select(JobShare, Job)
         .join(Job, Job.id == JobShare.job_id)
-        .where(JobShare.hash == hash_of(token), JobShare.revoked_at.is_(None), _lasts(now), Job.deleted_at.is_(None))
+        .where(JobShare.hash == hash_of(token), JobShare.revoked_at.is_(None), _lasts(now))
+        .where(Job.deleted_at.is_(None), ~disabled)
     )
     row = session.execute(query).first()
     if row is None:

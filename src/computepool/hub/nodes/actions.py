@@ -1,6 +1,7 @@
 """What may be done with a node now. Routes refuse by these, and views tell the same beforehand."""
 
-from computepool.hub.core.errors import PoolError
+from computepool.hub.core.errors import Forbidden, PoolError
+from computepool.hub.core.http import Principal
 from computepool.hub.nodes.errors import NodeMoved
 from computepool.hub.nodes.tables import JoinToken, Node, NodePolicy
 from computepool.protocol.states import NodeState
@@ -22,8 +23,11 @@ def is_draining(node: Node, wanted: bool) -> PoolError | None:
     return None
 
 
-def refuse_request(node: Node, policy: NodePolicy | None) -> PoolError | None:
-    """Of whatever its owner asks of its agent through the hub. The agent has the last word."""
+def refuse_request(node: Node, policy: NodePolicy | None, caller: Principal) -> PoolError | None:
+    """Of whatever its owner asks of its agent through the hub. The agent has the last word. Admins can drain or ban a
+    node, but what happens on a machine, and when, is its owner's affair."""
+    if node.owner_id not in caller.owner_ids:
+        return Forbidden("Only the owner of a machine can ask this of it.", hint="Drain the node instead.")
     if policy is None:
         return NodeMoved(
             "Its agent has not told its policy.", hint="A simulated node has none, and an older agent does not tell it."
@@ -36,8 +40,8 @@ def refuse_request(node: Node, policy: NodePolicy | None) -> PoolError | None:
     return refuse_change(node)
 
 
-def refuse_pause(node: Node, policy: NodePolicy | None) -> PoolError | None:
-    refused = refuse_request(node, policy)
+def refuse_pause(node: Node, policy: NodePolicy | None, caller: Principal) -> PoolError | None:
+    refused = refuse_request(node, policy, caller)
     if refused is None and policy is not None and policy.paused == "machine":
         return NodeMoved("It was paused on the machine itself.", hint="There: computepool agent resume")
     return refused

@@ -41,6 +41,12 @@ def take_join_token(session: Session, token_hash: str, now: datetime) -> JoinTok
     )
 
 
+def list_usable_join_tokens(session: Session, owner_id: str, now: datetime) -> Sequence[JoinToken]:
+    """With a lock: no machine takes one meanwhile."""
+    usable = select(JoinToken).where(JoinToken.owner_id == owner_id, JoinToken.revoked_at.is_(None))
+    return session.scalars(usable.where(JoinToken.uses_left > 0, JoinToken.expires_at > now).with_for_update()).all()
+
+
 def give_back_join_token(session: Session, token_id: str) -> None:
     session.execute(update(JoinToken).where(JoinToken.id == token_id).values(uses_left=JoinToken.uses_left + 1))
 

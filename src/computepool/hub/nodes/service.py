@@ -78,6 +78,14 @@ def revoke_join_token(session: Session, token: JoinToken, now: datetime, *, acto
         record(session, "join_token.revoked", token.id, now, actor=actor)
 
 
+def revoke_join_tokens_of(session: Session, owner_id: str, now: datetime, *, actor: str) -> int:
+    """All that machines can join with. How many there were."""
+    usable = repository.list_usable_join_tokens(session, owner_id, now)
+    for token in usable:
+        revoke_join_token(session, token, now, actor=actor)
+    return len(usable)
+
+
 def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) -> Node:
     """A machine with a good token and a key of its own becomes a node of the token's owner.
 
