@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 61080f86aa3cb72c56ed3d037fcf1e042eed4db63f8bc44a959e6f6c09f61fb8. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 fbe66287e75b03d578b13e01ac1e02f5b43ed18953dc38b4c37f38d49ba5df8e. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -1102,7 +1102,8 @@ export interface paths {
         put?: never;
         /**
          * Disable User
-         * @description Close an account. Sessions, tokens and open streams end at once, and nobody can sign in to it.
+         * @description Close an account. Sessions, tokens, join tokens and open streams end at once, and nobody can sign in to it.
+         *     While it is closed, its links to jobs show nothing, and its public name is not shown.
          *
          *     Nodes of the user go on working. Jobs that wait or run go on too, unless `cancel_jobs` is set. Credits stay.
          */
@@ -23572,7 +23573,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Not found: `no_such_share`, `not_found`, `removed`. */
+            /** @description Not found: `no_such_share`, `not_found`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23623,7 +23624,7 @@ export interface operations {
                     "application/json": components["schemas"]["SharedOutputs"];
                 };
             };
-            /** @description Not found: `no_such_share`, `not_found`, `removed`. */
+            /** @description Not found: `no_such_share`, `not_found`. */
             404: {
                 headers: {
                     [name: string]: unknown;

@@ -1,5 +1,6 @@
 import { type ReactNode, useId } from "react";
 import { cn } from "@/lib/cn";
+import { Prose } from "./prose";
 
 type Props = {
   title?: string;
@@ -25,7 +26,11 @@ export function Card({ title, aside, about, flush, className, children }: Props)
             {title}
           </h2>
           {aside && <div className="text-sm text-muted">{aside}</div>}
-          {about && <p className="w-full text-sm text-muted text-pretty">{about}</p>}
+          {about && (
+            <p className="w-full text-sm text-muted text-pretty">
+              <Prose>{about}</Prose>
+            </p>
+          )}
         </header>
       )}
       <div className={flush ? undefined : cn("px-4 pb-4", !title && "pt-4")}>{children}</div>

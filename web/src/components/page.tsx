@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 import { cn } from "@/lib/cn";
+import { Prose } from "./prose";
 
 /** Sets the tab's title. */
 export function useTitle(title: string): void {
@@ -37,7 +38,11 @@ export function Page({ title, back, beside, actions, about, medium, children }: 
         <span className="flex-1" />
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </div>
-      {about && <p className="mt-1 max-w-2xl text-muted text-pretty">{about}</p>}
+      {about && (
+        <p className="mt-1 max-w-2xl text-muted text-pretty">
+          <Prose>{about}</Prose>
+        </p>
+      )}
       <div className="mt-6">{children}</div>
     </div>
   );

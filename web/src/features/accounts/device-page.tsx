@@ -28,7 +28,13 @@ function Asking({ login }: { login: Schemas["DeviceLoginView"] }) {
       <Fact name={text.asked}>
         <When at={login.created_at} ago />
       </Fact>
-      <Fact name={text.may}>{login.scopes.join(", ")}</Fact>
+      <Fact name={text.may}>
+        {login.scopes.map((scope) => (
+          <span key={scope} className="block">
+            {accounts.tokens.scopesAbout[scope] ?? scope}
+          </span>
+        ))}
+      </Fact>
     </Facts>
   );
 }

@@ -6,11 +6,12 @@ import { Empty } from "@/components/empty";
 import { SearchField } from "@/components/filters";
 import { Loaded } from "@/components/loaded";
 import { Page } from "@/components/page";
+import { Prose } from "@/components/prose";
 import { Tag } from "@/components/state";
 import { cn } from "@/lib/cn";
 import { docs as text } from "@/texts/docs";
 import { type Answer, type Document, documentQuery, type Listed, nameOf, routesOf, type Shape } from "./document";
-import { FieldTable, Prose, Words } from "./shapes";
+import { FieldTable, Words } from "./shapes";
 
 const METHOD: Record<string, string> = {
   get: "text-live",

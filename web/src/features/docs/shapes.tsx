@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Prose } from "@/components/prose";
 import { docs as text } from "@/texts/docs";
 import { nameOf, type Shape } from "./document";
 
@@ -59,20 +60,6 @@ function limitsOf(shape: Shape): string {
   });
   if (shape.default !== undefined && shape.default !== null) found.push(byDefault(JSON.stringify(shape.default)));
   return found.join(", ");
-}
-
-/** What stands between backticks is code. */
-export function Prose({ children }: { children: string }) {
-  return children.split("`").map((part, index) =>
-    index % 2 ? (
-      // biome-ignore lint/suspicious/noArrayIndexKey: the document does not change
-      <code key={index} className="rounded bg-sunken px-1 text-[0.92em]">
-        {part}
-      </code>
-    ) : (
-      part
-    ),
-  );
 }
 
 type Row = {
