@@ -140,6 +140,7 @@ export const jobTexts = {
     title: "Slices",
     of: (index: number) => `Slice ${count(index)}`,
     label: (index: number, label: string) => `Slice ${count(index)}: ${label}`,
+    some: (slices: string, n: number) => `${n === 1 ? "Slice" : "Slices"} ${slices}`,
     choose: "Choose a slice with the arrow keys",
     next: (label: string) => `Next slice that ${label}`,
   },
@@ -248,6 +249,9 @@ export const jobTexts = {
     without: (slices: string) => `Without a receipt: slices ${slices}`,
     attempt: (slice: number, attempt: number, node: string) =>
       attempt ? `Slice ${count(slice)}, attempt ${attempt} on ${node}` : `Slice ${count(slice)}, checked on ${node}`,
+    attempts: "Attempts",
+    passed: "holds",
+    failed: "does not hold",
     papers: "Signed papers",
     order: "Order, signed by the hub",
     receipt: "Receipt, signed by the node",

@@ -173,7 +173,7 @@ function Verdict({ job }: { job: Job }) {
         <ul className="mt-1 text-sm">
           {job.failures.map((failure) => (
             <li key={failure.slices}>
-              {jobTexts.grid.title} {failure.slices}: {failure.state}
+              {jobTexts.grid.some(failure.slices, failure.count)}: {failure.state}
               {failure.reason && `, ${failure.reason.replaceAll("_", " ")}`}
               {failure.exit_code != null && ` (${jobTexts.node.exit.toLowerCase()} ${failure.exit_code})`}
             </li>

@@ -97,17 +97,19 @@ function Filters({ filters, set }: { filters: JobFilters; set: (changes: Partial
         onChange={(state) => set({ state })}
       />
       <TypedFilter label={text.node} value={filters.node ?? ""} onChange={(node) => set({ node })} className="w-36" />
-      {(["since", "until"] as const).map((name) => (
-        <label key={name} className="flex items-center gap-1.5 text-sm text-muted">
-          {text[name]}
-          <input
-            type="date"
-            value={filters[name] ?? ""}
-            onChange={(event) => set({ [name]: event.target.value })}
-            className={cn(inputClass, "h-8! w-auto! text-base text-text")}
-          />
-        </label>
-      ))}
+      <div className="flex gap-2 max-sm:w-full">
+        {(["since", "until"] as const).map((name) => (
+          <label key={name} className="flex min-w-0 flex-1 items-center gap-1.5 text-sm text-muted">
+            {text[name]}
+            <input
+              type="date"
+              value={filters[name] ?? ""}
+              onChange={(event) => set({ [name]: event.target.value })}
+              className={cn(inputClass, "h-8! min-w-0 px-2! text-base text-text sm:w-auto!")}
+            />
+          </label>
+        ))}
+      </div>
       <FilterSelect
         label={text.order}
         value={filters.order ?? ""}
@@ -216,7 +218,7 @@ function columns(
     },
     {
       name: columns.job,
-      className: "max-w-100 min-w-40",
+      className: "w-full max-w-0 min-w-40",
       cell: (job) => (
         <div className="min-w-0">
           <div className="flex items-center gap-2">
@@ -231,6 +233,7 @@ function columns(
     },
     {
       name: columns.state,
+      className: "max-sm:pl-0",
       cell: (job) => (
         <div>
           <State of={job.state} />
@@ -248,7 +251,7 @@ function columns(
     },
     {
       name: columns.node,
-      className: "max-md:hidden max-w-48",
+      className: "max-md:hidden min-w-40 max-w-48",
       cell: (job) =>
         job.nodes[0] ? (
           <span className="block truncate">{text.nodes(job.nodes[0].name, job.nodes.length - 1)}</span>

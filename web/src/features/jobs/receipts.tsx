@@ -53,27 +53,15 @@ export function Receipts({ jobId }: { jobId: string }) {
         <p className="mt-2 mb-3 text-muted text-pretty">{text.about}</p>
         <CommandLine line={text.command(jobId)} />
       </Card>
-      {attempts.map((attempt) => (
-        <Card
-          key={`${attempt.slice}.${attempt.attempt}.${attempt.node_name}`}
-          title={text.attempt(attempt.slice, attempt.attempt, attempt.node_name)}
-        >
-          <ul>
-            {attempt.checks.map((check) => (
-              <li key={check.name} className="flex gap-2 py-1">
-                {check.passed ? (
-                  <Check size={15} aria-label="✓" className="mt-1 shrink-0 text-good" />
-                ) : (
-                  <X size={15} aria-label="✗" className="mt-1 shrink-0 text-bad" />
-                )}
-                <span className="min-w-0 break-words">
-                  {check.title} <span className="text-sm text-muted">{check.detail}</span>
-                </span>
-              </li>
-            ))}
-          </ul>
-        </Card>
-      ))}
+      <Card title={text.attempts}>
+        {attempts.map((attempt) => (
+          <Attempt
+            key={`${attempt.slice}.${attempt.attempt}.${attempt.node_name}`}
+            attempt={attempt}
+            open={attempts.length === 1 || !attempt.passed}
+          />
+        ))}
+      </Card>
       <More query={query} />
       {checks.length > 0 && (
         <Card title={text.replicas}>
@@ -95,6 +83,31 @@ export function Receipts({ jobId }: { jobId: string }) {
     </div>
   );
 }
+
+const Mark = ({ passed }: { passed: boolean }) =>
+  passed ? (
+    <Check size={15} aria-label={text.passed} className="mt-1 shrink-0 text-good" />
+  ) : (
+    <X size={15} aria-label={text.failed} className="mt-1 shrink-0 text-bad" />
+  );
+
+const Attempt = ({ attempt, open }: { attempt: Schemas["VerifiedAttempt"]; open: boolean }) => (
+  <details open={open} className="border-t border-line py-2 first:border-0">
+    <summary className="flex cursor-pointer gap-2">
+      <Mark passed={attempt.passed} /> {text.attempt(attempt.slice, attempt.attempt, attempt.node_name)}
+    </summary>
+    <ul className="mt-1 pl-6">
+      {attempt.checks.map((check) => (
+        <li key={check.name} className="flex gap-2 py-0.5">
+          <Mark passed={check.passed} />
+          <span className="min-w-0 break-words">
+            {check.title} <span className="text-sm text-muted">{check.detail}</span>
+          </span>
+        </li>
+      ))}
+    </ul>
+  </details>
+);
 
 function Papers({ jobId }: { jobId: string }) {
   const query = useInfiniteQuery(receiptsQuery(jobId));

@@ -12,7 +12,8 @@ type Props = { letters: string; legend: Keys; indices: number[]; chosen: number;
 const text = jobTexts.grid;
 /** Up to so many slices are buttons with their numbers; more are cells of a picture. */
 const MAX_BUTTONS = 64;
-const HEIGHT_LIMIT_PX = 260;
+const MARK_PX = 9;
+const HEIGHT_LIMIT_PX = 330;
 
 /** `0-3, 17` as numbers; without it all of them, from 0 on. */
 export function indicesOf(ranges: string | null | undefined, length: number): number[] {
@@ -135,7 +136,15 @@ function Cells({ letters, legend, indices, place, onChoose }: Props & { place: n
     }
     pen.strokeStyle = ink;
     pen.lineWidth = 2;
-    pen.strokeRect((place % columns) * cell, Math.floor(place / columns) * cell, cell, cell);
+    // Of cells that are too small to see, a frame that is not.
+    const frame = Math.max(cell, MARK_PX);
+    const clamped = (at: number, size: number) => Math.min(Math.max(1, at - (frame - cell) / 2), size - frame - 1);
+    pen.strokeRect(
+      clamped((place % columns) * cell, width),
+      clamped(Math.floor(place / columns) * cell, rows * cell),
+      frame,
+      frame,
+    );
   }, [letters, legend, columns, cell, width, place, theme]);
 
   const move = (event: KeyboardEvent) => {
