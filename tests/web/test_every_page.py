@@ -12,7 +12,14 @@ pytestmark = pytest.mark.slow
 EVERYBODY = ["/", "/sign-in", "/sign-up", "/docs", "/market", "/map", "/leaderboard", "/nowhere"]
 SIGNED_IN = ["/jobs", "/submit", "/nodes", "/wallet", "/device"]
 SIGNED_IN += ["/account", "/account/notices", "/account/sessions", "/account/tokens"]
-ADMINS = ["/admin"]
+ADMINS = ["/admin", "/admin/settings/platform_fee_bps", "/admin/settings/tables/regions"]
+ADMINS += [
+    f"/admin/{name}"
+    for name in (
+        "queue", "jobs", "nodes", "users", "storage", "checks", "disputes", "cash-outs", "payments", "vouchers",
+        "ledger", "settings", "audit", "mails",
+    )
+]  # fmt: skip
 
 
 def check(visitor: Visitor, paths: list[str]) -> None:

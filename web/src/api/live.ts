@@ -46,7 +46,9 @@ class Line {
     clearTimeout(this.timer);
     const socket = this.socket;
     this.socket = null;
-    socket?.close();
+    // A browser warns of a socket that is closed before it was open.
+    if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+    else socket?.close();
     this.become("idle");
   }
 

@@ -172,6 +172,7 @@ export const admin = {
   },
   dispute: {
     back: "Disputes",
+    titleOf: (name: string) => (name ? `Dispute: ${name}` : "Dispute"),
     says: "What the renter says",
     bankSays: "What the bank says",
     noWords: "No reason was given.",

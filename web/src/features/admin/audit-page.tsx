@@ -18,7 +18,11 @@ function Thing({ id, name }: { id: string; name: string | null }): ReactNode {
   if (id.startsWith("user_")) return <Person id={id} name={name} />;
   if (id.startsWith("job_")) return <JobLink id={id}>{name}</JobLink>;
   if (id.startsWith("node_")) return <NodeLink id={id}>{name}</NodeLink>;
-  return <code className="text-sm break-all">{name ?? id}</code>;
+  return (
+    <code title={id} className="block w-44 truncate text-sm">
+      {name ?? id}
+    </code>
+  );
 }
 
 function ActionFilter() {
@@ -27,7 +31,7 @@ function ActionFilter() {
   const known = useQuery(auditActionsQuery).data?.items ?? [];
   const stored = filters.action ?? "";
   return (
-    <>
+    <div className="w-56 max-sm:w-full">
       <input
         key={stored}
         type="search"
@@ -40,14 +44,14 @@ function ActionFilter() {
         }}
         onBlur={(event) => event.target.value !== stored && set({ action: event.target.value || undefined })}
         onKeyDown={(event) => event.key === "Enter" && set({ action: event.currentTarget.value || undefined })}
-        className={cn(inputClass, "h-8 w-56 max-sm:w-full")}
+        className={cn(inputClass, "h-8")}
       />
       <datalist id={id}>
         {known.map((action) => (
           <option key={action} value={action} />
         ))}
       </datalist>
-    </>
+    </div>
   );
 }
 
@@ -60,7 +64,7 @@ function Instant({ name, label }: { name: string; label: string }) {
         type="datetime-local"
         value={filters[name] ?? ""}
         onChange={(event) => set({ [name]: event.target.value || undefined })}
-        className={cn(inputClass, "h-8 w-auto")}
+        className={cn(inputClass, "h-8 w-auto!")}
       />
     </label>
   );
@@ -97,7 +101,7 @@ export default function AuditPage() {
             name: text.details,
             className: "max-md:hidden",
             cell: ({ details }) => (
-              <ul className="max-w-96 text-sm">
+              <ul className="flex max-w-104 flex-wrap gap-x-3 text-sm">
                 {details.map(({ name, value }) => (
                   <li key={name} className="line-clamp-3 break-all">
                     <span className="text-muted">{name}</span> {value}

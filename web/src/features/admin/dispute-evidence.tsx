@@ -108,9 +108,14 @@ export const Attempts = ({ attempts }: { attempts: Found["attempts"] }) => (
             </Link>
           ),
         },
-        { name: text.node, cell: ({ node_id, node_name }) => <NodeLink id={node_id}>{node_name}</NodeLink> },
+        {
+          name: text.node,
+          className: "whitespace-nowrap",
+          cell: ({ node_id, node_name }) => <NodeLink id={node_id}>{node_name}</NodeLink>,
+        },
         {
           name: text.end,
+          className: "whitespace-nowrap",
           cell: ({ verdict, reason, exit_code }) => (
             <>
               {verdict && <Tag tone={verdict === "ok" ? "good" : "warn"}>{inWords(verdict)}</Tag>}{" "}
@@ -120,7 +125,12 @@ export const Attempts = ({ attempts }: { attempts: Found["attempts"] }) => (
             </>
           ),
         },
-        { name: text.ran, align: "right", cell: ({ billed_seconds }) => duration(billed_seconds) },
+        {
+          name: text.ran,
+          align: "right",
+          className: "whitespace-nowrap",
+          cell: ({ billed_seconds }) => duration(billed_seconds),
+        },
         { name: text.cost, align: "right", cell: ({ cost_micros }) => <Money micros={cost_micros} /> },
         {
           name: text.hostShare,

@@ -152,7 +152,7 @@ export default function DisputePage() {
   const dispute = query.data?.dispute;
   return (
     <Section
-      title={dispute?.subject ?? disputeId}
+      title={text.titleOf(query.data?.jobs[0]?.name ?? dispute?.subject ?? "")}
       back={{ to: "/admin/disputes", name: text.back }}
       beside={
         dispute && <State of={dispute.state}>{dispute.outcome ? text.outcomes[dispute.outcome] : undefined}</State>

@@ -9,6 +9,9 @@ import { admin } from "@/texts/admin";
 
 const { charts: text } = admin.overview;
 type Day = Schemas["OverviewDay"];
+const DAY = 86_400;
+/** The top of a scale on which nothing was spent. */
+const ONE_CREDIT = 1_000_000;
 
 function Panel({
   title,
@@ -16,16 +19,18 @@ function Panel({
   series,
   format,
   max,
+  className,
 }: {
   title: string;
   x: number[];
   series: Series[];
   format: (value: number) => string;
   max?: number;
+  className?: string | undefined;
 }) {
-  const some = series.some(({ values }) => values.some((value) => value != null));
+  const some = series.some(({ values }) => values.some((value) => value != null)) && x.length > 1;
   return (
-    <Card title={title}>
+    <Card title={title} {...(className ? { className } : {})}>
       {some ? (
         <Chart label={title} x={x} series={series} format={format} height={170} {...(max ? { max } : {})} />
       ) : (
@@ -49,19 +54,36 @@ export default function OverviewCharts({
   money: boolean;
 }) {
   const { days } = overview;
-  const x = useMemo(() => days.map(({ day }) => Date.parse(`${day}T00:00:00Z`) / 1000), [days]);
-  const of = (read: (day: Day) => number | null | undefined) => days.map((day) => read(day) ?? null);
-  const times = useMemo(() => {
-    if (!series) return [];
-    const start = Date.parse(series.start_at) / 1000;
-    return Array.from({ length: series.points }, (_, point) => start + point * series.step_seconds);
+  // An empty day at both ends, so that the bars of the first and the last are whole.
+  const x = useMemo(() => {
+    const starts = days.map(({ day }) => Date.parse(`${day}T00:00:00Z`) / 1000);
+    return [(starts[0] ?? 0) - DAY, ...starts, (starts.at(-1) ?? 0) + DAY];
+  }, [days]);
+  const of = (read: (day: Day) => number | null | undefined) => [null, ...days.map((day) => read(day) ?? null), null];
+  // From the first measurement on: what was before the pool would only push the lines to the edge.
+  const first = useMemo(() => {
+    const starts = series?.columns.map(({ average }) => average.findIndex((value) => value !== null)) ?? [];
+    return Math.max(0, Math.min(...starts.filter((start) => start >= 0)));
   }, [series]);
-  const measured = (name: string) => series?.columns.find((column) => column.name === name)?.average ?? [];
+  const times = useMemo(() => {
+    if (!series || !Number.isFinite(first)) return [];
+    const start = Date.parse(series.start_at) / 1000;
+    const points = Array.from({ length: series.points }, (_, point) => start + point * series.step_seconds);
+    return points.slice(first);
+  }, [series, first]);
+  const measured = (name: string) =>
+    series?.columns.find((column) => column.name === name)?.average.slice(first) ?? times.map(() => null);
   const line = (name: string, colour: string, values: (number | null)[], fill = true): Series => ({
     name,
     colour,
     values,
     fill,
+  });
+  const bars = (name: string, colour: string, values: (number | null)[]): Series => ({
+    name,
+    colour,
+    values,
+    bars: true,
   });
   return (
     <div className="grid gap-4 md:grid-cols-2">
@@ -70,8 +92,16 @@ export default function OverviewCharts({
         x={x}
         format={whole}
         series={[
-          { name: text.submitted, colour: "--live-dot", values: of((day) => day.jobs), bars: true },
-          { name: text.failed, colour: "--bad-dot", values: of((day) => day.ended.failed ?? 0), bars: true },
+          bars(
+            text.submitted,
+            "--live-dot",
+            of((day) => day.jobs),
+          ),
+          bars(
+            text.failed,
+            "--bad-dot",
+            of((day) => day.ended.failed ?? 0),
+          ),
         ]}
       />
       {hasMoney && (
@@ -79,9 +109,18 @@ export default function OverviewCharts({
           title={text.money}
           x={x}
           format={money}
+          {...(days.some((day) => day.spent_micros) ? {} : { max: ONE_CREDIT })}
           series={[
-            { name: text.spent, colour: "--good-dot", values: of((day) => day.spent_micros), bars: true },
-            { name: text.fees, colour: "--held-dot", values: of((day) => day.fees_micros), bars: true },
+            bars(
+              text.spent,
+              "--good-dot",
+              of((day) => day.spent_micros),
+            ),
+            bars(
+              text.fees,
+              "--held-dot",
+              of((day) => day.fees_micros),
+            ),
           ]}
         />
       )}
@@ -105,16 +144,15 @@ export default function OverviewCharts({
         x={x}
         format={time}
         series={[
-          line(
-            text.average,
-            "--warn-dot",
-            of((day) => day.wait_average_seconds),
-          ),
-          line(
+          bars(
             text.longest,
             "--tier-0",
             of((day) => (day.waits ? day.wait_most_seconds : null)),
-            false,
+          ),
+          bars(
+            text.average,
+            "--warn-dot",
+            of((day) => day.wait_average_seconds),
           ),
         ]}
       />
@@ -123,16 +161,15 @@ export default function OverviewCharts({
         x={x}
         format={time}
         series={[
-          line(
-            text.average,
-            "--live-dot",
-            of((day) => day.start_average_seconds),
-          ),
-          line(
+          bars(
             text.longest,
             "--tier-0",
             of((day) => (day.starts ? day.start_most_seconds : null)),
-            false,
+          ),
+          bars(
+            text.average,
+            "--live-dot",
+            of((day) => day.start_average_seconds),
           ),
         ]}
       />
@@ -141,6 +178,7 @@ export default function OverviewCharts({
         x={times}
         format={percent}
         max={1}
+        className={hasMoney ? "md:col-span-2" : undefined}
         series={[
           line(text.gpus, "--held-dot", measured("gpu_utilisation")),
           line(text.cores, "--live-dot", measured("core_utilisation"), false),

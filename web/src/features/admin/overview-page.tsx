@@ -67,7 +67,8 @@ const seconds = (value: number | null | undefined) => (value == null ? text.noVa
 function Numbers({ overview, days }: { overview: Schemas["Overview"]; days: string }) {
   const { totals, before } = overview;
   const stats = useQuery(statsQuery).data;
-  const than = (old: string) => text.before(old, days);
+  const than = (old: string | null) => (old === null ? undefined : text.before(old, days));
+  const since = (old: number | null) => than(old === null ? null : duration(old));
   return (
     <Figures className="rounded-lg border border-line">
       <Figure name={text.jobs} value={count(totals.jobs)} note={than(count(before.jobs))} />
@@ -86,15 +87,11 @@ function Numbers({ overview, days }: { overview: Schemas["Overview"]; days: stri
         />
       )}
       <Figure name={text.nodes} value={stats ? count(stats.nodes_online) : text.noValue} />
-      <Figure
-        name={text.wait}
-        value={seconds(totals.wait_average_seconds)}
-        note={than(seconds(before.wait_average_seconds))}
-      />
+      <Figure name={text.wait} value={seconds(totals.wait_average_seconds)} note={since(before.wait_average_seconds)} />
       <Figure
         name={text.start}
         value={seconds(totals.start_average_seconds)}
-        note={than(seconds(before.start_average_seconds))}
+        note={since(before.start_average_seconds)}
       />
       <Figure name={text.gpuHours} value={duration(totals.gpu_seconds)} note={than(duration(before.gpu_seconds))} />
       {totals.spent_micros != null && (

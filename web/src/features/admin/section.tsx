@@ -151,20 +151,20 @@ const LINK = "hover:underline";
 /** Somebody, with a link to all that an operator may know of them. */
 export function Person({ id, name }: { id: string | null | undefined; name?: string | null | undefined }) {
   if (!id) return <span className="text-muted">–</span>;
-  if (!id.startsWith("user_")) return <span className="break-all">{name ?? id}</span>;
+  if (!id.startsWith("user_")) return <span className="break-words">{name ?? id}</span>;
   return (
-    <Link to="/admin/users/$userId" params={{ userId: id }} className={cn(LINK, "break-all")}>
+    <Link to="/admin/users/$userId" params={{ userId: id }} className={cn(LINK, "break-words")}>
       {name ?? <code className="text-sm">{id}</code>}
     </Link>
   );
 }
 export const JobLink = ({ id, children }: { id: string; children?: ReactNode }) => (
-  <Link to="/jobs/$jobId" params={{ jobId: id }} className={cn(LINK, "break-all")}>
+  <Link to="/jobs/$jobId" params={{ jobId: id }} className={cn(LINK, "break-words")}>
     {children ?? <code className="text-sm">{id}</code>}
   </Link>
 );
 export const NodeLink = ({ id, children }: { id: string; children?: ReactNode }) => (
-  <Link to="/nodes/$nodeId" params={{ nodeId: id }} className={cn(LINK, "break-all")}>
+  <Link to="/nodes/$nodeId" params={{ nodeId: id }} className={cn(LINK, "break-words")}>
     {children ?? <code className="text-sm">{id}</code>}
   </Link>
 );

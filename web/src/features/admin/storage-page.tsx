@@ -26,7 +26,7 @@ export default function StoragePage() {
         <Loaded query={query}>
           {(all) => (
             <>
-              <Figures className="sm:grid-cols-3">
+              <Figures className="sm:grid-cols-3!">
                 <Figure name={text.all} value={bytes(all.bytes)} />
                 <Figure name={text.objects} value={count(all.objects)} />
                 <Figure name={text.owners} value={count(all.owners)} />

@@ -7,9 +7,9 @@ import type { ActField, ActSpec } from "./act";
 const { user: text, users } = adminPool;
 type User = Schemas["UserView"];
 
-export function accountActs({ id: user, role, actions }: User): ActSpec[] {
+export function accountActs({ id: user, role, disabled_at, actions }: User): ActSpec[] {
   const params = { path: { user } };
-  return [
+  const acts: ActSpec[] = [
     {
       name: text.role,
       view: actions.change_role,
@@ -62,6 +62,8 @@ export function accountActs({ id: user, role, actions }: User): ActSpec[] {
       },
     },
   ];
+  // An account is either open or not: only the one that would change it is shown.
+  return acts.filter(({ name }) => name !== (disabled_at ? text.disable : text.enable));
 }
 
 export function balanceActs({ id: user, debt_micros }: User): ActSpec[] {

@@ -23,7 +23,7 @@ type User = Schemas["UserView"];
 function Balance({ user }: { user: User }) {
   return (
     <Card flush title={text.balance}>
-      <Figures className="border-y border-line sm:grid-cols-3">
+      <Figures className="border-y border-line sm:grid-cols-3!">
         <Figure name={users.spendable} value={<Money micros={user.spendable_micros ?? 0} />} />
         <Figure name={users.earnings} value={<Money micros={user.earnings_micros ?? 0} />} />
         <Figure
