@@ -48,6 +48,7 @@ export const admin = {
     allWaiting: (total: string) => `All ${total} in the queue`,
     nothing: "Nothing needs a person",
     nothingAbout: "Disputes, cash-outs, contests, accusations and payment differences appear here by themselves.",
+    nothingFree: "Contests, accusations and mails that could not be delivered appear here by themselves.",
     range: "Range of time",
     days: (days: string) => `${days} days`,
     counted: "Daily totals counted",
@@ -104,7 +105,6 @@ export const admin = {
     since: "Waiting since",
     about_: "About",
     empty: "The queue is empty",
-    emptyAbout: "Disputes, cash-outs, contests, accusations and payment differences appear here by themselves.",
   },
   acts: {
     approve: "Approve",

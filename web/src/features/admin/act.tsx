@@ -135,7 +135,7 @@ export function Acts({ acts, explain }: { acts: ActSpec[]; explain?: boolean }) 
   const may = acts.filter((act) => act.view?.allowed !== false);
   const not = acts.filter((act) => act.view?.allowed === false);
   return (
-    <div>
+    <div className={explain ? undefined : "inline-block"}>
       <div className="flex flex-wrap gap-2">
         {(explain ? acts : may).map((act) => (
           <Act key={act.name} act={act} />

@@ -94,8 +94,8 @@ export default function AuditPage() {
         }
         columns={[
           { name: text.at, cell: ({ at }) => <When at={at} /> },
-          { name: text.who, cell: ({ actor, actor_name }) => <Thing id={actor} name={actor_name} /> },
           { name: text.what, cell: ({ action }) => <code className="text-sm">{action}</code> },
+          { name: text.who, cell: ({ actor, actor_name }) => <Thing id={actor} name={actor_name} /> },
           { name: text.to, cell: ({ subject, subject_name }) => <Thing id={subject} name={subject_name} /> },
           {
             name: text.details,

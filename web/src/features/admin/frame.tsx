@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { ChevronDown } from "lucide-react";
 import { useEffect, useState } from "react";
-import { useMoney } from "@/api/hooks";
+import { useConfig } from "@/api/hooks";
 import { ledgerQuery, waitingQuery } from "@/api/queries/admin";
 import { dotClass } from "@/components/state";
 import { When } from "@/components/when";
@@ -78,7 +78,8 @@ function LedgerState() {
 }
 
 export default function AdminFrame() {
-  const money = useMoney();
+  // Only once it is known: a pool without money has no ledger to ask for.
+  const money = useConfig()?.money === true;
   const waiting = useQuery(waitingQuery).data?.total;
   const path = useRouterState({ select: (state) => state.location.pathname });
   const [open, setOpen] = useState(false);

@@ -14,6 +14,7 @@ import { Skeleton, SkeletonRows } from "@/components/skeleton";
 import { Choices } from "@/components/tabs";
 import { When } from "@/components/when";
 import { count } from "@/lib/amounts";
+import { cn } from "@/lib/cn";
 import { credits } from "@/lib/money";
 import { duration } from "@/lib/time";
 import { admin } from "@/texts/admin";
@@ -38,6 +39,7 @@ function useFreshTotals() {
 
 function Waiting() {
   const query = useQuery(waitingQuery);
+  const money = useMoney();
   const total = query.data?.total ?? 0;
   return (
     <Card
@@ -54,7 +56,11 @@ function Waiting() {
       <div className="border-t border-line">
         <Loaded query={query} skeleton={<SkeletonRows rows={3} className="h-20" />}>
           {({ items }) =>
-            items.length ? <QueueList items={items} /> : <Empty title={text.nothing} about={text.nothingAbout} />
+            items.length ? (
+              <QueueList items={items} />
+            ) : (
+              <Empty title={text.nothing} about={money ? text.nothingAbout : text.nothingFree} />
+            )
           }
         </Loaded>
       </div>
@@ -70,7 +76,7 @@ function Numbers({ overview, days }: { overview: Schemas["Overview"]; days: stri
   const than = (old: string | null) => (old === null ? undefined : text.before(old, days));
   const since = (old: number | null) => than(old === null ? null : duration(old));
   return (
-    <Figures className="rounded-lg border border-line">
+    <Figures className={cn("rounded-lg border border-line", totals.spent_micros == null && "sm:grid-cols-3!")}>
       <Figure name={text.jobs} value={count(totals.jobs)} note={than(count(before.jobs))} />
       {totals.spent_micros != null && (
         <Figure
@@ -94,9 +100,7 @@ function Numbers({ overview, days }: { overview: Schemas["Overview"]; days: stri
         note={since(before.start_average_seconds)}
       />
       <Figure name={text.gpuHours} value={duration(totals.gpu_seconds)} note={than(duration(before.gpu_seconds))} />
-      {totals.spent_micros != null && (
-        <Figure name={text.queue} value={stats ? count(stats.slices_queued) : text.noValue} />
-      )}
+      <Figure name={text.queue} value={stats ? count(stats.slices_queued) : text.noValue} />
     </Figures>
   );
 }

@@ -1,4 +1,5 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { useMoney } from "@/api/hooks";
 import { queueQuery } from "@/api/queries/admin";
 import { flat } from "@/api/queries/pages";
 import { Card } from "@/components/card";
@@ -18,6 +19,7 @@ const { queue: text } = admin;
 export default function QueuePage() {
   const [filters, set] = useFilters<{ kind?: string }>();
   const query = useInfiniteQuery(queueQuery({ kind: filters.kind }));
+  const money = useMoney();
   const first = query.data?.pages[0];
   const items = query.data ? flat(query.data) : [];
   const kinds = Object.entries(first?.counts ?? {}).filter(([kind, number]) => number > 0 || kind === filters.kind);
@@ -43,7 +45,9 @@ export default function QueuePage() {
             <Trouble error={query.error} retry={() => void query.refetch()} />
           </div>
         )}
-        {query.data && items.length === 0 && <Empty title={text.empty} about={text.emptyAbout} />}
+        {query.data && items.length === 0 && (
+          <Empty title={text.empty} about={money ? admin.overview.nothingAbout : admin.overview.nothingFree} />
+        )}
         <QueueList items={items} />
         <More query={query} />
       </Card>
