@@ -52,6 +52,7 @@ COMMANDS = {
         Entry(_ACCOUNT, "login", "account:login", "Sign in to a hub."),
         Entry(_ACCOUNT, "logout", "account:logout", "Sign out."),
         Entry(_ACCOUNT, "whoami", "account:whoami", "Show who is signed in, and where."),
+        Entry(_ACCOUNT, "notices", "notices:notices", "Show what you should know."),
         Entry(_ACCOUNT, "key", "account:key", "Print the public key with which jobs are signed here."),
         Entry(_ACCOUNT, "token", "account:token", "Make, list and revoke access tokens."),
     )

@@ -8,7 +8,7 @@ import click
 from computepool.cli.errors import CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
-STATES = ("requested", "approved", "paid", "rejected", "failed")
+STATES = ("requested", "approved", "paid", "rejected", "failed", "canceled")
 LATER_SHOWN = 5
 
 
@@ -32,11 +32,14 @@ def cash_out(credits: str, as_json: bool) -> None:
         tell(f"{clean(made['id'])}: {amount}. {clean(made['message'])}")
 
 
-@click.command("cash-outs", epilog="Example: computepool wallet cash-outs")
+@click.group("cash-outs", invoke_without_command=True, epilog="Example: computepool wallet cash-outs")
 @json_option
 @pool_options
-def cash_outs(as_json: bool) -> None:
-    """List your cash-outs; what can be cashed out now, and when the rest can."""
+@click.pass_context
+def cash_outs(ctx: click.Context, as_json: bool) -> None:
+    """List your cash-outs; what can be cashed out now, and when the rest can; cancel one."""
+    if ctx.invoked_subcommand is not None:
+        return
     with open_pool() as pool:
         document = pool.cash_outs.own()
     if as_json:
@@ -60,6 +63,22 @@ def cash_outs(as_json: bool) -> None:
         headers = ("id", "asked", "credits", "amount", "state", "reference", "note")
         print_table(headers, rows, below=("id", "note", "reference"))
     _tell_cashable(document["can"])
+
+
+@cash_outs.command("cancel", epilog="Example: computepool wallet cash-outs cancel cashout_4tq7")
+@click.argument("cash_out_id", metavar="ID")
+@json_option
+@pool_options
+def cancel_cash_out(cash_out_id: str, as_json: bool) -> None:
+    """Take back a cash-out that nobody approved yet. Its credits are earnings again."""
+    from urllib.parse import quote
+
+    with open_pool() as pool:
+        document = pool.call("POST", f"/wallet/cash-outs/{quote(cash_out_id, safe='')}/cancel")
+    if as_json:
+        print_json(document)
+    else:
+        tell(f"{clean(document['id'])} is {clean(document['state'])}. {clean(document['message'])}")
 
 
 def _state(one: dict[str, Any]) -> str:

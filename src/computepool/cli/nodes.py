@@ -7,6 +7,7 @@ import click
 
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.history import history
+from computepool.cli.join_tokens import join_tokens
 from computepool.cli.node_policy import pause, policy, unpause
 from computepool.cli.node_price import NODE_HELP, price, price_text
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
@@ -112,6 +113,7 @@ node.add_command(history)
 node.add_command(policy)
 node.add_command(pause)
 node.add_command(unpause)
+node.add_command(join_tokens)
 
 
 @node.command(epilog="Example: computepool node show alpha", help=f"Show a machine. {NODE_HELP}")

@@ -83,6 +83,11 @@ def test_a_contest_goes_to_the_admins_list_and_upheld_it_is_as_if_it_had_never_b
         assert contested.json()["contest_reason"] == "a power cut"
         listed = (await pool.call("GET", "admin/contests", user=ADMIN)).json()["items"]
         assert [(one["id"], one["node_name"], one["owner_id"]) for one in listed] == [(event, "node", ALICE)]
+        shown = (await pool.call("GET", f"admin/contests/{event}", user=ADMIN)).json()
+        assert (shown, shown["admin_actions"]["resolve"]["allowed"]) == (listed[0], True)
+        log = shown["evidence"]["log"].removeprefix("/api/v1/")
+        assert (await pool.call("GET", log, user=ADMIN)).headers["X-Attempt"] == str(shown["evidence"]["number"])
+        assert (await pool.call("GET", "admin/contests/999", user=ADMIN)).status_code == 404
         decision = {"resolution": "upheld", "note": "seen"}
         resolved = await pool.call("POST", f"admin/contests/{event}/resolve", decision, user=ADMIN)
         assert resolved.json()["resolution"] == "upheld"

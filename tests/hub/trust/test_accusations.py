@@ -81,6 +81,8 @@ async def a_finding_waits_for_an_admin_and_only_holds_earnings(pool):
     assert [(one["id"], one["node_id"], one["kind"]) for one in page["items"]] == [
         (accusation.id, bob.node_id, "audit")
     ]
+    one = (await pool.call("GET", f"admin/accusations/{accusation.id}", user=ADMIN)).json()
+    assert (page["items"], page["total"], one["actions"]["confirm"]["allowed"]) == ([one], 1, True)
     assert (await pool.call("GET", "admin/accusations", user=ALICE)).status_code == 403
 
 

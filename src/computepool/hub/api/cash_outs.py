@@ -197,6 +197,11 @@ def _add_admins(routes: Routes, context: Context, payments: Payments) -> None:
         is_oldest_first = order == "created_at"
         return await context.db.read(_list_all, payments, owners, state or [], is_oldest_first, cursor, limit)
 
+    @routes.get("/admin/cash-outs/{cash_out_id}", name="show_for_admin", visible="admin", errors=[NoCashOut])
+    async def show_any(cash_out_id: str) -> AdminCashOutView:
+        """One of them."""
+        return await context.db.read(_show, payments, cash_out_id)
+
     @routes.post(
         "/admin/cash-outs/{cash_out_id}/approve",
         visible="admin",
@@ -308,7 +313,8 @@ def _list_all(
 
 def _show(session: Session, payments: Payments, cash_out_id: str) -> AdminCashOutView:
     row = find_cash_out(session, cash_out_id)
-    assert row is not None  # it was changed a moment ago, and none is ever deleted
+    if row is None:
+        raise NoCashOut(cash_out_id)
     return _admin_views(session, payments, [row])[0]
 
 

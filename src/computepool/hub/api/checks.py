@@ -135,6 +135,11 @@ def _add_accusations(routes: Routes, engine: Engine) -> None:
         """Results that other nodes found wrong, newest first. The open ones wait for an admin."""
         return await context.db.read(accusations.page_of_accusations, state or [], cursor, limit)
 
+    @routes.get("/admin/accusations/{accusation_id}", visible="admin", errors=[NoSuchAccusation])
+    async def show_accusation(accusation_id: Annotated[str, Path(max_length=40)]) -> AccusationView:
+        """One of them."""
+        return await context.db.read(accusations.show, accusation_id)
+
     @routes.post(
         "/admin/accusations/{accusation_id}/confirm",
         name="confirm_accusation",

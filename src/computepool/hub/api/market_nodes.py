@@ -1,6 +1,6 @@
 """One node as everybody may see it, also while it is busy or away. It tells nothing private of its owner."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, cast
 
 from fastapi import APIRouter
@@ -22,7 +22,7 @@ from computepool.hub.nodes.prices import list_price_changes
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation import repository as reputation
 from computepool.hub.reputation.record import Record, fresh, standing_of
-from computepool.hub.reputation.uptime import add_stretch, share
+from computepool.hub.reputation.uptime import by_day, share
 from computepool.hub.reputation.views import Audited
 from computepool.hub.scheduling.census import state_of
 from computepool.hub.scheduling.fleet import FleetNode
@@ -236,6 +236,7 @@ def _benchmark(measured: Benchmark | None, cpu_gflops: float | None) -> PublicBe
 
 
 def _record(record: Record, engine: Engine, now: datetime) -> PublicRecord:
+    days = by_day(record.online_days, record.online_since, record.first_seen, now)
     standing = standing_of(record, now, engine.context.settings.reliability_half_life)
     return PublicRecord(
         mean=round(standing.mean, 4),
@@ -248,22 +249,8 @@ def _record(record: Record, engine: Engine, now: datetime) -> PublicRecord:
         first_seen=record.first_seen.astimezone(UTC).date(),
         tenure_days=max(0, (now - record.first_seen).days),
         uptime_30d=round(share(record.online_days, record.online_since, record.first_seen, now), 4),
-        uptime=uptime_by_day(record, now),
+        uptime=[UptimeDay(day=day, share=round(part, 4)) for day, part in days.items()],
     )
-
-
-def uptime_by_day(record: Record, now: datetime) -> list[UptimeDay]:
-    """Of each of the last 30 days on which it was a member."""
-    since, today = record.online_since, now.astimezone(UTC).date()
-    online = add_stretch(record.online_days, since, now) if since is not None else dict(record.online_days)
-    found = []
-    for number in range(DAYS_SHOWN - 1, -1, -1):
-        day = today - timedelta(days=number)
-        begin = datetime.combine(day, time(), tzinfo=UTC)
-        possible = (min(now, begin + timedelta(days=1)) - max(record.first_seen, begin)).total_seconds()
-        if possible > 0:
-            found.append(UptimeDay(day=day, share=round(min(1.0, online.get(day.isoformat(), 0.0) / possible), 4)))
-    return found
 
 
 def _price(live: FleetNode) -> PublicPriceNow | None:

@@ -1,12 +1,15 @@
 """Node reputation: for owners, who may contest what moved it, and for the operators who decide."""
 
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 from pydantic import ConfigDict, Field
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
+from computepool.hub.accounts.repository import emails_of
 from computepool.hub.api.nodes import load_node
 from computepool.hub.core.actions import ActionView, unless
 from computepool.hub.core.context import Context
@@ -15,6 +18,8 @@ from computepool.hub.core.paging import Cursor, cursor_of, read_cursor
 from computepool.hub.core.texts import STORABLE
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.engine import Engine
+from computepool.hub.jobs.queries import find_attempts
+from computepool.hub.jobs.tables import Attempt
 from computepool.hub.market.standing import Standing
 from computepool.hub.nodes.errors import NoSuchNode
 from computepool.hub.reputation import contests, repository, service
@@ -27,7 +32,7 @@ from computepool.hub.reputation.uptime import by_day
 from computepool.hub.reputation.views import SECONDS_OF_A_DAY, ReliabilityView, reliability_of
 from computepool.protocol.model import Documented
 from computepool.protocol.state_words import EndedBy
-from computepool.protocol.states import Verdict
+from computepool.protocol.states import AttemptState, Verdict
 
 PAGE_LIMIT = 500
 WORDS_LIMIT = 1000
@@ -95,14 +100,48 @@ class HistoryPage(Documented):
     next: str | None
 
 
+class ContestEvidence(Documented):
+    """The attempt that a contest is about."""
+
+    job_id: str
+    slice: int
+    number: int
+    """Of the attempt, among those of its slice."""
+    state: AttemptState
+    exit_code: int | None
+    detail: str | None
+    """What the agent said of its end."""
+    isolation: str | None
+    leased_at: datetime
+    """When the node got it."""
+    started_at: datetime | None
+    finished_at: datetime | None
+    log_bytes: int
+    """How much it printed, as far as that is stored."""
+    log: str
+    """Where its log is read."""
+
+
+class ContestActions(Documented):
+    resolve: ActionView
+    """Uphold or dismiss it: `POST /admin/contests/{event_id}/resolve`."""
+
+
 class ContestView(ReliabilityEvent):
     node_name: str
     owner_id: str
+    owner_email: str | None
+    """null for an owner that is no user."""
+    evidence: ContestEvidence | None
+    """What happened; null where the attempt is not on record any more."""
+    admin_actions: ContestActions
+    """What an admin may do about it."""
 
 
 class ContestPage(Documented):
     items: list[ContestView]
     next: str | None
+    total: int | None
 
 
 class Contest(Documented):
@@ -163,9 +202,12 @@ def _add_operators(routes: Routes, engine: Engine) -> None:
         all: Annotated[bool, Query(description="Settled ones too.")] = False,
     ) -> ContestPage:
         """What owners of nodes object to, newest first."""
-        rows = await context.db.read(repository.list_contests, is_open=not all, before=_before(cursor), limit=limit + 1)
-        items = [_contest_view(*row) for row in rows[:limit]]
-        return ContestPage(items=items, next=cursor_of(items[-1].id) if len(rows) > limit else None)
+        return await context.db.read(_list_contests, not all, cursor, limit)
+
+    @routes.get("/admin/contests/{event_id}", visible="admin", errors=[NoSuchContest])
+    async def show_contest(event_id: EventId) -> ContestView:
+        """One of them, with the attempt that it is about."""
+        return await context.db.read(_show_contest, event_id)
 
     @routes.post("/admin/contests/{event_id}/resolve", visible="admin", errors=[NoSuchContest, NotContestable])
     async def resolve_contest(event_id: EventId, body: ContestDecision, caller: Caller) -> ReliabilityEvent:
@@ -252,5 +294,50 @@ def _event_view(event: ReputationEvent) -> ReliabilityEvent:
     return ReliabilityEvent.model_validate({**stored, "actions": actions})
 
 
-def _contest_view(event: ReputationEvent, node_name: str, owner_id: str) -> ContestView:
-    return ContestView(**_event_view(event).model_dump(), node_name=node_name, owner_id=owner_id)
+def _list_contests(session: Session, is_open: bool, cursor: str | None, limit: int) -> ContestPage:
+    rows, total = repository.list_contests(session, is_open=is_open, before=_before(cursor), limit=limit + 1)
+    items = _contest_views(session, rows[:limit])
+    return ContestPage(items=items, next=cursor_of(items[-1].id) if len(rows) > limit else None, total=total)
+
+
+def _show_contest(session: Session, event_id: int) -> ContestView:
+    row = repository.find_contest(session, event_id)
+    if row is None:
+        raise NoSuchContest(event_id)
+    return _contest_views(session, [row])[0]
+
+
+def _contest_views(session: Session, rows: Sequence[Row[ReputationEvent, str, str]]) -> list[ContestView]:
+    attempts = find_attempts(session, [event.attempt_id for event, _, _ in rows])
+    emails = emails_of(session, {owner_id for _, _, owner_id in rows})
+    return [
+        ContestView(
+            **_event_view(event).model_dump(),
+            node_name=node_name,
+            owner_id=owner_id,
+            owner_email=emails.get(owner_id),
+            evidence=_evidence(attempts.get(event.attempt_id)),
+            admin_actions=ContestActions(resolve=unless(contests.refuse_resolution(event))),
+        )
+        for event, node_name, owner_id in rows
+    ]
+
+
+def _evidence(attempt: Attempt | None) -> ContestEvidence | None:
+    if attempt is None:
+        return None
+    query = f"slice={attempt.slice_index}&attempt={attempt.number}"
+    return ContestEvidence(
+        job_id=attempt.job_id,
+        slice=attempt.slice_index,
+        number=attempt.number,
+        state=AttemptState(attempt.state),
+        exit_code=attempt.exit_code,
+        detail=attempt.detail,
+        isolation=attempt.isolation,
+        leased_at=attempt.leased_at,
+        started_at=attempt.started_at,
+        finished_at=attempt.finished_at,
+        log_bytes=attempt.log_bytes,
+        log=f"/api/v1/jobs/{attempt.job_id}/logs?{query}",
+    )

@@ -66,7 +66,7 @@ def read_page(
     return found_rows, cursor_of(*marks, *rows[limit - 1][1:]) if len(rows) > limit else None
 
 
-def count_rows(session: Session, query: Select[Any]) -> int | None:
+def count_rows(session: Session, query: Select[*tuple[Any, ...]]) -> int | None:
     """How many rows the query finds; None for more than TOTAL_LIMIT."""
     few = (
         query.order_by(None).with_only_columns(literal(1), maintain_column_froms=True).limit(TOTAL_LIMIT + 1).subquery()

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, func, or_, select, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from computepool.hub.accounts.visibility import owned_by, sees
 from computepool.hub.artifacts.tables import Artifact, ArtifactState
@@ -181,6 +181,13 @@ def find_logs(session: Session, job_id: str, asked: Sequence[tuple[int, int]]) -
 
 def _live_log(row: Any) -> LiveLog:
     return LiveLog(row.slice_index, row.number, row.id, row.state in _OVER)
+
+
+def find_attempts(session: Session, attempt_ids: Sequence[str]) -> dict[str, Attempt]:
+    """By id. Whether the caller may see them is not asked here."""
+    query = select(Attempt).options(defer(Attempt.manifest), defer(Attempt.receipt)).where(Attempt.id.in_(attempt_ids))
+    rows = session.scalars(query.limit(len(attempt_ids) or 1))
+    return {row.id: row for row in rows}
 
 
 # ── results, a page at a time ────────────────────────────────────────────────────────────────────────────────────────

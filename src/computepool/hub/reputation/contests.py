@@ -40,6 +40,13 @@ def refuse_contest(event: ReputationEvent) -> NotContestable | None:
     return None
 
 
+def refuse_resolution(event: ReputationEvent) -> NotContestable | None:
+    """Why an operator cannot decide about the contest."""
+    if event.resolution is not None:
+        return NotContestable(f"This contest is settled: {event.resolution.replace('_', ' ')}.")
+    return None
+
+
 def contest(session: Session, node: Node, event_id: int, reason: str, actor: str, now: datetime) -> ReputationEvent:
     event = session.get(ReputationEvent, event_id, with_for_update=True)
     if event is None or event.record_id != record_id_of(node):
@@ -66,8 +73,9 @@ def resolve(
     event = session.get(ReputationEvent, event_id, with_for_update=True)
     if event is None or event.contested_at is None:
         raise NoSuchContest(event_id)
-    if event.resolution is not None:
-        raise NotContestable(f"This contest is settled: {event.resolution.replace('_', ' ')}.")
+    refused = refuse_resolution(event)
+    if refused is not None:
+        raise refused
     event.resolution, event.resolved_at = resolution, now
     event.resolved_by, event.resolution_note = actor, note
     session.flush()

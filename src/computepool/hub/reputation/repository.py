@@ -8,6 +8,7 @@ from sqlalchemy import Row, Table, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.inserts import insert_if_absent
+from computepool.hub.core.paging import count_rows
 from computepool.hub.nodes.repository import FLEET_LIMIT
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation.claims import Claim
@@ -147,20 +148,28 @@ def list_events(session: Session, record_id: str, before: int | None, limit: int
     return session.scalars(query.order_by(ReputationEvent.id.desc()).limit(limit)).all()
 
 
+_CONTESTS = (
+    select(ReputationEvent, Node.name, Node.owner_id)
+    .join(Node, Node.id == ReputationEvent.node_id)
+    .where(ReputationEvent.contested_at.is_not(None))
+)
+
+
 def list_contests(
     session: Session, *, is_open: bool, before: int | None, limit: int
-) -> Sequence[Row[ReputationEvent, str, str]]:
-    """(event, the node's name, its owner), newest first."""
-    query = (
-        select(ReputationEvent, Node.name, Node.owner_id)
-        .join(Node, Node.id == ReputationEvent.node_id)
-        .where(ReputationEvent.contested_at.is_not(None))
-    )
+) -> tuple[Sequence[Row[ReputationEvent, str, str]], int | None]:
+    """(event, the node's name, its owner), newest first; and how many there are in all."""
+    query = _CONTESTS
     if is_open:
         query = query.where(ReputationEvent.resolution.is_(None))
+    total = count_rows(session, query)
     if before is not None:
         query = query.where(ReputationEvent.id < before)
-    return session.execute(query.order_by(ReputationEvent.id.desc()).limit(limit)).all()
+    return session.execute(query.order_by(ReputationEvent.id.desc()).limit(limit)).all(), total
+
+
+def find_contest(session: Session, event_id: int) -> Row[ReputationEvent, str, str] | None:
+    return session.execute(_CONTESTS.where(ReputationEvent.id == event_id)).one_or_none()
 
 
 def happening_of(event: ReputationEvent) -> Happening:

@@ -7,7 +7,9 @@ from typing import cast
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.core.actions import ActionView, unless
 from computepool.hub.core.notices import mail_topic
+from computepool.hub.core.paging import count_rows
 from computepool.hub.core.records import record as note
 from computepool.hub.jobs import repository as repository_of_jobs
 from computepool.hub.jobs.tables import Attempt
@@ -18,6 +20,13 @@ from computepool.hub.trust.consequences import Means
 from computepool.hub.trust.errors import AlreadyDecided, NoSuchAccusation
 from computepool.hub.trust.tables import Accusation, AccusationState, Check, CheckKind
 from computepool.protocol.model import Documented
+
+
+class AccusationActions(Documented):
+    confirm: ActionView
+    """Say that the result was wrong: `POST /admin/accusations/{accusation_id}/confirm`."""
+    dismiss: ActionView
+    """Say that the node is not to blame: `POST /admin/accusations/{accusation_id}/dismiss`."""
 
 
 class AccusationView(Documented):
@@ -42,11 +51,14 @@ class AccusationView(Documented):
     created_at: datetime
     decided_at: datetime | None
     decided_by: str | None
+    actions: AccusationActions
+    """What an admin may do about it."""
 
 
 class AccusationPage(Documented):
     items: list[AccusationView]
     next: str | None
+    total: int | None
 
 
 def page_of_accusations(session: Session, states: Sequence[str], before: str | None, limit: int) -> AccusationPage:
@@ -54,15 +66,19 @@ def page_of_accusations(session: Session, states: Sequence[str], before: str | N
     query = _with_names().order_by(Accusation.id.desc())
     if states:
         query = query.where(Accusation.state.in_(states))
+    total = count_rows(session, query)
     if before is not None:
         query = query.where(Accusation.id < before)
     rows = session.execute(query.limit(limit + 1)).all()
     items = [_view(accusation, check, name) for accusation, check, name in rows[:limit]]
-    return AccusationPage(items=items, next=items[-1].id if len(rows) > limit else None)
+    return AccusationPage(items=items, next=items[-1].id if len(rows) > limit else None, total=total)
 
 
 def show(session: Session, accusation_id: str) -> AccusationView:
-    row = session.execute(_with_names().where(Accusation.id == accusation_id)).one()
+    """Raises NoSuchAccusation."""
+    row = session.execute(_with_names().where(Accusation.id == accusation_id)).one_or_none()
+    if row is None:
+        raise NoSuchAccusation(accusation_id)
     return _view(*row)
 
 
@@ -101,8 +117,9 @@ def _decide(
     # In this order everybody locks who decides about the result of a job.
     repository_of_jobs.lock_jobs(session, [check.job_id])
     session.refresh(accusation, with_for_update=True)
-    if accusation.state != AccusationState.OPEN:
-        raise AlreadyDecided(accusation.id, accusation.state)
+    refused = _refuse_decision(accusation)
+    if refused is not None:
+        raise refused
     accusation.state, accusation.note = state, words
     accusation.decided_at, accusation.decided_by = now, actor
     session.flush()
@@ -110,6 +127,11 @@ def _decide(
     about = {"accusation": accusation.id, "attempt": accusation.attempt_id, "note": words}
     note(session, f"node.accusation_{state}", accusation.node_id, now, topics=topics, actor=actor, **about)
     return accusation, check
+
+
+def _refuse_decision(accusation: Accusation) -> AlreadyDecided | None:
+    is_open = accusation.state == AccusationState.OPEN
+    return None if is_open else AlreadyDecided(accusation.id, accusation.state)
 
 
 def _with_names() -> Select[Accusation, Check, str]:
@@ -121,6 +143,7 @@ def _with_names() -> Select[Accusation, Check, str]:
 
 
 def _view(accusation: Accusation, check: Check, node_name: str) -> AccusationView:
+    decide = unless(_refuse_decision(accusation))
     return AccusationView(
         id=accusation.id,
         state=AccusationState(accusation.state),
@@ -137,4 +160,5 @@ def _view(accusation: Accusation, check: Check, node_name: str) -> AccusationVie
         created_at=accusation.created_at,
         decided_at=accusation.decided_at,
         decided_by=accusation.decided_by,
+        actions=AccusationActions(confirm=decide, dismiss=decide),
     )
