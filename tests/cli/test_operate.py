@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,8 @@ class Deleted:
 @pytest.fixture
 def asked(monkeypatch):
     """(requests so far, answers by method and path: each a view, or plain JSON)"""
-    found, answers = [], {}
+    found: list[object] = []
+    answers: dict[tuple[str, str], Any] = {}
 
     def call(pool, method, path, body=None):
         found.append((method, path, body))

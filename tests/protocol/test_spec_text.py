@@ -45,6 +45,8 @@ def test_yaml_is_read_with_the_place_of_every_field():
         ("? [a]\n: b", "a key has to be text", TextPlace(1, 3)),
         ("a: b\n---\nc: d", "a second document", TextPlace(2, 1)),
         ("a: " + "[" * 100 + "]" * 100, "nested deeper", TextPlace(1, 36)),
+        ("a: 1" + ":00" * 300_000, "too long a number", TextPlace(1, 4)),
+        ("a: &b x\nc: [" + "*b," * 20_000 + "]", "more than 20000 values", TextPlace(2, 59996)),
         ("<<: 3", "<< takes a mapping", TextPlace(1, 1)),
         ("a: \x00", "", None),
         ("a: [" + "1," * (MAX_TEXT_VALUES + 1) + "]", "more than", None),

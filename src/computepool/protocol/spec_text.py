@@ -17,13 +17,16 @@ MAX_TEXT_BYTES = 4 * MAX_SPEC_BYTES
 """As it was written, with its spaces and comments."""
 MAX_TEXT_DEPTH = 32
 MAX_TEXT_VALUES = 20_000
-"""Scalars, lists and mappings: many more than a valid spec can have, and read in a fifth of a second."""
+"""Scalars, lists, mappings and aliases: many more than a valid spec can have, and read in a fifth of a second."""
+MAX_NUMBER_LENGTH = 100
+"""Of a number or a date: YAML reads 1:00:00 to the base 60, which takes minutes for a megabyte of it."""
 MAX_MERGED_KEYS = 10_000
 """That `<<` may copy in one text."""
 MERGE = "tag:yaml.org,2002:merge"
 _PLAIN_TAGS = frozenset(
     f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "timestamp", "map", "seq", "merge")
 )
+_NUMBER_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp"))
 # libyaml is ten times as fast, and in most builds of PyYAML.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -143,13 +146,13 @@ class _Reader:
 
     def _value(self, event: yaml.Event, path: str, depth: int) -> Any:
         place = _place(event.start_mark)
+        self._count += 1
+        if self._count > MAX_TEXT_VALUES:
+            raise SpecTextError(f"it has more than {MAX_TEXT_VALUES} values", place)
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
                 raise SpecTextError(f"the alias *{event.anchor} refers to nothing that is complete before it", place)
             return self._anchors[event.anchor]
-        self._count += 1
-        if self._count > MAX_TEXT_VALUES:
-            raise SpecTextError(f"it has more than {MAX_TEXT_VALUES} values", place)
         if depth > MAX_TEXT_DEPTH:
             raise SpecTextError(f"it is nested deeper than {MAX_TEXT_DEPTH} levels", place)
         if isinstance(event, yaml.MappingStartEvent):
@@ -216,6 +219,8 @@ class _Reader:
         self._check_tag(tag, _place(event.start_mark))
         if tag == MERGE:
             return tag, event.value
+        if tag in _NUMBER_TAGS and len(event.value) > MAX_NUMBER_LENGTH:
+            raise SpecTextError("it has too long a number", _place(event.start_mark))
         node = yaml.ScalarNode(tag, event.value)
         try:
             return tag, self._constructor.construct_object(node)

@@ -60,27 +60,10 @@ class SigningNode(Protocol):
     def key_ended_at(self) -> datetime | None: ...
 
 
-class OtherPapers(Protocol):
-    """The papers of an attempt that ran the slice once more, and whose outputs count."""
-
-    @property
-    def job_id(self) -> str: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def manifest(self) -> Signed: ...
-    @property
-    def receipt(self) -> Signed: ...
-    @property
-    def node(self) -> SigningNode: ...
-
-
-class Papers(Protocol):
+class OrderAndAnswer(Protocol):
     """The order of an attempt and the answer to it."""
 
     @property
-    def slice(self) -> int: ...
-    @property
     def attempt(self) -> int: ...
     @property
     def manifest(self) -> Signed: ...
@@ -88,6 +71,20 @@ class Papers(Protocol):
     def receipt(self) -> Signed: ...
     @property
     def node(self) -> SigningNode: ...
+
+
+class OtherPapers(OrderAndAnswer, Protocol):
+    """Those of an attempt that ran the slice once more, and whose outputs count."""
+
+    @property
+    def job_id(self) -> str: ...
+
+
+class Papers(OrderAndAnswer, Protocol):
+    """Those of an attempt of the job itself."""
+
+    @property
+    def slice(self) -> int: ...
     @property
     def hub_keys(self) -> Sequence[HubKey]: ...
     @property

@@ -3,7 +3,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row, delete, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from computepool.hub.accounts.directory import REMEMBER_REVOKED, DirectorySnapshot, LiveToken
 from computepool.hub.accounts.states import DeviceState, sources_of
@@ -41,21 +41,20 @@ def lock_admins(session: Session) -> list[str]:
 
 def emails_of(session: Session, owner_ids: Collection[str]) -> dict[str, str]:
     """By id, of those who are users: a team has none."""
-    ids = sorted(owner_ids)
-    found: dict[str, str] = {}
-    for start in range(0, len(ids), LIST_LIMIT):
-        some = User.id.in_(ids[start : start + LIST_LIMIT])
-        found |= {one.id: one.email for one in session.execute(select(User.id, User.email).where(some))}
-    return found
+    return _texts_of(session, owner_ids, User.email)
 
 
 def names_of(session: Session, owner_ids: Collection[str]) -> dict[str, str]:
     """As `emails_of`."""
+    return _texts_of(session, owner_ids, User.name)
+
+
+def _texts_of(session: Session, owner_ids: Collection[str], column: InstrumentedAttribute[str]) -> dict[str, str]:
     ids = sorted(owner_ids)
     found: dict[str, str] = {}
     for start in range(0, len(ids), LIST_LIMIT):
         some = User.id.in_(ids[start : start + LIST_LIMIT])
-        found |= {one.id: one.name for one in session.execute(select(User.id, User.name).where(some))}
+        found |= {row[0]: row[1] for row in session.execute(select(User.id, column).where(some))}
     return found
 
 

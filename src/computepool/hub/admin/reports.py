@@ -23,9 +23,7 @@ DEFAULT_DAYS = 30
 HOSTS_SHOWN = 500
 
 
-class DayReport(Documented):
-    day: date
-    """Of UTC."""
+class Totals(Documented):
     jobs: int
     """Submitted, without those that the platform runs to check others."""
     spent_micros: int
@@ -48,17 +46,9 @@ class DayReport(Documented):
     """What owners paid for storage. It is not among the fees."""
 
 
-class Totals(Documented):
-    jobs: int
-    spent_micros: int
-    fees_micros: int
-    refunded_micros: int
-    paid_in_micros: int
-    paid_out_micros: int
-    withdrawn_micros: int = 0
-    returned_micros: int = 0
-    written_off_micros: int = 0
-    storage_micros: int = 0
+class DayReport(Totals):
+    day: date
+    """Of UTC."""
 
 
 class Due(Documented):
