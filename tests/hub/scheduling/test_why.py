@@ -32,6 +32,7 @@ from computepool.protocol.capacity import HouseRules
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.units import Range
+from computepool.protocol.written_spec import WireGpu
 
 NOW = datetime(2026, 1, 2, 3, 4, 0, tzinfo=UTC)
 
@@ -302,6 +303,7 @@ def test_smallest_change_comes_first_and_says_what_it_costs():
         "max_price: 30.3 (+0.3 credits an hour) would find a node",
         "gpu memory: 16GB → 12GB would find a node",
     ]
+    assert [one.value for one in answer.relaxations] == ["30.3", WireGpu(count=1, memory="12GB..")]
     assert all(one.free_now for one in answer.relaxations)
     assert [(one.node_id, one.gates) for one in answer.misses] == [("node_1", [Gate.PRICE]), ("node_2", [Gate.GPU])]
 

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 fbe66287e75b03d578b13e01ac1e02f5b43ed18953dc38b4c37f38d49ba5df8e. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 099e1775a9c2b16fa85cfc91417728aa5857828bdf6eaed421c5800ce2d594f5. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -12,6 +12,26 @@ export interface paths {
          * @description Results that other nodes found wrong, newest first. The open ones wait for an admin.
          */
         get: operations["verification_list_accusations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/accusations/{accusation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Accusation
+         * @description One of them.
+         */
+        get: operations["verification_show_accusation"];
         put?: never;
         post?: never;
         delete?: never;
@@ -204,6 +224,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/cash-outs/{cash_out_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show For Admin
+         * @description One of them.
+         */
+        get: operations["cash_outs_show_for_admin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/cash-outs/{cash_out_id}/approve": {
         parameters: {
             query?: never;
@@ -296,6 +336,26 @@ export interface paths {
          * @description What owners of nodes object to, newest first.
          */
         get: operations["reputation_list_contests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/contests/{event_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Contest
+         * @description One of them, with the attempt that it is about.
+         */
+        get: operations["reputation_show_contest"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3494,6 +3554,13 @@ export interface components {
              */
             country?: string | null;
         };
+        /** AccusationActions */
+        AccusationActions: {
+            /** @description Say that the result was wrong: `POST /admin/accusations/{accusation_id}/confirm`. */
+            confirm: components["schemas"]["ActionView"];
+            /** @description Say that the node is not to blame: `POST /admin/accusations/{accusation_id}/dismiss`. */
+            dismiss: components["schemas"]["ActionView"];
+        };
         /** AccusationPage */
         AccusationPage: {
             /**
@@ -3506,6 +3573,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /**
          * AccusationState
@@ -3517,6 +3589,8 @@ export interface components {
          * @description A result that other nodes found wrong, for an admin to decide.
          */
         AccusationView: {
+            /** @description What an admin may do about it. */
+            actions: components["schemas"]["AccusationActions"];
             /**
              * Attempt Id
              * @description The id of the attempt.
@@ -5716,6 +5790,11 @@ export interface components {
              */
             reason: string;
         };
+        /** ContestActions */
+        ContestActions: {
+            /** @description Uphold or dismiss it: `POST /admin/contests/{event_id}/resolve`. */
+            resolve: components["schemas"]["ActionView"];
+        };
         /** ContestDecision */
         ContestDecision: {
             /**
@@ -5726,6 +5805,70 @@ export interface components {
             note?: string;
             /** @description What became of the contest. */
             resolution: components["schemas"]["Resolution"];
+        };
+        /**
+         * ContestEvidence
+         * @description The attempt that a contest is about.
+         */
+        ContestEvidence: {
+            /**
+             * Detail
+             * @description What the agent said of its end.
+             */
+            detail: string | null;
+            /**
+             * Exit Code
+             * @description What the command returned; null where it did not come to that.
+             */
+            exit_code: number | null;
+            /**
+             * Finished At
+             * @description When it ended; null before.
+             */
+            finished_at: string | null;
+            /**
+             * Isolation
+             * @description How strongly the work was kept apart from its machine.
+             */
+            isolation: string | null;
+            /**
+             * Job Id
+             * @description The id of the job.
+             */
+            job_id: string;
+            /**
+             * Leased At
+             * Format: date-time
+             * @description When the node got it.
+             */
+            leased_at: string;
+            /**
+             * Log
+             * @description Where its log is read.
+             */
+            log: string;
+            /**
+             * Log Bytes
+             * @description How much it printed, as far as that is stored.
+             */
+            log_bytes: number;
+            /**
+             * Number
+             * @description Of the attempt, among those of its slice.
+             */
+            number: number;
+            /**
+             * Slice
+             * @description The number of the slice, counted from 0.
+             */
+            slice: number;
+            /**
+             * Started At
+             * @description When it began to run; null before.
+             */
+            started_at: string | null;
+            /** @description In which state it is. */
+            state: components["schemas"]["AttemptState"];
         };
         /** ContestPage */
         ContestPage: {
@@ -5739,11 +5882,18 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /** ContestView */
         ContestView: {
             /** @description What the reader may do about it. */
             actions: components["schemas"]["EventActions"];
+            /** @description What an admin may do about it. */
+            admin_actions: components["schemas"]["ContestActions"];
             /**
              * At
              * Format: date-time
@@ -5765,6 +5915,8 @@ export interface components {
              * @description When the node's owner contested it.
              */
             contested_at: string | null;
+            /** @description What happened; null where the attempt is not on record any more. */
+            evidence: components["schemas"]["ContestEvidence"] | null;
             /**
              * Id
              * @description Its id.
@@ -5780,6 +5932,11 @@ export interface components {
              * @description The name of the node.
              */
             node_name: string;
+            /**
+             * Owner Email
+             * @description null for an owner that is no user.
+             */
+            owner_email: string | null;
             /**
              * Owner Id
              * @description The user or team that it belongs to.
@@ -12669,6 +12826,11 @@ export interface components {
              */
             free_now: boolean;
             /**
+             * Value
+             * @description What the field becomes, as a spec writes it; null where it is left out.
+             */
+            value: string | number | string[] | components["schemas"]["WireGpu"] | null;
+            /**
              * Words
              * @description The same in words, for people.
              */
@@ -14659,55 +14821,55 @@ export interface components {
         Totals: {
             /**
              * Fees Micros
-             * @description What the platform kept.
+             * @description Of that, the platform's, without what was given back.
              */
             fees_micros: number;
             /**
              * Jobs
-             * @description Jobs that were submitted.
+             * @description Submitted, without those that the platform runs to check others.
              */
             jobs: number;
             /**
              * Paid In Micros
-             * @description Money that came.
+             * @description Money that came: top-ups, and what was granted for money.
              */
             paid_in_micros: number;
             /**
              * Paid Out Micros
-             * @description Money that went to hosts.
+             * @description Money that went to hosts: cash-outs, without what was taken back of them.
              */
             paid_out_micros: number;
             /**
              * Refunded Micros
-             * @description What renters got back.
+             * @description To renters: after disputes, checks, and attempts that came to nothing.
              */
             refunded_micros: number;
             /**
              * Returned Micros
-             * @description What came back.
+             * @description Money that went back to cards: refunds and chargebacks, without those that failed or were won.
              * @default 0
              */
             returned_micros: number;
             /**
              * Spent Micros
-             * @description What renters spent.
+             * @description By renters.
              */
             spent_micros: number;
             /**
              * Storage Micros
-             * @description What was paid for storage.
+             * @description What owners paid for storage. It is not among the fees.
              * @default 0
              */
             storage_micros: number;
             /**
              * Withdrawn Micros
-             * @description Money that went back by hand.
+             * @description Money that renters got back elsewhere: what was withdrawn by hand.
              * @default 0
              */
             withdrawn_micros: number;
             /**
              * Written Off Micros
-             * @description Debts that the pool bore.
+             * @description Debts that the pool bore, without what came back of that.
              * @default 0
              */
             written_off_micros: number;
@@ -16354,6 +16516,44 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    verification_show_accusation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the accusation. */
+                accusation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccusationView"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_accusation`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     verification_confirm_accusation: {
         parameters: {
             query?: never;
@@ -16776,6 +16976,44 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    cash_outs_show_for_admin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the cash-out. */
+                cash_out_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminCashOutView"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `money_off`, `no_such_cash_out`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     cash_outs_approve: {
         parameters: {
             query?: never;
@@ -17056,6 +17294,44 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    reputation_show_contest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the event. */
+                event_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContestView"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_event`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             422: components["responses"]["Error422"];
             429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];

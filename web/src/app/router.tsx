@@ -39,6 +39,12 @@ const page = { getParentRoute: () => root };
 const ownPage = { getParentRoute: () => own };
 const adminPage = { getParentRoute: () => admin };
 
+/** The plain parameters of `market/offers`. */
+const OFFER_PARAMETERS = [
+  "filter gpu min_gpus min_gpus_free min_vram min_cpus min_memory min_disk max_price max_core_price",
+  "max_price_per_tflops min_gflops min_reliability tier min_tier country region tag min_isolation verified simulated",
+].flatMap((names) => names.split(" "));
+
 const everybody = [
   createRoute({ ...page, path: "/", component: lazy(() => import("@/features/home/home-page")) }),
   createRoute({
@@ -57,7 +63,7 @@ const everybody = [
   createRoute({
     ...page,
     path: "/market",
-    validateSearch: texts("gpu", "country", "order"),
+    validateSearch: texts(...OFFER_PARAMETERS, "order", "days", "segment"),
     component: lazy(() => import("@/features/market/market-page")),
   }),
   createRoute({
@@ -68,7 +74,7 @@ const everybody = [
   createRoute({
     ...page,
     path: "/map",
-    validateSearch: texts("tier", "state"),
+    validateSearch: texts("tier", "state", "kind", "country"),
     component: lazy(() => import("@/features/map/map-page")),
   }),
   createRoute({
@@ -77,7 +83,12 @@ const everybody = [
     validateSearch: texts("slice"),
     component: lazy(() => import("@/features/jobs/shared-page")),
   }),
-  createRoute({ ...page, path: "/leaderboard", component: lazy(() => import("@/features/market/leaderboard-page")) }),
+  createRoute({
+    ...page,
+    path: "/leaderboard",
+    validateSearch: texts("period"),
+    component: lazy(() => import("@/features/market/leaderboard-page")),
+  }),
 ];
 const signedIn = [
   createRoute({
@@ -101,8 +112,8 @@ const signedIn = [
   createRoute({
     ...ownPage,
     path: "/submit",
-    validateSearch: texts("from", "template"),
-    component: lazy(() => import("@/features/jobs/submit-page")),
+    validateSearch: texts("from", "template", "node"),
+    component: lazy(() => import("@/features/submit/submit-page")),
   }),
   createRoute({
     ...ownPage,

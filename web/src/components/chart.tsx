@@ -73,7 +73,8 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
                 width: 1.5,
                 ...(fill ? { fill: faded(stroke) } : {}),
                 ...(bars ? { paths: uPlot.paths.bars!({ size: [0.7, 40], radius: 0.15 }) } : {}),
-                points: { show: false },
+                // A line needs two points; fewer are shown as dots.
+                points: { show: (u: uPlot, index: number) => known(u.data[index]!) < 3, size: 5 },
                 value: (_: uPlot, value: number | null) => (value == null ? "–" : format(value)),
               };
             }),
@@ -113,6 +114,8 @@ function tickTime(at: number, step: number): string {
     : CLOCK.format(then);
 }
 const pointTime = (at: number) => POINT.format(at * 1000);
+const known = (values: ArrayLike<number | null | undefined>) =>
+  Array.from(values).reduce<number>((sum, value) => sum + Number(value != null), 0);
 
 function token(node: HTMLElement, name: string): string {
   const probe = document.createElement("i");

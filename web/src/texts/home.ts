@@ -17,7 +17,6 @@ export const home = {
   warningLink: "What that means for your data",
   map: "Nodes by country, coloured by the tier of their graphics card",
   tier: "Tier",
-  tiers: ["CPU", "1", "1.5", "2", "2.5", "3+"],
   countries: (countries: number, simulated: boolean) =>
     countries
       ? `${plural(countries, "country", "countries")}, ${simulated ? "simulated" : "live"}`

@@ -9,7 +9,7 @@ from dataclasses import replace
 from computepool.hub.market.feasibility import Gate, closed_gates, is_hidden, missing_isolation
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.fleet import Fleet, FleetNode
-from computepool.hub.scheduling.relaxations import Relaxation, smallest_change
+from computepool.hub.scheduling.relaxations import Relaxation, SpelledValue, smallest_change, spelled
 from computepool.hub.scheduling.survey import NOT_NOW
 from computepool.protocol.capacity import SIMULATED
 from computepool.protocol.model import Documented
@@ -35,6 +35,8 @@ class RelaxationView(Documented):
 
     field: str
     """The key of the spec, such as `resources.memory`."""
+    value: SpelledValue
+    """What the field becomes, as a spec writes it; null where it is left out."""
     words: str
     free_now: bool
     """False if that node is busy, away, or in use by its owner."""
@@ -107,7 +109,10 @@ class Look:
         if self.feasible:
             # Nodes could run it and are busy: only a small change that finds a free one is worth it.
             changes = [one for one in changes if not one[0] and one[1] <= SMALL and not self.free]
-        return [RelaxationView(field=c.field, words=c.words, free_now=not later) for later, _, c in changes]
+        return [
+            RelaxationView(field=change.field, value=spelled(change), words=change.words, free_now=not later)
+            for later, _, change in changes
+        ]
 
     def misses(self) -> list[Miss]:
         return [] if self.feasible else [Miss(node_id=node_id, gates=gates) for _, node_id, gates in self._misses]

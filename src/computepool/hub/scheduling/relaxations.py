@@ -12,6 +12,9 @@ from computepool.hub.market.pricing import hourly_price
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.units import Range, format_bytes, format_credits, format_duration, spell_credits
+from computepool.protocol.written_spec import WireGpu
+
+SpelledValue = str | float | list[str] | WireGpu | None
 
 OF_KIND = 0.5
 """How large a change counts that is not one of amount: less than doing with half as much."""
@@ -34,6 +37,36 @@ def smallest_change(needs: Requirements, node: Traits) -> Relaxation | None:
         return None
     found = [one for one in _WAYS[gate](needs, node) if closed_gate(one.needs, node) is None]
     return min(found, key=lambda one: one.size, default=None)
+
+
+def spelled(change: Relaxation) -> SpelledValue:
+    """The field's new value, as a spec writes it; None where it is left out."""
+    needs = change.needs
+    match change.field:
+        case "where.trust":
+            return "verified" if needs.verified_only else "any"
+        case "where.country":
+            return sorted(needs.countries) or None
+        case "where.tags":
+            return sorted(needs.tags) or None
+        case "where.min_reliability":
+            return needs.min_reliability
+        case "max_runtime":
+            return format_duration(int(needs.seconds))
+        case "max_price":
+            return None if needs.max_price_micros is None else format_credits(needs.max_price_micros)
+        case "isolation":
+            return None if needs.isolation is None else str(needs.isolation)
+        case "resources.cpus":
+            return needs.cpu_millis / MILLI
+        case "resources.memory":
+            return format_bytes(needs.memory_bytes)
+        case "resources.disk":
+            return format_bytes(needs.disk_bytes)
+        case "resources.gpu":
+            return None if needs.gpu is None else WireGpu.model_validate(needs.gpu.to_wire())
+        case _:  # where.node, network, setup, image
+            return None
 
 
 Ways = Callable[[Requirements, Traits], Iterator[Relaxation]]

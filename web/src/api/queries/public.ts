@@ -19,3 +19,15 @@ export const pricesQuery = queryOptions({
   queryFn: () => ask(open.GET("/api/v1/market/prices")),
   meta,
 });
+export const catalogQuery = queryOptions({
+  queryKey: ["catalog"],
+  queryFn: () => ask(open.GET("/api/v1/public/catalog")),
+  meta,
+});
+export type Period = "7d" | "30d" | "all";
+export const leaderboardQuery = (period: Period) =>
+  queryOptions({
+    queryKey: ["leaderboard", period],
+    queryFn: () => ask(open.GET("/api/v1/leaderboard", { params: { query: { period } } })),
+    meta,
+  });

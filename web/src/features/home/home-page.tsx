@@ -11,7 +11,7 @@ import { DotMap, type Spot } from "@/components/dot-map";
 import { useTitle } from "@/components/page";
 import { cardName, count } from "@/lib/amounts";
 import { credits } from "@/lib/money";
-import { tierColour } from "@/lib/tiers";
+import { TIER_NAMES, tierColour } from "@/lib/tiers";
 import { home as text } from "@/texts/home";
 
 const CAN_BE_REACHED = new Set(["online", "draining", "paused"]);
@@ -81,7 +81,7 @@ function PoolMap() {
       <DotMap spots={spots} className="w-full px-5 pt-5" label={text.map} />
       <figcaption className="flex flex-wrap items-center gap-x-4 gap-y-1 px-6 pt-2 pb-4 text-xs text-muted">
         <span>{text.tier}</span>
-        {text.tiers.map((name, tier) => (
+        {TIER_NAMES.map((name, tier) => (
           <span key={name} className="flex items-center gap-1.5">
             <svg viewBox="0 0 8 8" className="size-2" aria-hidden>
               <circle cx="4" cy="4" r="4" fill={`var(--tier-${tier})`} />
