@@ -1,5 +1,5 @@
-"""The API under many readers: what open event streams cost, how soon an event arrives, and the public routes of a large
-pool."""
+"""The API under many readers: what open event streams cost, how soon an event arrives, the public routes of a large
+pool, and the pages of one with a long past."""
 
 import contextlib
 import json
@@ -15,6 +15,7 @@ from websockets.sync.client import connect
 from benchmarks.crowd import SMALL, enrol, invent
 from benchmarks.dispatch import IN_FLIGHT, NO_OP
 from benchmarks.measure import Data, Options, Table, judged, measured, megabytes, ms, summary_ms, untested_table
+from benchmarks.pages import measure_pages, pages_table
 from benchmarks.pool import Agent, Hub, running_hub
 from benchmarks.processes import Child, python, scratch, wait_until, weigh
 from computepool.hub.accounts.service import create_personal_token, create_user
@@ -28,13 +29,22 @@ DISPATCH_TARGET = 1.05
 EVENT_TARGET_MS = 100.0
 PUBLIC_TARGET_MS = 5.0
 REST_SECONDS = 3.0
-PUBLIC_ROUTES = ("stats", "version", "market/prices", "market/offers", "public/events?follow=false")
+PUBLIC_ROUTES = (
+    "stats",
+    "version",
+    "market/prices",
+    "market/offers",
+    "map",
+    "leaderboard",
+    "public/events?follow=false",
+)
 
 
 def run(options: Options) -> Data:
     with scratch() as folder:
         streams = measured(lambda: _streams(folder / "streams", options))
-        return {"streams": streams, "public": _public(folder / "public", options)}
+        public = _public(folder / "public", options)
+        return {"streams": streams, "public": public, "pages": measure_pages(folder / "pages", options)}
 
 
 # ── open event streams ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -185,7 +195,7 @@ def tables(data: Data) -> list[Table]:
         rows,
         "One client, one request after the other; all nodes are in the hub's memory, none of them is connected.",
     )
-    return [*_stream_tables(data["streams"]), nodes]
+    return [*_stream_tables(data["streams"]), nodes, pages_table(data["pages"])]
 
 
 def _stream_tables(streams: Data) -> list[Table]:

@@ -55,7 +55,8 @@ ROWS: dict[str, dict[str, int | None]] = {
     "api": {
         "Open event streams": 2,
         "Commit → event in a client's hands, ms": 1,
-        "Public routes of a pool with 20 nodes, ms": 5,
+        "Public routes of a pool with 20 nodes, ms": 7,
+        "Pages of a pool with 200 jobs and 20 nodes, ms": 8,
     },
     "profile": {"Processor time of a no-op job, ms": 6, "Inside the hub": None, "Inside the agent": None},
 }
@@ -123,6 +124,7 @@ def _check_api(data: Data) -> None:
     assert data["streams"]["streams"] == 3
     assert data["streams"]["arrivals"]["n"] > 0
     assert all(found["n"] > 0 for found in data["public"]["routes"].values())
+    assert all(found["page"]["n"] > 0 for found in data["pages"]["pages"].values())
 
 
 def _check_profile(data: Data) -> None:

@@ -97,7 +97,8 @@ def added(days: Iterable[DayTotals]) -> DayTotals:
     """Of several days. `renters` and `nodes` are the most of one day: the same may be there on several."""
     found: dict[str, Any] = {}
     for day in days:
-        for name, value in asdict(day).items():
+        for name in _NAMES:
+            value = getattr(day, name)
             if isinstance(value, dict):
                 known = found.setdefault(name, {})
                 for key, count in value.items():
