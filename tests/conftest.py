@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from support import durations, engines, memory, proofs, services
+from support import durations, engines, memory, proofs, seen_codes, services
 from support.remains import clear_system_folder
 from support.services import S3, Postgres
 from support.sharing import SharingScheduler, is_slow, mixed, rest_on_postgresql
@@ -52,6 +52,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest reads where temporary files go
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(seen_codes.SeenCodes())
     if hasattr(config, "workerinput"):
         engines.shared = Path(config.workerinput["engines"])
         return

@@ -1,47 +1,31 @@
 """Every code of the API's errors is named by a test that reaches it: clients match on codes."""
 
 import re
-from pathlib import Path
 from typing import get_args
 
 from support.engine import ADMIN, play
 from support.error_classes import error_classes
+from support.seen_codes import ELSEWHERE, NOT_REACHED, TESTS
 
 from computepool.protocol.errors import ErrorCode
 
-TESTS = Path(__file__).resolve().parents[1]
-BY_STATUS = {
-    "job_disputed": "hub/jobs/test_removal.py",
-    "signature_missing": "hub/artifacts/test_signed_urls.py",
-    "signature_refused": "hub/artifacts/test_signed_urls.py",
-    "upload_mismatch": "hub/artifacts/test_signed_urls.py",
-    "upload_over": "hub/artifacts/test_signed_urls.py",
-}
-"""Codes whose tests look at the status or the text alone, and where these tests are."""
-NOT_REACHED = {
-    "not_paid": "no test refunds a top-up that was not paid by card",
-    "output_altered": "no test stores an output twice with other bytes through the API",
-    "processor_away": "no test asks for a payout account while the processor is away",
-    "request_changed": "the hub makes the keys of its requests to the processor itself, each for one request",
-    "refused": "for a status that nothing in the hub raises by itself",
-}
-"""Codes that no test reaches, and why. It may only get shorter."""
-
 
 def test_every_code_is_named_by_a_test_or_has_a_reason():
-    text = "\n".join(path.read_text() for path in TESTS.rglob("*.py") if path.name != "test_openapi.py")
-    classes: dict[str, set[str]] = {}
-    for error in error_classes():
-        classes.setdefault(error.code, set()).add(error.__name__)
-    missing = [
-        code
-        for code in get_args(ErrorCode)
-        if not re.search(rf"[\"'`]{code}[\"'`]", text)
-        and not any(re.search(rf"\b{name}\b", text) for name in classes.get(code, ()))
-    ]
+    """A whole run of the tests also looks whether every code was in an answer (`support/seen_codes.py`)."""
+    sources = [path for path in TESTS.rglob("*.py") if path.name not in ("test_openapi.py", "seen_codes.py")]
+    text = "\n".join(path.read_text() for path in sources)
+    known = ELSEWHERE.keys() | NOT_REACHED.keys()
+    missing = [code for code in set(get_args(ErrorCode)) - known if not names(text, code)]
     assert missing == []
-    assert BY_STATUS.keys() | NOT_REACHED.keys() <= set(get_args(ErrorCode))
-    assert [path for path in BY_STATUS.values() if not (TESTS / path).exists()] == []
+    assert known <= set(get_args(ErrorCode))
+    assert not ELSEWHERE.keys() & NOT_REACHED.keys()
+    assert [path for path in ELSEWHERE.values() if not (TESTS / path).exists()] == []
+
+
+def names(text, code):
+    """A test may look at the class of an error that a service raises."""
+    classes = [error.__name__ for error in error_classes() if error.code == code]
+    return re.search(rf"[\"'`]{code}[\"'`]", text) or any(re.search(rf"\b{name}\b", text) for name in classes)
 
 
 def test_what_is_not_there_has_a_code_of_its_own(sqlite_hub):

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from starlette.types import ASGIApp
 from support.contract import check_message
+from support.seen_codes import note
 from support.waiting import patience
 
 
@@ -26,7 +27,9 @@ class Denied(Exception):
     def __init__(self, status: int, body: bytes) -> None:
         super().__init__(f"{status}: {body[:200]!r}")
         self.status = status
-        self.error: Any = json.loads(body)["error"] if body else None
+        answer = json.loads(body) if body else {}
+        note(answer)
+        self.error: Any = answer.get("error")
 
 
 class Socket:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import jsonschema_rs
+from support.seen_codes import note_answer
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "snapshots" / "openapi.json"
 MESSAGES = DOCUMENT.with_name("event-messages.json")
@@ -61,6 +62,7 @@ def resolved(described: dict[str, Any]) -> dict[str, Any]:
 
 async def check_answer(response: httpx.Response) -> None:
     """For an httpx client's hooks. Raises where an answer is not what the document promises."""
+    await note_answer(response)
     operation = operation_of(response.request.method, response.request.url.path)
     if operation is None or response.status_code == 405:
         return

@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar, cast
 import httpx
 from argon2 import PasswordHasher
 from fastapi import APIRouter, FastAPI
+from support.seen_codes import NOTED
 
 from computepool.hub.accounts.background import keep_directory
 from computepool.hub.accounts.directory import TokenDirectory
@@ -124,7 +125,7 @@ async def small_hub(
     try:
         async with (
             keep_directory(context, directory),
-            httpx.AsyncClient(transport=transport, base_url="http://hub.test") as client,
+            httpx.AsyncClient(transport=transport, base_url="http://hub.test", event_hooks=NOTED) as client,
         ):
             yield SmallHub(context, clock, app, client, signer, directory)
     finally:

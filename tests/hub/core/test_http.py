@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Mount, Route
 from structlog.testing import capture_logs
+from support.seen_codes import NOTED
 
 from computepool.hub.core.errors import Conflict, NotFound, TooMany, Unauthenticated
 from computepool.hub.core.http import (
@@ -112,7 +113,7 @@ def shop(nested=False):
 def ask(method, path, *, token=None, app=None, **more):
     async def story():
         transport = httpx.ASGITransport(app or shop(), raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://hub.test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://hub.test", event_hooks=NOTED) as client:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             headers |= more.pop("headers", {})
             return await client.request(method, f"/api/v1{path}", headers=headers, **more)

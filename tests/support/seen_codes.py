@@ -1,0 +1,98 @@
+"""Which error codes hubs answered with while tests ran. A whole run ends with a look at which never came.
+
+Only a run of everything tells: one of a few files says nothing. Each worker hands over what it has seen.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import httpx
+import pytest
+
+from computepool.protocol.errors import ErrorCode
+
+TESTS = Path(__file__).resolve().parents[1]
+ELSEWHERE: dict[str, str] = {
+    "bad_filter": "cli/test_market.py",
+    "bad_market_table": "cli/test_market.py",
+    "bad_request": "hub/test_serving.py",
+    "bank_decides": "hub/disputes/test_chargebacks.py",
+    "conflict": "hub/core/test_http.py",
+    "digest_mismatch": "hub/artifacts/test_uploads.py",
+    "head_too_large": "hub/test_serving.py",
+    "job_disputed": "hub/jobs/test_removal.py",
+    "ledger_key_taken": "hub/ledger/test_journal.py",
+    "repeated": "hub/payments/test_grants.py",
+    "replaced_already": "hub/reputation/test_records.py",
+    "size_mismatch": "hub/artifacts/test_uploads.py",
+    "stale_lease": "hub/gateway/test_reports.py",
+    "storage_daily_quota": "e2e/test_storage.py",
+    "storage_full": "hub/artifacts/test_local_store.py",
+    "storage_unavailable": "hub/artifacts/test_local_store.py",
+    "too_busy": "hub/test_serving.py",
+    "too_many_connections": "e2e/test_edge.py",
+    "too_many_failures": "hub/test_serving.py",
+    "too_many_streams": "e2e/test_edge.py",
+    "too_slow": "e2e/test_edge.py",
+    "upload_incomplete": "hub/artifacts/test_api.py",
+    "upload_mismatch": "hub/artifacts/test_signed_urls.py",
+    "upload_over": "hub/artifacts/test_signed_urls.py",
+}
+"""Codes that tests meet in another way than in an answer to a client of theirs in the same process, and where: over a
+real socket, through the CLI, by their status alone, or as the error that a service raises. It may only get shorter."""
+NOT_REACHED = {
+    "not_paid": "no test refunds a top-up that was not paid by card",
+    "output_altered": "no test stores an output twice with other bytes through the API",
+    "processor_away": "no test asks for a payout account while the processor is away",
+    "request_changed": "the hub makes the keys of its requests to the processor itself, each for one request",
+    "refused": "for a status that nothing in the hub raises by itself",
+}
+"""Codes that no test reaches, and why. It may only get shorter."""
+SEEN: set[str] = set()
+
+
+def note(body: Any) -> None:
+    """The body of an answer, as JSON."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, dict) and isinstance(error.get("code"), str):
+        SEEN.add(error["code"])
+
+
+async def note_answer(response: httpx.Response) -> None:
+    """For an httpx client's hooks."""
+    if response.is_error and response.headers.get("content-type", "").startswith("application/json"):
+        note(json.loads(await response.aread()))
+
+
+NOTED = {"response": [note_answer]}
+
+
+class SeenCodes:
+    """Of a run: collects from its workers, and fails a whole run that did not come across every code."""
+
+    def __init__(self) -> None:
+        self._missing: list[str] = []
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        SEEN.update(getattr(node, "workeroutput", {}).get("codes", ()))
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["codes"] = sorted(SEEN)
+        elif exitstatus == 0 and _is_whole(session.config):
+            self._missing = sorted(set(get_args(ErrorCode)) - SEEN - ELSEWHERE.keys() - NOT_REACHED.keys())
+            if self._missing:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._missing:
+            terminalreporter.section("error codes that no answer had")
+            terminalreporter.line(f"{', '.join(self._missing)}: tests/support/seen_codes.py says what to do")
+
+
+def _is_whole(config: pytest.Config) -> bool:
+    option = config.option
+    narrowed = option.keyword or option.markexpr or option.deselect or config.getoption("fast")
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not narrowed
