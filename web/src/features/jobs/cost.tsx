@@ -5,7 +5,6 @@ import { Card } from "@/components/card";
 import { Loaded } from "@/components/loaded";
 import { Money } from "@/components/money";
 import { State } from "@/components/state";
-import { Table } from "@/components/table";
 import { When } from "@/components/when";
 import { jobTexts } from "@/texts/jobs";
 
@@ -76,27 +75,18 @@ const Steps = ({ steps }: { steps: Schemas["Step"][] }) => (
 );
 
 const Payments = ({ payments }: { payments: Schemas["PaymentView"][] }) => (
-  <Table
-    label={text.payments}
-    rows={payments}
-    keyOf={(payment) => payment.entry_id}
-    columns={[
-      { name: jobTexts.history.when, className: "w-px align-top", cell: (payment) => <When at={payment.at} /> },
-      {
-        name: jobTexts.history.what,
-        cell: (payment) => (
-          <>
-            {payment.rule}
-            {payment.steps.length > 0 && <Steps steps={payment.steps} />}
-          </>
-        ),
-      },
-      {
-        name: text.title,
-        align: "right",
-        className: "align-top",
-        cell: (payment) => <Money micros={payment.change_micros} signed />,
-      },
-    ]}
-  />
+  <ul aria-label={text.payments} className="divide-y divide-line border-t border-line">
+    {payments.map((payment) => (
+      <li key={payment.entry_id} className="px-4 py-3">
+        <div className="flex flex-wrap justify-between gap-x-4">
+          <span className="text-muted">
+            <When at={payment.at} />
+          </span>
+          <Money micros={payment.change_micros} signed />
+        </div>
+        <p className="text-pretty">{payment.rule}</p>
+        {payment.steps.length > 0 && <Steps steps={payment.steps} />}
+      </li>
+    ))}
+  </ul>
 );

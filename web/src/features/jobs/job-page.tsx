@@ -1,9 +1,10 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
 import type { Schemas } from "@/api/client";
 import { useMoney } from "@/api/hooks";
-import { cloneQuery, jobQuery, logInfoQuery, slicesQuery } from "@/api/queries/jobs";
+import { cloneQuery, jobQuery, logInfoQuery, slicesQuery, timelineQuery } from "@/api/queries/jobs";
+import { flat } from "@/api/queries/pages";
 import { Card, Fact, Facts } from "@/components/card";
 import { CopyButton } from "@/components/command-line";
 import { useFilters } from "@/components/filters";
@@ -14,6 +15,7 @@ import { Skeleton } from "@/components/skeleton";
 import { lookOf, State, Tag } from "@/components/state";
 import { Trouble } from "@/components/trouble";
 import { Took, When } from "@/components/when";
+import { count } from "@/lib/amounts";
 import { cn } from "@/lib/cn";
 import { jobTexts } from "@/texts/jobs";
 import { Cost } from "./cost";
@@ -154,7 +156,7 @@ function Shown({ job, slice, grid, indices, search }: ShownProps) {
             </Suspense>
           )}
           {money && <CostCard job={job} attempt={attempt} />}
-          <RunsOn job={job} attempt={attempt} />
+          <RunsOn job={job} slice={slice} attempt={attempt} />
         </aside>
       </div>
     </Page>
@@ -248,7 +250,7 @@ function CostCard({ job, attempt }: { job: Job; attempt: Attempt | undefined }) 
   );
 }
 
-function RunsOn({ job, attempt }: { job: Job; attempt: Attempt | undefined }) {
+function RunsOn({ job, slice, attempt }: { job: Job; slice: number; attempt: Attempt | undefined }) {
   const text = jobTexts.node;
   return (
     <Card
@@ -273,6 +275,7 @@ function RunsOn({ job, attempt }: { job: Job; attempt: Attempt | undefined }) {
             {attempt.exit_code != null && <Fact name={text.exit}>{attempt.exit_code}</Fact>}
             {attempt.verdict && <Fact name={text.verdict}>{attempt.verdict}</Fact>}
             {attempt.resumed_from != null && <Fact name={text.resumed}>{attempt.resumed_from}</Fact>}
+            <Checkpoints jobId={job.id} slice={slice} attempt={attempt.number} />
           </>
         )}
         <Fact name={text.resources}>{job.resources}</Fact>
@@ -294,6 +297,19 @@ function RunsOn({ job, attempt }: { job: Job; attempt: Attempt | undefined }) {
       </Facts>
       {attempt?.detail && <p className="mt-2 text-sm text-muted text-pretty">{attempt.detail}</p>}
     </Card>
+  );
+}
+
+function Checkpoints({ jobId, slice, attempt }: { jobId: string; slice: number; attempt: number }) {
+  const { data } = useInfiniteQuery(timelineQuery(jobId, slice));
+  const saved = (data ? flat(data) : []).filter(
+    (event) => event.action === "attempt.checkpoint" && event.attempt === attempt,
+  );
+  if (saved.length === 0) return null;
+  return (
+    <Fact name={jobTexts.node.checkpoints}>
+      {count(saved.length)}, <When at={saved.at(-1)?.at} ago />
+    </Fact>
   );
 }
 

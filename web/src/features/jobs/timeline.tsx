@@ -29,8 +29,8 @@ function stepsOf(events: Event[], attempt: number): Event[] {
   const steps = events.filter(
     (event) => text.steps[event.action] && (event.attempt === null || event.attempt === attempt),
   );
-  const ended = steps.some((event) => event.attempt !== null && isEnd(event));
-  return steps.filter((event) => !(ended && event.attempt === null && isEnd(event)));
+  const end = steps.findIndex((event) => event.attempt !== null && isEnd(event));
+  return end < 0 ? steps : steps.filter((event, i) => i <= end || event.attempt !== null);
 }
 const isEnd = (event: Event) =>
   lookOf(word(event)) !== "live" && !/submitted|requested|suspended|taken/.test(event.action);

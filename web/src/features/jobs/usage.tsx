@@ -16,13 +16,10 @@ const FORMATS: Record<string, (value: number) => string> = {
   "bytes per second": (value) => `${bytes(value)}/s`,
   cores: (value) => `${value.toFixed(value < 10 ? 1 : 0)} cores`,
   watts: (value) => `${Math.round(value)} W`,
-  celsius: (value) => `${Math.round(value)} °C`,
-  "degrees Celsius": (value) => `${Math.round(value)} °C`,
 };
 const formatOf = (unit: string) => FORMATS[unit] ?? ((value: number) => `${Number(value.toFixed(1))} ${unit}`);
 
-/** `gpu0.utilisation` as people read it. */
-const nameOf = (name: string) => text.names[name] ?? name.replace(/^gpu(\d+)\./, "GPU $1 ").replaceAll("_", " ");
+const nameOf = (name: string) => text.names[name] ?? name.replaceAll("_", " ");
 
 /** Samples come without an event: the next one is asked for when it is due, while the attempt runs. */
 export function Usage({
