@@ -11,23 +11,24 @@ import { useFilters } from "@/components/filters";
 import { Loaded } from "@/components/loaded";
 import { Money } from "@/components/money";
 import { Page } from "@/components/page";
-import { Skeleton } from "@/components/skeleton";
+import { Skeleton, SkeletonRows } from "@/components/skeleton";
 import { lookOf, State, Tag } from "@/components/state";
 import { Trouble } from "@/components/trouble";
 import { Took, When } from "@/components/when";
 import { count } from "@/lib/amounts";
 import { cn } from "@/lib/cn";
 import { jobTexts } from "@/texts/jobs";
-import { Cost } from "./cost";
-import { JobActions } from "./job-actions";
 import { LogView } from "./log/log-view";
-import { Outputs } from "./outputs";
-import { Receipts } from "./receipts";
 import { indicesOf, SliceCard } from "./slice-grid";
 import { History, TimelineStrip } from "./timeline";
 import { Why } from "./why";
 
+// The log comes first: what is beside it, or behind a tab, is loaded after it.
 const Usage = lazy(() => import("./usage").then((module) => ({ default: module.Usage })));
+const JobActions = lazy(() => import("./job-actions").then((module) => ({ default: module.JobActions })));
+const Outputs = lazy(() => import("./outputs").then((module) => ({ default: module.Outputs })));
+const Cost = lazy(() => import("./cost").then((module) => ({ default: module.Cost })));
+const Receipts = lazy(() => import("./receipts").then((module) => ({ default: module.Receipts })));
 
 type Job = Schemas["JobView"];
 type Attempt = Schemas["AttemptView"];
@@ -102,7 +103,11 @@ function Shown({ job, slice, grid, indices, search }: ShownProps) {
           )}
         </>
       }
-      actions={<JobActions job={job} />}
+      actions={
+        <Suspense fallback={<Skeleton className="h-8 w-80 max-w-full" />}>
+          <JobActions job={job} />
+        </Suspense>
+      }
     >
       <Verdict job={job} />
       <TimelineStrip
@@ -134,9 +139,13 @@ function Shown({ job, slice, grid, indices, search }: ShownProps) {
           {tab === "" &&
             (attempt ? <Log job={job} slice={slice} attempt={attempt.number} /> : !over && <Why jobId={job.id} />)}
           {tab === "" && !attempt && over && <p className="text-muted">{jobTexts.log.empty}</p>}
-          {tab === "outputs" && <Outputs jobId={job.id} slices={job.slice_count} removed={!!job.outputs_removed_at} />}
-          {tab === "cost" && <Cost jobId={job.id} slice={slice} />}
-          {tab === "receipts" && <Receipts jobId={job.id} />}
+          <Suspense fallback={<SkeletonRows />}>
+            {tab === "outputs" && (
+              <Outputs jobId={job.id} slices={job.slice_count} removed={!!job.outputs_removed_at} />
+            )}
+            {tab === "cost" && <Cost jobId={job.id} slice={slice} />}
+            {tab === "receipts" && <Receipts jobId={job.id} />}
+          </Suspense>
           {tab === "history" && <History jobId={job.id} />}
           {tab === "spec" && <Spec jobId={job.id} />}
         </div>
