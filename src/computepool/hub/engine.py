@@ -60,6 +60,7 @@ from computepool.hub.jobs.verification import Consequences
 from computepool.hub.ledger.journal import list_spendable
 from computepool.hub.ledger.timeline import DayStart
 from computepool.hub.live.feed import Feed
+from computepool.hub.live.loads import Loads
 from computepool.hub.live.wallets import Wallets
 from computepool.hub.mail.background import Mailer
 from computepool.hub.market.book import Book
@@ -168,6 +169,7 @@ class Engine:
         self.live_jobs = LiveJobs(context, self.logs)
         self.feed = Feed(context)
         self.wallets = Wallets(context, self.feed)
+        self.history.heard_node = Loads(self.scheduler.fleet, self.feed).show
         self.day_start = DayStart()
         self._changing_node = asyncio.Lock()
         self._changing_settings = asyncio.Lock()

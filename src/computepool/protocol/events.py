@@ -4,8 +4,8 @@
 is the message's type, `id:` its id, `data:` the message.
 
 Messages with an id are events: each is told once, in order, also to a reader that was away and comes back with the last
-id it has. Messages without an id show how something is now (`wallet`, `why`, `slices`, `log`, `public`): the newest one
-replaces those before it, and a reader that comes back gets the current one.
+id it has. Messages without an id show how something is now (`wallet`, `load`, `why`, `slices`, `log`, `public`): the
+newest one replaces those before it, and a reader that comes back gets the current one.
 
 Readers ignore types and fields that they do not know: later versions only add.
 
@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from computepool.protocol.messages import GpuLoad
 from computepool.protocol.model import Wire
 from computepool.protocol.spec import MAX_SLICES
 from computepool.protocol.state_words import EndedBy
@@ -234,6 +235,15 @@ class WalletMessage(Told):
     held_micros: int
     cashing_out_micros: int
     debt_micros: int
+
+
+class NodeLoadMessage(Told):
+    """How busy one of your nodes is now. Its telemetry has a new sample too."""
+
+    type: Literal["load"] = "load"
+    node_id: str
+    gpus: tuple[GpuLoad, ...]
+    """As in `gpu_loads` of the node; empty where it has no GPU."""
 
 
 class WhyMessage(Told):

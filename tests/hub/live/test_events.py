@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from support.asgi_socket import Closed, Denied, connected
 from support.engine import ADMIN, ALICE, BOB, play
+from support.fleets import gpu
 from support.planted import each_check, each_mutant
 from support.scripted_agent import add_agent
 
@@ -22,8 +23,9 @@ from computepool.hub.jobs import tables
 from computepool.hub.live import feed, rendering, subscriptions, wallets
 from computepool.hub.live.feed import Reader
 from computepool.hub.live.rendering import render
+from computepool.protocol.messages import GpuLoad, NodeReport
 
-NOW_TYPES = ("wallet", "why", "hello")
+NOW_TYPES = ("wallet", "load", "why", "hello")
 
 
 def stream(pool, path="events", user=ALICE, query="", token=None):
@@ -526,3 +528,16 @@ def test_schema_of_all_messages_is_public(sqlite_hub):
 
 def test_event_that_is_not_known_is_not_told():
     assert render(Event("owner/a", {"action": "secret.thing", "subject": "x"}, datetime.now(UTC))) is None
+
+
+def test_load_of_a_node_is_told_to_its_owner_alone(sqlite_hub):
+    async def story(pool):
+        agent = await add_agent(pool, owner=ALICE, gpus=(gpu(0),))
+        async with stream(pool, user=ALICE) as host, stream(pool, user=BOB) as other:
+            await agent.send(NodeReport(gpus=(GpuLoad(id=gpu(0).id, utilisation=0.5),)))
+            told = await receive(host, "load")
+            assert told["node_id"] == agent.node_id
+            assert [(card["id"], card["utilisation"]) for card in told["gpus"]] == [(gpu(0).id, 0.5)]
+            assert [message for message in await drain(other) if message["type"] == "load"] == []
+
+    play(sqlite_hub, story)

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 2a74ae08fe6e692b9ec578b1d1fcbae9f5714d1df1a46ee235f32070d7264074. Do not edit.
+// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 39a4a0f455f043205d6ad0f3b7d68feac4cb4fc090cf129e81312cf559cb2d1c. Do not edit.
 export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
@@ -642,6 +642,53 @@ export interface components {
              * @description These are all cells: forget what you had.
              */
             whole: boolean;
+        };
+        /**
+         * GpuLoad
+         * @description A GPU as it is now; None for what its driver does not tell.
+         */
+        GpuLoad: {
+            /** Id */
+            id: string;
+            /**
+             * Memory Used Bytes
+             * @default null
+             */
+            memory_used_bytes: number | null;
+            /**
+             * Power Watts
+             * @default null
+             */
+            power_watts: number | null;
+            /**
+             * Temperature Celsius
+             * @default null
+             */
+            temperature_celsius: number | null;
+            /**
+             * Utilisation
+             * @default null
+             */
+            utilisation: number | null;
+        };
+        /**
+         * NodeLoadMessage
+         * @description How busy one of your nodes is now. Its telemetry has a new sample too.
+         */
+        NodeLoadMessage: {
+            /**
+             * Gpus
+             * @description As in `gpu_loads` of the node; empty where it has no GPU.
+             */
+            gpus: components["schemas"]["GpuLoad"][];
+            /** Node Id */
+            node_id: string;
+            /**
+             * Type
+             * @default load
+             * @constant
+             */
+            type: "load";
         };
         /**
          * PublicGpuPrice
@@ -1453,7 +1500,7 @@ export interface components {
              */
             type: "why";
         };
-        FromHub: components["schemas"]["EventMessage"] | components["schemas"]["HelloMessage"] | components["schemas"]["JobEndMessage"] | components["schemas"]["LogMessage"] | components["schemas"]["MapMessage"] | components["schemas"]["PublicMessage"] | components["schemas"]["RefusedMessage"] | components["schemas"]["SlicesMessage"] | components["schemas"]["StartOverMessage"] | components["schemas"]["WalletMessage"] | components["schemas"]["WatchEndedMessage"] | components["schemas"]["WhyMessage"];
+        FromHub: components["schemas"]["EventMessage"] | components["schemas"]["HelloMessage"] | components["schemas"]["JobEndMessage"] | components["schemas"]["LogMessage"] | components["schemas"]["MapMessage"] | components["schemas"]["NodeLoadMessage"] | components["schemas"]["PublicMessage"] | components["schemas"]["RefusedMessage"] | components["schemas"]["SlicesMessage"] | components["schemas"]["StartOverMessage"] | components["schemas"]["WalletMessage"] | components["schemas"]["WatchEndedMessage"] | components["schemas"]["WhyMessage"];
         /**
          * FollowLogMessage
          * @description Send me the log of a slice's attempts as it is written, from `offset` of `attempt` on.

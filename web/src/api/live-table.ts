@@ -49,6 +49,17 @@ export function newMap(old: MapView | undefined, { whole, cells }: OfKind<"map">
   return { countries: old?.countries ?? 0, cells: list, nodes: sum(false), simulated: sum(true) };
 }
 
+type Loaded = { id: string; gpu_loads: unknown };
+/** A node's load, wherever the node is shown. */
+function showLoad(queries: QueryClient, nodeId: string, gpus: unknown[]): void {
+  if (gpus.length === 0) return;
+  const renew = <T extends Loaded>(node: T): T => (node.id === nodeId ? { ...node, gpu_loads: gpus } : node);
+  queries.setQueryData(["node", nodeId], (old: Loaded | undefined) => old && renew(old));
+  queries.setQueriesData({ queryKey: ["nodes"] }, (old: { pages?: { items: Loaded[] }[] } | undefined) =>
+    old?.pages ? { ...old, pages: old.pages.map((page) => ({ ...page, items: page.items.map(renew) })) } : old,
+  );
+}
+
 /** Keeps the cache fresh. Called once. */
 export function followEvents(queries: QueryClient): void {
   const pausing = new Map<string, boolean>();
@@ -73,7 +84,10 @@ export function followEvents(queries: QueryClient): void {
     else if (message.type === "start_over") everything();
     else if (message.type === "public") queries.setQueryData(["stats"], message.stats);
     else if (message.type === "map") queries.setQueryData(["map"], (old: MapView | undefined) => newMap(old, message));
-    else if (message.type === "wallet") {
+    else if (message.type === "load") {
+      showLoad(queries, message.node_id, message.gpus);
+      stale(["node", message.node_id, "telemetry"]);
+    } else if (message.type === "wallet") {
       const { type: _, ...wallet } = message;
       queries.setQueryData(["wallet", "balances"], (old: object | undefined) => old && { ...old, ...wallet });
       for (const part of ["balances", "entries", "cash-outs"]) stale(["wallet", part]);

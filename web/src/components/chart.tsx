@@ -43,7 +43,13 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
       plot.current?.destroy();
       const muted = token(node, "--muted");
       const grid = { stroke: token(node, "--line"), width: 1 };
-      const axis = { stroke: muted, grid, ticks: { show: false }, font: `11px ${getComputedStyle(node).fontFamily}` };
+      const axis = {
+        size: 28,
+        stroke: muted,
+        grid,
+        ticks: { show: false },
+        font: `11px ${getComputedStyle(node).fontFamily}`,
+      };
       plot.current = new uPlot(
         {
           width: node.clientWidth || 300,
@@ -52,7 +58,7 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
           cursor: bare ? { show: false } : { points: { size: 6 } },
           legend: { show: !bare, live: true },
           scales: {
-            x: { time },
+            x: { time, ...(series.some((one) => one.bars) ? { range: roomForBars } : {}) },
             y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? ((high ?? 0) * 1.08 || 1)] },
           },
           axes: bare
@@ -100,6 +106,13 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
     plot.current?.setData([x, ...series.map((one) => one.values)]);
   }, [x, series]);
   return <div ref={box} role="img" aria-label={label} className="chart w-full" />;
+}
+
+/** Half a bar more on both sides: else the first and the last are cut. */
+function roomForBars(plot: uPlot, low: number, high: number): [number, number] {
+  const [first = low, second = first + DAY_SECONDS] = plot.data[0] ?? [];
+  const half = (second - first) / 2;
+  return [low - half, high + half];
 }
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });

@@ -14,6 +14,7 @@ from computepool.protocol.events import (
     EventMessage,
     HelloMessage,
     LogMessage,
+    NodeLoadMessage,
     ReaderMessage,
     RefusedMessage,
     StartOverMessage,
@@ -52,6 +53,7 @@ HubMessage = Annotated[
     | EventMessage
     | StartOverMessage
     | WalletMessage
+    | NodeLoadMessage
     | WhyMessage
     | SlicesMessage
     | LogMessage

@@ -6,7 +6,7 @@ hub costs the samples since the last write.
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -95,6 +95,8 @@ class History:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._tracks: dict[tuple[HistoryKind, str], Track] = {}
+        self.heard_node: Callable[[str, NodeReport], None] = lambda node_id, report: None
+        """Called with each report about a node that is taken."""
         self._writing = asyncio.Lock()
         """A reader waits for a write: else it could count what is being stored twice."""
 
@@ -120,6 +122,7 @@ class History:
         if track.recent is None:
             track.recent = Recent()
         track.take(self._now(), stored_values(node_values(gpu_ids, report)))
+        self.heard_node(node_id, report)
 
     def _hear_attempt(self, node_id: str, fences: Mapping[str, int], usage: AttemptUsage) -> None:
         known = self._tracks.get((HistoryKind.ATTEMPT, usage.attempt_id))

@@ -116,12 +116,14 @@ function Commands({ made }: { made: Made }) {
   if (!command) return null;
   return (
     <>
-      <Choices
-        label={t.system}
-        value={platform}
-        options={made.commands.map((one) => [one.platform, t.systems[one.platform] ?? one.platform] as const)}
-        onChange={setPlatform}
-      />
+      <div>
+        <Choices
+          label={t.system}
+          value={platform}
+          options={made.commands.map((one) => [one.platform, t.systems[one.platform] ?? one.platform] as const)}
+          onChange={setPlatform}
+        />
+      </div>
       <div>
         <h3 className="mb-1.5 text-sm font-medium">{t.install}</h3>
         <div className="flex flex-col gap-1.5">

@@ -12,7 +12,7 @@ import { Cards } from "./cards";
 
 const t = texts.list;
 const GRID =
-  "grid gap-x-6 gap-y-3 px-4 lg:grid-cols-[minmax(0,1.25fr)_minmax(0,1.6fr)_7rem_6.5rem_7rem] max-lg:grid-cols-2";
+  "grid gap-x-6 gap-y-3 px-4 lg:grid-cols-[minmax(0,1.25fr)_minmax(0,1.6fr)_7rem_6.5rem_7rem] max-lg:grid-cols-3";
 
 export function NodeHeads() {
   const money = useMoney();
@@ -47,7 +47,7 @@ export function NodeRow({ node }: { node: NodeView }) {
   const why = node.notice || (node.availability && !node.availability.strangers ? node.availability.reason : "");
   return (
     <li className={cn(GRID, "relative items-start py-3.5 hover:bg-sunken/60")}>
-      <div className="min-w-0 max-lg:col-span-2">
+      <div className="min-w-0 max-lg:col-span-3">
         <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1">
           <Link
             to="/nodes/$nodeId"
@@ -75,7 +75,7 @@ export function NodeRow({ node }: { node: NodeView }) {
         </div>
         {why && <p className="mt-1 text-sm text-warn text-pretty">{why}</p>}
       </div>
-      <div className="min-w-0 max-lg:col-span-2">
+      <div className="min-w-0 max-lg:col-span-3">
         <Cards node={node} />
       </div>
       <Small name={t.running}>

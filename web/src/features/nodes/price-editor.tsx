@@ -37,7 +37,7 @@ export function PriceEditor({ node }: { node: NodeView }) {
   const wish = parseCredits(shown);
   const asked = rule === "pool" ? (now.data?.suggested_micros ?? null) : wish === null ? null : Number(wish);
   const preview = useQuery(pricePreviewQuery(node.id, useDeferredValue(asked)));
-  const isAllowed = node.actions.price.allowed;
+  const isAllowed = node.actions.price?.allowed ?? false;
   return (
     <Card title={t.title} aside={now.data && t.per[now.data.per]}>
       <Loaded query={now} skeleton={<Skeleton className="h-48 w-full" />}>
@@ -72,16 +72,18 @@ export function PriceEditor({ node }: { node: NodeView }) {
                 </Facts>
                 {isAllowed ? (
                   <>
-                    <Choices
-                      label={t.rule}
-                      value={rule}
-                      options={(Object.keys(t.rules) as Rule[]).map((key) => [key, t.rules[key]] as const)}
-                      onChange={setRule}
-                    />
+                    <div>
+                      <Choices
+                        label={t.rule}
+                        value={rule}
+                        options={(Object.keys(t.rules) as Rule[]).map((key) => [key, t.rules[key]] as const)}
+                        onChange={setRule}
+                      />
+                    </div>
                     <p className="text-sm text-muted">{t.rulesAbout[rule]}</p>
                   </>
                 ) : (
-                  <p className="text-sm text-muted">{node.actions.price.reason}</p>
+                  <p className="text-sm text-muted">{node.actions.price?.reason}</p>
                 )}
                 {preview.data && (
                   <Market
