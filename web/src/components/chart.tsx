@@ -54,7 +54,7 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
         {
           width: node.clientWidth || 300,
           height,
-          padding: bare ? [4, 0, 0, 0] : [8, 8, 0, 0],
+          padding: bare ? [4, 0, 0, 0] : [8, 20, 0, 0],
           cursor: bare ? { show: false } : { points: { size: 6 } },
           legend: { show: !bare, live: true },
           scales: {

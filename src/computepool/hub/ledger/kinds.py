@@ -61,7 +61,7 @@ ENTRY_WORDS: Mapping[str, str] = {
     "refund_failed": "A refund did not succeed, and the credits came back.",
     "chargeback": "The bank took a top-up back.",
     "chargeback_won": "A chargeback was decided for the pool.",
-    "cash_out": "Set aside for a cash-out.",
+    "cash_out": "Set aside for a cash-out, or paid out.",
     "cash_out_returned": "A cash-out was not paid, and the credits came back.",
     "pay_out": "A cash-out was paid.",
 }

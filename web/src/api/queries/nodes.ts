@@ -41,7 +41,8 @@ export const cardEarningsQuery = (gpu?: string, country?: string) =>
     meta: { public: true },
   });
 
-export const RANGES = { hour: 3600, day: 86_400, week: 7 * 86_400, month: 30 * 86_400 } as const;
+/** A little less than an hour and a week: what is older has wider steps. */
+export const RANGES = { hour: 59 * 60, day: 86_400, week: 7 * 86_400 - 3600, month: 30 * 86_400 } as const;
 export type Range = keyof typeof RANGES;
 export const telemetryQuery = (id: string, range: Range) =>
   queryOptions({

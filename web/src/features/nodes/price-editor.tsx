@@ -118,10 +118,16 @@ function Market({ preview, slide }: { preview: Preview; slide: ((micros: number)
   const { histogram, price_micros } = preview;
   if (histogram.length === 0) return <p className="text-sm text-muted">{t.nobody}</p>;
   const most = Math.max(...histogram.map((bar) => bar.offers));
-  const low = Math.min(histogram[0]!.from_micros, price_micros);
-  const high = Math.max(histogram.at(-1)!.to_micros, price_micros);
-  const place = high > low ? ((price_micros - low) / (high - low)) * 100 : 50;
-  const span = (micros: number) => `${high > low ? ((micros - low) / (high - low)) * 100 : 0}%`;
+  // The scale stays while the price moves on it.
+  const known = [
+    histogram[0]!.from_micros,
+    histogram.at(-1)!.to_micros,
+    preview.current_micros,
+    preview.suggested_micros,
+  ];
+  const low = Math.floor((Math.min(...known) * 0.75) / STEP_MICROS) * STEP_MICROS;
+  const high = Math.ceil((Math.max(...known) * 1.25) / STEP_MICROS) * STEP_MICROS;
+  const span = (micros: number) => `${Math.min(1, Math.max(0, (micros - low) / (high - low))) * 100}%`;
   return (
     <div>
       <div role="img" aria-label={t.histogram(preview.offers)} className="relative h-16 border-b border-line">
@@ -137,14 +143,14 @@ function Market({ preview, slide }: { preview: Preview; slide: ((micros: number)
             }}
           />
         ))}
-        <div className="absolute inset-y-0 w-0.5 -translate-x-1/2 bg-live-dot" style={{ left: `${place}%` }} />
+        <div className="absolute inset-y-0 w-0.5 -translate-x-1/2 bg-live-dot" style={{ left: span(price_micros) }} />
       </div>
       {slide && (
         <input
           type="range"
           aria-label={t.slider}
-          min={Math.floor(low / 2 / STEP_MICROS) * STEP_MICROS}
-          max={Math.ceil((high * 3) / 2 / STEP_MICROS) * STEP_MICROS}
+          min={low}
+          max={high}
           step={STEP_MICROS}
           value={price_micros}
           onChange={(event) => slide(Number(event.target.value))}

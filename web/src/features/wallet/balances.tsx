@@ -31,17 +31,15 @@ export function Balances({ actions }: { actions: ReactNode }) {
               {others
                 .filter((balance) => ALWAYS.has(balance.name) || balance.micros !== 0)
                 .map((balance) => (
-                  <div key={balance.name}>
-                    <div className="flex items-baseline justify-between gap-3">
-                      <dt>{balance.title}</dt>
-                      <dd
-                        data-balance={balance.name}
-                        className={cn("font-medium", balance.micros === 0 && "text-muted")}
-                      >
-                        <Money micros={balance.micros} />
-                      </dd>
-                    </div>
-                    <dd className="text-sm text-muted text-pretty">{balance.meaning}</dd>
+                  <div
+                    key={balance.name}
+                    className="grid grid-cols-[minmax(0,1fr)_auto] items-baseline gap-x-3 content-start"
+                  >
+                    <dt>{balance.title}</dt>
+                    <dd data-balance={balance.name} className={cn("font-medium", balance.micros === 0 && "text-muted")}>
+                      <Money micros={balance.micros} />
+                    </dd>
+                    <dd className="col-span-2 text-sm text-muted text-pretty">{balance.meaning}</dd>
                   </div>
                 ))}
             </dl>
