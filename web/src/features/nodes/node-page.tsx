@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { TriangleAlert } from "lucide-react";
-import { useMe, useMoney } from "@/api/hooks";
+import { useConfig, useMe } from "@/api/hooks";
 import { type NodeView, nodeQuery } from "@/api/queries/nodes";
 import { earningsQuery } from "@/api/queries/wallet";
 import { Card, Figure, Figures } from "@/components/card";
@@ -37,7 +37,7 @@ export default function NodePage() {
 }
 
 function Whole({ node }: { node: NodeView }) {
-  const money = useMoney();
+  const money = useConfig()?.money ?? false;
   const isOwn = useMe()?.id === node.owner_id;
   const cards = new Map(node.capacity.gpus.map((gpu) => [gpu.id, gpu.slug]));
   return (
@@ -105,7 +105,7 @@ function Summary({ node, money }: { node: NodeView; money: boolean }) {
   const { reliability } = node;
   return (
     <Card flush>
-      <Figures className={money ? undefined : "sm:grid-cols-2"}>
+      <Figures className={money ? undefined : "sm:grid-cols-2!"}>
         {money && (
           <>
             <Figure name={t.today} value={<Money micros={node.earned_today_micros ?? 0} />} />

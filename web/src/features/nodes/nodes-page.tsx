@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
-import { useMe, useMoney } from "@/api/hooks";
+import { useConfig, useMe } from "@/api/hooks";
 import { type NodeView, nodesQuery } from "@/api/queries/nodes";
 import { flat } from "@/api/queries/pages";
 import { earningsQuery } from "@/api/queries/wallet";
@@ -27,7 +27,7 @@ type Filters = { q?: string; state?: string; gpu?: string; tag?: string; add?: s
 
 export default function NodesPage() {
   const me = useMe();
-  const money = useMoney();
+  const money = useConfig()?.money ?? false; // nothing about money is asked before that is known
   const [filters, set] = useFilters<Filters>();
   // An admin would see everybody's: those are on the admin's own pages.
   const owner = me?.role === "admin" ? me.id : undefined;
@@ -149,7 +149,7 @@ function Totals({ money, nodes, total }: { money: boolean; nodes: NodeView[]; to
   const running = nodes.reduce((sum, node) => sum + node.running_attempts, 0);
   return (
     <Card flush>
-      <Figures className={money ? undefined : "sm:grid-cols-2"}>
+      <Figures className={money ? undefined : "sm:grid-cols-2!"}>
         <Figure
           name={t.machines}
           value={count(total ?? nodes.length)}
