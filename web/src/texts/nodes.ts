@@ -234,7 +234,7 @@ export const nodes = {
     editTitle: "Name, country and tags",
     name: "Name",
     country: "Country",
-    countryHint: "Two letters, such as DE. Empty if nobody is to know.",
+    countryNone: "Nobody is to know",
     tags: "Tags",
     tagsHint: "Words with commas between them.",
     rotate: "Replace the key",

@@ -6,6 +6,7 @@ import { api, ask, idempotencyKey, type Schemas } from "@/api/client";
 import { newestJoinTokensQuery } from "@/api/queries/nodes";
 import { Button, buttonClass } from "@/components/button";
 import { CommandLine } from "@/components/command-line";
+import { Prose } from "@/components/prose";
 import { Skeleton } from "@/components/skeleton";
 import { Spinner } from "@/components/spinner";
 import { Choices } from "@/components/tabs";
@@ -131,12 +132,20 @@ function Commands({ made }: { made: Made }) {
             <CommandLine key={line} line={line} />
           ))}
         </div>
-        {command.note && <p className="mt-1.5 text-sm text-muted text-pretty">{command.note}</p>}
+        {command.note && (
+          <p className="mt-1.5 text-sm text-muted text-pretty">
+            <Prose>{command.note}</Prose>
+          </p>
+        )}
       </div>
       <div>
         <h3 className="mb-1.5 text-sm font-medium">{t.join}</h3>
         <CommandLine line={command.join} />
-        {made.warning && <p className="mt-1.5 text-sm text-warn text-pretty">{made.warning}</p>}
+        {made.warning && (
+          <p className="mt-1.5 text-sm text-warn text-pretty">
+            <Prose>{made.warning}</Prose>
+          </p>
+        )}
       </div>
     </>
   );

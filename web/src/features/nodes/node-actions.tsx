@@ -4,6 +4,7 @@ import { useState } from "react";
 import { api, ask } from "@/api/client";
 import type { NodeView } from "@/api/queries/nodes";
 import { Button } from "@/components/button";
+import { CountrySelect } from "@/components/country-select";
 import { Confirm, Dialog } from "@/components/dialog";
 import { Field, Form, Input } from "@/components/form";
 import { Menu, MenuItem, MenuLine, MenuNote } from "@/components/menu";
@@ -110,7 +111,7 @@ function EditNode({ node, open, setOpen }: { node: NodeView; open: boolean; setO
         onSubmit={async ({ name = "", country = "", tags = "" }) => {
           const body = {
             name,
-            country: country.trim().toUpperCase() || null,
+            country: country || null,
             tags: tags.split(/[\s,]+/).filter(Boolean),
           };
           const changed = await ask(
@@ -127,8 +128,8 @@ function EditNode({ node, open, setOpen }: { node: NodeView; open: boolean; setO
             <Field name="name" label={t.name}>
               <Input defaultValue={node.name} required />
             </Field>
-            <Field name="country" label={t.country} hint={t.countryHint} optional>
-              <Input defaultValue={node.country ?? ""} maxLength={2} className="w-20 uppercase" />
+            <Field name="country" label={t.country} optional>
+              <CountrySelect {...(node.country ? { defaultValue: node.country } : {})} none={t.countryNone} />
             </Field>
             <Field name="tags" label={t.tags} hint={t.tagsHint} optional>
               <Input defaultValue={node.tags.join(", ")} />

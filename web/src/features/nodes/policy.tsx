@@ -7,6 +7,7 @@ import { Card } from "@/components/card";
 import { Dialog } from "@/components/dialog";
 import { Field, Form, Input, Select } from "@/components/form";
 import { Loaded } from "@/components/loaded";
+import { Prose } from "@/components/prose";
 import { State } from "@/components/state";
 import { toast } from "@/components/toasts";
 import { When } from "@/components/when";
@@ -79,7 +80,7 @@ const Settings = ({ settings }: { settings: Setting[] }) => (
     {settings.map((setting) => (
       <div key={setting.key} className="flex items-start justify-between gap-4 py-2">
         <dt className="min-w-0 text-sm text-pretty text-muted" title={setting.edit.reason ?? setting.key}>
-          {setting.meaning}
+          <Prose>{setting.meaning}</Prose>
         </dt>
         <dd className="max-w-2/5 shrink-0 text-right font-medium break-words">{shown(setting.value)}</dd>
       </div>
@@ -143,7 +144,7 @@ function EditPolicy({ nodeId, settings }: { nodeId: string; settings: Setting[] 
         {(pending) => (
           <>
             {settings.map(({ key, meaning, value }) => (
-              <Field key={key} name={field(key)} label={words(key)} hint={meaning}>
+              <Field key={key} name={field(key)} label={words(key)} hint={<Prose>{meaning}</Prose>}>
                 {typeof value === "boolean" ? (
                   <Select defaultValue={String(value)}>
                     <option value="true">{t.yes}</option>

@@ -5,6 +5,7 @@ import { useMe } from "@/api/hooks";
 import { cashOutsQuery } from "@/api/queries/wallet";
 import { Button } from "@/components/button";
 import { Card, Fact, Facts } from "@/components/card";
+import { CountrySelect } from "@/components/country-select";
 import { Confirm, Dialog } from "@/components/dialog";
 import { Field, Form, Input } from "@/components/form";
 import { Loaded } from "@/components/loaded";
@@ -168,7 +169,7 @@ function PayoutAccount({ account }: { account: Schemas["PayoutAccountView"] }) {
   const me = useMe();
   const begin = useMutation({
     mutationFn: (country: string) =>
-      ask(api.POST("/api/v1/wallet/payout-account", { body: { country: country.trim().toUpperCase() || null } })),
+      ask(api.POST("/api/v1/wallet/payout-account", { body: { country: country || null } })),
     onSuccess: ({ url, message }) => (url ? location.assign(url) : toast({ title: message })),
   });
   return (
@@ -191,7 +192,7 @@ function PayoutAccount({ account }: { account: Schemas["PayoutAccountView"] }) {
             {(pending) => (
               <>
                 <Field name="country" label={t.country} hint={t.countryHint}>
-                  <Input defaultValue={me?.country ?? ""} maxLength={2} className="w-20 uppercase" />
+                  <CountrySelect {...(me?.country ? { defaultValue: me.country } : {})} none={t.countryNone} />
                 </Field>
                 <Button type="submit" look="primary" pending={pending} className="self-end">
                   {t.begin}

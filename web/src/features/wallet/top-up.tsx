@@ -9,6 +9,7 @@ import { Dialog } from "@/components/dialog";
 import { Field, Form, Input, Select } from "@/components/form";
 import { Money } from "@/components/money";
 import { More } from "@/components/more";
+import { Prose } from "@/components/prose";
 import { State } from "@/components/state";
 import { toast } from "@/components/toasts";
 import { Trouble } from "@/components/trouble";
@@ -29,9 +30,9 @@ export function TopUpDialog({ payments }: { payments: Schemas["PaymentsView"] })
       onOpenChange={setOpen}
       trigger={<Button look={isPossible ? "primary" : "plain"}>{texts.actions.topUp}</Button>}
       title={isPossible ? t.title : t.ask}
-      about={isPossible ? t.waiting : payments.message}
+      about={isPossible ? t.waiting : <Prose>{payments.message}</Prose>}
     >
-      {isPossible ? <TopUpForm payments={payments} done={() => setOpen(false)} /> : payments.actions.top_up.reason}
+      {isPossible ? <TopUpForm payments={payments} done={() => setOpen(false)} /> : null}
     </Dialog>
   );
 }
