@@ -1,8 +1,6 @@
-"""Jobs in the browser: watched live, with their outputs and receipts; shared; hostile; waiting and canceled."""
+"""Jobs in the browser: watched live, with their outputs and receipts; shared; waiting and canceled."""
 
-import base64
 import io
-import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,43 +26,6 @@ print("\\nover", flush=True)
 os.mkdir("out")
 open("out/table.csv", "w").write('step,"loss, mean"\\n1,0.5\\n')
 open("out/notes.txt", "w").write("all is well\\n")
-"""
-PAYLOADS = [
-    "<script>window.hit=1</script>",
-    "<img src=x onerror=window.hit=1>",
-    "<svg/onload=window.hit=1>",
-    "<iframe srcdoc='<script>parent.hit=1</script>'>",
-    '"><a href=javascript:window.hit=1>x</a>',
-    "'-window.hit=1-'",
-    "{{constructor.constructor('window.hit=1')()}}",
-    "${window.hit=1}",
-    "</title></textarea></style></pre><script>window.hit=1</script>",
-    "<math><mtext><table><mglyph><style><img src=x onerror=window.hit=1>",
-    "<style>@import 'https://pool.example/x.css'</style>",
-    "<base href=https://pool.example/><link rel=stylesheet href=//pool.example/x>",
-    "\x1b]8;;javascript:window.hit=1\x07link\x1b]8;;\x07",
-    "\x1b]0;title\x07\x1b[2J\x1b[H\x1b[6n\x1bP+q\x1b\\after",
-    "\x1b[38;2;999;-1;x;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;mred",
-    "\u202egnp.exe\u2066\u200b\ufeff",
-    "\x00\x07\x08\x7f\x9b31mnul",
-    "__proto__ constructor toString",
-    "url(javascript:window.hit=1) expression(window.hit=1)",
-    "&lt;script&gt;&#x3c;script&#x3e;window.hit=1",
-    "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16") * 20,
-    "e\u0301" * 200,
-    "x" * 20_000,
-]
-HOSTILE = """
-import os, sys, base64, json
-payloads = json.loads(base64.b64decode(sys.argv[1]))
-out = sys.stdout.buffer
-for payload in payloads:
-    out.write(payload.encode() + b"\\n")
-out.write(b"\\xff\\xfe\\xc0\\x80 not text\\n\\xe2\\x82")
-out.write(b"\\nthe end\\n")
-os.mkdir("out")
-for name in ("<img src=x onerror=window.hit=1>.txt", "a'\\"&lt;b>.csv", "javascript:window.hit=1.svg"):
-    open("out/" + name, "w").write("\\n".join(payloads).replace("\\0", ""))
 """
 
 
@@ -131,34 +92,6 @@ def test_job_is_watched_live_and_its_results_are_fetched_and_shared(visitors, we
     other.reload()
     expect(other.get_by_role("alert")).to_be_visible()
     stranger.forgive("status of 404")
-
-
-def test_hostile_names_and_lines_are_only_text(visitor: Visitor, web_pool, machine):
-    given = base64.b64encode(json.dumps(PAYLOADS).encode()).decode()
-    name = "<img src=x onerror=window.hit=1>"
-    job = web_pool.submit("python3", "-c", HOSTILE, given, name=name, outputs=["out/**"])
-    web_pool.until_state(job.id, "succeeded")
-    page = visitor.sign_in_as_operator()
-    page.on("dialog", lambda dialog: visitor.problems.append(f"a dialog: {dialog.message}"))
-    expect(page.get_by_role("link", name=name)).to_be_visible()
-    visitor.go(f"/jobs/{job.id}")
-    expect(log_of(page)).to_contain_text("the end")
-    log_of(page).press("Home")
-    expect(log_of(page)).to_contain_text("<script>window.hit=1</script>")
-    expect(log_of(page)).to_contain_text("⟨202E⟩gnp.exe")
-    page.get_by_role("button", name="Wrap long lines").click()
-    log_of(page).press("End")
-    expect(log_of(page)).to_contain_text("more bytes of this line")
-    assert log_of(page).locator("img, script, iframe, a, style, svg").count() == 0
-    page.get_by_role("link", name="Outputs").click()
-    for file in ("out/<img src=x onerror=window.hit=1>.txt", "out/a'\"&lt;b>.csv"):
-        page.get_by_role("button", name=file, exact=True).click()
-        expect(page.get_by_text("expression(window.hit=1)").first).to_be_visible()
-    page.get_by_role("link", name="History").click()
-    expect(page.get_by_text("The job succeeded.")).to_be_visible()
-    page.get_by_role("link", name="Spec").click()
-    expect(page.get_by_text("run:")).to_be_visible()
-    assert page.evaluate("window.hit") is None
 
 
 def test_waiting_job_says_why_and_several_are_canceled_at_once(visitor: Visitor, web_pool):
