@@ -217,10 +217,11 @@ def test_a_node_is_shown_to_everybody_also_while_it_is_away(sqlite_hub):
         await pool.settle(120)
         found = await answer(pool, path)
         assert (found["state"], found["takes_work"]) == ("offline", False)
-        private = await add_agent(pool, owner=BOB, country="US", connect=False)
+        private = await add_agent(pool, owner=BOB, country="NZ", connect=False)
         closed = private.capacity.model_copy(update={"rules": HouseRules(strangers=False)})
         await private.connect(proof={"capacity": closed})
         await answer(pool, f"market/nodes/{private.node_id}", status=404)
+        assert "NZ" not in (await pool.call("GET", "map", user=None)).text, "where private machines are is told nobody"
         await answer(pool, "market/nodes/node_nobody", status=404)
         await pool.call("POST", f"nodes/{agent.node_id}/ban", user=BOB)
         await pool.settle(6)

@@ -58,6 +58,11 @@ class HouseRules(Wire):
     isolation: IsolationLevel | None = None
     """The least for strangers' work; None leaves it to the pool."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether any stranger may be welcome."""
+        return self.strangers and not self.renters
+
     def why_not(self, *, renter: str, internet: bool, gpu: bool, seconds: float, image: str | None) -> str | None:
         """Why such work of a stranger is not welcome, or None. The hub asks before it offers, the agent once more."""
         if not self.strangers or renter in self.turned_away:

@@ -75,7 +75,7 @@ class MapCell(Told):
     """Nodes of one country, tier and state. No machine's place is told."""
 
     country: str | None
-    """Two letters; null for nodes whose owners do not say."""
+    """Two letters; null for nodes whose owners do not say, or that take no strangers' work."""
     tier: str
     """`cpu`, or the multiplier of their cards."""
     state: NodeState

@@ -81,6 +81,9 @@ def test_cash_outs_and_top_ups_of_everybody_are_listed_in_few_statements(hub_url
         more, _ = await ask(f"top-ups?owner_id={ALICE}&state=paid&limit=9&cursor={paid['next']}")
         assert [row["id"] for row in more["items"]] == ["topup_3", "topup_2", "topup_1"]
         assert (await ask("payments/requests?kind=refund"))[0]["items"] == []
+        for path in ("payments/events", "payments/requests", "payments/differences", "vouchers"):
+            found, _ = await ask(path)
+            assert found["total"] == len(found["items"]), path
         disputes, _ = await ask("disputes?kind=job&order=opened_at")
         assert (disputes["items"], disputes["total"]) == ([], 0)
 

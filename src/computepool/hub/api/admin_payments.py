@@ -272,8 +272,8 @@ def _add_events(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.get("/admin/payments/events", visible="admin")
     async def list_events(state: EventState | None = None, limit: Limit = 100, cursor: Cursor = None) -> EventList:
         """What the processor told, newest first, and what came of it."""
-        rows, after = await context.db.read(events.list_events, state, cursor, limit)
-        return EventList(items=[event_view(row) for row in rows], next=after)
+        rows, after, total = await context.db.read(events.list_events, state, cursor, limit)
+        return EventList(items=[event_view(row) for row in rows], next=after, total=total)
 
     @routes.post(
         "/admin/payments/events/{event_id}/replay",
@@ -296,8 +296,10 @@ def _add_events(routes: Routes, context: Context, payments: Payments) -> None:
         cursor: Cursor = None,
     ) -> RequestList:
         """What the hub asked the processor for, newest first. `kind=refund`: refunds to cards."""
-        rows, after = await context.db.read(outgoing.list_requests, state, cursor, limit, kind=kind, owner_id=owner_id)
-        return RequestList(items=[request_view(row) for row in rows], next=after)
+        rows, after, total = await context.db.read(
+            outgoing.list_requests, state, cursor, limit, kind=kind, owner_id=owner_id
+        )
+        return RequestList(items=[request_view(row) for row in rows], next=after, total=total)
 
 
 def _add_differences(routes: Routes, context: Context, payments: Payments) -> None:
@@ -327,9 +329,9 @@ def _add_differences(routes: Routes, context: Context, payments: Payments) -> No
 
 
 def _differences(session: Session, is_open: bool, cursor: str | None, limit: int) -> DifferenceList:
-    rows, after = reconcile.list_differences(session, is_open, cursor, limit)
+    rows, after, total = reconcile.list_differences(session, is_open, cursor, limit)
     last = reconciliation_view(reconcile.last_reconciliation(session))
-    return DifferenceList(items=[difference_view(row) for row in rows], next=after, last=last)
+    return DifferenceList(items=[difference_view(row) for row in rows], next=after, total=total, last=last)
 
 
 def _settle(session: Session, difference_id: int, actor: str, now: datetime) -> None:

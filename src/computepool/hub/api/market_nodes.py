@@ -28,7 +28,7 @@ from computepool.hub.scheduling.census import state_of
 from computepool.hub.scheduling.fleet import FleetNode
 from computepool.hub.scheduling.offers import offer_of, price_per_tflops
 from computepool.protocol.benchmark import CPU
-from computepool.protocol.capacity import Gpu, HouseRules
+from computepool.protocol.capacity import Gpu
 from computepool.protocol.model import Documented
 from computepool.protocol.states import IsolationLevel, NodeState
 
@@ -169,7 +169,7 @@ def _show(
     if node is None or live is None:  # a banned node is not in the fleet
         raise NoSuchNode(node_id)
     capacity, now = live.capacity, engine.context.now()
-    if not is_open(capacity.rules):
+    if not capacity.rules.is_open:
         raise NoSuchNode(node_id)
     measured = find_benchmark(session, node_id)
     if measured is not None and measured.hardware != hardware_digest(capacity):
@@ -200,11 +200,6 @@ def _show(
         price=_price(live),
         price_history=_history(session, node, place, now),
     )
-
-
-def is_open(rules: HouseRules) -> bool:
-    """Whether its owner lets any stranger in."""
-    return rules.strangers and not rules.renters
 
 
 def _gflops(measured: Benchmark | None) -> dict[str, float]:

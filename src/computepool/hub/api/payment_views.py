@@ -261,6 +261,7 @@ class WebhookReceived(Documented):
 class EventList(Documented):
     items: list[ProcessorEvent]
     next: str | None
+    total: int | None
 
 
 class RequestView(Documented):
@@ -278,6 +279,7 @@ class RequestView(Documented):
 class RequestList(Documented):
     items: list[RequestView]
     next: str | None
+    total: int | None
 
 
 class DifferenceView(Documented):
@@ -302,6 +304,7 @@ class ReconciliationView(Documented):
 class DifferenceList(Documented):
     items: list[DifferenceView]
     next: str | None
+    total: int | None
     last: ReconciliationView | None
 
 

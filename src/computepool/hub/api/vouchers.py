@@ -71,6 +71,7 @@ class VoucherMade(VoucherView):
 class VoucherList(Documented):
     items: list[VoucherView]
     next: str | None
+    total: int | None
 
 
 class RedemptionView(Documented):
@@ -131,8 +132,8 @@ def router(engine: Engine) -> APIRouter:
     @routes.get("/admin/vouchers", name="list", visible="admin")
     async def list_all(limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 100, cursor: Cursor = None) -> VoucherList:
         """Newest first, without their codes, which nobody knows."""
-        rows, after = await context.db.read(vouchers.list_vouchers, cursor, limit)
-        return VoucherList(items=[_view(row) for row in rows], next=after)
+        rows, after, total = await context.db.read(vouchers.list_vouchers, cursor, limit)
+        return VoucherList(items=[_view(row) for row in rows], next=after, total=total)
 
     @routes.get("/admin/vouchers/{voucher_id}/redemptions", visible="admin", errors=[NoVoucher])
     async def list_redemptions(

@@ -14,7 +14,7 @@ from computepool.hub.accounts.tokens import random_text
 from computepool.hub.core.errors import Conflict, Invalid, NotFound
 from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.inserts import insert_if_absent
-from computepool.hub.core.paging import read_page
+from computepool.hub.core.paging import count_rows, read_page
 from computepool.hub.core.records import record
 from computepool.hub.core.secrets import decrypt, derive_key, encrypt
 from computepool.hub.core.tables import Base, HubFact, Id
@@ -212,6 +212,7 @@ def list_redemptions(
     )
 
 
-def list_vouchers(session: Session, cursor: str | None, limit: int) -> tuple[list[VoucherRow], str | None]:
-    """The newest first, and the cursor of the next page."""
-    return read_page(session, select(VoucherRow), [VoucherRow.id], cursor, limit)
+def list_vouchers(session: Session, cursor: str | None, limit: int) -> tuple[list[VoucherRow], str | None, int | None]:
+    """The newest first, the cursor of the next page, and how many there are in all."""
+    query = select(VoucherRow)
+    return *read_page(session, query, [VoucherRow.id], cursor, limit), count_rows(session, query)

@@ -87,7 +87,8 @@ class Census:
     def _count(self, node: FleetNode) -> _Counted:
         traits, place = node.traits, self._book.place_of(node.traits.node_id)
         tier = place.gpu.tier if place is not None and place.gpu is not None else CPU
-        cell = CellKey(traits.country, tier, state_of(node), traits.simulated)
+        country = traits.country if node.capacity.rules.is_open else None  # where private machines are is told nobody
+        cell = CellKey(country, tier, state_of(node), traits.simulated)
         sums = [("nodes", 1), ("running", len(node.attempts))]
         if node.takes_work:
             sums += [
