@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 39a4a0f455f043205d6ad0f3b7d68feac4cb4fc090cf129e81312cf559cb2d1c. Do not edit.
+// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 5dcd4dacaec4f2efb7f310cc0104eb14192bdc384d7d46b51c1f92270030c379. Do not edit.
 export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
@@ -607,7 +607,7 @@ export interface components {
             busy: number;
             /**
              * Country
-             * @description Two letters; null for nodes whose owners do not say.
+             * @description Two letters; null for nodes whose owners do not say, or that take no strangers' work.
              */
             country: string | null;
             /**

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 099e1775a9c2b16fa85cfc91417728aa5857828bdf6eaed421c5800ce2d594f5. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 893bed6fa3b40c196198e04e4620078d982ffb80a67554f8968c4145d384d3ea. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -6352,6 +6352,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /** DifferenceView */
         DifferenceView: {
@@ -6991,6 +6996,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /**
          * EventState
@@ -9120,7 +9130,7 @@ export interface components {
             busy: number;
             /**
              * Country
-             * @description Two letters; null for nodes whose owners do not say.
+             * @description Two letters; null for nodes whose owners do not say, or that take no strangers' work.
              */
             country: string | null;
             /**
@@ -13056,6 +13066,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /**
          * RequestState
@@ -15312,6 +15327,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /** VoucherMade */
         VoucherMade: {

@@ -77,10 +77,11 @@ function Effect({ setting, typed }: { setting: Setting; typed: string }) {
             keyOf={({ label }) => label}
             columns={[
               { name: text.example, cell: ({ label }) => label },
-              { name: text.before, align: "right", cell: ({ before }) => before },
+              { name: text.before, align: "right", className: "whitespace-nowrap", cell: ({ before }) => before },
               {
                 name: text.after,
                 align: "right",
+                className: "whitespace-nowrap",
                 cell: ({ after }) => <strong className="font-medium">{after}</strong>,
               },
             ]}
