@@ -101,6 +101,7 @@ export const submit = {
   same: "The same job",
   sameAs: { command: "Command line", yaml: "YAML" },
   sameNot: "Say what to run, and the same job appears here as a command and as YAML.",
+  sameFiles: "To send the files too, run it in their folder with --workdir . after run.",
   copyYaml: "Copy the YAML",
   warnings: "Worth knowing",
   defaults: "What is taken where you say nothing",

@@ -147,7 +147,7 @@ export default function MapPage() {
       ),
     },
     { name: text.online, align: "right", className: "px-2!", cell: (row) => count(row.online) },
-    { name: text.busy, align: "right", className: "px-2!", cell: (row) => count(row.busy) },
+    { name: text.busy, align: "right", className: "px-2! max-sm:hidden", cell: (row) => count(row.busy) },
     { name: text.all, align: "right", cell: (row) => count(row.nodes) },
   ];
   return (

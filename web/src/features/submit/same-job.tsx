@@ -8,7 +8,7 @@ import { submit as text } from "@/texts/submit";
 type Form = keyof typeof text.sameAs;
 
 /** The job as a command and as YAML, and what the API notes about it. */
-export function SameJob({ check }: { check: Schemas["SpecCheck"] | undefined }) {
+export function SameJob({ check, hasFiles }: { check: Schemas["SpecCheck"] | undefined; hasFiles: boolean }) {
   const [form, setForm] = useState<Form>("command");
   const valid = check?.valid ? check : null;
   return (
@@ -28,7 +28,10 @@ export function SameJob({ check }: { check: Schemas["SpecCheck"] | undefined }) 
           {!valid ? (
             <p className="text-muted text-pretty">{text.sameNot}</p>
           ) : form === "command" ? (
-            <CommandLine line={valid.command ?? ""} />
+            <>
+              <CommandLine line={valid.command ?? ""} />
+              {hasFiles && !valid.spec?.workdir && <p className="mt-2 text-sm text-muted">{text.sameFiles}</p>}
+            </>
           ) : (
             <div className="relative rounded-md border border-line bg-sunken">
               <CopyButton text={valid.yaml ?? ""} label={text.copyYaml} className="absolute top-1 right-1" />

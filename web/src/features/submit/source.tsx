@@ -116,7 +116,7 @@ export function Source(props: Props) {
         />
       }
     >
-      <div className="mt-2 grid gap-4">
+      <div className="mt-2 grid grid-cols-1 gap-4">
         {kind === "yaml" ? (
           <Suspense fallback={<Skeleton className="h-80" />}>
             <YamlEditor text={props.yaml} problems={problems} onChange={props.setYaml} />
@@ -127,12 +127,7 @@ export function Source(props: Props) {
             {kind === "image" && <Image draft={draft} change={change} problems={problems} />}
             {kind === "script" ? (
               <div>
-                <Control
-                  label={<span className="flex items-center justify-between">{text.script}</span>}
-                  field="run"
-                  problems={problems}
-                  hint={text.scriptHint}
-                >
+                <Control label={text.script} field="run" problems={problems} hint={text.scriptHint}>
                   {(given) => (
                     <TextBlock
                       given={given}

@@ -91,7 +91,7 @@ function Submit({ seed, title, templates }: { seed: Seed; title: string; templat
   return (
     <Page title={title} about={text.about} actions={templates}>
       <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_21rem] xl:grid-cols-[minmax(0,1fr)_20rem_21rem]">
-        <div className="grid min-w-0 gap-4">
+        <div className="grid min-w-0 grid-cols-1 gap-4">
           <input
             aria-label={text.name}
             placeholder={`${text.name} (${text.namePlaceholder})`}
@@ -119,7 +119,7 @@ function Submit({ seed, title, templates }: { seed: Seed; title: string; templat
             yaml={job.yaml}
             setYaml={job.setYaml}
           />
-          <SameJob check={job.check} />
+          <SameJob check={job.check} hasFiles={bundle !== null || kept !== null} />
         </div>
         <div className="min-w-0 lg:max-xl:row-start-2">
           <Needs draft={job.draft} change={job.change} problems={job.problems} />

@@ -98,7 +98,7 @@ export default function YamlEditor({
     editor.dispatch(setDiagnostics(editor.state, diagnostics(editor.state, problems)));
   }, [problems]);
   return (
-    <div>
+    <div className="min-w-0">
       <div ref={box} className="overflow-hidden rounded-md border border-edge" />
       {problems.length > 0 && (
         <div role="status" className="mt-2 text-sm">
