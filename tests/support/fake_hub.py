@@ -63,6 +63,7 @@ from computepool.protocol.messages import (
 )
 from computepool.protocol.model import Wire
 from computepool.protocol.own_job import OWN_JOB, OwnJob, Work, key_text
+from computepool.protocol.owner_requests import PolicyReport
 from computepool.protocol.receipt import OLDER_REASONS, RECEIPT, Receipt
 from computepool.protocol.signing import Signed, key_id_of, load_public_key, sign, verify
 from computepool.protocol.states import IsolationLevel
@@ -88,6 +89,7 @@ class Node:
     proofs: list[Proof] = field(default_factory=list)
     heartbeats: list[Heartbeat] = field(default_factory=list)
     reports: list[NodeReport] = field(default_factory=list)
+    policies: list[PolicyReport] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     """The kinds of the lines it has had."""
 
@@ -426,6 +428,9 @@ class FakeHub:
             return
         if isinstance(message, NodeReport):
             node.reports.append(message)
+            return
+        if isinstance(message, PolicyReport):
+            node.policies.append(message)
             return
         attempt_id: str = message.attempt_id  # type: ignore[attr-defined]
         fence: int = message.fence  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ from computepool.hub.core.settings import Settings, SettingsError, load_settings
 from computepool.hub.doctor import Check, doctor
 from computepool.hub.engine import Engine
 from computepool.hub.lock import AlreadyRunning, DatabaseLock, LockLost, lock_database
-from computepool.hub.loop import calm_the_collector, connections_within, run
+from computepool.hub.loop import calm_collector, connections_within, run
 from computepool.hub.nodes import service as nodes
 from computepool.hub.opening import open_engine, prepare_home
 from computepool.hub.schema import SchemaError
@@ -172,8 +172,8 @@ async def run_server(
         renewing = asyncio.create_task(_renew(certificate, settings, server.config.ssl))
     watching = asyncio.create_task(_stop_when_lost(lock, stop)) if lock is not None else None
     try:
-        calm_the_collector()
-        await server.serve_until(stop, sockets, ready, engine.say_goodbye)
+        with calm_collector():
+            await server.serve_until(stop, sockets, ready, engine.say_goodbye)
         if watching is not None and watching.done():
             raise watching.result()
         if doubts:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import gc
 import resource
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
 
 R = TypeVar("R")
@@ -18,12 +18,20 @@ def run(work: Coroutine[Any, Any, R]) -> R:
         return runner.run(work)
 
 
-def calm_the_collector() -> None:
-    """Once the hub is up: what there is stays. To look through all of it for garbage takes more than 100 ms, in which
-    nobody is answered, and Python does that whenever some thousand connections or jobs have come."""
+@contextlib.contextmanager
+def calm_collector() -> Iterator[None]:
+    """While a hub that is up is served: what there is stays. To look through all of it for garbage takes more than
+    100 ms, in which no request is answered, and Python does that whenever some thousand connections or jobs have come.
+    """
+    before = gc.get_threshold()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _loop_factory() -> Any:
