@@ -23,13 +23,17 @@ WORKS = """
     admin canaries list; admin canaries remove check_1; admin contests; admin resolve event_1 uphold
     admin verify machine; admin unverify machine; admin limits show OWNER; admin limits set OWNER --slices 5
     whoami; token create other; token list; token revoke other; agent status; agent pause
+    admin overview; admin queue; admin audit; admin settings list; admin settings history registration
+    admin settings set registration closed --reason test; admin settings reset registration --reason test
+    admin users disable user_1 --reason test; admin users enable OWNER; notices
+    node policy machine; node pause machine; node unpause machine; node join-tokens; node join-tokens revoke jtk_1
     agent resume; admin mail; admin users; admin users role OWNER admin; node ban machine
     admin storage; admin storage show OWNER; admin storage limit OWNER --size 5GB; admin storage reconcile
     artifacts list; artifacts rm artifact_1 -y; prune --older-than 30d -y; rm JOB -y
 """
 IS_OFF = """
     explain JOB; dispute JOB --reason no; node price machine; node price machine --floor 5; earnings; wallet
-    offers price<40; wallet card; wallet cash-out 5; wallet cash-outs; wallet earnings; wallet entries
+    offers price<40; wallet card; wallet cash-out 5; wallet cash-outs; wallet cash-outs cancel 1; wallet earnings; wallet entries
     wallet payout-account; wallet plan; wallet redeem code; wallet statement 2026; wallet top-up 5; wallet top-ups
     admin cash-outs; admin cash-outs approve 1; admin cash-outs paid 1 reference; admin cash-outs reject 1 --note no
     admin cash-outs reverse 1 --note no

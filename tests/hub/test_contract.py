@@ -21,6 +21,8 @@ from computepool.hub.core.http import Role
 
 EXAMPLES = figure(2, 40)
 """Of each operation: so many that fit, and so many that do not."""
+TAKE_ALL = frozenset({"jobs_check"})
+"""They say with 200 what is wrong with a body, for an editor that shows it."""
 ENDS = ("/auth/", "/sessions", "/ban", "DELETE")
 """What ends a session, a node or a job is asked when everything else was."""
 
@@ -139,7 +141,8 @@ def test_every_operation_answers_as_the_document_says(sqlite_hub, mode):
             if answer is None:
                 continue
             sent.add(operation_id)
-            if answer.status_code == 500 or (mode is GenerationMode.NEGATIVE and answer.is_success):
+            accepted = mode is GenerationMode.NEGATIVE and answer.is_success and operation_id not in TAKE_ALL
+            if answer.status_code == 500 or accepted:
                 problems.append(f"{operation_id}: {answer.status_code}\n    {case.as_curl_command()[:400]}")
         assert not problems, "\n".join(problems)
         wanted = {each.id for each in operations() if mode is GenerationMode.POSITIVE or can_be_wrong(each)}

@@ -85,9 +85,10 @@ def test_palette_goes_anywhere_and_admin_pages_are_for_admins(visitors):
 def test_page_says_that_the_hub_is_away_and_recovers(visitor, web_pool):
     page = visitor.sign_in("carol")
     web_pool.kill_hub()
-    expect(page.get_by_text("The hub does not answer")).to_be_visible()
+    away = page.get_by_role("status").filter(has_text="The hub does not answer")
+    expect(away).to_be_visible()
     web_pool.start_hub()
-    expect(page.get_by_text("The hub does not answer")).to_be_hidden()
+    expect(away).to_be_hidden()
     visitor.forgive("ERR_CONNECTION|WebSocket")
 
 

@@ -10,7 +10,7 @@ OTHERS = frozenset(
     f"{PREFIX}{name}"
     for name in (
         # of the CLI
-        *("URL", "TOKEN", "BACKUP_PASSPHRASE", "NEW_SECRET_KEY", "DEBUG"),
+        *("URL", "TOKEN", "JOIN_TOKEN", "BACKUP_PASSPHRASE", "NEW_SECRET_KEY", "DEBUG"),
         # of the tests
         *("PROVE", "REQUIRE_ENGINES", "UPDATE_SNAPSHOTS"),
         # of a job, in which a hub may run like anything else
