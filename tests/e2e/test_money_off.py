@@ -33,7 +33,8 @@ WORKS = """
 """
 IS_OFF = """
     explain JOB; dispute JOB --reason no; node price machine; node price machine --floor 5; earnings; wallet
-    offers price<40; wallet card; wallet cash-out 5; wallet cash-outs; wallet cash-outs cancel 1; wallet earnings; wallet entries
+    offers price<40; wallet card; wallet cash-out 5; wallet cash-outs; wallet cash-outs cancel 1
+    wallet earnings; wallet entries
     wallet payout-account; wallet plan; wallet redeem code; wallet statement 2026; wallet top-up 5; wallet top-ups
     admin cash-outs; admin cash-outs approve 1; admin cash-outs paid 1 reference; admin cash-outs reject 1 --note no
     admin cash-outs reverse 1 --note no

@@ -56,7 +56,8 @@ def all_rows(hub) -> list[Artifact]:
 
 
 def actions(hub) -> list[str]:
-    return asyncio.run(hub.context.db.read(lambda session: list(session.scalars(select(AuditRow.action).order_by(AuditRow.id)))))
+    query = select(AuditRow.action).order_by(AuditRow.id)
+    return asyncio.run(hub.context.db.read(lambda session: list(session.scalars(query))))
 
 
 def test_a_bundle_is_announced_uploaded_and_stored(hub):

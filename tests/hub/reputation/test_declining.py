@@ -184,7 +184,6 @@ def test_why_and_the_owner_are_told(sqlite_hub):
         assert shown["notice"].startswith("It declined offers 2 times in a row: it is offered work of others again at")
         assert shown["reliability"]["declines"] == 2
         assert shown["reliability"]["declined_until"] is not None
-        await pool.settle(6)  # offers are made at most every five seconds
         offers = (await pool.call("GET", "market/offers", user=BOB)).json()
         assert offers["total"] == 0
         assert [row.details["count"] for row in pool.rows(AuditRow, action="node.declines")] == [1, 2]

@@ -1,6 +1,6 @@
 """What the fleet is asked before a job exists: quotes and offers."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Annotated, Any
@@ -30,8 +30,7 @@ PAGE_LIMIT = 200
 def router(engine: Engine) -> APIRouter:
     context, book = engine.context, engine.book
     routes = priced_routes(engine.directory.authenticate, context.settings, tags=["market"])
-    settings = context.settings
-    priced = settings.money == "on"
+    priced = context.settings.money == "on"
 
     @routes.get("/market/offers", visible="public", shared_seconds=1, errors=[BadFilter, MoneyOff])
     async def offers(
@@ -94,16 +93,17 @@ def router(engine: Engine) -> APIRouter:
             await engine.check_submit(job, brief)
         except PoolError as error:
             refusal = refusal or error
+        settings = context.settings  # as they are now: an admin changes them while the hub runs
         asked = Asked(spec, brief, settings.platform_fee_bps, price_of(settings), refusal)
         return await quote(engine.scheduler, book, asked, context.now(), context.clock.monotonic())
 
     return routes.router
 
 
-def _plain_parameters() -> Callable[..., dict[str, str | None]]:
+def _plain_parameters() -> Callable[..., Awaitable[dict[str, str | None]]]:
     """A dependency that takes each plain parameter of the filters, as people write it."""
 
-    def read(**given: str | None) -> dict[str, str | None]:
+    async def read(**given: str | None) -> dict[str, str | None]:
         return given
 
     def described(name: str) -> Any:
