@@ -53,7 +53,7 @@ def command_table() -> str:
 
 
 NOT_DESCRIBED = {
-    "/": "The status page.",
+    "/": "The web app.",
     "/docs": "This API, to read in a browser.",
     "/device": "Where a person confirms the code of `computepool login`.",
     "/api/v1/agent/link": "An agent's line, over a WebSocket.",
