@@ -11,7 +11,7 @@ from types import ModuleType
 
 from rich.console import Console
 
-from benchmarks import agent, api, dispatch, floods, ledger, memory, picture, profile, report, scale, scheduling
+from benchmarks import agent, api, dispatch, floods, ledger, memory, picture, profile, report, scale, scheduling, web
 from benchmarks.measure import RESULTS, ROOT, Data, Options, Run, Table, untested_table
 from benchmarks.processes import fork_programs
 
@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "agent": agent,
     "floods": floods,
     "api": api,
+    "web": web,
     "profile": profile,
 }
 DOCS = "docs"

@@ -195,7 +195,8 @@ def tables(data: Data) -> list[Table]:
         rows,
         "One client, one request after the other; all nodes are in the hub's memory, none of them is connected.",
     )
-    return [*_stream_tables(data["streams"]), nodes, pages_table(data["pages"])]
+    pages = [pages_table(data["pages"])] if "pages" in data else []  # figures of before have none
+    return [*_stream_tables(data["streams"]), nodes, *pages]
 
 
 def _stream_tables(streams: Data) -> list[Table]:

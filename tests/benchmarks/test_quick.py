@@ -58,6 +58,12 @@ ROWS: dict[str, dict[str, int | None]] = {
         "Public routes of a pool with 20 nodes, ms": 7,
         "Pages of a pool with 200 jobs and 20 nodes, ms": 8,
     },
+    "web": {
+        "Pages of the web app": 3,
+        "A long log in the browser": 4,
+        "Change on the hub → on the screen, ms": 2,
+        "Filter 10 offers, ms": 1,
+    },
     "profile": {"Processor time of a no-op job, ms": 6, "Inside the hub": None, "Inside the agent": None},
 }
 """The tables of a quick run with their rows; None: some."""
@@ -69,6 +75,7 @@ NEED_BUBBLEWRAP: dict[str, list[str]] = {
     "memory": ["alone"],
     "agent": ["burst", "pause"],
     "api": ["streams"],
+    "web": ["log"],
 }
 """The parts that are untested where bubblewrap is missing; none are named where that is all of it."""
 
@@ -127,6 +134,14 @@ def _check_api(data: Data) -> None:
     assert all(found["page"]["n"] > 0 for found in data["pages"]["pages"].values())
 
 
+def _check_web(data: Data) -> None:
+    assert min(data["loading"]["script_bytes"].values()) > 1000
+    assert data["log"]["memory_bytes"] > 0
+    assert data["log"]["lines_per_second"] > 0
+    assert all(found["n"] == 2 for found in data["changes"].values())
+    assert data["market"]["filter"]["n"] == 1
+
+
 def _check_profile(data: Data) -> None:
     assert all(data["shares"][name] for name in ("hub", "agent"))
 
@@ -140,6 +155,7 @@ CHECKS: dict[str, Callable[[Data], None]] = {
     "agent": _check_agent,
     "floods": _check_floods,
     "api": _check_api,
+    "web": _check_web,
     "profile": _check_profile,
 }
 
@@ -161,6 +177,8 @@ def test_every_benchmark_has_a_quick_run() -> None:
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_benchmark_runs_and_all_its_tables_are_shown(name: str, tmp_path: Path) -> None:
+    if name == "web":
+        engines.require("node", "chromium")
     kept = measure(name, Options(quick=True), tmp_path)
     assert json.loads((tmp_path / f"{name}.local.json").read_text()) == json.loads(json.dumps(kept))
     rows = check_tables(kept)
