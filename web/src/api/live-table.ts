@@ -27,7 +27,7 @@ const TABLE: Table = {
   admin: () => [["admin"]],
 };
 /** A job of 10,000 slices tells of each of them: the same key is read again at most this often. */
-const PAUSE_MS = 250;
+const PAUSE_MS = 100;
 
 export function keysOf(event: PoolEvent): QueryKey[] {
   const keys = TABLE[event.type] as ((event: PoolEvent) => QueryKey[]) | undefined;
