@@ -69,7 +69,7 @@ NOTED = {"response": [note_answer]}
 
 
 class SeenCodes:
-    """Of a run: collects from its workers, and fails a whole run that did not come across every code."""
+    """Of a run: collects from its workers, and lists at the end of a whole run which codes it did not come across."""
 
     def __init__(self) -> None:
         self._missing: list[str] = []
@@ -83,8 +83,6 @@ class SeenCodes:
             session.config.workeroutput["codes"] = sorted(SEEN)
         elif exitstatus == 0 and _is_whole(session.config):
             self._missing = sorted(set(get_args(ErrorCode)) - SEEN - ELSEWHERE.keys() - NOT_REACHED.keys())
-            if self._missing:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._missing:
