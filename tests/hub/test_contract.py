@@ -79,6 +79,11 @@ def is_stream(operation: Operation) -> bool:
     return "text/event-stream" in operation.described["responses"].get("200", {}).get("content", {})
 
 
+def is_repeated(case: Any) -> bool:
+    """A list in place of a text is sent as a parameter that comes several times: the last one counts, and may fit."""
+    return any(isinstance(value, list) for value in (case.query or {}).values())
+
+
 async def send(pool: Any, case: Any, ids: dict[str, str], token: str) -> Any:
     """None where the case cannot be written as HTTP."""
     options, url = case.as_transport_kwargs(base_url="http://hub.test"), case.path
@@ -141,7 +146,8 @@ def test_every_operation_answers_as_the_document_says(sqlite_hub, mode):
             if answer is None:
                 continue
             sent.add(operation_id)
-            accepted = mode is GenerationMode.NEGATIVE and answer.is_success and operation_id not in TAKE_ALL
+            wrong = mode is GenerationMode.NEGATIVE and operation_id not in TAKE_ALL and not is_repeated(case)
+            accepted = wrong and answer.is_success
             if answer.status_code == 500 or accepted:
                 problems.append(f"{operation_id}: {answer.status_code}\n    {case.as_curl_command()[:400]}")
         assert not problems, "\n".join(problems)
