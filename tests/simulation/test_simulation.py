@@ -198,7 +198,8 @@ def test_no_healthy_job_is_given_up_while_the_hub_is_away():
 @pytest.mark.slow
 def test_hub_that_blames_others_for_its_own_sleep_is_found():
     mutant = "sleep_of_the_hub_is_everybodys_fault"
-    (report,) = simulate("--restarts-only", "--mutant", mutant, "--seeds", "2:25", *SHARED)
+    # Seed 22 shows it; the others are for the day on which the worlds change.
+    (report,) = simulate("--restarts-only", "--mutant", mutant, "--seeds", "22:50", *SHARED)
     assert report["failed_seed"] is not None
     assert "given up during a hub's outage" in report["failure"]
 

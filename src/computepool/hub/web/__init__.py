@@ -4,10 +4,12 @@ An address that no route has is the app's own: its router shows the page. An unk
 the app was not built, its pages say how to get it; once it is built, they are there without a restart.
 """
 
+import functools
 import html
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 from starlette.exceptions import HTTPException
@@ -65,6 +67,14 @@ HOW = (
 )
 
 
+class Build(NamedTuple):
+    """The files of one build, in memory."""
+
+    files: Mapping[str, Representation]
+    index: str
+    landing: str
+
+
 class WebApp:
     """For every address that no route has."""
 
@@ -73,16 +83,15 @@ class WebApp:
         self._otherwise = otherwise
         self._policy = policy
         self._folder = folder
-        self._made_at: int | None = None
-        self._files: dict[str, Representation] = {}
-        self._index = self._landing = MISSING.format(html.escape(HOW))
+        missing = MISSING.format(html.escape(HOW))
+        self._build = Build({}, index=missing, landing=missing)
         self._refresh()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._otherwise(scope, receive, send)
             return
-        file = self._files.get(scope["path"])
+        file = self._build.files.get(scope["path"])
         if file is None and not _is_page(scope):
             await self._otherwise(scope, receive, send)
         elif scope["method"] not in ("GET", "HEAD"):
@@ -92,24 +101,19 @@ class WebApp:
         else:
             self._refresh()
             status = 200 if scope["path"].split("/")[1] in PAGES else 404
-            await self._fill(self._landing if scope["path"] == "/" else self._index).send(scope, send, status)
+            page = self._build.landing if scope["path"] == "/" else self._build.index
+            await self._fill(page).send(scope, send, status)
 
     def _refresh(self) -> None:
-        """Reads the files where the app was built since. A look at one file, for each page that is opened."""
+        """Reads the files again if the app was built since. Costs one `stat` for each page that is opened."""
         try:
             made_at = (self._folder / STAMP).stat().st_mtime_ns
         except OSError:
             return
-        if made_at == self._made_at:
-            return
         try:
-            files = {path: _read(path, file) for path, file in _files(self._folder)}
-            self._index = (self._folder / "index.html").read_text()
-            self._landing = (self._folder / "landing.html").read_text()
+            self._build = _read_build(self._folder, made_at)
         except OSError:
-            log.warning("web.unreadable", folder=str(self._folder))  # a build puts others in their place just now
-            return
-        self._files, self._made_at = files, made_at
+            log.warning("web.unreadable", folder=str(self._folder))  # a build is replacing the files just now
 
     def _fill(self, page: str) -> Representation:
         """Not to be kept: an old nonce would not fit the next policy."""
@@ -126,6 +130,12 @@ def _is_page(scope: Scope) -> bool:
     if scope["method"] not in ("GET", "HEAD") or first in NOT_PAGES:
         return False
     return "text/html" in header_of(scope["headers"], b"accept")
+
+
+@functools.lru_cache(maxsize=1)  # all apps of a process serve the same build
+def _read_build(folder: Path, made_at: int) -> Build:
+    files = {path: _read(path, file) for path, file in _files(folder)}
+    return Build(files, index=(folder / "index.html").read_text(), landing=(folder / "landing.html").read_text())
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
