@@ -56,7 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         engines.shared = Path(config.workerinput["engines"])
         return
-    config.option.basetemp = config.option.basetemp or memory.temporary_folder()
+    if folder := memory.temporary_folder():
+        config.option.basetemp = config.option.basetemp or folder
+        memory.mount_system_folder()
     if config.getoption("write_durations"):
         config.pluginmanager.register(durations.Durations())
     engines.shared = Path(tempfile.mkdtemp(prefix="computepool-engines-"))

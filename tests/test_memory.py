@@ -2,11 +2,14 @@
 
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 from support import memory
+
+from computepool.agent.sandbox.identity import SYSTEM_FOLDER
 
 
 @pytest.fixture
@@ -62,3 +65,16 @@ def test_a_link_that_somebody_else_put_there_is_not_followed(place: Path, tmp_pa
     place.symlink_to(tmp_path / "theirs")
     memory.temporary_folder()
     assert "TMPDIR" not in os.environ
+
+
+def test_system_folder_of_a_run_is_in_memory_and_nobody_elses() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("root: only root mounts")
+    program = "from support.memory import mount_system_folder; print(mount_system_folder()); print(*open('/proc/mounts'))"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    before = Path("/proc/mounts").read_text()
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    mounted, *mounts = done.stdout.splitlines()
+    assert (mounted == "True") == any(line.split()[:3] == ["tmpfs", str(SYSTEM_FOLDER), "tmpfs"] for line in mounts)
+    assert mounted == "True" or memory.memory() is None
+    assert Path("/proc/mounts").read_text() == before
