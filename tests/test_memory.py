@@ -70,7 +70,7 @@ def test_a_link_that_somebody_else_put_there_is_not_followed(place: Path, tmp_pa
 def test_system_folder_of_a_run_is_in_memory_and_nobody_elses() -> None:
     if os.geteuid() != 0:
         pytest.skip("root: only root mounts")
-    program = "from support.memory import mount_system_folder; print(mount_system_folder()); print(*open('/proc/mounts'))"
+    program = "from support import memory; print(memory.mount_system_folder()); print(*open('/proc/mounts'))"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
     before = Path("/proc/mounts").read_text()
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
