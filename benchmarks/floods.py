@@ -1,7 +1,8 @@
 """What neighbours notice while somebody floods the hub: an API client at a steady rate, and an agent that has a lease.
 
 The hub has all its default limits. Each flood (`benchmarks/flooding.py`) is a process of its own and comes from another
-address than the API client. Quiet phases stand between the floods: the median of them is the baseline.
+address than the API client. There are several rounds of all floods, with a quiet phase before each flood and after the
+last. A figure is the median of its phases, for the floods and for the quiet baseline alike.
 """
 
 import asyncio
@@ -11,9 +12,11 @@ import hashlib
 import json
 import statistics
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 import psutil
@@ -37,7 +40,8 @@ FLOODS = {
     "logs": "a log as fast as it is taken",
     "uploads": "uploads as fast as they are taken",
 }
-PHASE_SECONDS = 12.0
+ROUNDS = 3
+PHASE_SECONDS = 8.0
 SETTLE_SECONDS = 1.0
 REQUESTS_A_SECOND = 40
 BEATS_A_SECOND = 10
@@ -61,83 +65,93 @@ class Noticed:
     late_beats: int = 0
     """Answered after the next one was due."""
     lost_leases: int = 0
-    peak_bytes: int = 0
 
-    def figures(self, before_bytes: int) -> Data:
-        return {
-            "requests": summary_ms(self.requests),
-            "heartbeats": summary_ms(self.beats),
-            "refused_requests": self.refused,
-            "late_heartbeats": self.late_beats,
-            "lost_leases": self.lost_leases,
-            "memory_growth_bytes": self.peak_bytes - before_bytes,
-        }
+    grown_bytes: int = 0
+    """Memory of the hub at its peak, beyond that before the phase."""
+    sent: Counter[str] = field(default_factory=Counter)
 
 
 def run(options: Options) -> Data:
     with scratch() as folder:
         hub = Hub(folder / "hub", bounded=True)
-        nodes = invent([(ENDLESS, None)] * 2)
+        neighbour, *nodes = invent([(ENDLESS, None)] * (1 + options.figure(1, ROUNDS)))
         try:
             hub.start()
-            flooder = _register(hub)
-            for node, owner_id in zip(nodes, (hub.admin_id, flooder.user_id), strict=True):
+            flooders = [_register(hub, number, node) for number, node in enumerate(nodes)]
+            for node, owner_id in ((neighbour, hub.admin_id), *((each.node, each.user_id) for each in flooders)):
                 enrol([node], hub.settings.effective_database_url, owner_id)
-            return asyncio.run(_run(hub, nodes, flooder, folder, options))
+            return asyncio.run(_run(hub, neighbour, flooders, folder, options))
         finally:
             hub.close()
 
 
 @dataclass(frozen=True)
-class Account:
+class Flooder:
+    """An account and a node of its own for each round, so that no limit of a day ends a later flood early."""
+
     user_id: str
     token: str
+    node: Invented
 
 
-def _register(hub: Hub) -> Account:
-    person = {"email": "flooder@example.org", "password": "correct horse battery", "name": "flooder"}
+def _register(hub: Hub, number: int, node: Invented) -> Flooder:
+    person = {"email": f"flooder-{number}@example.org", "password": "correct horse battery", "name": "flooder"}
     session = hub.client.http.post("auth/register", json=person).raise_for_status().json()
     as_flooder = Client(hub.url, session["access_token"])
     try:
         token = as_flooder.http.post("tokens", json={"name": "flood"}).raise_for_status().json()["token"]
-        return Account(as_flooder.get("me")["id"], token)
+        return Flooder(as_flooder.get("me")["id"], token, node)
     finally:
         as_flooder.close()
 
 
-async def _run(hub: Hub, nodes: list[Invented], flooder: Account, folder: Path, options: Options) -> Data:
+async def _run(hub: Hub, node: Invented, flooders: list[Flooder], folder: Path, options: Options) -> Data:
     seconds = options.figure(0.1, PHASE_SECONDS)
-    plans = {kind: make() for kind, make in _plans(hub, nodes, flooder, options).items()}
     hub_id = hub.client.get("keys")["hub_id"]
-    agent = SimulatedAgent(nodes[0], hub.url, hub_id, lambda: open_websocket(hub.url, "bench"))
-    async with _neighbour(hub, nodes[0], agent) as watch:
-        await watch(seconds / 2)  # warms up
-        quiet, found = [await watch(seconds)], {}
-        for kind in FLOODS:
-            plan = {**plans[kind], "kind": kind, "port": hub.port, "seconds": seconds, "hub_id": hub_id}
-            before_bytes = _resident_bytes(hub)
-            file = folder / f"{kind}.json"
-            file.write_text(json.dumps(plan))
-            flood = Child(python("-m", "benchmarks.flooding", file), log := folder / f"{kind}.log")
-            try:
-                ready = functools.partial(_has_begun, log)
-                await asyncio.to_thread(wait_until, ready, f"the flood of {kind}", hub.child, flood)
-                noticed = await watch(seconds)
-                if code := await asyncio.to_thread(flood.wait):
-                    raise RuntimeError(f"the flood of {kind} ended with {code}:\n{flood.log_tail()}")
-            finally:
-                flood.stop()
-            found[kind] = noticed.figures(before_bytes) | {"sent": json.loads(log.read_text().splitlines()[-1])}
-            await asyncio.sleep(options.figure(0.0, SETTLE_SECONDS))
-            quiet.append(await watch(seconds))
-    return {"seconds": seconds, "quiet": _typical(quiet), "floods": found}
+    rounds = [
+        {kind: {**make(), "kind": kind, "port": hub.port, "seconds": seconds, "hub_id": hub_id} for kind, make in plans}
+        for plans in (_plans(hub, node, flooder, options).items() for flooder in flooders)
+    ]
+    agent = SimulatedAgent(node, hub.url, hub_id, lambda: open_websocket(hub.url, "bench"))
+    quiet: list[Noticed] = []
+    noticed: dict[str, list[Noticed]] = {kind: [] for kind in FLOODS}
+    async with _neighbour(hub, node, agent) as watch:
+        await watch(seconds)  # warms up
+        for number, plans in enumerate(rounds):
+            for kind, plan in plans.items():
+                quiet.append(await watch(seconds))
+                noticed[kind].append(await _flood(hub, plan, folder / f"{kind}-{number}", watch))
+                await asyncio.sleep(options.figure(0.0, SETTLE_SECONDS))
+        quiet.append(await watch(seconds))
+    return {
+        "seconds": seconds,
+        "rounds": len(rounds),
+        "quiet": _figures(quiet),
+        "floods": {kind: _figures(phases) for kind, phases in noticed.items()},
+    }
+
+
+async def _flood(hub: Hub, plan: Plan, file: Path, watch: "Watch") -> Noticed:
+    before_bytes = _resident_bytes(hub)
+    await asyncio.to_thread(file.write_text, json.dumps(plan))
+    flood = Child(python("-m", "benchmarks.flooding", file), log := file.with_suffix(".log"))
+    try:
+        ready = functools.partial(_has_begun, log)
+        await asyncio.to_thread(wait_until, ready, f"the flood of {plan['kind']}", hub.child, flood)
+        noticed = await watch(plan["seconds"], before_bytes)
+        if code := await asyncio.to_thread(flood.wait):
+            raise RuntimeError(f"the flood of {plan['kind']} ended with {code}:\n{flood.log_tail()}")
+    finally:
+        flood.stop()
+    noticed.sent.update(json.loads((await asyncio.to_thread(log.read_text)).splitlines()[-1]))
+    return noticed
 
 
 def _has_begun(log: Path) -> bool:
     return READY in log.read_text()
 
 
-def _plans(hub: Hub, nodes: list[Invented], flooder: Account, options: Options) -> dict[str, Callable[[], Plan]]:
+def _plans(hub: Hub, neighbour: Invented, flooder: Flooder, options: Options) -> dict[str, Callable[[], Plan]]:
     """What each flood needs, made while the hub is quiet."""
 
     def headers() -> Plan:
@@ -157,11 +171,11 @@ def _plans(hub: Hub, nodes: list[Invented], flooder: Account, options: Options) 
         }
 
     def polls() -> Plan:
-        return {"node_id": nodes[0].node_id}
+        return {"node_id": neighbour.node_id}
 
     def logs() -> Plan:
-        _posted(hub, flooder, "jobs", _endless(nodes[1]))
-        return {"node_id": nodes[1].node_id, "sign_key": nodes[1].sign_key}
+        _posted(hub, flooder, "jobs", _endless(flooder.node))
+        return {"node_id": flooder.node.node_id, "sign_key": flooder.node.sign_key}
 
     def uploads() -> Plan:
         size_bytes = options.figure(1024**2, UPLOAD_BYTES)
@@ -184,7 +198,7 @@ def _endless(node: Invented) -> Data:
     return {"run": ["true"], "isolation": "bubblewrap", "where": {"node": node.node_id}}
 
 
-def _posted(hub: Hub, account: Account, path: str, body: Data) -> Data:
+def _posted(hub: Hub, account: Flooder, path: str, body: Data) -> Data:
     headers = {"Authorization": f"Bearer {account.token}"}
     response = hub.client.http.post(path, json=body, headers=headers)
     if response.is_error:
@@ -196,11 +210,14 @@ def _posted(hub: Hub, account: Account, path: str, body: Data) -> Data:
 # ── the neighbours ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class Watch(Protocol):
+    """Lets both neighbours work for so many seconds, and tells what they noticed."""
+
+    def __call__(self, seconds: float, before_bytes: int | None = None) -> Awaitable[Noticed]: ...
+
+
 @contextlib.asynccontextmanager
-async def _neighbour(
-    hub: Hub, node: Invented, agent: SimulatedAgent
-) -> AsyncIterator[Callable[[float], Awaitable[Noticed]]]:
-    """A function that lets both neighbours work for so many seconds, and tells what they noticed."""
+async def _neighbour(hub: Hub, node: Invented, agent: SimulatedAgent) -> AsyncIterator[Watch]:
     link, _ = await agent.begin()
     transport = httpx.AsyncHTTPTransport(local_address=NEIGHBOUR_ADDRESS, limits=httpx.Limits(keepalive_expiry=2.0))
     headers = {"Authorization": f"Bearer {hub.token}"}
@@ -212,12 +229,13 @@ async def _neighbour(
         agent.take(raw)
         async with httpx.AsyncClient(base_url=f"{hub.url}/api/v1/", headers=headers, transport=transport) as http:
 
-            async def watch(seconds: float) -> Noticed:
+            async def watch(seconds: float, before_bytes: int | None = None) -> Noticed:
                 noticed = Noticed()
+                before_bytes = _resident_bytes(hub) if before_bytes is None else before_bytes
                 async with asyncio.TaskGroup() as group:
                     group.create_task(_ask(http, seconds, noticed))
                     group.create_task(_beat(agent, link, seconds, noticed))
-                    group.create_task(_weigh(hub, seconds, noticed))
+                    group.create_task(_weigh(hub, seconds, noticed, before_bytes))
                 return noticed
 
             yield watch
@@ -260,10 +278,10 @@ async def _beat(agent: SimulatedAgent, link: Link, seconds: float, noticed: Noti
         await asyncio.sleep(max(0.0, 1 / BEATS_A_SECOND - took))
 
 
-async def _weigh(hub: Hub, seconds: float, noticed: Noticed) -> None:
+async def _weigh(hub: Hub, seconds: float, noticed: Noticed, before_bytes: int) -> None:
     ends_at = time.monotonic() + seconds
     while time.monotonic() < ends_at:
-        noticed.peak_bytes = max(noticed.peak_bytes, _resident_bytes(hub))
+        noticed.grown_bytes = max(noticed.grown_bytes, _resident_bytes(hub) - before_bytes)
         await asyncio.sleep(SAMPLE_SECONDS)
 
 
@@ -271,11 +289,20 @@ def _resident_bytes(hub: Hub) -> int:
     return int(psutil.Process(hub.child.pid).memory_info().rss)
 
 
-def _typical(phases: list[Noticed]) -> Data:
-    """The median phase, by each figure: one that something else disturbed, or the flood before it, does not count."""
+def _figures(phases: list[Noticed]) -> Data:
+    """Latency is that of the median phase, by each figure, so that one that another program disturbed does not count.
+    Everything else is the worst phase, or all of them together."""
     requests = [summary_ms(phase.requests) for phase in phases]
-    beats = [summary_ms(phase.beats) for phase in phases]
-    return {"requests": _median(requests), "heartbeats": _median(beats), "phases": requests}
+    return {
+        "requests": _median(requests),
+        "heartbeats": _median([summary_ms(phase.beats) for phase in phases]),
+        "phases": requests,
+        "refused_requests": sum(phase.refused for phase in phases),
+        "late_heartbeats": sum(phase.late_beats for phase in phases),
+        "lost_leases": sum(phase.lost_leases for phase in phases),
+        "memory_growth_bytes": max(phase.grown_bytes for phase in phases),
+        "sent": dict(sum((phase.sent for phase in phases), Counter())),
+    }
 
 
 def _median(summaries: list[Data]) -> Data:
@@ -287,8 +314,8 @@ def _median(summaries: list[Data]) -> Data:
 
 def tables(data: Data) -> list[Table]:
     quiet = data["quiet"]
-    least, most = (choose(phase["p99_ms"] for phase in quiet["phases"]) for choose in (min, max))
-    rows = [["none", "", ms(quiet["requests"], "p50", "p99"), "", ms(quiet["heartbeats"], "p50", "p99"), "", "", ""]]
+    requests, beats = (ms(quiet[what], "p50", "p99") for what in ("requests", "heartbeats"))
+    rows = [["none", "", requests, "", _spread(quiet), beats, "", "", ""]]
     rows += [_row(name, data["floods"][kind], quiet) for kind, name in FLOODS.items()]
     return [
         Table(
@@ -298,18 +325,20 @@ def tables(data: Data) -> list[Table]:
                 "sent",
                 "request, ms (p50 / p99)",
                 "of the baseline (p50 / p99)",
+                "p99 of the single phases, ms",
                 "heartbeat, ms (p50 / p99)",
                 "hub memory",
                 "heartbeats late / leases lost",
                 f"p99 ≤ {TARGET_RATIO:g}×, ≤ +{TARGET_GROWTH_BYTES / 1024**2:.0f} MiB, none late or lost",
             ),
             rows,
-            f"Default limits. Each flood lasts {data['seconds']:g} s and comes from another address than the "
-            f"requests, `GET jobs` with a token, {REQUESTS_A_SECOND} a second, timed from when each was due. The "
-            f"agent has a lease and sends {BEATS_A_SECOND} heartbeats a second; late is an answer after "
-            f"{HEARTBEAT_SECONDS:g} s. The baseline is the median of the phases between floods, whose p99 was "
-            f"{least:.1f} to {most:.1f} ms: far apart, other programs had the machine too. Hub, flood and neighbours "
-            "share the cores.",
+            f"Default limits. {data['rounds']} rounds of all floods, each flood {data['seconds']:g} s long and from "
+            f"another address than the requests: `GET jobs` with a token, {REQUESTS_A_SECOND} a second, timed from "
+            f"when each was due. The agent has a lease and sends {BEATS_A_SECOND} heartbeats a second; late is an "
+            f"answer after {HEARTBEAT_SECONDS:g} s. The baseline are quiet phases of the same length, one before each "
+            "flood and one at the end. Latencies are medians of the phases; memory is the largest growth within a "
+            "phase; sent, late and lost are sums. Where the single phases are far apart, other programs had the "
+            "machine too. Hub, flood and neighbours share the cores.",
         )
     ]
 
@@ -324,11 +353,17 @@ def _row(name: str, found: Data, quiet: Data) -> list[str]:
         _sent(found["sent"]),
         ms(found["requests"], "p50", "p99"),
         " / ".join(f"{ratio:.2f}×" for ratio in ratios),
+        _spread(found),
         ms(found["heartbeats"], "p50", "p99"),
         f"{'+' if growth_bytes >= 0 else '−'}{megabytes(abs(growth_bytes))}",
         f"{late} / {lost}",
         "✓" if met else "✗",
     ]
+
+
+def _spread(figures: Data) -> str:
+    p99s = [phase["p99_ms"] for phase in figures["phases"]]
+    return f"{min(p99s):.1f} – {max(p99s):.1f}"
 
 
 def _sent(counts: dict[str, int]) -> str:

@@ -1,5 +1,6 @@
 """A signed URL is good for one method, one key, one size, one hash and one time, on local disk and on S3."""
 
+import asyncio
 import base64
 import hashlib
 import http.client
@@ -11,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import httpx
 import pytest
 
+from computepool.hub.api.blobs import SMALL_BYTES, UnderWay, _gathered
 from computepool.hub.artifacts.local import LocalStore
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.store import SignedPut
@@ -226,3 +228,19 @@ def test_a_download_resumes_and_is_never_shown_as_a_page(attack: Attack):
         assert whole.headers["x-content-type-options"] == "nosniff"
         head = attack.send("HEAD", url)
         assert (head.status_code, head.headers["content-length"], head.content) == (200, "25", b"")
+
+
+def test_upload_in_many_small_pieces_arrives_as_it_was_and_is_no_object_for_each():
+    sizes = [1] * 5_000 + [SMALL_BYTES, 3, 7, SMALL_BYTES + 1]
+    sent = [bytes([number % 251]) * size for number, size in enumerate(sizes)]
+
+    async def pieces():
+        for piece in sent:
+            yield piece
+
+    async def story():
+        return [gathered async for gathered in _gathered(pieces(), UnderWay())]
+
+    (gathered,) = asyncio.run(story())
+    assert b"".join(gathered) == b"".join(sent)
+    assert [len(piece) for piece in gathered] == [5_000, SMALL_BYTES, 10, SMALL_BYTES + 1]

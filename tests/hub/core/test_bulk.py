@@ -56,11 +56,11 @@ async def long_pieces_are_followed_by_a_rest(monkeypatch) -> None:
         rests.append(delay)
         call()
 
-    monkeypatch.setattr(bulk, "perf_counter", iter([0.0, 0.003, 0.003, 0.0035, 0.0035, 60.0]).__next__)
+    monkeypatch.setattr(bulk, "perf_counter", iter([0.0, 0.002, 0.002, 0.0023, 0.0023, 60.0]).__next__)
     monkeypatch.setattr(asyncio.get_running_loop(), "call_later", rest)
     for _ in range(3):
         await _take(lane)
-    assert rests == pytest.approx([0.006, 0.011])
+    assert rests == pytest.approx([0.008, 0.0132])
 
 
 async def _take(lane: BulkLane) -> None:

@@ -23,6 +23,8 @@ WRITE_BYTES = 1024**2
 """Collected before it is written: fewer hops to another thread. Less where many upload at once:"""
 WRITES_BYTES = 8 * 1024**2
 """of all uploads together."""
+SMALL_BYTES = 16 * 1024
+"""Smaller pieces are joined: a client that sends single bytes must not cost an object for each of them."""
 
 
 class UploadRefused(Invalid):
@@ -83,9 +85,9 @@ def _add_blobs(routes: Routes, store: LocalStore, signer: BlobSigner, offload: O
             incoming = await offload(store.receive, key, right.size_bytes, right.digest)
             try:
                 with under_way.one():
-                    async for data in _gathered(request.stream(), under_way):
+                    async for pieces in _gathered(request.stream(), under_way):
                         async with bulk.turn(address_of(request.scope)):
-                            await offload(incoming.write, data)
+                            await offload(incoming.write, *pieces)
                 await offload(incoming.keep)
             except NotAsAnnounced as error:
                 raise UploadRefused(str(error)) from None
@@ -143,12 +145,21 @@ class UnderWay:
         return min(WRITE_BYTES, WRITES_BYTES // max(1, self._count))
 
 
-async def _gathered(pieces: AsyncIterator[bytes], under_way: UnderWay) -> AsyncIterator[bytes]:
-    buffer = bytearray()
+async def _gathered(pieces: AsyncIterator[bytes], under_way: UnderWay) -> AsyncIterator[list[bytes | bytearray]]:
+    """Pieces to be written at once, as they came: to join them would keep the event loop as long as to write them keeps
+    a thread."""
+    gathered: list[bytes | bytearray] = []
+    gathered_bytes = 0
     async for piece in pieces:
-        buffer += piece
-        if len(buffer) >= under_way.write_bytes:
-            yield bytes(buffer)
-            buffer.clear()
-    if buffer:
-        yield bytes(buffer)
+        if len(piece) >= SMALL_BYTES:
+            gathered.append(piece)
+        elif gathered and isinstance(gathered[-1], bytearray):
+            gathered[-1] += piece
+        else:
+            gathered.append(bytearray(piece))
+        gathered_bytes += len(piece)
+        if gathered_bytes >= under_way.write_bytes:
+            yield gathered
+            gathered, gathered_bytes = [], 0
+    if gathered_bytes:
+        yield gathered

@@ -215,10 +215,11 @@ class Incoming:
         self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._open = True
 
-    def write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._handle, view) :]
+    def write(self, *pieces: bytes | bytearray) -> None:
+        for piece in pieces:
+            view = memoryview(piece)
+            while view:
+                view = view[os.write(self._handle, view) :]
 
     def keep(self) -> None:
         _sync(self._handle)
@@ -270,12 +271,13 @@ class CheckedIncoming(Incoming):
         self._wanted = sha256_hex
         self._hash = hashlib.sha256()
 
-    def write(self, data: bytes) -> None:
-        self._left_bytes -= len(data)
+    def write(self, *pieces: bytes | bytearray) -> None:
+        self._left_bytes -= sum(map(len, pieces))
         if self._left_bytes < 0:
             raise NotAsAnnounced("more bytes than announced")
-        self._hash.update(data)
-        super().write(data)
+        for piece in pieces:
+            self._hash.update(piece)
+        super().write(*pieces)
 
     def keep(self) -> None:
         if self._left_bytes:
