@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import signal
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from support.sandboxes import come_to_rest, processes_with, read_all
 from support.waiting import async_eventually, patience
 
-from computepool.agent.sandbox import SandboxError
+from computepool.agent.sandbox import SandboxError, running
 from computepool.agent.sandbox.cgroup_tree import read_mounts
 from computepool.agent.sandbox.identity import instance_of
 
@@ -175,6 +176,35 @@ def test_job_that_ignores_sigterm_is_killed_after_the_grace(every):
         await read_all(process)
 
     asyncio.run(story())
+
+
+def test_job_that_ends_together_with_its_grace_is_not_killed_once_more(every, monkeypatch):
+    """Its descriptors are closed by then. A new one with the same number may belong to somebody else's job."""
+    strangers = []
+
+    async def both_at_once(ending, seconds):
+        await ending
+        stranger = subprocess.Popen(["sleep", "3600"])  # noqa: ASYNC220 (it does not wait)
+        strangers.append((stranger, [os.pidfd_open(stranger.pid) for _ in range(20)]))
+        raise TimeoutError
+
+    async def story():
+        process = await every.start("/bin/sh", "-c", "exit 3")
+        with monkeypatch.context() as plant:
+            plant.setattr(running.asyncio, "wait_for", both_at_once)
+            await process.stop(600)
+        await read_all(process)
+
+    try:
+        asyncio.run(story())
+        ((stranger, _),) = strangers
+        assert stranger.poll() is None
+    finally:
+        for stranger, pidfds in strangers:
+            stranger.kill()
+            stranger.wait()
+            for pidfd in pidfds:
+                os.close(pidfd)
 
 
 DAEMON = "(setsid sh -c 'trap \"\" TERM HUP; sleep {mark} & sleep {mark}' > /dev/null 2>&1 &) ; "

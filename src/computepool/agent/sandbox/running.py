@@ -173,6 +173,8 @@ class RunningProcess:
         self._kill()
 
     def _kill(self) -> None:
+        if self._over:
+            return  # as where it ends in the moment in which its grace does: the descriptors may be another's by now
         if self.popen.returncode is None:
             # Not by Popen, which would reap the process on the way.
             signal_all([self.popen.pid], signal.SIGKILL)
