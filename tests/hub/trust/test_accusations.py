@@ -21,6 +21,7 @@ from computepool.hub.reputation.tables import Reputation
 from computepool.hub.trust import accusations, audits, consequences, repository
 from computepool.hub.trust.consequences import means_of
 from computepool.hub.trust.tables import Accusation, AuditRecordRow, Check, CheckBudget, Clawback
+from computepool.protocol.messages import Offer
 
 SAME = {"deterministic": True, "outputs": ["out"]}
 THRICE = {**SAME, "verify": {"replicas": 3}}
@@ -172,18 +173,26 @@ async def all_reruns_of_a_check_earn_no_more_than_what_was_checked(pool):
     assert sum(paid) == pool.attempt(work.id).earned_micros > 0
 
 
-def test_check_of_a_slice_that_cost_nothing_pays_nothing(sqlite_hub):
-    async def story(pool):
-        (bob,) = await add_agents(pool, BOB)
-        await pool.call("PATCH", f"nodes/{bob.node_id}", {"price": {"fixed": 0}}, user=BOB)
-        await pool.submit(**SAME)
-        await answer(bob, seconds=60)
-        (carol,) = await add_agents(pool, CAROL, connect=False)
-        await carol.connect()
-        await pool.settle(60)
-        assert sum(platform_paid(pool)) == 0
+async def check_of_a_slice_that_cost_nothing_pays_nothing(pool):
+    """Only a node that asks for nothing is asked to judge it."""
+    (bob,) = await add_agents(pool, BOB)
+    await set_price(pool, bob, 0)
+    await pool.submit(**SAME)
+    work = await answer(bob, seconds=60)
+    assert pool.attempt(work.id).earned_micros == 0
+    (carol,) = await add_agents(pool, CAROL)
+    carol.beat_on()
+    await set_price(pool, carol, 1_000_000)
+    await pool.settle(60)
+    assert carol.unread(Offer) == []
+    await set_price(pool, carol, 0)
+    await answer(carol, seconds=3000)
+    assert platform_paid(pool) == [0]
 
-    play(sqlite_hub, story)
+
+async def set_price(pool, agent, fixed_micros):
+    price = {"price": {"fixed_micros": fixed_micros}}
+    assert (await pool.call("PATCH", f"nodes/{agent.node_id}", price, user=ADMIN)).status_code == 200
 
 
 async def no_check_begins_when_the_budget_of_the_day_is_used_up(pool):
@@ -237,6 +246,10 @@ def any_check_is_affordable(plant):
     plant.setattr(audits, "reserve", lambda session, subsidy, now, means: True)
 
 
+def judges_may_ask_for_any_price(plant):
+    plant.setattr(audits, "max_price", lambda attempt: 1 << 60)
+
+
 def the_budget_is_never_filled_again(plant):
     plant.setattr(audits, "reserve", lambda session, subsidy, now, means: not session.scalar(select(Check.id)))
 
@@ -249,6 +262,7 @@ MUTANTS = {
         nobody_is_told,
     ],
     all_reruns_of_a_check_earn_no_more_than_what_was_checked: [judges_earn_what_they_ask, each_judge_earns_it_all],
+    check_of_a_slice_that_cost_nothing_pays_nothing: [judges_may_ask_for_any_price],
     no_check_begins_when_the_budget_of_the_day_is_used_up: [any_check_is_affordable, the_budget_is_never_filled_again],
 }
 SETTINGS = {**CONFIRMED, "check_credits_per_day": 1}
