@@ -1,7 +1,7 @@
 """A renter who breaks what a node does for the job: it is the renter's fault and bill, never the node's."""
 
 import pytest
-from support.pool import Agent, Person, Pool, patient, running_pool
+from support.pool import patient, running_pool
 
 from computepool.client.models import Job
 from computepool.client.pool import Pool as Client
@@ -27,19 +27,9 @@ def pool(tmp_path):
         yield made
 
 
-def joined(pool: Pool, host: Person) -> Agent:
-    """A machine of somebody else, at a price."""
-    machine = Agent(pool, "machine", {})
-    pool.agents.append(machine)
-    token = host.cli("node", "join-token", "--json").expect(0).json["token"]
-    machine.run("join", pool.url, "--token", token, "--name", machine.name)
-    host.cli("node", "price", machine.node_id, "--fixed", "3600").expect(0)
-    return machine
-
-
 def test_no_trick_of_a_renter_is_the_nodes_fault_or_free(pool):
     host = pool.register("host")
-    machine = joined(pool, host)
+    machine = host.share("machine")
     renter = pool.register("renter")
     with patient(Client(home=renter.home)) as client:
         ended: dict[str, Job] = {}

@@ -1,14 +1,13 @@
 """Strangers who want the hub's disk and memory for nothing: a renter, a host, and an account that runs nothing."""
 
 import json
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from support import hostile_agent
-from support.children import Child, environment_with, resident_bytes
-from support.pool import Agent, patient, running_pool
+from support.children import resident_bytes
+from support.pool import patient, running_pool
 
 from computepool.client.errors import HubError
 from computepool.client.pool import Pool as Client
@@ -42,24 +41,6 @@ def signed_in(pool, name):
         yield client
 
 
-def joined(pool, host, name, *, program=None, **environment):
-    """A machine of somebody else, whose agent is ours or another program."""
-    machine = Agent(pool, name, environment)
-    pool.agents.append(machine)
-    token = host.cli("node", "join-token", "--json").expect(0).json["token"]
-    words = ["join", pool.url, "--token", token, "--name", name]
-    if program is None:
-        machine.run(*words)
-    else:
-        variables = environment_with(COMPUTEPOOL_HOME=machine.home, **environment)
-        command = [sys.executable, "-P", str(program), *words]
-        child = Child(name, command, log=pool.new_log(name), environment=variables, cwd=pool.folder)
-        machine.child = pool.keep(child)
-        pool.until(lambda: machine.link is not None, f"{name} has a line to the hub")
-    host.cli("node", "price", machine.node_id, "--fixed", "3600").expect(0)
-    return machine
-
-
 def stored_on_disk(pool):
     return sum(file.stat().st_size for file in (pool.home / "artifacts").rglob("*") if file.is_file())
 
@@ -77,7 +58,7 @@ def refusal(call, *args):
 @pytest.mark.engine("bwrap")
 def test_output_with_a_hole_counts_whole_and_one_that_does_not_fit_is_refused(pool):
     """Row 4: a job of one second that leaves a file of holes."""
-    machine = joined(pool, pool.register("honest-host"), "honest")
+    machine = pool.register("honest-host").share("honest")
     before = stored_on_disk(pool)
     with signed_in(pool, "holey") as client:
         spec = {**TERMS, "resources": {**SMALL, "disk": "128MB"}, "where": {"node": machine.node_id}}
@@ -104,7 +85,7 @@ def test_host_cannot_leave_more_than_the_slice_was_granted_or_hand_over_what_it_
     """Row 11: what an agent may keep is what its hub granted, whatever its host made of the agent."""
     told = pool.folder / "told.jsonl"
     program = Path(hostile_agent.__file__)
-    machine = joined(pool, pool.register("liar"), "liar", program=program, HOSTILE_TOLD=str(told))
+    machine = pool.register("liar").share("liar", program=program, HOSTILE_TOLD=str(told))
     before = stored_on_disk(pool)
     with signed_in(pool, "victim") as client:
         spec = {**TERMS, "resources": {**SMALL, "disk": "2MB"}, "where": {"node": machine.node_id}}

@@ -103,6 +103,23 @@ class Person:
         )
         return self.pool.keep(child)
 
+    def share(self, name: str, *, program: Path | None = None, price: str = "3600", **environment: str) -> "Agent":
+        """A machine of this person at this price, whose agent is ours or another program."""
+        machine = Agent(self.pool, name, environment)
+        self.pool.agents.append(machine)
+        token = self.cli("node", "join-token", "--json").expect(0).json["token"]
+        words = ["join", self.pool.url, "--token", token, "--name", name]
+        if program is None:
+            machine.run(*words)
+        else:
+            variables = environment_with(COMPUTEPOOL_HOME=machine.home, **environment)
+            command = [sys.executable, "-P", str(program), *words]
+            child = Child(name, command, log=self.pool.new_log(name), environment=variables, cwd=self.pool.folder)
+            machine.child = self.pool.keep(child)
+            self.pool.until(lambda: machine.link is not None, f"{name} has a line to the hub")
+        self.cli("node", "price", machine.node_id, "--fixed", price).expect(0)
+        return machine
+
     def _variables(self, more: Mapping[str, str] | None) -> dict[str, str]:
         return environment_with(COMPUTEPOOL_HOME=self.home, **self.environment, **(more or {}))
 
