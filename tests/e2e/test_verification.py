@@ -7,10 +7,15 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 from support.pool import TINY, Agent
 from support.waiting import patience
 
 from computepool.client.pool import Pool as Client
+from computepool.hub.core.db import durable_engine
+from computepool.hub.jobs.tables import Attempt, Job
+from computepool.hub.trust.tables import Check, Clawback
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +68,20 @@ def answer_of(pool, job_id, folder):
     return (pool.folder / folder / "answer.txt").read_text()
 
 
+def assert_two_judges_shared_what_the_slice_paid(pool, job_id):
+    """Else one person's accounts that judge each other make credits out of nothing."""
+    engine = durable_engine(f"sqlite:///{pool.home / 'pool.db'}")
+    with Session(engine) as session:
+        earned = session.scalars(select(Attempt.earned_micros).where(Attempt.job_id == job_id)).one()
+        reruns = select(Attempt.earned_micros).join(Job, Job.id == Attempt.job_id).where(Job.rerun_of == job_id)
+        paid = session.scalars(reruns).all()
+        assert len(paid) == 2
+        assert 0 < sum(paid) <= earned
+        assert session.scalars(select(Check.kind).where(Check.job_id == job_id)).all() == ["audit"]
+        assert session.scalars(select(Clawback)).all() == []
+    engine.dispose()
+
+
 @pytest.mark.engine("bwrap")
 def test_a_cheating_host_is_found_out_and_the_renter_gets_what_is_right(pool, folder_of_all):
     join_as(pool, "bob")
@@ -82,6 +101,8 @@ def test_a_cheating_host_is_found_out_and_the_renter_gets_what_is_right(pool, fo
     accusation = pool.until(accused, "carol is accused")
     assert (accusation["node_id"], accusation["job_id"]) == (carol.node_id, audited.id)
     assert answer_of(pool, audited.id, "accused") == "41\n", "an accusation replaces nothing"
+    assert_two_judges_shared_what_the_slice_paid(pool, audited.id)
+    assert pool.client.call("GET", f"/nodes/{carol.node_id}")["state"] == "online", "nobody is punished yet"
     pool.cli("admin", "accusations", "confirm", accusation["id"]).expect(0)
     (found,) = pool.client.call("GET", "/admin/audits?state=guilty")["items"]
     assert found["id"] == accusation["check_id"]
