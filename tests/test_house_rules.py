@@ -308,18 +308,18 @@ def test_the_agent_removes_folders_in_one_way():
 
 SHARED_CLASS_NAMES = {
     2: (
-        "AlreadyRunning Artifact AttemptFacts AttemptView BadRequest BadSignature Basis Broken Card Claim Clock "
-        "Conflict Counts Credentials Dismissed Display Engine Evidence FailedSlices Finding Forbidden "
-        "Gpu GpuNow GpuProcess Held Idle Job JoinToken Kept KeyTaken Lease LogChunk LogReader Meter "
-        "Miss Node NodePrice NotFound Offer Offload OutputsRefused Past Payments Policy Prepared ReceiptNode Report "
-        "Reports Resolution Role Rule Rules Section Session Share Shelf Slice Source Spot SystemClock Terms Transfer "
+        "AlreadyRunning Artifact AttemptFacts AttemptView BadRequest BadSignature Basis Card Claim Clock "
+        "Conflict Counts Credentials Dismissed Engine Evidence FailedSlices Finding Forbidden "
+        "Gpu Held Idle Job JoinToken KeyTaken Lease LogChunk LogReader Meter "
+        "Miss Node NodePrice NotFound Offer Offload OutputsRefused Past Payments Prepared ReceiptNode Report "
+        "Reports Resolution Role Rule Rules Section Share Shelf Slice Source Spot SystemClock Terms Transfer "
         "Uploads Welcome"
     ),
     3: (
         "Allowance Attempt Gate Kind Known Limits Outcome Output Plan Proof Record Refused Room "
         "Standing Step Usage User"
     ),
-    4: "Check Ended Entry Machine",
+    4: "Check Ended Entry",
     6: "Line Request",
 }
 """Public classes that still share their name, by how many there are. New ones get a name of their own; whoever renames

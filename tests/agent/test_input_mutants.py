@@ -11,7 +11,7 @@ import pytest
 from support.planted import each_check, each_mutant
 from support.secure_site import HOSTS, PUBLIC, Page, secure_site
 
-from computepool.agent.egress.policy import Policy
+from computepool.agent.egress.policy import EgressPolicy
 from computepool.agent.inputs import InputCache, InputFailed
 from computepool.agent.partial import Partial
 from computepool.agent.placing import InTheWay, place_input
@@ -118,7 +118,7 @@ def origin_does_not_matter(patch):
 
 
 def addresses_are_not_looked_at(patch):
-    patch.setattr(Policy, "check_addresses", lambda self, host, port, addresses, around: None)
+    patch.setattr(EgressPolicy, "check_addresses", lambda self, host, port, addresses, around: None)
 
 
 def links_pass_for_folders(patch):

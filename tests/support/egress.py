@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_address
 
 from computepool.agent.clock import SystemClock
-from computepool.agent.egress import Egress, Mode, Policy
+from computepool.agent.egress import Egress, EgressPolicy, Mode
 from computepool.agent.egress.addresses import Address, Network
 
 INTERNET = IPv4Network("127.1.0.0/16")
@@ -17,7 +17,7 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 
 @dataclass(frozen=True)
-class SmallInternet(Policy):
+class SmallInternet(EgressPolicy):
     """The real rules for all addresses but those."""
 
     def check_addresses(self, host: str, port: int, addresses: Iterable[Address], around: frozenset[Network]) -> None:
@@ -115,7 +115,7 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def proxy(policy: Policy, known: Names, **more: object) -> AsyncIterator[tuple[Egress, Client]]:
+async def proxy(policy: EgressPolicy, known: Names, **more: object) -> AsyncIterator[tuple[Egress, Client]]:
     """An egress as the agent makes one, on a socket of the host's own loopback interface."""
     options = {"clock": SystemClock(), "around": frozenset, **more}
     egress = Egress(policy, lookup=known.lookup, **options)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from computepool.agent import main as agent_main
-from computepool.agent import supervisor
+from computepool.agent import runner, supervisor
 from computepool.agent.attempt import Attempt
 from computepool.agent.workshop import Workshop
 from computepool.cli import main
@@ -28,11 +28,11 @@ async def idle(shop: Workshop, attempt: Attempt) -> None:
 
 
 async def decline(shop: Workshop, attempt: Attempt) -> None:
-    await supervisor.decline(shop, attempt, "not today")
+    await runner.decline(shop, attempt, "not today")
 
 
 if __name__ == "__main__":
     setattr(agent_main, "_offer", claim)  # noqa: B010 (it is not exported)
-    supervisor.run_attempt = idle if os.environ["LAZY_AGENT"] == "idle" else decline
+    setattr(supervisor, "run_attempt", idle if os.environ["LAZY_AGENT"] == "idle" else decline)  # noqa: B010
     setattr(Attempt, "is_preparing", False)  # noqa: B010 (a property)
     main()

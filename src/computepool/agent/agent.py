@@ -39,7 +39,7 @@ from computepool.agent.owner.remote import RemoteOwner
 from computepool.agent.ownership import EVICT_GRACE_SECONDS, OpenWatch, OwnerFirst
 from computepool.agent.ports import Connect, LinkKind, Offload, OpenOutput, Transfer
 from computepool.agent.sandbox.interface import Sandbox
-from computepool.agent.session import Session
+from computepool.agent.session import LinkSession
 from computepool.agent.status import status_of
 from computepool.agent.supervisor import Supervisor
 from computepool.agent.telemetry import Telemetry
@@ -410,7 +410,7 @@ class Agent:
         if welcome.notice:
             log.warning("hub.notice", extra={"notice": welcome.notice})
         log.info("link.up", extra={"kind": kind.value, "skew_seconds": round(self._hub_time.skew_seconds, 3)})
-        session = Session(link, welcome, supervisor, self._outgoing, self._parts.clock)
+        session = LinkSession(link, welcome, supervisor, self._outgoing, self._parts.clock)
         if self.remote is not None:
             session.on_owner_request = self.remote.handle
         beside: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._hello_again.wait())]

@@ -14,8 +14,8 @@ from computepool.agent.egress import (
     Allowance,
     Egress,
     EgressLimits,
+    EgressPolicy,
     Mode,
-    Policy,
     TokenBucket,
     Upstream,
     UpstreamUnusable,
@@ -51,7 +51,7 @@ class Outside:
 
         The owner's own jobs use neither the allowance nor the rate that strangers' work has.
         """
-        policy = Policy(
+        policy = EgressPolicy(
             Mode.INTERNET if internet else Mode.INDEXES,
             indexes=self.indexes,
             added=self.added,
@@ -61,7 +61,7 @@ class Outside:
 
     def open_with(
         self,
-        policy: Policy,
+        policy: EgressPolicy,
         *,
         own: bool,
         tell: Callable[[str], None] = lambda line: None,

@@ -20,7 +20,7 @@ SILENT_BEATS = 3
 SILENT_SECONDS = 30.0
 
 
-class Session:
+class LinkSession:
     def __init__(self, link: Link, welcome: Welcome, supervisor: Supervisor, outgoing: Outgoing, clock: Clock) -> None:
         self._link = link
         self._welcome = welcome

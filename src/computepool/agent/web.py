@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from computepool.agent.clock import Clock
-from computepool.agent.egress import Egress, Mode, Policy, Refused
+from computepool.agent.egress import Egress, EgressPolicy, Mode, Refused
 from computepool.agent.inputs import BadInput, InputFailed, InputTooSlow, InputUnreachable, MakeRoom, persist
 from computepool.agent.outside import Outside
 from computepool.agent.partial import Partial
@@ -66,7 +66,7 @@ class FromWeb:
         self._tries = tries
 
     async def bring(self, partial: Partial, make_room: MakeRoom) -> None:
-        async with way_out(self._outside, Policy(Mode.INTERNET), own=self._own) as (egress, client):
+        async with way_out(self._outside, EgressPolicy(Mode.INTERNET), own=self._own) as (egress, client):
             pace = DownloadPace(self._outside.clock)
 
             async def fetch() -> None:
@@ -242,7 +242,9 @@ def _offset(response: "httpx.Response", partial: Partial) -> int:
 
 
 @contextlib.asynccontextmanager
-async def way_out(outside: Outside, policy: Policy, *, own: bool) -> "AsyncIterator[tuple[Egress, httpx.AsyncClient]]":
+async def way_out(
+    outside: Outside, policy: EgressPolicy, *, own: bool
+) -> "AsyncIterator[tuple[Egress, httpx.AsyncClient]]":
     """A proxy for what is fetched now, on loopback, and a client that knows no other way."""
     import httpx
 

@@ -176,14 +176,14 @@ def _manager(wanted: str | None, scope: str | None) -> "ServiceManager":
 
 
 def _manager_or_none(wanted: str | None, scope: str | None, *, needed: bool) -> "ServiceManager | None":
-    from computepool.agent.service import Machine, NoServiceManager, Service, choose, name_for, network_settings
+    from computepool.agent.service import NoServiceManager, Service, ServiceHost, choose, name_for, network_settings
 
     home = chosen_home()
     usual = Path("~/.computepool").expanduser()
     try:
         variables, _ = network_settings(os.environ)
         service = Service(_program(), home, name_for(home, usual), variables)
-        return choose(service, Machine(), wanted, system=None if scope is None else scope == "system")
+        return choose(service, ServiceHost(), wanted, system=None if scope is None else scope == "system")
     except NoServiceManager:
         if needed:
             raise

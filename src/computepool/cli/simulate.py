@@ -16,7 +16,7 @@ from computepool.cli.errors import CliError, clean, tell
 from computepool.cli.options import chosen_home, json_option, open_pool, pool_options, print_json
 
 if TYPE_CHECKING:
-    from computepool.agent.simulated import Counts, Crowd, Machine, Member
+    from computepool.agent.simulated import Counts, Crowd, Member, SimulatedMachine
     from computepool.client.pool import Pool
 
 MOST_NODES = 5000
@@ -138,14 +138,14 @@ class _Session:
             if node["id"] in ours and node["state"] not in GONE_STATES
         }
 
-    def _bring_up_to_date(self, machine: "Machine", known: dict[str, Any]) -> None:
+    def _bring_up_to_date(self, machine: "SimulatedMachine", known: dict[str, Any]) -> None:
         wanted = {"name": machine.name, "country": machine.country, "tags": sorted(machine.tags)}
         changes = {name: value for name, value in wanted.items() if known.get(name) != value}
         if changes:
             self._status.say(f"simulated nodes: renaming {clean(machine.name)}", matters=False)
             self._pool.change_node(known["id"], changes)
 
-    def _enrol(self, machines: "list[Machine]") -> None:
+    def _enrol(self, machines: "list[SimulatedMachine]") -> None:
         import httpx
 
         from computepool.agent.main import agent_version

@@ -4,17 +4,19 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from computepool.agent.egress import Mode, Policy, Refused
+from computepool.agent.egress import EgressPolicy, Mode, Refused
 
-INTERNET = Policy(Mode.INTERNET)
-INDEXES = Policy(
+INTERNET = EgressPolicy(Mode.INTERNET)
+INDEXES = EgressPolicy(
     Mode.INDEXES,
     indexes=frozenset({"index.example", "mirror.corp.example:8443", "nexus", "10.1.2.3:3141"}),
     added=frozenset({"wheels.example", "10.9.9.9"}),
 )
 
 
-def refusal(policy: Policy, host: str, port: int = 443, *addresses: str, around: tuple[str, ...] = ()) -> str | None:
+def refusal(
+    policy: EgressPolicy, host: str, port: int = 443, *addresses: str, around: tuple[str, ...] = ()
+) -> str | None:
     """The code of the refusal, if any, for a name that leads to the given addresses."""
     try:
         literal = policy.check_name(host, port)
@@ -55,11 +57,11 @@ def test_other_ports_are_refused(port):
 
 
 def test_ports_can_be_added_but_none_for_mail():
-    policy = Policy(Mode.INTERNET, more_ports=frozenset({22, 8080}))
+    policy = EgressPolicy(Mode.INTERNET, more_ports=frozenset({22, 8080}))
     assert refusal(policy, "site.example", 8080, "1.1.1.1") is None
     assert refusal(policy, "site.example", 9090, "1.1.1.1") == "port"
     with pytest.raises(ValueError, match="mail"):
-        Policy(Mode.INTERNET, more_ports=frozenset({25}))
+        EgressPolicy(Mode.INTERNET, more_ports=frozenset({25}))
 
 
 def test_public_names_and_addresses_are_let_through():
@@ -100,7 +102,7 @@ def test_private_index_needs_the_hosts_word():
 
 
 def test_with_the_hosts_word_only_the_machines_own_indexes_may_be_private():
-    trusting = Policy(Mode.INDEXES, INDEXES.indexes, INDEXES.added, private_indexes=True)
+    trusting = EgressPolicy(Mode.INDEXES, INDEXES.indexes, INDEXES.added, private_indexes=True)
     assert refusal(trusting, "mirror.corp.example", 8443, "10.1.1.1") is None
     assert refusal(trusting, "nexus", 443, "192.168.1.1") is None
     assert refusal(trusting, "10.1.2.3", 3141) is None

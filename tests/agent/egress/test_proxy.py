@@ -10,7 +10,7 @@ from support.lone_supervisor import run_in_virtual_time
 from support.sandboxes import come_to_rest
 from support.waiting import A_MOMENT_SECONDS, async_eventually, patience
 
-from computepool.agent.egress import EgressLimits, Mode, Policy
+from computepool.agent.egress import EgressLimits, EgressPolicy, Mode
 from computepool.agent.egress.meter import Meter
 from computepool.agent.egress.relay import Line, Relay, Silence
 
@@ -360,7 +360,7 @@ def test_real_rules_keep_the_machines_own_ports_closed():
     async def story():
         secret = Site(b"secret")
         async with server(secret, "127.0.0.1") as port:
-            policy = Policy(Mode.INTERNET, more_ports=frozenset({port}))
+            policy = EgressPolicy(Mode.INTERNET, more_ports=frozenset({port}))
             known = names(rebound_example="127.0.0.1", mapped_example="::ffff:127.0.0.1")
             async with proxy(policy, known, around=None) as (_, client):
                 for host in ("127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "rebound.example", "mapped.example", "0"):

@@ -11,8 +11,8 @@ from support.fake_machines import why
 from support.waiting import patience
 
 from computepool.agent.owner.signals import x11
-from computepool.agent.owner.signals.kept import Kept
-from computepool.agent.owner.signals.x11 import Display, XLine
+from computepool.agent.owner.signals.kept import KeptConnection
+from computepool.agent.owner.signals.x11 import XDisplay, XLine
 
 GREETING = struct.pack("<BBHHH", 1, 0, 11, 0, 10) + struct.pack("<IIIIHHBBBBBBBBI", *[0] * 15) + b"\0" * 8
 EVENT = bytes([2]) + b"\0" * 31
@@ -60,7 +60,7 @@ def server(folder, *says, endless=b""):
 def test_look_at_a_server_that_is_none_ends(tmp_path, monkeypatch, says, endless):
     monkeypatch.setattr(x11, "ANSWER_SECONDS", 0.3)
     with server(tmp_path, *says, endless=endless):
-        kept = Kept(lambda: XLine(Display(1), tmp_path), time.monotonic)
+        kept = KeptConnection(lambda: XLine(XDisplay(1), tmp_path), time.monotonic)
         assert why(kept.use(lambda line: line.idle_seconds()))
         assert why(kept.use(lambda line: line.full_screen())), "not tried again at once"
         kept.close()

@@ -18,7 +18,7 @@ from computepool.agent.owner.signals.sessions import display_of, list_sessions
 from computepool.agent.owner.signals.temperature import read_cpu_celsius
 from computepool.agent.owner.signals.terminals import read_terminals
 from computepool.agent.owner.signals.windows import WindowsInput, WslInput
-from computepool.agent.owner.signals.x11 import Display, local_display
+from computepool.agent.owner.signals.x11 import XDisplay, local_display
 
 
 @pytest.fixture
@@ -269,7 +269,7 @@ def test_display_and_authority_come_from_a_program_of_the_session(fake):
     assert found is not None
     assert (found.number, str(found.authority), found.uid) == (7, "/run/user/1000/gdm/Xauthority", uid)
     (fake.root / "proc/300/environ").unlink()
-    assert display_of(fake.machine, session) == Display(7, uid=uid)
+    assert display_of(fake.machine, session) == XDisplay(7, uid=uid)
 
 
 @pytest.mark.parametrize(

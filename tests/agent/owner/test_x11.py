@@ -17,7 +17,7 @@ from computepool.agent.owner.readings import Idle, Unknown
 from computepool.agent.owner.signals.kept import RETRY_SECONDS
 from computepool.agent.owner.signals.linux_input import LinuxInput
 from computepool.agent.owner.signals.machine import Machine
-from computepool.agent.owner.signals.x11 import Display, XLine, XTrouble
+from computepool.agent.owner.signals.x11 import XDisplay, XLine, XTrouble
 from computepool.agent.ports import offload_to_threads
 
 pytestmark = pytest.mark.engine("xvfb")
@@ -35,14 +35,14 @@ def ends_idle_time(idle_seconds, use):
 
 def test_key_that_is_pressed_ends_the_idle_time():
     with screen() as one:
-        line = XLine(Display(one.number))
+        line = XLine(XDisplay(one.number))
         assert ends_idle_time(line.idle_seconds, one.press_key)
         line.close()
 
 
 def test_mouse_that_is_moved_ends_the_idle_time():
     with screen() as one:
-        line = XLine(Display(one.number))
+        line = XLine(XDisplay(one.number))
         assert ends_idle_time(line.idle_seconds, lambda: one.run("xdotool", "mousemove", "100", "100"))
         line.close()
 
@@ -55,7 +55,7 @@ def show(one, window_id, states, *, active=True):
 
 def test_window_that_fills_the_screen_is_seen_with_its_program():
     with screen() as one:
-        line = XLine(Display(one.number))
+        line = XLine(XDisplay(one.number))
         assert line.full_screen() is None
         # The root window itself will do as a window: it is there, and takes properties.
         root = hex(line.root)
@@ -71,7 +71,7 @@ def test_window_that_fills_the_screen_is_seen_with_its_program():
 
 def test_film_on_the_second_screen_counts_and_one_on_another_desktop_does_not():
     with screen() as one:
-        line = XLine(Display(one.number))
+        line = XLine(XDisplay(one.number))
         root = hex(line.root)
         show(one, root, "_NET_WM_STATE_FULLSCREEN", active=False)
         assert line.full_screen() == ""
@@ -83,7 +83,7 @@ def test_film_on_the_second_screen_counts_and_one_on_another_desktop_does_not():
 
 def test_window_that_has_gone_is_no_trouble():
     with screen() as one:
-        line = XLine(Display(one.number))
+        line = XLine(XDisplay(one.number))
         for target in ("_NET_ACTIVE_WINDOW", "_NET_CLIENT_LIST"):
             one.run("xprop", "-root", "-f", target, "32x", "-set", target, "0x1234567")
         assert line.full_screen() is None
@@ -95,16 +95,16 @@ def test_server_with_a_secret_is_opened_with_the_owners_file_only(tmp_path):
     with screen(COOKIE) as one:
         authority = one.environ["XAUTHORITY"]
         with pytest.raises(XTrouble, match="does not let the agent in"):
-            XLine(Display(one.number))
-        line = XLine(Display(one.number, authority, os.getuid()))
+            XLine(XDisplay(one.number))
+        line = XLine(XDisplay(one.number, authority, os.getuid()))
         assert line.idle_seconds() >= 0
         line.close()
         with pytest.raises(XTrouble, match="does not let the agent in"):
-            XLine(Display(one.number, authority, os.getuid() + 1))
+            XLine(XDisplay(one.number, authority, os.getuid() + 1))
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
         with pytest.raises(XTrouble, match="does not let the agent in"):
-            XLine(Display(one.number, pipe, os.getuid()))
+            XLine(XDisplay(one.number, pipe, os.getuid()))
 
 
 def test_agents_own_desktop_is_read_and_a_logout_is_unknown_not_the_end(tmp_path):
@@ -145,7 +145,7 @@ def test_x_server_that_is_a_guest_of_wayland_is_not_believed(tmp_path):
 
 def test_look_is_one_question():
     with screen() as one:
-        line = XLine(Display(one.number))
+        line = XLine(XDisplay(one.number))
         before = line._sequence
         for _ in range(100):
             line.idle_seconds()

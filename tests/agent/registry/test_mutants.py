@@ -19,7 +19,7 @@ from support.secure_site import PUBLIC
 
 from computepool.agent import web
 from computepool.agent.clock import SystemClock
-from computepool.agent.egress.policy import HomePolicy, Policy
+from computepool.agent.egress.policy import EgressPolicy, HomePolicy
 from computepool.agent.images import ImageFailed, ImageMissing
 from computepool.agent.inputs import InputTooSlow
 from computepool.agent.partial import Partial
@@ -185,11 +185,11 @@ async def image_that_does_not_fit_is_not_begun(node: Node) -> None:
 
 
 def addresses_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Policy, "check_addresses", lambda *_: None)
+    monkeypatch.setattr(EgressPolicy, "check_addresses", lambda *_: None)
 
 
 def strangers_have_the_owners_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "Policy", lambda mode: HomePolicy(mode, registry="none"))
+    monkeypatch.setattr(session, "EgressPolicy", lambda mode: HomePolicy(mode, registry="none"))
 
 
 def plain_http_will_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 from support.sandboxes import come_to_rest, processes_with, read_all
 from support.waiting import async_eventually, patience
 
-from computepool.agent.sandbox import SandboxError, running
+from computepool.agent.sandbox import SandboxError
 from computepool.agent.sandbox.cgroup_tree import read_mounts
 from computepool.agent.sandbox.identity import instance_of
 
@@ -191,7 +191,7 @@ def test_job_that_ends_together_with_its_grace_is_not_killed_once_more(every, mo
     async def story():
         process = await every.start("/bin/sh", "-c", "exit 3")
         with monkeypatch.context() as plant:
-            plant.setattr(running.asyncio, "wait_for", both_at_once)
+            plant.setattr(asyncio, "wait_for", both_at_once)
             await process.stop(600)
         await read_all(process)
 

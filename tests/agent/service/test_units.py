@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from computepool.agent.service import (
-    Machine,
     NoServiceManager,
     Service,
     ServiceError,
+    ServiceHost,
     choose,
     name_for,
     network_settings,
@@ -217,14 +217,14 @@ def test_any_words_survive_windows_quoting(words):
 # ── which manager ──
 
 
-def machine(tmp_path: Path, *tools: str, **facts: object) -> Machine:
+def machine(tmp_path: Path, *tools: str, **facts: object) -> ServiceHost:
     for tool in tools:
         program = tmp_path / tool
         program.write_text("#!/bin/sh\nprintf '%s\\n' 'PC\\alice'\n")
         program.chmod(0o755)
     environment = {"PATH": str(tmp_path), "HOME": "/home/alice", **dict(facts.pop("environment", {}))}  # type: ignore[call-overload]
     known = {"platform": "linux", "uid": 1000, "booted_with_systemd": False, **facts}
-    return Machine(environment=environment, **known)  # type: ignore[arg-type]
+    return ServiceHost(environment=environment, **known)  # type: ignore[arg-type]
 
 
 def test_each_system_gets_its_own_manager(tmp_path, monkeypatch):

@@ -142,14 +142,14 @@ def test_proxy_that_forgets_what_is_private_is_found(state, monkeypatch):
 
 
 def test_proxy_that_looks_at_the_first_address_only_is_found(state, monkeypatch):
-    whole = policy.Policy.check_addresses
+    whole = policy.EgressPolicy.check_addresses
 
-    def first(self: policy.Policy, host: str, port: int, found: Iterable[addresses.Address], around: Any) -> None:
+    def first(self: policy.EgressPolicy, host: str, port: int, found: Iterable[addresses.Address], around: Any) -> None:
         whole(self, host, port, list(found)[:1], around)
 
     # The tests' own policy leaves out what is public there, so the first is what would be looked at first.
     monkeypatch.setattr("support.egress.INTERNET", _Remembering())
-    monkeypatch.setattr(policy.Policy, "check_addresses", first)
+    monkeypatch.setattr(policy.EgressPolicy, "check_addresses", first)
     assert "reach the host through the proxy as public-then-inside.example" in through_proxy(state)
 
 

@@ -22,7 +22,7 @@ from support.sandboxes import read_all
 from support.waiting import patience
 
 from computepool.agent.clock import SystemClock
-from computepool.agent.egress import Egress, Mode, Policy, Resolver
+from computepool.agent.egress import Egress, EgressPolicy, Mode, Resolver
 from computepool.agent.egress.addresses import Address, Network
 from computepool.agent.sandbox import Command, Limits, Sandbox
 from computepool.agent.sandbox.interface import EGRESS_PORT
@@ -49,7 +49,7 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class OpenDoor(Policy):
+class OpenDoor(EgressPolicy):
     """The control of the proxy's probes: no rules at all."""
 
     def check_name(self, host: str, port: int) -> Address | None:
@@ -176,7 +176,7 @@ async def _proxy(facts: Facts, *, open_door: bool) -> AsyncIterator[tuple[Egress
     closed = await asyncio.start_server(redirect, WEB, 0)
     site_port, closed_port = (server.sockets[0].getsockname()[1] for server in (site, closed))
     ports = frozenset({facts["port"], facts["port6"], site_port})
-    policy: Callable[..., Policy] = OpenDoor if open_door else SmallInternet
+    policy: Callable[..., EgressPolicy] = OpenDoor if open_door else SmallInternet
     egress = Egress(policy(Mode.INTERNET, more_ports=ports), lookup=lookup, clock=SystemClock())
     try:
         yield egress, {"site_port": site_port, "closed_port": closed_port}

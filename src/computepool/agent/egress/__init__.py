@@ -9,7 +9,7 @@ from .allowance import Allowance
 from .environment import proxy_environment
 from .indexes import find_indexes, find_mirrors
 from .meter import TokenBucket
-from .policy import HomePolicy, Mode, Policy, Refused
+from .policy import EgressPolicy, HomePolicy, Mode, Refused
 from .proxy import Egress, EgressLimits
 from .resolver import Resolver
 from .upstream import Upstream, UpstreamUnusable, find_upstream
@@ -18,9 +18,9 @@ __all__ = [
     "Allowance",
     "Egress",
     "EgressLimits",
+    "EgressPolicy",
     "HomePolicy",
     "Mode",
-    "Policy",
     "Refused",
     "Resolver",
     "TokenBucket",

@@ -27,7 +27,7 @@ NPM_DEFAULT = re.compile(r"""Definition\('registry',\s*\{\s*default:\s*['"`](htt
 
 
 @dataclass(frozen=True)
-class Machine:
+class IndexConfiguration:
     """Where to look: tests look elsewhere."""
 
     environ: Mapping[str, str]
@@ -54,7 +54,7 @@ def find_indexes(
     defaults: bool = True,
 ) -> frozenset[str]:
     """`host`, or `host:port` where the port is not the usual one. `added` may be URLs, or such places already."""
-    machine = Machine(environ, home or Path.home(), root)
+    machine = IndexConfiguration(environ, home or Path.home(), root)
     urls = [*_pip(machine), *_uv(machine), *_npm(machine), *_conda(machine), *_apt(machine)]
     urls += [*_pip_defaults(root), *_npm_default(root)] if defaults else []
     places = [_place_of(url) for url in urls]
@@ -64,7 +64,7 @@ def find_indexes(
 
 def find_mirrors(environ: Mapping[str, str], *, home: Path | None = None, root: Path = Path("/")) -> dict[str, str]:
     """The variables that make tools in a sandbox use what this machine is configured for, without any credentials."""
-    machine = Machine(environ, home or Path.home(), root)
+    machine = IndexConfiguration(environ, home or Path.home(), root)
     pip = _first_of_pip(machine)
     uv = _web_only(machine.variables("UV_DEFAULT_INDEX", "UV_INDEX_URL"))
     npm = _web_only(machine.variables("npm_config_registry", "NPM_CONFIG_REGISTRY")) or _web_only(
@@ -79,14 +79,14 @@ def find_mirrors(environ: Mapping[str, str], *, home: Path | None = None, root: 
     return {name: " ".join(urls) for name, urls in found.items() if urls}
 
 
-def _pip(machine: Machine) -> list[str]:
+def _pip(machine: IndexConfiguration) -> list[str]:
     urls = machine.variables("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")
     for path in _pip_files(machine):
         urls += [url for values in _pip_settings(path).values() for url in values]
     return urls
 
 
-def _first_of_pip(machine: Machine) -> dict[str, list[str]]:
+def _first_of_pip(machine: IndexConfiguration) -> dict[str, list[str]]:
     """By key, what counts: a variable before a file, a person's file before the machine's."""
     found: dict[str, list[str]] = {}
     for path in _pip_files(machine):
@@ -97,7 +97,7 @@ def _first_of_pip(machine: Machine) -> dict[str, list[str]]:
     return found
 
 
-def _pip_files(machine: Machine) -> list[Path]:
+def _pip_files(machine: IndexConfiguration) -> list[Path]:
     home = machine.home
     paths = machine.etc("xdg/pip/pip.conf", "pip.conf")
     paths += [home / ".pip/pip.conf", home / "Library/Application Support/pip/pip.conf", home / ".config/pip/pip.conf"]
@@ -120,7 +120,7 @@ def _pip_settings(path: Path) -> dict[str, list[str]]:
     return found
 
 
-def _uv(machine: Machine) -> list[str]:
+def _uv(machine: IndexConfiguration) -> list[str]:
     urls = machine.variables("UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
     urls += [word.partition("=")[2] if "=" in word.split("://")[0] else word for word in machine.variables("UV_INDEX")]
     files = machine.named("UV_CONFIG_FILE", machine.root / "etc/uv/uv.toml", machine.home / ".config/uv/uv.toml")
@@ -143,12 +143,12 @@ def _uv_settings(table: Any) -> Iterator[str]:
                 yield url
 
 
-def _npm(machine: Machine) -> list[str]:
+def _npm(machine: IndexConfiguration) -> list[str]:
     urls = machine.variables("npm_config_registry", "NPM_CONFIG_REGISTRY")
     return urls + [url for path in _npm_files(machine) for _, url in _npm_settings(path)]
 
 
-def _npm_files(machine: Machine) -> list[Path]:
+def _npm_files(machine: IndexConfiguration) -> list[Path]:
     etc = [*machine.etc("npmrc"), machine.root / "usr/etc/npmrc", machine.root / "usr/local/etc/npmrc"]
     return machine.named("NPM_CONFIG_USERCONFIG", machine.home / ".npmrc", *etc)
 
@@ -161,7 +161,7 @@ def _npm_settings(path: Path) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _conda(machine: Machine) -> list[str]:
+def _conda(machine: IndexConfiguration) -> list[str]:
     places = [machine.home / ".condarc", machine.home / ".conda/.condarc", *machine.etc("conda/.condarc")]
     places += [machine.home / name / ".condarc" for name in ("miniconda3", "anaconda3", "miniforge3")]
     paths = machine.named("CONDARC", machine.root / "opt/conda/.condarc", *places)
@@ -169,7 +169,7 @@ def _conda(machine: Machine) -> list[str]:
     return [url for line in lines if not line.lstrip().startswith("#") for url in URL.findall(line)]
 
 
-def _apt(machine: Machine) -> list[str]:
+def _apt(machine: IndexConfiguration) -> list[str]:
     folder = machine.root / "etc/apt"
     paths = [folder / "sources.list"]
     with contextlib.suppress(OSError):

@@ -37,7 +37,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Policy:
+class EgressPolicy:
     """`indexes` are what this machine's own tools are configured for, `added` what the operator or the host adds:
     `host` for the web's ports, `host:port` for one port. Only the machine's own may be private, if the host says so."""
 
@@ -94,7 +94,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class HomePolicy(Policy):
+class HomePolicy(EgressPolicy):
     """For an image that the owner's own job names at `registry`, a host on this machine or the network around it.
 
     The registry stays at home: were its name to lead elsewhere later, what it is told at home would leave the house.

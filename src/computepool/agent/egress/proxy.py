@@ -12,7 +12,7 @@ from computepool.agent.clock import Clock
 from .addresses import Network, surroundings
 from .allowance import Allowance
 from .meter import Meter, TokenBucket
-from .policy import Mode, Policy, Refused
+from .policy import EgressPolicy, Mode, Refused
 from .relay import Line, Relay, Silence
 from .requests import MAX_HEAD_BYTES, BadRequest, Request, read_request
 from .resolver import Lookup
@@ -68,7 +68,7 @@ class Egress:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: EgressPolicy,
         *,
         lookup: Lookup,
         clock: Clock,

@@ -8,7 +8,7 @@ from computepool.agent.owner.decide import Decision
 from computepool.agent.owner.pauses import PauseBook
 from computepool.agent.owner.policy_file import PolicyFile
 from computepool.agent.owner.readings import Unknown
-from computepool.agent.owner.signals.gpus import GpuNow
+from computepool.agent.owner.signals.gpus import SeenGpu
 from computepool.agent.owner.signals.local import local_signals
 from computepool.agent.owner.signals.machine import Machine
 from computepool.agent.owner.watch import OwnerWatch
@@ -22,7 +22,7 @@ def open_watch(
     offload: Offload,
     on_change: Callable[[Decision], None],
     strangers_work: Callable[[], bool],
-    gpus: Callable[[], Iterable[GpuNow]] = tuple,
+    gpus: Callable[[], Iterable[SeenGpu]] = tuple,
     is_ours: Callable[[int], bool] = lambda pid: False,
     holds_work: Callable[[str], bool] = lambda gpu_id: False,
     data_used_bytes: Callable[[], int | Unknown] = lambda: 0,

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from computepool.agent.egress import Egress, HomePolicy, Mode, Policy, Refused
+from computepool.agent.egress import Egress, EgressPolicy, HomePolicy, Mode, Refused
 from computepool.agent.egress.addresses import is_home
 from computepool.agent.egress.policy import MAIL_PORTS
 from computepool.agent.egress.proxy import Around
@@ -337,7 +337,7 @@ def _is_plain_http(error: BaseException) -> bool:
 async def open_registry(outside: Outside, image: ImageName, *, own: bool) -> AsyncIterator[RegistrySession]:
     """Strangers' images come from the public internet by HTTPS. The owner's own may be at a registry on this machine
     or the network around it, which may speak plain HTTP. Raises ImageFailed."""
-    policy = await _policy(outside, image) if own else Policy(Mode.INTERNET)
+    policy = await _policy(outside, image) if own else EgressPolicy(Mode.INTERNET)
     at_home = isinstance(policy, HomePolicy)
     # The way of the host's own proxy leads out of the house.
     used = replace(outside, upstream=None) if at_home else outside
@@ -348,8 +348,8 @@ async def open_registry(outside: Outside, image: ImageName, *, own: bool) -> Asy
         yield session
 
 
-async def _policy(outside: Outside, image: ImageName) -> Policy:
-    public = Policy(Mode.INTERNET, more_ports=frozenset({image.port}) - MAIL_PORTS)
+async def _policy(outside: Outside, image: ImageName) -> EgressPolicy:
+    public = EgressPolicy(Mode.INTERNET, more_ports=frozenset({image.port}) - MAIL_PORTS)
     home = HomePolicy(Mode.INTERNET, registry=image.host)
     try:
         literal = home.check_name(image.host, image.port)

@@ -4,16 +4,16 @@ Owns the texts that these managers read, and what is written and removed; uses t
 secret: a unit names the agent's folder, and the keys are in there.
 """
 
-from .choose import MANAGERS, Machine, NoServiceManager, choose
+from .choose import MANAGERS, NoServiceManager, ServiceHost, choose
 from .installing import install, is_installed, purge, recorded, remove_run_files, uninstall
 from .model import Service, ServiceError, ServiceManager, Step, name_for, network_settings
 
 __all__ = [
     "MANAGERS",
-    "Machine",
     "NoServiceManager",
     "Service",
     "ServiceError",
+    "ServiceHost",
     "ServiceManager",
     "Step",
     "choose",

@@ -22,7 +22,7 @@ class NoServiceManager(ServiceError):
 
 
 @dataclass(frozen=True)
-class Machine:
+class ServiceHost:
     """What the choice depends on."""
 
     platform: str = sys.platform
@@ -57,7 +57,7 @@ class Machine:
 
 
 def choose(
-    service: Service, machine: Machine, wanted: str | None = None, *, system: bool | None = None
+    service: Service, machine: ServiceHost, wanted: str | None = None, *, system: bool | None = None
 ) -> ServiceManager:
     """The manager that was named, or the one that this machine has; the system's for root, unless it is said which.
 
@@ -78,7 +78,7 @@ def choose(
     return _windows(service, machine)
 
 
-def _kind_of(machine: Machine) -> str:
+def _kind_of(machine: ServiceHost) -> str:
     if machine.platform == "darwin":
         return "launchd"
     # Before systemd: WSL may have that too, and ends it with the distribution when nobody has a session there.
@@ -101,7 +101,7 @@ def _instead(service: Service) -> str:
     return f"Without it, run `computepool agent start --home {service.home}` yourself"
 
 
-def _windows(service: Service, machine: Machine) -> WindowsTask:
+def _windows(service: Service, machine: ServiceHost) -> WindowsTask:
     distribution = machine.environment.get("WSL_DISTRO_NAME", "")
     if not distribution:
         raise ServiceError("a Windows task is made from inside WSL, where WSL_DISTRO_NAME names the distribution")

@@ -5,7 +5,7 @@ runs a command, and never hides what it is: names, tags, platforms, logs and out
 """
 
 from computepool.agent.simulated.crowd import Counts, Crowd
-from computepool.agent.simulated.machines import DEFAULT_PROFILE, PROFILES, Machine, make_machines
+from computepool.agent.simulated.machines import DEFAULT_PROFILE, PROFILES, SimulatedMachine, make_machines
 from computepool.agent.simulated.roster import Member, Roster
 
-__all__ = ["DEFAULT_PROFILE", "PROFILES", "Counts", "Crowd", "Machine", "Member", "Roster", "make_machines"]
+__all__ = ["DEFAULT_PROFILE", "PROFILES", "Counts", "Crowd", "Member", "Roster", "SimulatedMachine", "make_machines"]

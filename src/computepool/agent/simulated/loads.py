@@ -3,17 +3,17 @@
 import random
 from collections.abc import Collection
 
-from computepool.agent.simulated.machines import Machine
+from computepool.agent.simulated.machines import SimulatedMachine
 from computepool.protocol.messages import GpuLoad, NodeReport
 from computepool.protocol.telemetry import MachineLoad
 
 
-def report_of(machine: Machine, busy: Collection[str], rng: random.Random) -> NodeReport:
+def report_of(machine: SimulatedMachine, busy: Collection[str], rng: random.Random) -> NodeReport:
     gpus = tuple(_load(machine, gpu.id, gpu.id in busy, rng) for gpu in machine.capacity.gpus)
     return NodeReport(gpus=gpus, machine=_machine_load(machine, len(busy) / max(len(gpus), 1), rng))
 
 
-def _machine_load(machine: Machine, busy: float, rng: random.Random) -> MachineLoad:
+def _machine_load(machine: SimulatedMachine, busy: float, rng: random.Random) -> MachineLoad:
     capacity = machine.capacity
     return MachineLoad(
         cpu=round(min(1.0, busy * rng.uniform(0.5, 0.8) + rng.uniform(0.01, 0.05)), 4),
@@ -24,7 +24,7 @@ def _machine_load(machine: Machine, busy: float, rng: random.Random) -> MachineL
     )
 
 
-def _load(machine: Machine, gpu_id: str, is_busy: bool, rng: random.Random) -> GpuLoad:
+def _load(machine: SimulatedMachine, gpu_id: str, is_busy: bool, rng: random.Random) -> GpuLoad:
     assert machine.card is not None
     watts, memory = machine.card.watts, machine.capacity.gpus[0].memory_bytes
     if is_busy:

@@ -148,7 +148,7 @@ _COUNTRIES = ("DE", "DE", "FR", "NL", "PL", "SE", "GB", "US", "US", "CA", "BR", 
 
 
 @dataclass(frozen=True)
-class Machine:
+class SimulatedMachine:
     index: int
     name: str
     country: str
@@ -162,12 +162,12 @@ class Machine:
         return self.card.speed if self.card is not None else 0.3
 
 
-def make_machines(profile: str, seed: int, count: int) -> list[Machine]:
+def make_machines(profile: str, seed: int, count: int) -> list[SimulatedMachine]:
     """The first ones of a longer list are the same as those of a shorter."""
     return [_make(profile, seed, index) for index in range(count)]
 
 
-def _make(profile: str, seed: int, index: int) -> Machine:
+def _make(profile: str, seed: int, index: int) -> SimulatedMachine:
     rng = random.Random(f"{profile} {seed} {index}")
     weights, kinds = zip(*PROFILES[profile], strict=True)
     kind: Kind = rng.choices(kinds, weights)[0]
@@ -185,7 +185,7 @@ def _make(profile: str, seed: int, index: int) -> Machine:
         networked=kind.isolation,
         simulated=True,
     )
-    return Machine(
+    return SimulatedMachine(
         index=index,
         name=f"sim-{slug or 'cpu'}-{index + 1:0{NAME_DIGITS}}",
         country=rng.choice(_COUNTRIES),

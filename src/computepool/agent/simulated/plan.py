@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from computepool.agent.environments import ENTER, PREPARE
-from computepool.agent.simulated.machines import Machine
+from computepool.agent.simulated.machines import SimulatedMachine
 
 SECONDS_VARIABLE, EXIT_CODE_VARIABLE = "SIMULATED_SECONDS", "SIMULATED_EXIT_CODE"
 FAILS = 0.03
@@ -41,7 +41,7 @@ class Plan:
 
 
 def make_plan(
-    argv: Sequence[str], env: Mapping[str, str], machine: Machine, *, seed: int, average_seconds: float
+    argv: Sequence[str], env: Mapping[str, str], machine: SimulatedMachine, *, seed: int, average_seconds: float
 ) -> Plan:
     words, is_setup = _told(argv)
     what = shlex.join(words)
@@ -88,7 +88,7 @@ def _asked(env: Mapping[str, str], name: str, read: Callable[[str], T], notes: l
 # ── what it prints ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def first_lines(plan: Plan, machine: Machine, gpus: int) -> list[str]:
+def first_lines(plan: Plan, machine: SimulatedMachine, gpus: int) -> list[str]:
     what = plan.what if len(plan.what) <= SHOWN_COMMAND_CHARS else plan.what[:SHOWN_COMMAND_CHARS] + "…"
     has = f"{gpus}× {machine.card.name}" if gpus and machine.card is not None else "no GPU"
     return [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from computepool.agent.sandbox.interface import Command, Exit, UsageNow
-from computepool.agent.simulated.machines import Machine
+from computepool.agent.simulated.machines import SimulatedMachine
 from computepool.agent.simulated.plan import PREFIX, Plan, first_lines, last_line, progress_line
 
 OUTPUT_VARIABLE, CHECKPOINT_VARIABLE, RESUMED_VARIABLE = (
@@ -30,7 +30,7 @@ class SimulatedProcess:
     output_fd = -1
     complaint = ""
 
-    def __init__(self, command: Command, plan: Plan, machine: Machine) -> None:
+    def __init__(self, command: Command, plan: Plan, machine: SimulatedMachine) -> None:
         self.command = command
         self.plan = plan
         self._machine = machine

@@ -27,7 +27,7 @@ from computepool.agent.home import (
     write_atomically,
 )
 from computepool.agent.removal import remove_tree
-from computepool.agent.simulated.machines import Machine
+from computepool.agent.simulated.machines import SimulatedMachine
 
 if TYPE_CHECKING:
     import httpx
@@ -81,7 +81,7 @@ class SlotHome(AgentHome):
 class Member:
     """A machine, and the place of the agent that pretends to be it."""
 
-    machine: Machine
+    machine: SimulatedMachine
     home: SlotHome
 
 
@@ -122,7 +122,7 @@ class Roster:
         self._slots = kept
         self.save()
 
-    def members(self, machines: Sequence[Machine]) -> list[Member]:
+    def members(self, machines: Sequence[SimulatedMachine]) -> list[Member]:
         """As many as are enrolled: the first machines."""
         pairs = zip(machines, self._slots, strict=False)
         return [Member(machine, self._home(index, slot)) for index, (machine, slot) in enumerate(pairs)]
@@ -136,7 +136,7 @@ class Roster:
 
     def enrol(
         self,
-        machines: Sequence[Machine],
+        machines: Sequence[SimulatedMachine],
         hub_url: str,
         token: str,
         *,
@@ -148,7 +148,7 @@ class Roster:
     ) -> None:
         """Those machines beyond the ones that are known, with one token of many uses. Blocking. Raises JoinFailed."""
 
-        def one(machine: Machine) -> _Slot:
+        def one(machine: SimulatedMachine) -> _Slot:
             home = SlotHome(self._folder / "work" / f"{machine.index:04}", _new_slot())
             join(
                 home,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from computepool.agent.sandbox.interface import Command, Exit
-from computepool.agent.simulated.machines import Machine
+from computepool.agent.simulated.machines import SimulatedMachine
 from computepool.agent.simulated.plan import make_plan
 from computepool.agent.simulated.process import SimulatedProcess
 from computepool.protocol.states import TAKES_IMAGES, IsolationLevel
@@ -27,7 +27,7 @@ class SimulatedSandbox:
     soft_limits = False
     has_egress = True
 
-    def __init__(self, folder: Path, machine: Machine, manner: Manner) -> None:
+    def __init__(self, folder: Path, machine: SimulatedMachine, manner: Manner) -> None:
         self.attempts_folder = folder
         self.level: IsolationLevel = max(machine.capacity.isolation, key=lambda level: level.rank)
         self.takes_images = self.level in TAKES_IMAGES

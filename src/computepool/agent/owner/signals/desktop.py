@@ -5,10 +5,10 @@ from functools import partial
 
 from computepool.agent.owner.readings import Unknown
 from computepool.agent.owner.signals.dbus import BusLine, socket_of
-from computepool.agent.owner.signals.kept import Kept
+from computepool.agent.owner.signals.kept import KeptConnection
 from computepool.agent.owner.signals.machine import Machine
 from computepool.agent.owner.signals.sessions import Session, display_of, own_display
-from computepool.agent.owner.signals.x11 import SOCKETS, Display, XLine, local_display
+from computepool.agent.owner.signals.x11 import SOCKETS, XDisplay, XLine, local_display
 
 SYSTEM_BUS = "/run/dbus/system_bus_socket"
 LOGIN, LOGIN_SESSION = "org.freedesktop.login1", "org.freedesktop.login1.Session"
@@ -17,7 +17,7 @@ SAVER, SAVER_PATH = "org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver
 FIND_AGAIN_SECONDS = 30.0
 
 
-def open_display(machine: Machine, display: Display) -> XLine:
+def open_display(machine: Machine, display: XDisplay) -> XLine:
     return XLine(display, machine.file(SOCKETS))
 
 
@@ -26,7 +26,7 @@ class SystemBus:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._line = Kept(lambda: BusLine(str(machine.file(SYSTEM_BUS)), machine.uid), machine.monotonic)
+        self._line = KeptConnection(lambda: BusLine(str(machine.file(SYSTEM_BUS)), machine.uid), machine.monotonic)
 
     def idle_seconds(self, session: Session) -> float | Unknown:
         path = session.object_path
@@ -48,7 +48,7 @@ class SessionBus:
     """The desktop itself: GNOME tells the exact time, KDE and others the screen saver's."""
 
     def __init__(self, machine: Machine, path: str) -> None:
-        self._line = Kept(lambda: BusLine(path, machine.uid), machine.monotonic)
+        self._line = KeptConnection(lambda: BusLine(path, machine.uid), machine.monotonic)
 
     def idle_seconds(self) -> float | Unknown:
         gnome = self._line.use(lambda line: line.ask(GNOME, GNOME_CORE, GNOME, "GetIdletime"))
@@ -69,7 +69,7 @@ class DesktopSession:
 
     def __init__(self, machine: Machine, session: Session | None, system: SystemBus) -> None:
         self._machine, self._session, self._system = machine, session, system
-        self._display: Kept[XLine] | None = None
+        self._display: KeptConnection[XLine] | None = None
         self._looked_at: float | None = None
         self._bus = self._find_bus()
 
@@ -83,7 +83,7 @@ class DesktopSession:
             return None
         return SessionBus(machine, address or str(machine.file(f"/run/user/{session.uid}/bus")))
 
-    def display(self) -> Kept[XLine] | None:
+    def display(self) -> KeptConnection[XLine] | None:
         """Its X server, unless that is a guest of Wayland, which sees only its own windows' input."""
         machine, session = self._machine, self._session
         kind = session.type if session is not None else ("wayland" if "WAYLAND_DISPLAY" in machine.environ else "x11")
@@ -96,7 +96,7 @@ class DesktopSession:
             if session is not None and not _is_of(found, session, machine):
                 found = display_of(machine, session)
             if found is not None:
-                self._display = Kept(partial(open_display, machine, found), machine.monotonic)
+                self._display = KeptConnection(partial(open_display, machine, found), machine.monotonic)
         return self._display
 
     def idle_seconds(self) -> float | Unknown:
@@ -123,7 +123,7 @@ class DesktopSession:
                 line.close()
 
 
-def _is_of(display: Display | None, session: Session, machine: Machine) -> bool:
+def _is_of(display: XDisplay | None, session: Session, machine: Machine) -> bool:
     """Whether the agent's own display is this session's: a user may have a second one, over a remote desktop."""
     if display is None or session.uid != machine.uid:
         return False

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 MOST_ANCESTORS = 64
 
 
-class GpuProcess(Protocol):
+class SeenGpuProcess(Protocol):
     @property
     def pid(self) -> int: ...
     @property
@@ -21,7 +21,7 @@ class GpuProcess(Protocol):
     def name(self) -> str: ...
 
 
-class GpuNow(Protocol):
+class SeenGpu(Protocol):
     """One GPU as it is now; None for what its driver does not tell."""
 
     @property
@@ -33,11 +33,11 @@ class GpuNow(Protocol):
     @property
     def memory_used_bytes(self) -> int | None: ...
     @property
-    def processes(self) -> Sequence[GpuProcess] | None: ...
+    def processes(self) -> Sequence[SeenGpuProcess] | None: ...
 
 
 def read_gpus(
-    source: Callable[[], Iterable[GpuNow]], is_ours: Callable[[int], bool], holds_work: Callable[[str], bool]
+    source: Callable[[], Iterable[SeenGpu]], is_ours: Callable[[int], bool], holds_work: Callable[[str], bool]
 ) -> tuple[GpuReading, ...] | Unknown:
     """`is_ours` knows the processes of jobs, `holds_work` the GPUs that were given to them."""
     try:
@@ -48,7 +48,7 @@ def read_gpus(
         return Unknown(f"the driver fails: {type(error).__name__}")
 
 
-def _reading(gpu: GpuNow, is_ours: Callable[[int], bool], holds_work: Callable[[str], bool]) -> GpuReading:
+def _reading(gpu: SeenGpu, is_ours: Callable[[int], bool], holds_work: Callable[[str], bool]) -> GpuReading:
     ours = holds_work(gpu.id)
     foreign, program = None, ""
     if gpu.processes is not None:
@@ -61,7 +61,9 @@ def _reading(gpu: GpuNow, is_ours: Callable[[int], bool], holds_work: Callable[[
     return GpuReading(gpu.id, gpu.utilisation, gpu.temperature_celsius, foreign, program, ours)
 
 
-def _memory(gpu: GpuNow, strangers: Sequence[GpuProcess], jobs: Sequence[GpuProcess], ours: bool) -> int | None:
+def _memory(
+    gpu: SeenGpu, strangers: Sequence[SeenGpuProcess], jobs: Sequence[SeenGpuProcess], ours: bool
+) -> int | None:
     """Some drivers list programs, but not what they hold: then all that our jobs do not have is theirs, if that much
     can be told."""
     told = sum(one.memory_bytes or 0 for one in strangers)

@@ -20,7 +20,7 @@ L = TypeVar("L", bound=Line)
 T = TypeVar("T")
 
 
-class Kept(Generic[L]):
+class KeptConnection(Generic[L]):
     def __init__(self, open_line: Callable[[], L], monotonic: Callable[[], float]) -> None:
         self._open = open_line
         self._monotonic = monotonic

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from computepool.agent.owner.readings import Idle, Unknown
 from computepool.agent.owner.signals.battery import read_battery
-from computepool.agent.owner.signals.gpus import GpuNow, read_gpus
+from computepool.agent.owner.signals.gpus import SeenGpu, read_gpus
 from computepool.agent.owner.signals.linux_input import LinuxInput
 from computepool.agent.owner.signals.machine import Machine
 from computepool.agent.owner.signals.macos import MacInput
@@ -18,7 +18,7 @@ from computepool.agent.owner.watch import Signals
 
 def local_signals(
     *,
-    gpus: Callable[[], Iterable[GpuNow]] = tuple,
+    gpus: Callable[[], Iterable[SeenGpu]] = tuple,
     is_ours: Callable[[int], bool] = lambda pid: False,
     holds_work: Callable[[str], bool] = lambda gpu_id: False,
     data_used_bytes: Callable[[], int | Unknown] = lambda: 0,

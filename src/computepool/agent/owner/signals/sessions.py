@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from computepool.agent.owner.signals.machine import Machine
-from computepool.agent.owner.signals.x11 import Display, local_display
+from computepool.agent.owner.signals.x11 import XDisplay, local_display
 
 FOLDER = "/run/systemd/sessions"
 GRAPHICAL = frozenset({"x11", "wayland", "mir"})
@@ -83,24 +83,24 @@ def _session(name: str, text: str) -> Session | None:
     )
 
 
-def display_of(machine: Machine, session: Session) -> Display | None:
+def display_of(machine: Machine, session: Session) -> XDisplay | None:
     """The X display of a session, and what opens it: from the environment of one of the user's programs."""
     known = local_display(session.display) if session.display else None
     for environ in _environments(machine, session.uid):
         number = local_display(environ.get("DISPLAY", ""))
         if number is not None and known in {None, number}:
             authority = environ.get("XAUTHORITY")
-            return Display(number, Path(authority) if authority else None, session.uid)
-    return Display(known, uid=session.uid) if known is not None else None
+            return XDisplay(number, Path(authority) if authority else None, session.uid)
+    return XDisplay(known, uid=session.uid) if known is not None else None
 
 
-def own_display(machine: Machine) -> Display | None:
+def own_display(machine: Machine) -> XDisplay | None:
     """Of the agent itself, if it was started from a desktop."""
     number = local_display(machine.environ.get("DISPLAY", ""))
     if number is None:
         return None
     authority = machine.environ.get("XAUTHORITY") or str(Path(machine.environ.get("HOME", "/")) / ".Xauthority")
-    return Display(number, Path(authority), machine.uid)
+    return XDisplay(number, Path(authority), machine.uid)
 
 
 def _environments(machine: Machine, uid: int) -> Iterator[dict[str, str]]:

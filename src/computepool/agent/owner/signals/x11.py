@@ -39,7 +39,7 @@ class XRefused(XTrouble):
 
 
 @dataclass(frozen=True)
-class Display:
+class XDisplay:
     number: int
     authority: Path | None = None
     uid: int | None = None
@@ -52,7 +52,7 @@ def local_display(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def cookie_of(display: Display) -> bytes:
+def cookie_of(display: XDisplay) -> bytes:
     """The secret that lets us in; empty if there is none.
 
     A file that belongs to somebody else is not used: an agent that runs as root would carry one user's secret to
@@ -94,7 +94,7 @@ def _find_cookie(data: bytes, number: bytes) -> bytes:
 class XLine:
     """An open line. Not for two threads at once."""
 
-    def __init__(self, display: Display, sockets: Path = Path(SOCKETS)) -> None:
+    def __init__(self, display: XDisplay, sockets: Path = Path(SOCKETS)) -> None:
         self._socket = _connect(display.number, sockets)
         self._sequence = 0
         self._atoms: dict[str, int] = {}

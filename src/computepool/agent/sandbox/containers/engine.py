@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from computepool.agent.sandbox.interface import SandboxError
 
-from .unix_http import Broken, Request, send
+from .unix_http import EngineConnectionBroken, Request, send
 
 Kind = Literal["docker", "podman"]
 Json = dict[str, Any]
@@ -110,7 +110,7 @@ class Engine:
         try:
             async with asyncio.timeout(wait), send(self.path, request) as said:
                 return _read(said.status, await said.read())
-        except (OSError, Broken) as error:
+        except (OSError, EngineConnectionBroken) as error:
             raise self._gone(error) from error
 
     async def stream(
@@ -138,7 +138,7 @@ class Engine:
                         words = json.loads(line) if line.strip() else None
                         if isinstance(words, dict):
                             yield words
-        except (OSError, Broken) as error:
+        except (OSError, EngineConnectionBroken) as error:
             raise self._gone(error) from error
 
     async def _versioned(self, path: str) -> str:

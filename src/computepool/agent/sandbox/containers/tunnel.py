@@ -40,7 +40,7 @@ HEAD = struct.Struct("<BBxxI")
 OPEN, DATA, END, RESET, CREDIT = range(1, 6)
 
 
-class Broken(Exception):
+class TunnelBroken(Exception):
     """What came from inside is against the rules."""
 
 
@@ -108,7 +108,7 @@ class Tunnel:
                 data = await reader.read(READ_BYTES)
                 if not data:
                     return
-        except Broken as error:
+        except TunnelBroken as error:
             log.warning("door.broken", extra={"why": str(error)})
         except OSError as error:
             log.debug("door.closed error=%s", error)
@@ -127,7 +127,7 @@ class Tunnel:
             kind, number, length = HEAD.unpack_from(self._heard, place)
             payload = length if kind == DATA else 0
             if payload > WINDOW:
-                raise Broken("a piece is longer than any may be")
+                raise TunnelBroken("a piece is longer than any may be")
             if len(self._heard) - place < HEAD.size + payload:
                 break
             start = place + HEAD.size
@@ -136,7 +136,7 @@ class Tunnel:
                 await self._until_few()
             self._obey(kind, number, length, self._heard[start:place])
             if self._writer is None or self._writer.transport.is_closing():
-                raise Broken("what is sent inside is not read there")
+                raise TunnelBroken("what is sent inside is not read there")
         del self._heard[:place]
 
     async def _until_few(self) -> None:
@@ -154,7 +154,7 @@ class Tunnel:
         elif line is None and kind == CREDIT:
             return  # our last word was still on its way
         elif line is None or kind == OPEN:
-            raise Broken(f"frame {kind} for connection {number}, which is not what that one is waiting for")
+            raise TunnelBroken(f"frame {kind} for connection {number}, which is not what that one is waiting for")
         elif kind == DATA and not line.got_end and length <= line.room:
             line.room -= length
             line.pending += payload
@@ -167,7 +167,7 @@ class Tunnel:
                 self._lose(line)
             self._forget_if_over(line)
         else:
-            raise Broken(f"frame {kind} is out of place")
+            raise TunnelBroken(f"frame {kind} is out of place")
         line.moved.set()
 
     # ── one connection ──

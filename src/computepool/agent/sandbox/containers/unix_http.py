@@ -17,7 +17,7 @@ HEAD_LIMIT_BYTES = 1 << 20
 PIECE_BYTES = 1 << 16
 
 
-class Broken(Exception):
+class EngineConnectionBroken(Exception):
     """The other side hung up in the middle, or does not speak HTTP."""
 
 
@@ -67,7 +67,7 @@ class Answer:
             while left:
                 piece = await self._reader.read(min(left, PIECE_BYTES))
                 if not piece:
-                    raise Broken("it hung up in the middle of an answer")
+                    raise EngineConnectionBroken("it hung up in the middle of an answer")
                 left -= len(piece)
                 yield piece
         else:
@@ -105,7 +105,7 @@ async def send(path: Path, request: Request) -> AsyncIterator[Answer]:
             await _send_pieces(writer, request.pieces, request.silence_seconds)
         yield await _answer(reader, request.method)
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, IndexError) as error:
-        raise Broken(f"it hung up: {error}") from error
+        raise EngineConnectionBroken(f"it hung up: {error}") from error
     finally:
         writer.close()
 
