@@ -3,6 +3,7 @@
 import pytest
 from support.pool import patient, running_pool
 
+from computepool.client.errors import HubError
 from computepool.client.models import Job
 from computepool.client.pool import Pool as Client
 
@@ -32,6 +33,9 @@ def test_no_trick_of_a_renter_is_the_nodes_fault_or_free(pool):
     machine = host.share("machine")
     renter = pool.register("renter")
     with patient(Client(home=renter.home)) as client:
+        with pytest.raises(HubError) as refused:
+            client.call("POST", "/jobs", {"run": ["true"], "checkpoint": "c" * 300})  # as somebody without our client
+        assert (refused.value.status, refused.value.code) == (422, "bad_spec"), "no file system has such a name"
         ended: dict[str, Job] = {}
         for name, attack in ATTACKS.items():
             spec = {"run": "sleep 0.2", "max_price": "36000", "max_runtime": "5m", **attack}
