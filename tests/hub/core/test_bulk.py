@@ -60,7 +60,7 @@ async def long_pieces_are_followed_by_a_rest(monkeypatch) -> None:
     monkeypatch.setattr(asyncio.get_running_loop(), "call_later", rest)
     for _ in range(3):
         await _take(lane)
-    assert rests == pytest.approx([0.008, 0.0132])
+    assert rests == pytest.approx([0.012, 0.0198])
 
 
 async def _take(lane: BulkLane) -> None:
