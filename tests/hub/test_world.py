@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 from support.asgi_socket import connected
 from support.engine import ADMIN, ALICE, BOB, play
 from support.fleets import gpu
@@ -13,9 +12,8 @@ from support.scripted_agent import add_agent, measure
 from computepool.hub.accounts.public_names import read_public_name
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.errors import Invalid
-from computepool.hub.figures.board import FiguresBoard
-from computepool.hub.figures.counting import JobCounts, count_day, sum_work, total
-from computepool.hub.jobs.tables import Attempt
+from computepool.hub.figures.rollups import Figures
+from computepool.hub.figures.work import total
 from computepool.hub.market.tables import SpotPoint
 from computepool.protocol.capacity import HouseRules
 
@@ -106,7 +104,6 @@ def test_leaderboard_names_those_who_asked_for_it_and_sums_up_the_others(hub_url
         carols = await add_agent(pool, owner=CAROL, country="IN", cpus=4)
         await run_for(pool, carols, HOUR / 2, resources={"cpus": 2})
         await run_for(pool, carols, HOUR, renter=CAROL)  # her own: it counts for nobody
-        today = pool.clock.now().date()
         await pool.settle(30)
 
         found = await answer(pool, "leaderboard?period=7d")
@@ -137,20 +134,17 @@ def test_leaderboard_names_those_who_asked_for_it_and_sums_up_the_others(hub_url
         assert stats["paid_to_hosts_micros"] == 0
         assert stats["gpu_prices"][0] == {"gpu": "rtx-4090", "tier": "3.0", "from_micros": None, "offers": 0}
 
-        # Whatever day it is seen from, the roll-ups say what the rows say, also of rows that came late.
-        await pool.engine.figures.count(today + timedelta(days=1))
-        assert pool.engine.figures.now.jobs_today[False].submitted == 0
-        exact = await pool.db.read(count_day, today, pool.clock.now())
-        assert await pool.db.read(sum_work, today, today + timedelta(days=1)) == exact.work
-        await pool.db.run(lambda session: session.execute(update(Attempt).values(verdict="ok")))
-        await pool.engine.figures.count(today + timedelta(days=2))
-        exact = await pool.db.read(count_day, today, pool.clock.now())
-        assert total(exact.work.values()).attempts == 3
-        later = FiguresBoard(pool.engine.context)  # of a hub that was away for a week
-        await later.count(today + timedelta(days=9))
-        assert later.now.work["30d"] == later.now.work["all"] == exact.work
-        assert later.now.work["7d"] == {}
-        assert (later.now.jobs_done, later.now.jobs_today[False]) == ({False: 3, True: 0}, JobCounts())
+        # Nine days later, in this hub and in one that just started.
+        work = pool.engine.figures.now.work["all"]
+        assert total(work.values()).attempts == 2
+        pool.clock.wall_error_seconds += 9 * 24 * HOUR
+        for figures in (pool.engine.figures, Figures(pool.engine.context)):
+            await figures.tick()
+            assert figures.now.work["30d"] == figures.now.work["all"] == work
+            assert figures.now.work["7d"] == {}
+            assert (figures.now.done.jobs, figures.now.done.simulated_jobs, figures.now.today.jobs) == (3, 0, 0)
+        pool.clock.wall_error_seconds = 0.0
+        await pool.engine.figures.tick()
 
         assert (await pool.call("PATCH", "me", {"public_name": None}, user=BOB)).json()["public_name"] is None
         await pool.settle(2)

@@ -20,7 +20,6 @@ from computepool.hub.accounts.passwords import Passwords
 from computepool.hub.accounts.sign_in import SignIn
 from computepool.hub.accounts.tokens import TokenSigner
 from computepool.hub.admin.pool_settings import load_in_force
-from computepool.hub.admin.rollups import ROLL_UP_SECONDS, RollUps
 from computepool.hub.artifacts.background import seal_cut_off, seal_logs
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.charges import ROUND_SECONDS as CHARGE_SECONDS
@@ -41,7 +40,7 @@ from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.pruning import prune_in_batches
 from computepool.hub.core.records import Event, prune_audit, prune_notices, prune_outbox
 from computepool.hub.disputes.service import heard_of_chargeback
-from computepool.hub.figures.board import COUNT_SECONDS, FiguresBoard
+from computepool.hub.figures.rollups import LOOK_SECONDS, Figures
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.polls import Polls
 from computepool.hub.gateway.reports import Reports
@@ -137,7 +136,7 @@ class Engine:
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
         self.census = Census(self.scheduler.fleet, self.book)
         self.offers = OfferList(context, self.scheduler.fleet, self.book)
-        self.figures = FiguresBoard(context)
+        self.figures = Figures(context)
         self.market = MarketClock(context, self.book, self.scheduler)
         self.canaries = CanaryClock(context, self.scheduler.fleet, self.checks_changed)
         self.scheduler.following.banned = self._ban
@@ -164,7 +163,6 @@ class Engine:
         hooks = Hooks(pay_out_ended, pay_out_returned, partial(heard_of_chargeback, context))
         self.payments = Payments(context, self.lacking, hooks=hooks)
         self.ledger = LedgerWatch(context, (*INVARIANTS, cash_outs_are_cashing_out, charges_are_paid_once))
-        self.rollups = RollUps(context)
         self.mailer = Mailer(context)
         self.live_jobs = LiveJobs(context, self.logs)
         self.feed = Feed(context)
@@ -220,8 +218,7 @@ class Engine:
         self._spawn(self._every(DISMISS_SECONDS, self._dismiss))
         self._spawn(self._every(PULSE_SECONDS, self.pulse.tick))
         self._spawn(self._every(WRITE_SECONDS, self.history.write))
-        self._spawn(self._every(COUNT_SECONDS, self.figures.tick))
-        self._spawn(self._every(ROLL_UP_SECONDS, self.rollups.tick))
+        self._spawn(self._every(LOOK_SECONDS, self.figures.tick))
         self._spawn(self.payments.run())
         self._spawn(self.mailer.run())
         if self.context.settings.money == "on":

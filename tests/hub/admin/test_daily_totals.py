@@ -1,6 +1,8 @@
 """Daily totals equal the sum of their rows, on both databases, also when rows come late or change their day."""
 
+import math
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,11 +11,12 @@ from sqlalchemy.orm import Session
 from support.engine import ADMIN, ALICE, BOB, play
 from support.scripted_agent import add_agent
 
-from computepool.hub.admin.daily import start_of
-from computepool.hub.admin.rollups import RollUps, read_days
-from computepool.hub.admin.tables import DailyTotals
 from computepool.hub.core.ids import new_id
 from computepool.hub.core.records import record
+from computepool.hub.figures.daily import VERSION, start_of
+from computepool.hub.figures.rollups import Figures, read_days
+from computepool.hub.figures.tables import DailyTotals
+from computepool.hub.figures.work import WorkSum, sum_work
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.ledger.accounts import Kind, Platform, account, platform
 from computepool.hub.ledger.entries import Entry, Posting
@@ -52,6 +55,7 @@ def write_some(session: Session, rng: random.Random, now: datetime, node_id: str
                 created_at=at,
                 finished_at=ended,
                 rerun_of="job_other" if is_check else None,
+                simulated=rng.random() < 0.3,
             )
         )
         session.flush()
@@ -79,7 +83,9 @@ def write_some(session: Session, rng: random.Random, now: datetime, node_id: str
                 number=rng.choice((1, 1, 2)),
                 fence=1,
                 node_id=node_id,
-                own=False,
+                own=rng.random() < 0.2,
+                price={"gpus": gpus} if gpus else {"cpu_millis": rng.choice((500, 3000))},
+                earned_micros=rng.randint(0, 10**9),
                 state="lost" if verdict == "host" else state,
                 verdict=verdict,
                 manifest="",
@@ -146,6 +152,8 @@ def sums_of(session: Session, begin: datetime) -> dict[str, int]:
     second = timedelta(seconds=1)
     return {
         "jobs": len(submitted),
+        "simulated_jobs": sum(one.simulated for one in submitted),
+        "simulated_succeeded": sum(one.simulated and one.state == "succeeded" for one in ended),
         "slices": sum(one.slice_count for one in submitted),
         "renters": len({one.owner_id for one in submitted}),
         **{f"ended {state}": sum(one.state == state for one in ended) for state, _ in ENDS},
@@ -166,6 +174,22 @@ def sums_of(session: Session, begin: datetime) -> dict[str, int]:
     }
 
 
+def work_of(session: Session, begin: datetime) -> WorkSum:
+    """For others, of all owners together."""
+    found, core_millis, end = WorkSum(), 0, begin + timedelta(days=1)
+    for attempt in session.scalars(select(Attempt).where(Attempt.own.is_(False), Attempt.finished_at.is_not(None))):
+        if not begin <= attempt.finished_at < end:
+            continue
+        seconds = 0.0
+        if attempt.started_at is not None:
+            ran = (attempt.exited_at or attempt.finished_at) - attempt.started_at
+            seconds = (ran - timedelta(seconds=attempt.rested_seconds)) / timedelta(seconds=1)
+        whole, is_ok = max(0, math.floor(seconds + 0.5)), int(attempt.verdict == "ok")
+        core_millis += is_ok * whole * attempt.price.get("cpu_millis", 0)
+        found += WorkSum(is_ok, is_ok, is_ok * whole * attempt.price.get("gpus", 0), 0, attempt.earned_micros)
+    return replace(found, core_seconds=core_millis // 1000)
+
+
 def compare(session: Session, now: datetime) -> None:
     first = (now - timedelta(days=DAYS)).date()
     stored, _ = read_days(session, first, first + timedelta(days=DAYS + 4))
@@ -173,6 +197,8 @@ def compare(session: Session, now: datetime) -> None:
     for number in range(DAYS + 4):
         day = first + timedelta(days=number)
         totals, sums = stored.get(day), sums_of(session, start_of(day))
+        work = sum_work(session, day, day + timedelta(days=1))
+        assert work.get((BOB, False), WorkSum()) == work_of(session, start_of(day)), day
         for name, value in sums.items():
             group, _, key = name.partition(" ")
             if key:
@@ -187,24 +213,26 @@ def test_daily_totals_are_the_sum_of_their_rows_also_when_rows_come_late(hub_url
         pool.tampered = True  # rows by hand: jobs without holds
         rng = random.Random(17)
         node_id = (await add_agent(pool, owner=BOB)).node_id
-        rollups = pool.engine.rollups
+        figures = pool.engine.figures
         for _ in range(4):
             now = pool.clock.now()
             await pool.db.run(write_some, rng, now, node_id, 30)
             await pool.db.run(take_one_back, rng, now)
-            await rollups.tick()
+            await figures.refresh(for_reader=False)
             await pool.db.read(compare, now)
+            everything = await pool.db.read(sum_work, None, None)
+            assert figures.now.work["30d"] == figures.now.work["all"] == everything
             await pool.settle(1200)  # so long that numbers are settled: the next rows are late
         # A hub that starts again counts what it missed, and a day of an older version anew.
         await pool.db.run(write_some, rng, pool.clock.now(), node_id, 10)
         await pool.db.run(lambda session: session.execute(update(DailyTotals).values(version=0)))
-        again = RollUps(pool.engine.context)
+        again = Figures(pool.engine.context)
         await again.tick()
         await pool.db.read(compare, pool.clock.now())
-        assert {row.version for row in pool.rows(DailyTotals)} == {1}
+        assert {row.version for row in pool.rows(DailyTotals)} == {VERSION}
         # Nothing new: nothing is counted.
         before = pool.db.commits.count("store_days")
-        await again.tick()
+        await again.refresh(for_reader=False)
         assert pool.db.commits.count("store_days") == before
 
     play(hub_url, story)

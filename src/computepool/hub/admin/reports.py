@@ -6,11 +6,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
-from computepool.hub.admin.daily import NOTHING, start_of
-from computepool.hub.admin.rollups import read_days
 from computepool.hub.core.errors import Invalid
 from computepool.hub.disputes.tables import Dispute, DisputeState
 from computepool.hub.disputes.views import count_refunded
+from computepool.hub.figures.daily import NOTHING, start_of
+from computepool.hub.figures.rollups import read_days
 from computepool.hub.jobs.tables import Attempt
 from computepool.hub.nodes.tables import Node
 from computepool.hub.payments.cash_out_rows import CashOutRow, CashOutState

@@ -9,20 +9,6 @@ from computepool.hub.core.tables import Base, BigId, Id
 REASON_LIMIT = 400
 
 
-class DailyTotals(Base):
-    """One day of UTC, summed up from jobs, attempts, users and ledger entries. It can be counted anew at any time."""
-
-    __tablename__ = "daily_totals"
-
-    day: Mapped[str] = mapped_column(String(10), primary_key=True)
-    """Such as 2026-11-18."""
-    version: Mapped[int]
-    """Of what is counted (`daily.VERSION`). A day with an older one is counted anew."""
-    totals: Mapped[dict[str, Any]]
-    """A `daily.DayTotals`, without what is 0."""
-    counted_at: Mapped[datetime]
-
-
 class SettingChange(Base):
     """One change of one setting by an admin. The newest of a name is in force; all are kept."""
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from sqlalchemy.orm import Session
 
-from computepool.hub.admin.daily import NOTHING, DayTotals, added
-from computepool.hub.admin.rollups import read_days
 from computepool.hub.core.money import Micros, priced_routes
 from computepool.hub.engine import Engine
+from computepool.hub.figures.daily import NOTHING, DayTotals, added
+from computepool.hub.figures.rollups import read_days
 from computepool.protocol.model import Documented
 from computepool.protocol.states import JobState, Verdict
 
@@ -102,7 +102,7 @@ def router(engine: Engine) -> APIRouter:
         Queue length, nodes online and utilisation over time are at `admin/series`; what needs a person, at
         `admin/queue`.
         """
-        await engine.rollups.refresh()
+        await engine.figures.refresh()
         return await context.db.read(_overview, context.now().date(), days)
 
     return routes.router

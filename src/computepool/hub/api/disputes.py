@@ -173,7 +173,7 @@ def _add_admins(routes: Routes, engine: Engine) -> None:
     async def report(since: date | None = None, until: date | None = None) -> Report:
         """By day of UTC: jobs, spending, fees, refunds. Then what is due now, and how reliable hosts are."""
         first, beyond = check_period(since, until, context.now().date())
-        await engine.rollups.refresh()
+        await engine.figures.refresh()
         return await context.db.read(_report, context, first, beyond)
 
 

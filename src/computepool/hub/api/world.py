@@ -7,8 +7,8 @@ from fastapi import APIRouter
 from computepool.hub.accounts.public_names import list_public_names
 from computepool.hub.core.money import Micros, priced_routes
 from computepool.hub.engine import Engine
-from computepool.hub.figures.board import Period
-from computepool.hub.figures.counting import JobCounts, WorkSum, total
+from computepool.hub.figures.rollups import Period
+from computepool.hub.figures.work import WorkSum, total
 from computepool.hub.market.regions import spell_millis
 from computepool.hub.market.requirements import MILLI
 from computepool.hub.scheduling.census import CellKey, Census
@@ -122,7 +122,7 @@ def read_stats(engine: Engine) -> PublicStats:
     census, figures, settings = engine.census, engine.figures.now, engine.context.settings
     census.look()
     sums, has_money = census.sums, settings.money == "on"
-    work, today, done = figures.totals, figures.jobs_today, figures.jobs_done
+    work, today, done = figures.totals, figures.today, figures.done
     return PublicStats(
         nodes_total=sums["nodes"],
         nodes_online=sums["online"],
@@ -136,19 +136,19 @@ def read_stats(engine: Engine) -> PublicStats:
         slices_queued=len(engine.scheduler.queue),
         uptime_seconds=engine.context.clock.monotonic() - engine.started_at,
         countries=census.countries(),
-        jobs_today=today.get(False, JobCounts()).submitted,
-        jobs_done=done.get(False, 0),
+        jobs_today=today.jobs - today.simulated_jobs,
+        jobs_done=done.jobs,
         gpu_hours=_hours(work.get(False, WorkSum()).gpu_seconds),
         earned_by_hosts_micros=work.get(False, WorkSum()).earned_micros if has_money else None,
-        paid_to_hosts_micros=figures.paid_out_micros if has_money else None,
+        paid_to_hosts_micros=done.paid_out_micros if has_money else None,
         gpu_prices=tuple(_gpu_prices(engine)) if has_money else None,
         simulated=SimulatedStats(
             nodes_total=sums["simulated_nodes"],
             nodes_online=sums["simulated_online"],
             gpus_total=sums["simulated_gpus"],
             slices_running=sums["simulated_running"],
-            jobs_today=today.get(True, JobCounts()).submitted,
-            jobs_done=done.get(True, 0),
+            jobs_today=today.simulated_jobs,
+            jobs_done=done.simulated_jobs,
             gpu_hours=_hours(work.get(True, WorkSum()).gpu_seconds),
         ),
         counted_at=figures.counted_at,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Double, String
+from sqlalchemy import String
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -16,14 +16,6 @@ class utc_day(FunctionElement[str]):  # noqa: N801 (it is written like a functio
     inherit_cache = True
 
 
-class seconds_between(FunctionElement[float]):  # noqa: N801
-    """From the first instant to the second."""
-
-    name = "seconds_between"
-    type = Double()
-    inherit_cache = True
-
-
 @compiles(utc_day, "sqlite")
 def _day_in_sqlite(element: utc_day, compiler: SQLCompiler, **options: Any) -> str:
     return f"substr({compiler.process(element.clauses, **options)}, 1, 10)"
@@ -32,15 +24,3 @@ def _day_in_sqlite(element: utc_day, compiler: SQLCompiler, **options: Any) -> s
 @compiles(utc_day, "postgresql")
 def _day_in_postgresql(element: utc_day, compiler: SQLCompiler, **options: Any) -> str:
     return f"to_char(({compiler.process(element.clauses, **options)}) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
-
-
-@compiles(seconds_between, "sqlite")
-def _seconds_in_sqlite(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
-    first, second = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"((julianday({second}) - julianday({first})) * 86400.0)"
-
-
-@compiles(seconds_between, "postgresql")
-def _seconds_in_postgresql(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
-    first, second = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"CAST(EXTRACT(EPOCH FROM ({second}) - ({first})) AS DOUBLE PRECISION)"

@@ -1,5 +1,5 @@
-"""What the pool did, by day: roll-ups of jobs and of work for others, for the landing page and the leaderboard.
+"""What the pool did, by day: totals of the whole pool, and what each owner's nodes did for others.
 
-Owns the tables `job_days` and `work_days`. Uses jobs, nodes, payments and accounts. Never decides anything, and nothing
-is billed by it: the ledger alone says what somebody earned.
+Owns the tables `daily_totals` and `work_days`. Reads jobs, attempts, nodes, users and the ledger. The landing page, the
+leaderboard and the operators' overview and reports show it. Nothing is billed by it.
 """

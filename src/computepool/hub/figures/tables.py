@@ -1,31 +1,30 @@
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, String
+from sqlalchemy import BigInteger, ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from computepool.hub.core.tables import Base, Id
 
 
-class JobDay(Base):
-    """Jobs of one day (UTC), without those that only check others."""
+class DailyTotals(Base):
+    """One day of UTC, summed up from jobs, attempts, users and ledger entries. It can be counted anew at any time."""
 
-    __tablename__ = "job_days"
+    __tablename__ = "daily_totals"
 
     day: Mapped[str] = mapped_column(String(10), primary_key=True)
-    """Such as 2026-01-31."""
-    simulated: Mapped[bool] = mapped_column(primary_key=True)
-    """Those that ask for simulated nodes."""
-    submitted: Mapped[int]
-    succeeded: Mapped[int]
-    """Jobs that ended well on this day, whenever they were submitted."""
+    """Such as 2026-11-18."""
+    version: Mapped[int]
+    """Of what is counted (`daily.VERSION`). A day with an older one is counted anew."""
+    totals: Mapped[dict[str, Any]]
+    """A `daily.DayTotals`, without what is 0."""
     counted_at: Mapped[datetime]
 
 
 class WorkDay(Base):
-    """What one owner's nodes did for others on one day (UTC): attempts that ended on it."""
+    """What one owner's nodes did for others on one day (UTC): attempts that ended on it. Counted with `DailyTotals`."""
 
     __tablename__ = "work_days"
-    __table_args__ = (Index("ix_work_days_owner", "owner_id", "day"),)
 
     day: Mapped[str] = mapped_column(String(10), primary_key=True)
     owner_id: Mapped[str] = mapped_column(Id, ForeignKey("owners.id"), primary_key=True)

@@ -26,7 +26,7 @@ from computepool.hub.ledger.tables import EntryRow, PostingRow
 from computepool.hub.ledger.write_offs import RETURNED, WRITE_OFF, WRITTEN_OFF
 from computepool.protocol.states import JobState, Verdict
 
-VERSION = 1
+VERSION = 2
 """Raised when what is counted changes: every day is then counted anew."""
 EPOCH = date(1970, 1, 1)
 SLACK = timedelta(hours=1)
@@ -45,11 +45,15 @@ class DayTotals:
     """Jobs are counted without those that the platform runs to check others; attempts with them."""
 
     jobs: int = 0
+    simulated_jobs: int = 0
+    """Of these, those that ask for simulated nodes."""
     slices: int = 0
     renters: int = 0
     """Who submitted something."""
     ended: dict[str, int] = field(default_factory=dict)
     """Jobs that ended, by state."""
+    simulated_succeeded: int = 0
+    """Of those that succeeded, those that ask for simulated nodes."""
     ended_by_verdict: dict[str, int] = field(default_factory=dict)
     attempts: int = 0
     """That ended."""
@@ -127,6 +131,17 @@ def count_days(session: Session, first: date, beyond: date) -> dict[date, DayTot
 Counted = defaultdict[int, dict[str, Any]]
 
 
+def _running_microseconds() -> ColumnElement[int]:
+    rested = cast(func.round(Attempt.rested_seconds * cast(MICROSECONDS, Float)), BigInteger)
+    stopped = func.coalesce(Attempt.exited_at, Attempt.finished_at)
+    ran = epoch_microseconds(stopped) - epoch_microseconds(Attempt.started_at) - rested
+    return case((ran > 0, ran), else_=0)
+
+
+RUNNING_MICROSECONDS = _running_microseconds()
+"""Of an attempt that ended: from its start to the end of its command, without suspension; 0 if it never started."""
+
+
 def _within(column: InstrumentedAttribute[Any], begin: datetime, end: datetime) -> ColumnElement[bool]:
     return and_(column >= begin, column < end)
 
@@ -139,21 +154,25 @@ def _by_id(column: InstrumentedAttribute[str], kind: str, begin: datetime, end: 
 
 def _submitted(session: Session, begin: datetime, end: datetime, counted: Counted) -> None:
     day = day_number(Job.created_at)
-    query = select(day, func.count(), func.sum(Job.slice_count), func.count(Job.owner_id.distinct())).where(
+    simulated, renters = func.count().filter(Job.simulated), func.count(Job.owner_id.distinct())
+    query = select(day, func.count(), simulated, func.sum(Job.slice_count), renters).where(
         _by_id(Job.id, "job", begin, end), _within(Job.created_at, begin, end), Job.rerun_of.is_(None)
     )
-    for number, jobs, slices, renters in session.execute(query.group_by(day)):
-        counted[number] |= {"jobs": jobs, "slices": int(slices), "renters": renters}
+    for number, jobs, simulated_jobs, slices, owners in session.execute(query.group_by(day)):
+        figures = {"jobs": jobs, "simulated_jobs": simulated_jobs, "slices": int(slices), "renters": owners}
+        counted[number] |= figures
 
 
 def _ended(session: Session, begin: datetime, end: datetime, counted: Counted) -> None:
     day = day_number(Job.finished_at)
     query = (
-        select(day, Job.state, Job.verdict, func.count())
+        select(day, Job.state, Job.verdict, func.count(), func.count().filter(Job.simulated))
         .where(_within(Job.finished_at, begin, end), Job.rerun_of.is_(None))
         .group_by(day, Job.state, Job.verdict)
     )
-    for number, state, verdict, jobs in session.execute(query):
+    for number, state, verdict, jobs, simulated in session.execute(query):
+        if state == JobState.SUCCEEDED:
+            counted[number]["simulated_succeeded"] = counted[number].get("simulated_succeeded", 0) + simulated
         for name, key in (("ended", JobState(state)), ("ended_by_verdict", Verdict(verdict) if verdict else None)):
             if key is not None:
                 known = counted[number].setdefault(name, {})
@@ -161,11 +180,7 @@ def _ended(session: Session, begin: datetime, end: datetime, counted: Counted) -
 
 
 def _attempts(session: Session, begin: datetime, end: datetime, counted: Counted) -> None:
-    day, row = day_number(Attempt.finished_at), Attempt
-    rested = cast(func.round(row.rested_seconds * cast(MICROSECONDS, Float)), BigInteger)
-    stopped = func.coalesce(row.exited_at, row.finished_at)
-    ran = epoch_microseconds(stopped) - epoch_microseconds(row.started_at) - rested
-    running = case((ran > 0, ran), else_=0)  # not for what never started: that is null
+    day, row, running = day_number(Attempt.finished_at), Attempt, RUNNING_MICROSECONDS
     gpus = func.coalesce(Job.spec["resources"]["gpu"]["count"].as_integer(), 0)
     starting = epoch_microseconds(row.started_at) - epoch_microseconds(row.leased_at)
     query = (
