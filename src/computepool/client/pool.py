@@ -143,7 +143,7 @@ class Pool:
         self, *, states: Sequence[str] = (), limit: int = PAGE_LIMIT, mine: bool = False, **filters: str | None
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Up to `limit` jobs, exactly as the hub tells them, and the cursor of what comes after. `filters` and `order`
-        are those of `GET jobs`."""
+        are those of `GET jobs`. A `search` in the default order goes on until it has searched all jobs."""
         items, cursor = list[dict[str, Any]](), None
         while True:
             size = min(limit - len(items), PAGE_LIMIT)
@@ -151,8 +151,11 @@ class Pool:
             page = self._http.get("/jobs", {**query, **filters})
             items += page["items"][:size]
             cursor = page.get("next")
-            if cursor is None or len(items) >= limit:
+            earlier = page.get("searched_since") if cursor is None and filters.get("order") is None else None
+            if len(items) >= limit or (cursor is None and earlier is None):
                 return items, cursor
+            if earlier is not None:
+                filters["until"] = earlier
 
     def cancel(self, job_id: str) -> Job:
         return Job.model_validate(self._http.post(f"/jobs/{job_id}/cancel", repeatable=True))

@@ -7,6 +7,7 @@ from support.scripted_agent import add_agent
 
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.http import Role
+from computepool.hub.jobs import listing
 from computepool.hub.jobs.listing import JobFilter, JobOrder, list_jobs
 from computepool.protocol.receipt import EndReason, Usage
 from computepool.protocol.states import JobState
@@ -94,9 +95,12 @@ def test_list_takes_as_many_statements_for_many_jobs_as_for_one(sqlite_hub):
     play(sqlite_hub, story)
 
 
-def test_pages_of_every_order_hold_each_job_once(sqlite_hub):
+def test_pages_of_every_order_hold_each_job_once_and_a_bounded_search_says_how_far_it_came(sqlite_hub, monkeypatch):
     async def story(pool):
-        ids = {await pool.submit(name=f"job {'ä' * 20}{index % 3}") for index in range(7)}
+        ids = set()
+        for index in range(7):
+            ids.add(await pool.submit(name=f"job {'ä' * 20}{index % 3}"))
+            await pool.settle(1)
         for job_id in sorted(ids)[:4]:
             await pool.cancel(job_id)
         for order in JobOrder:
@@ -109,6 +113,24 @@ def test_pages_of_every_order_hold_each_job_once(sqlite_hub):
         page = (await pool.call("GET", "jobs?limit=2&order=name")).json()
         wrong = await pool.call("GET", f"jobs?limit=2&order=-name&cursor={page['next']}")
         assert (wrong.status_code, wrong.json()["error"]["code"]) == (422, "invalid")
+
+        ordered = [job["id"] for job in await items(pool, "order=created")]
+        assert (await pool.call("GET", "jobs?search=ob+")).json()["searched_since"] is None
+        monkeypatch.setattr(listing, "SEARCHED_LIMIT", 3)
+        for order in JobOrder:
+            found, query = [], f"jobs?search=ob+&order={order}"
+            answer = (await pool.call("GET", query)).json()
+            found.append({job["id"] for job in answer["items"]})
+            if "finished" not in order:
+                assert (found[0], answer["total"]) == (set(ordered[-4:]), 4)
+            while answer["searched_since"] is not None:
+                until = answer["searched_since"].replace("+", "%2B")
+                answer = (await pool.call("GET", f"{query}&until={until}")).json()
+                found.append({job["id"] for job in answer["items"]})
+            assert set().union(*found) == (set(ordered[:4]) if "finished" in order else ids)
+        # An id is found whatever its age.
+        assert [job["id"] for job in await items(pool, f"search={ordered[0]}")] == [ordered[0]]
+        assert [job["id"] for job in await items(pool, f"search={ordered[0][4:]}&order=name")] == [ordered[0]]
 
     play(sqlite_hub, story)
 

@@ -18,6 +18,7 @@ from computepool.protocol.states import JobState
 
 PAGE_LIMIT = 500
 SEARCH_LIMIT = 128
+SEARCH = "A part of the name, or the beginning of an id (8 letters or more). See `searched_since` in the answer."
 Named = Annotated[str | None, Query(min_length=1, max_length=SEARCH_LIMIT)]
 
 
@@ -34,9 +35,7 @@ def _add_list(routes: Routes, engine: Engine) -> None:
     async def list_all(
         caller: Caller,
         state: Annotated[list[JobState] | None, Query(description="Jobs in one of these states.")] = None,
-        search: Annotated[
-            str | None, Query(max_length=SEARCH_LIMIT, description="A part of the name, or the beginning of the id.")
-        ] = None,
+        search: Annotated[str | None, Query(max_length=SEARCH_LIMIT, description=SEARCH)] = None,
         owner: Annotated[Named, Query(description="Jobs of this user or team: for admins.")] = None,
         mine: Annotated[bool, Query(description="Not those of others that an admin sees.")] = False,
         since: Annotated[AwareDatetime | None, Query(description="Submitted then or later.")] = None,

@@ -1,16 +1,18 @@
 """Lists of jobs: filtered, in several orders, a page at a time, with what a row of a table shows.
 
 A page takes the same few statements however long it is, and reads no whole spec. Each order and each filter by what few
-jobs are has an index (`tables.Job`); a search in names reads the names of all jobs that the other filters leave.
+jobs are has an index (`tables.Job`). A search by name reads the names of the newest jobs that the other filters leave,
+and the page says from when on (`searched_since`).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, TextClause, func, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, RowMapping, Select, TextClause, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.tables import User
@@ -35,6 +37,11 @@ from computepool.protocol.gpus import normalise_gpu_name
 from computepool.protocol.states import JobState
 
 SHOWN_NODES = 3
+SEARCHED_LIMIT = 10_000
+"""A search reads the names of so many jobs."""
+ID_LETTERS = 26
+ID_BEGINNING = re.compile(r"(?:job_)?([0-9a-z]{8,26})")
+"""Of a job: its first letters tell the time to a second."""
 
 
 class JobOrder(StrEnum):
@@ -65,7 +72,7 @@ class JobFilter:
 
     states: Sequence[JobState] = ()
     search: str | None = None
-    """A part of the name, or the beginning of the id."""
+    """A part of the name, or the beginning of an id."""
     owner_id: str | None = None
     mine: bool = False
     since: datetime | None = None
@@ -81,12 +88,18 @@ def list_jobs(
     session: Session, principal: Principal, wanted: JobFilter, order: JobOrder, cursor: str | None, limit: int
 ) -> JobPage:
     name, ascending = order.value.removeprefix("-"), not order.value.startswith("-")
-    query = select(Job.id).where(*_conditions(principal, wanted))
+    conditions, searched_since = _conditions(principal, wanted), None
     if name == "finished":
-        query = query.where(Job.finished_at.is_not(None))
+        conditions.append(Job.finished_at.is_not(None))
+    if text := (wanted.search or "").strip().lower():
+        found, searched_since = _search(session, conditions, text)
+        # In another order SQLite would read all jobs in that order: so the few that were found come first.
+        conditions = [*conditions, *found] if name == "created" else [_among([*conditions, *found])]
+    query = select(Job.id).where(*conditions)
     keys = [_KEYS[name], Job.id]
     ids, after = read_page(session, query, keys, cursor, limit, ascending=ascending, order=name)
-    return JobPage(items=_rows_of(session, ids), next=after, total=count_rows(session, query))
+    total = count_rows(session, query)
+    return JobPage(items=_rows_of(session, ids), next=after, total=total, searched_since=searched_since)
 
 
 def _conditions(principal: Principal, wanted: JobFilter) -> list[Any]:
@@ -97,8 +110,6 @@ def _conditions(principal: Principal, wanted: JobFilter) -> list[Any]:
         found.append(Job.owner_id == wanted.owner_id)
     everybodys = principal.is_admin and not wanted.mine and wanted.owner_id is None
     found += _of_states(frozenset(wanted.states), everybodys=everybodys)
-    if wanted.search:
-        found.append(_contains(wanted.search.strip()))
     if wanted.since is not None:
         found.append(Job.created_at >= wanted.since)
     if wanted.until is not None:
@@ -127,13 +138,24 @@ def _of_states(states: frozenset[JobState], *, everybodys: bool) -> list[Any]:
 
 def _few(which: TextClause, *, everybodys: bool) -> list[Any]:
     """SQLite would read everybody's jobs in their order, down to the last, in search of few: so these come first."""
-    return [Job.id.in_(select(Job.id).where(which).correlate(None))] if everybodys else [which]
+    return [_among([which])] if everybodys else [which]
 
 
-def _contains(text: str) -> ColumnElement[bool]:
-    named = func.lower(Job.name).contains(text.lower(), autoescape=True)
-    beginning = text.lower() if text.lower().startswith("job_") else f"job_{text.lower()}"
-    return or_(named, Job.id.startswith(beginning, autoescape=True)) if text else true()
+def _among(conditions: Sequence[Any]) -> ColumnElement[bool]:
+    return Job.id.in_(select(Job.id).where(*conditions).correlate(None))
+
+
+def _search(session: Session, conditions: Sequence[Any], text: str) -> tuple[list[Any], datetime | None]:
+    """What a job must fulfil besides `conditions`, and since when the searched ones were submitted; None: all."""
+    if letters := ID_BEGINNING.fullmatch(text):
+        least, most = (f"job_{letters[1].ljust(ID_LETTERS, filler)}" for filler in "0z")
+        named = [_among([Job.id >= least, Job.id <= most])]
+        if session.scalar(select(Job.id).where(*conditions, *named).limit(1)) is not None:
+            return named, None
+    newest = select(Job.created_at).where(*conditions).order_by(Job.created_at.desc(), Job.id.desc())
+    since = session.scalar(newest.offset(SEARCHED_LIMIT).limit(1))
+    named = [func.lower(Job.name).contains(text, autoescape=True)]
+    return (named, None) if since is None else ([Job.created_at >= since, *named], since)
 
 
 def _rows_of(session: Session, ids: Sequence[str]) -> list[JobSummary]:

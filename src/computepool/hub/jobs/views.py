@@ -221,6 +221,9 @@ class JobPage(Documented):
     next: str | None
     total: int | None
     """How many match in all; null for more than 10,000."""
+    searched_since: datetime | None
+    """A search by name covers the 10,000 newest jobs that the other filters leave. If there are more, this is when the
+    oldest of them was submitted: ask with it as `until` to search earlier ones. Else null: all were searched."""
 
 
 _COMPUTED = frozenset({"counts", "resources", "actions", "dispute_id", "disputable_until"})
