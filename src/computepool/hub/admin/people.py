@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.http import Role
-from computepool.hub.core.paging import SortKey, count_rows, read_page
+from computepool.hub.core.paging import SortKey, read_list
 from computepool.hub.jobs.tables import ARE_OPEN, Job
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.journal import named_balances
@@ -57,11 +57,7 @@ def search_users(
         query = query.where(User.role == asked.role)
     if asked.disabled is not None:
         query = query.where(User.disabled_at.is_not(None) if asked.disabled else User.disabled_at.is_(None))
-    name = asked.order.removeprefix("-")
-    rows, after = read_page(
-        session, query, KEYS[name], cursor, limit, ascending=not asked.order.startswith("-"), order=name
-    )
-    return rows, after, count_rows(session, query)
+    return read_list(session, query, KEYS[asked.order.removeprefix("-")], cursor, limit, asked.order)
 
 
 def facts_of_users(session: Session, user_ids: Sequence[str]) -> dict[str, UserFacts]:

@@ -35,7 +35,7 @@ from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.owners import Owner, OwnerKind
-from computepool.hub.core.paging import Cursor
+from computepool.hub.core.paging import ByCreation, Cursor
 from computepool.hub.engine import Engine
 from computepool.hub.ledger import write_offs
 from computepool.hub.ledger.accounts import Kind, account
@@ -57,12 +57,13 @@ from computepool.hub.payments.provider import RequestKind
 from computepool.hub.payments.reconcile import PaymentPeriod
 from computepool.hub.payments.states import EventState, RequestState, TopUpState
 from computepool.hub.payments.tables import DifferenceRow, RequestRow, TopUpRow
-from computepool.hub.payments.top_up_rows import search_top_ups
+from computepool.hub.payments.top_up_rows import list_top_ups
 from computepool.protocol.units import format_credits
 
 LIST_LIMIT = 500
 NO_CARDS = NoProcessor("This pool takes no cards, so nothing can go back to one.")
 Limit = Annotated[int, Query(ge=1, le=LIST_LIMIT)]
+DifferenceKind = Literal["missing_here", "missing_there", "amount", "currency", "stuck"]
 
 
 def router(engine: Engine) -> APIRouter:
@@ -208,15 +209,12 @@ def _add_refunds(routes: Routes, context: Context, payments: Payments) -> None:
     async def list_top_ups(
         state: TopUpState | None = None,
         owner_id: Annotated[str | None, Query(max_length=40)] = None,
-        order: Annotated[
-            Literal["-created_at", "created_at"], Query(description="`-`: the newest first.")
-        ] = "-created_at",
+        order: ByCreation = "-created_at",
         limit: Limit = 100,
         cursor: Cursor = None,
     ) -> AdminTopUpList:
         """Everybody's, with what of each could go back to its card."""
-        is_oldest_first = order == "created_at"
-        return await context.db.read(_list_top_ups, payments, owner_id, state, is_oldest_first, cursor, limit)
+        return await context.db.read(_list_top_ups, payments, owner_id, state, order, cursor, limit)
 
 
 def _list_top_ups(
@@ -224,11 +222,12 @@ def _list_top_ups(
     payments: Payments,
     owner_id: str | None,
     state: TopUpState | None,
-    ascending: bool,
+    order: str,
     cursor: str | None,
     limit: int,
 ) -> AdminTopUpList:
-    rows, after, total = search_top_ups(session, cursor, limit, owner_id=owner_id, state=state, ascending=ascending)
+    wanted = None if owner_id is None else frozenset({owner_id})
+    rows, after, total = list_top_ups(session, wanted, state, order, cursor, limit)
     owners = {row.owner_id for row in rows}
     emails = emails_of(session, owners)
     has = named_balances(session, [account(owner, Kind.AVAILABLE) for owner in owners])
@@ -270,9 +269,16 @@ def _ask_refund(
 
 def _add_events(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.get("/admin/payments/events", visible="admin")
-    async def list_events(state: EventState | None = None, limit: Limit = 100, cursor: Cursor = None) -> EventList:
-        """What the processor told, newest first, and what came of it."""
-        rows, after, total = await context.db.read(events.list_events, state, cursor, limit)
+    async def list_events(
+        state: EventState | None = None,
+        order: Annotated[
+            Literal["-received_at", "received_at"], Query(description="`-`: the newest first.")
+        ] = "-received_at",
+        limit: Limit = 100,
+        cursor: Cursor = None,
+    ) -> EventList:
+        """What the processor told, and what came of it."""
+        rows, after, total = await context.db.read(events.list_events, state, order, cursor, limit)
         return EventList(items=[event_view(row) for row in rows], next=after, total=total)
 
     @routes.post(
@@ -292,21 +298,28 @@ def _add_events(routes: Routes, context: Context, payments: Payments) -> None:
         state: RequestState | None = None,
         kind: RequestKind | None = None,
         owner_id: Annotated[str | None, Query(max_length=40)] = None,
+        order: ByCreation = "-created_at",
         limit: Limit = 100,
         cursor: Cursor = None,
     ) -> RequestList:
-        """What the hub asked the processor for, newest first. `kind=refund`: refunds to cards."""
+        """What the hub asked the processor for. `kind=refund`: refunds to cards."""
         rows, after, total = await context.db.read(
-            outgoing.list_requests, state, cursor, limit, kind=kind, owner_id=owner_id
+            outgoing.list_requests, state, order, cursor, limit, kind=kind, owner_id=owner_id
         )
         return RequestList(items=[request_view(row) for row in rows], next=after, total=total)
 
 
 def _add_differences(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.get("/admin/payments/differences", visible="admin")
-    async def list_differences(everything: bool = False, limit: Limit = 100, cursor: Cursor = None) -> DifferenceList:
+    async def list_differences(
+        everything: bool = False,
+        kind: DifferenceKind | None = None,
+        order: Annotated[Literal["-found_at", "found_at"], Query(description="`-`: the newest first.")] = "-found_at",
+        limit: Limit = 100,
+        cursor: Cursor = None,
+    ) -> DifferenceList:
         """Where the processor and the ledger disagree about money. `everything`: settled ones too."""
-        return await context.db.read(_differences, not everything, cursor, limit)
+        return await context.db.read(_differences, not everything, kind, order, cursor, limit)
 
     @routes.post(
         "/admin/payments/differences/{difference_id}/settle",
@@ -317,7 +330,7 @@ def _add_differences(routes: Routes, context: Context, payments: Payments) -> No
     async def settle(difference_id: int, caller: Caller) -> DifferenceList:
         """An operator looked into it, and nothing more is to be done."""
         await context.db.run(_settle, difference_id, caller.user_id, context.now())
-        return await context.db.read(_differences, True, None, LIST_LIMIT)
+        return await context.db.read(_differences, True)
 
     @routes.post("/admin/payments/reconcile", name="reconcile", visible="admin", errors=[NoProcessor, ProcessorAway])
     async def reconcile_now(days: Annotated[int, Query(ge=1, le=400)] = 2) -> DifferenceList:
@@ -325,11 +338,18 @@ def _add_differences(routes: Routes, context: Context, payments: Payments) -> No
         if payments.provider.moves_money:
             now = context.now()
             await payments.reconcile(PaymentPeriod(now - reconcile.EVERY * days, now))
-        return await context.db.read(_differences, True, None, LIST_LIMIT)
+        return await context.db.read(_differences, True)
 
 
-def _differences(session: Session, is_open: bool, cursor: str | None, limit: int) -> DifferenceList:
-    rows, after, total = reconcile.list_differences(session, is_open, cursor, limit)
+def _differences(
+    session: Session,
+    is_open: bool,
+    kind: str | None = None,
+    order: str = "-found_at",
+    cursor: str | None = None,
+    limit: int = LIST_LIMIT,
+) -> DifferenceList:
+    rows, after, total = reconcile.list_differences(session, is_open, kind, order, cursor, limit)
     last = reconciliation_view(reconcile.last_reconciliation(session))
     return DifferenceList(items=[difference_view(row) for row in rows], next=after, total=total, last=last)
 

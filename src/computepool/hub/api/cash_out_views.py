@@ -115,6 +115,7 @@ class CashableView(Documented):
 class CashOutList(Documented):
     items: list[CashOutView]
     next: str | None
+    total: int | None
     can: CashableView
 
 

@@ -1,7 +1,7 @@
 """Cash-outs: hosts ask, operators decide."""
 
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from sqlalchemy.orm import Session
@@ -29,7 +29,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
-from computepool.hub.core.paging import Cursor
+from computepool.hub.core.paging import ByCreation, Cursor
 from computepool.hub.engine import Engine
 from computepool.hub.ledger.accounts import Kind, account
 from computepool.hub.ledger.freezing import is_frozen
@@ -55,7 +55,6 @@ from computepool.hub.payments.cash_out_rows import (
     WORDS,
     CashOutRow,
     CashOutState,
-    count_cash_outs,
     find_cash_out,
     list_cash_outs,
 )
@@ -97,12 +96,15 @@ def _add_own(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.get("/wallet/cash-outs", name="list", visible="own", scope=Scope.ACCOUNT_READ)
     async def list_own(
         caller: Caller,
+        state: Annotated[list[CashOutState] | None, Query()] = None,
         owner_id: Annotated[str | None, Query(max_length=40)] = None,
+        order: ByCreation = "-created_at",
         limit: Annotated[int, Query(ge=1, le=ADMIN_LIMIT)] = LIST_LIMIT,
         cursor: Cursor = None,
     ) -> CashOutList:
-        """One's own, newest first; what can be cashed out now, and when the rest can."""
-        return await context.db.read(_list_own, payments, own_wallet(caller, owner_id), cursor, limit)
+        """One's own; what can be cashed out now, and when the rest can."""
+        owner = own_wallet(caller, owner_id)
+        return await context.db.read(_list_own, payments, owner, state or [], order, cursor, limit)
 
     @routes.get("/wallet/cash-outs/{cash_out_id}", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoCashOut])
     async def show(cash_out_id: str, caller: Caller) -> CashOutView:
@@ -139,14 +141,23 @@ def _request(
     )
 
 
-def _list_own(session: Session, payments: Payments, owner_id: str, cursor: str | None, limit: int) -> CashOutList:
+def _list_own(
+    session: Session,
+    payments: Payments,
+    owner_id: str,
+    states: list[CashOutState],
+    order: str,
+    cursor: str | None,
+    limit: int,
+) -> CashOutList:
     settings = payments.context.settings
     can = cashable(session, owner_id, payments.context.now(), settings.hold_back)
     frozen = is_frozen(session)
-    rows, after = list_cash_outs(session, cursor, limit, owner_ids=frozenset({owner_id}))
+    rows, after, total = list_cash_outs(session, frozenset({owner_id}), states, order, cursor, limit)
     return CashOutList(
         items=[cash_out_view(row, payments.units) for row in rows],
         next=after,
+        total=total,
         can=CashableView(
             owner_id=owner_id,
             minimum_micros=settings.cash_out_min * MICROS_PER_CREDIT,
@@ -186,16 +197,13 @@ def _add_admins(routes: Routes, context: Context, payments: Payments) -> None:
     async def list_all(
         state: Annotated[list[CashOutState] | None, Query()] = None,
         owner_id: Annotated[str | None, Query(max_length=40)] = None,
-        order: Annotated[
-            Literal["-created_at", "created_at"], Query(description="`-`: the newest first.")
-        ] = "-created_at",
+        order: ByCreation = "-created_at",
         limit: Annotated[int, Query(ge=1, le=ADMIN_LIMIT)] = 100,
         cursor: Cursor = None,
     ) -> AdminCashOutList:
         """Everybody's."""
         owners = None if owner_id is None else frozenset({owner_id})
-        is_oldest_first = order == "created_at"
-        return await context.db.read(_list_all, payments, owners, state or [], is_oldest_first, cursor, limit)
+        return await context.db.read(_list_all, payments, owners, state or [], order, cursor, limit)
 
     @routes.get("/admin/cash-outs/{cash_out_id}", name="show_for_admin", visible="admin", errors=[NoCashOut])
     async def show_any(cash_out_id: str) -> AdminCashOutView:
@@ -298,15 +306,15 @@ def _list_all(
     payments: Payments,
     owners: frozenset[str] | None,
     states: list[CashOutState],
-    ascending: bool,
+    order: str,
     cursor: str | None,
     limit: int,
 ) -> AdminCashOutList:
-    rows, after = list_cash_outs(session, cursor, limit, owner_ids=owners, states=states, ascending=ascending)
+    rows, after, total = list_cash_outs(session, owners, states, order, cursor, limit)
     return AdminCashOutList(
         items=_admin_views(session, payments, rows),
         next=after,
-        total=count_cash_outs(session, owners, states),
+        total=total,
         frozen=is_frozen(session),
     )
 

@@ -9,6 +9,7 @@ from computepool.hub.api.nodes import load_node
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Caller, Principal, Routes, Scope
 from computepool.hub.core.money import priced_routes
+from computepool.hub.core.paging import ByCreation
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.engine import Engine
 from computepool.hub.jobs.errors import NoSuchJob
@@ -99,11 +100,12 @@ def router(engine: Engine) -> APIRouter:
     async def list_audits(
         state: Annotated[list[CheckState] | None, Query()] = None,
         node: str | None = None,
+        order: ByCreation = "-created_at",
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
         cursor: str | None = None,
     ) -> AuditPage:
-        """Every result that was checked, newest first: who is accused, what was found, and what is given back."""
-        return await context.db.read(page_of_checks, state or [], node, cursor, limit)
+        """Every result that was checked: who is accused, what was found, and what is given back."""
+        return await context.db.read(page_of_checks, state or [], node, order, cursor, limit)
 
     @routes.post("/admin/canaries", visible="admin", status_code=201, errors=[BadCanary, NoSuchJob, NoSuchNode])
     async def run_canary(body: Canary, caller: Caller) -> CanaryStarted:
@@ -129,11 +131,13 @@ def _add_accusations(routes: Routes, engine: Engine) -> None:
     @routes.get("/admin/accusations", visible="admin")
     async def list_accusations(
         state: Annotated[list[AccusationState] | None, Query()] = None,
+        node: Annotated[str | None, Query(max_length=40)] = None,
+        order: ByCreation = "-created_at",
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
         cursor: str | None = None,
     ) -> AccusationPage:
-        """Results that other nodes found wrong, newest first. The open ones wait for an admin."""
-        return await context.db.read(accusations.page_of_accusations, state or [], cursor, limit)
+        """Results that other nodes found wrong. The open ones wait for an admin."""
+        return await context.db.read(accusations.page_of_accusations, state or [], node, order, cursor, limit)
 
     @routes.get("/admin/accusations/{accusation_id}", visible="admin", errors=[NoSuchAccusation])
     async def show_accusation(accusation_id: Annotated[str, Path(max_length=40)]) -> AccusationView:

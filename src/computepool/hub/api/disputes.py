@@ -50,6 +50,7 @@ from computepool.hub.payments.amounts import BadAmount, parse_amount
 
 LIST_LIMIT = 500
 Limit = Annotated[int, Query(ge=1, le=LIST_LIMIT)]
+ByOpening = Annotated[Literal["-opened_at", "opened_at"], Query(description="`-`: the newest first.")]
 
 
 class DisputeRequest(Asking):
@@ -92,10 +93,16 @@ def _add_renters(routes: Routes, context: Context) -> None:
         return dispute_view(await context.db.run(_open, context, caller, job_id, body.reason, key))
 
     @routes.get("/disputes", name="list", visible="own", scope=Scope.JOBS_READ)
-    async def list_own(caller: Caller, limit: Limit = 100, cursor: Cursor = None) -> DisputeList:
-        """One's own, newest first."""
-        rows, after = await context.db.read(service.list_disputes, cursor, limit, owner_ids=caller.owner_ids)
-        return DisputeList(items=[dispute_view(row) for row in rows], next=after)
+    async def list_own(
+        caller: Caller,
+        state: DisputeState | None = None,
+        order: ByOpening = "-opened_at",
+        limit: Limit = 100,
+        cursor: Cursor = None,
+    ) -> DisputeList:
+        """One's own."""
+        rows, after, total = await context.db.read(service.list_disputes, caller.owner_ids, state, order, cursor, limit)
+        return DisputeList(items=[dispute_view(row) for row in rows], next=after, total=total)
 
     @routes.get("/disputes/{dispute_id}", visible="own", scope=Scope.JOBS_READ, errors=[NoDispute])
     async def show(dispute_id: str, caller: Caller) -> DisputeView:
@@ -126,9 +133,7 @@ def _add_admins(routes: Routes, engine: Engine) -> None:
         state: DisputeState | None = None,
         kind: DisputeKind | None = None,
         owner_id: Annotated[str | None, Query(max_length=40)] = None,
-        order: Annotated[
-            Literal["-opened_at", "opened_at"], Query(description="`-`: the newest first.")
-        ] = "-opened_at",
+        order: ByOpening = "-opened_at",
         limit: Limit = 100,
         cursor: Cursor = None,
     ) -> AdminDisputeList:
@@ -136,10 +141,7 @@ def _add_admins(routes: Routes, engine: Engine) -> None:
         owners = None if owner_id is None else frozenset({owner_id})
 
         def read(session: Session) -> AdminDisputeList:
-            rows, after = service.list_disputes(
-                session, cursor, limit, owner_ids=owners, state=state, kind=kind, ascending=order == "opened_at"
-            )
-            total = service.count_disputes(session, owners, state, kind)
+            rows, after, total = service.list_disputes(session, owners, state, order, cursor, limit, kind=kind)
             return AdminDisputeList(items=admin_views(session, rows), next=after, total=total)
 
         return await context.db.read(read)

@@ -1,7 +1,7 @@
 """History: usage of attempts, telemetry of nodes, figures of the pool, prices over time, and what happened when."""
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
@@ -126,12 +126,15 @@ def _add_nodes(routes: Routes, engine: Engine) -> None:
         node_id: str,
         caller: Caller,
         running: Annotated[bool | None, Query(description="Those that it has now, or those that have ended.")] = None,
+        order: Annotated[
+            Literal["-leased_at", "leased_at"], Query(description="`-`: the newest first.")
+        ] = "-leased_at",
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
         cursor: Cursor = None,
     ) -> NodeAttemptPage:
-        """What one of the caller's machines ran and runs, the newest first, without whose it was or what it did."""
+        """What one of the caller's machines ran and runs, without whose it was or what it did."""
         node = await context.db.read(load_node, caller, node_id)
-        return await context.db.read(hosted.show_node_attempts, node.id, running, cursor, limit, context.now())
+        return await context.db.read(hosted.show_node_attempts, node.id, running, order, cursor, limit, context.now())
 
 
 def _add_pool(routes: Routes, engine: Engine) -> None:

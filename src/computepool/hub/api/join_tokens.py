@@ -15,7 +15,7 @@ from computepool.hub.core.actions import ActionView, refused, unless
 from computepool.hub.core.context import Context
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
-from computepool.hub.core.paging import Cursor
+from computepool.hub.core.paging import ByCreation, Cursor
 from computepool.hub.engine import Engine
 from computepool.hub.nodes import listing, repository, service
 from computepool.hub.nodes.actions import is_revoked
@@ -146,11 +146,12 @@ def router(engine: Engine, fingerprint: str | None = None) -> APIRouter:
     async def list_join_tokens(
         caller: Caller,
         usable: Annotated[bool, Query(description="Only those that machines can still join with.")] = False,
+        order: ByCreation = "-created_at",
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
         cursor: Cursor = None,
     ) -> JoinTokenPage:
-        """The caller's join tokens, the newest first, and which nodes joined with them; an admin sees everybody's."""
-        return await context.db.read(_list, caller, usable, cursor, limit, context.now())
+        """The caller's join tokens, and which nodes joined with them; an admin sees everybody's."""
+        return await context.db.read(_list, caller, usable, order, cursor, limit, context.now())
 
     @routes.delete("/nodes/join-tokens/{token_id}", visible="own", scope=Scope.NODES_WRITE, errors=[NoSuchJoinToken])
     async def revoke_join_token(token_id: str, caller: Caller) -> JoinTokenItem:
@@ -192,10 +193,10 @@ def _create(
 
 
 def _list(
-    session: Session, caller: Principal, usable: bool, cursor: str | None, limit: int, now: datetime
+    session: Session, caller: Principal, usable: bool, order: str, cursor: str | None, limit: int, now: datetime
 ) -> JoinTokenPage:
     visible = owned_by(caller, JoinToken.owner_id)
-    rows, following, total = listing.list_join_tokens(session, visible, usable, now, cursor, limit)
+    rows, following, total = listing.list_join_tokens(session, visible, usable, order, now, cursor, limit)
     return JoinTokenPage(items=_items(session, rows, caller, now), next=following, total=total)
 
 

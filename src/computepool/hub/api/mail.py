@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.core.actions import ActionView, unless
 from computepool.hub.core.errors import Conflict, Invalid, Unavailable
 from computepool.hub.core.http import Caller, Routes
-from computepool.hub.core.paging import Cursor
+from computepool.hub.core.paging import ByCreation, Cursor
 from computepool.hub.core.records import record
 from computepool.hub.core.smtp_url import usable_address
 from computepool.hub.engine import Engine
@@ -85,11 +85,12 @@ def router(engine: Engine) -> APIRouter:
     async def list_mails(
         state: MailState | None = None,
         user_id: Annotated[str | None, Query(max_length=40)] = None,
+        order: ByCreation = "-created_at",
         limit: Limit = 50,
         cursor: Cursor = None,
     ) -> MailList:
-        """What was written to people in the last month, newest first, and what became of it."""
-        rows, after, total = await context.db.read(queue.list_mails, state, user_id, cursor, limit)
+        """What was written to people in the last month, and what became of it."""
+        rows, after, total = await context.db.read(queue.list_mails, state, user_id, order, cursor, limit)
         waiting = (await context.db.read(queue.look)).waiting
         items = [_view(row) for row in rows]
         away = mailer.away if waiting else None

@@ -128,6 +128,7 @@ class TopUpView(Documented):
 class TopUpList(Documented):
     items: list[TopUpView]
     next: str | None
+    total: int | None
 
 
 class AdminTopUpActions(Documented):

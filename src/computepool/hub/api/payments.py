@@ -31,7 +31,7 @@ from computepool.hub.core.errors import Forbidden, Invalid, NotFound
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
-from computepool.hub.core.paging import Cursor
+from computepool.hub.core.paging import ByCreation, Cursor
 from computepool.hub.engine import Engine
 from computepool.hub.payments import events, outgoing, profiles, top_ups
 from computepool.hub.payments.amounts import BadAmount, parse_amount
@@ -50,7 +50,7 @@ from computepool.hub.payments.pay_outs import ask_account
 from computepool.hub.payments.profiles import Plan
 from computepool.hub.payments.provider import NoSuchObject, ProviderUnreachable, Refused, Subject
 from computepool.hub.payments.signatures import check_signature
-from computepool.hub.payments.states import RequestState
+from computepool.hub.payments.states import RequestState, TopUpState
 from computepool.hub.payments.tables import ProfileRow, RequestRow, TopUpRow
 from computepool.hub.payments.top_up_rows import list_top_ups
 from computepool.protocol.units import format_credits, spell_credits
@@ -123,10 +123,16 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
         return _quote(payments, parse_amount(credits) if amount is None else payments.units.micros_for(amount))
 
     @routes.get("/wallet/top-ups", name="list_top_ups", visible="own", scope=Scope.ACCOUNT_READ)
-    async def list_all(caller: Caller, limit: Limit = LIST_LIMIT, cursor: Cursor = None) -> TopUpList:
-        """The caller's top-ups, newest first."""
-        rows, after = await context.db.read(list_top_ups, caller.owner_ids, cursor, limit)
-        return TopUpList(items=[view(row) for row in rows], next=after)
+    async def list_all(
+        caller: Caller,
+        state: TopUpState | None = None,
+        order: ByCreation = "-created_at",
+        limit: Limit = LIST_LIMIT,
+        cursor: Cursor = None,
+    ) -> TopUpList:
+        """The caller's top-ups."""
+        rows, after, total = await context.db.read(list_top_ups, caller.owner_ids, state, order, cursor, limit)
+        return TopUpList(items=[view(row) for row in rows], next=after, total=total)
 
     @routes.get(
         "/wallet/top-ups/{top_up_id}", name="show_top_up", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoTopUp]

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 from pydantic import ConfigDict, Field
-from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
@@ -200,9 +199,12 @@ def _add_operators(routes: Routes, engine: Engine) -> None:
         limit: Limit = 100,
         cursor: Cursor = None,
         all: Annotated[bool, Query(description="Settled ones too.")] = False,
+        node: Annotated[str | None, Query(max_length=40)] = None,
+        owner_id: Annotated[str | None, Query(max_length=40)] = None,
+        order: Annotated[Literal["-at", "at"], Query(description="`-`: the newest first.")] = "-at",
     ) -> ContestPage:
-        """What owners of nodes object to, newest first."""
-        return await context.db.read(_list_contests, not all, cursor, limit)
+        """What owners of nodes object to."""
+        return await context.db.read(_list_contests, not all, node, owner_id, order, cursor, limit)
 
     @routes.get("/admin/contests/{event_id}", visible="admin", errors=[NoSuchContest])
     async def show_contest(event_id: EventId) -> ContestView:
@@ -294,10 +296,17 @@ def _event_view(event: ReputationEvent) -> ReliabilityEvent:
     return ReliabilityEvent.model_validate({**stored, "actions": actions})
 
 
-def _list_contests(session: Session, is_open: bool, cursor: str | None, limit: int) -> ContestPage:
-    rows, total = repository.list_contests(session, is_open=is_open, before=_before(cursor), limit=limit + 1)
-    items = _contest_views(session, rows[:limit])
-    return ContestPage(items=items, next=cursor_of(items[-1].id) if len(rows) > limit else None, total=total)
+def _list_contests(
+    session: Session,
+    is_open: bool,
+    node_id: str | None,
+    owner_id: str | None,
+    order: str,
+    cursor: str | None,
+    limit: int,
+) -> ContestPage:
+    rows, after, total = repository.list_contests(session, is_open, node_id, owner_id, order, cursor, limit)
+    return ContestPage(items=_contest_views(session, rows), next=after, total=total)
 
 
 def _show_contest(session: Session, event_id: int) -> ContestView:
@@ -307,7 +316,7 @@ def _show_contest(session: Session, event_id: int) -> ContestView:
     return _contest_views(session, [row])[0]
 
 
-def _contest_views(session: Session, rows: Sequence[Row[ReputationEvent, str, str]]) -> list[ContestView]:
+def _contest_views(session: Session, rows: Sequence[repository.ContestRow]) -> list[ContestView]:
     attempts = find_attempts(session, [event.attempt_id for event, _, _ in rows])
     emails = emails_of(session, {owner_id for _, _, owner_id in rows})
     return [

@@ -16,7 +16,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
 from computepool.hub.core.money import money_routes
-from computepool.hub.core.paging import Cursor
+from computepool.hub.core.paging import ByCreation, Cursor
 from computepool.hub.core.texts import STORABLE
 from computepool.hub.engine import Engine
 from computepool.hub.ledger.accounts import Kind, account
@@ -85,6 +85,7 @@ class RedemptionView(Documented):
 class RedemptionList(Documented):
     items: list[RedemptionView]
     next: str | None
+    total: int | None
 
 
 class Redeeming(Asking):
@@ -130,9 +131,15 @@ def router(engine: Engine) -> APIRouter:
         return await context.db.run(_make, context, caller, body, key)
 
     @routes.get("/admin/vouchers", name="list", visible="admin")
-    async def list_all(limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 100, cursor: Cursor = None) -> VoucherList:
-        """Newest first, without their codes, which nobody knows."""
-        rows, after, total = await context.db.read(vouchers.list_vouchers, cursor, limit)
+    async def list_all(
+        usable: Annotated[bool | None, Query(description="Whether somebody can redeem it now.")] = None,
+        order: ByCreation = "-created_at",
+        limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 100,
+        cursor: Cursor = None,
+    ) -> VoucherList:
+        """All vouchers, without their codes: only digests of them are stored."""
+        asked = (usable, order, cursor, limit, context.now())
+        rows, after, total = await context.db.read(vouchers.list_vouchers, *asked)
         return VoucherList(items=[_view(row) for row in rows], next=after, total=total)
 
     @routes.get("/admin/vouchers/{voucher_id}/redemptions", visible="admin", errors=[NoVoucher])
@@ -151,12 +158,12 @@ def router(engine: Engine) -> APIRouter:
 
 
 def _redemptions(session: Session, voucher_id: str, cursor: str | None, limit: int) -> RedemptionList:
-    rows, after = vouchers.list_redemptions(session, voucher_id, cursor, limit)
+    rows, after, total = vouchers.list_redemptions(session, voucher_id, cursor, limit)
     emails = emails_of(session, {row.user_id for row in rows})
     items = [
         RedemptionView(user_id=row.user_id, email=emails.get(row.user_id), redeemed_at=row.redeemed_at) for row in rows
     ]
-    return RedemptionList(items=items, next=after)
+    return RedemptionList(items=items, next=after, total=total)
 
 
 def _redeem(session: Session, context: Context, caller: Principal, code: str) -> Redeemed:

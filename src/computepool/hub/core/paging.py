@@ -8,7 +8,7 @@ import binascii
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from fastapi import Query
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, false, func, literal, or_, select
@@ -19,6 +19,8 @@ from computepool.hub.core.errors import Invalid
 CURSOR_LIMIT = 200
 Cursor = Annotated[str | None, Query(max_length=CURSOR_LIMIT)]
 """A handler's parameter of this type is the `next` of the page before."""
+ByCreation = Annotated[Literal["-created_at", "created_at"], Query(description="`-`: the newest first.")]
+"""A handler's parameter of this type is the `order` of a list that is sorted by age alone."""
 
 Row = TypeVar("Row")
 Key = str | int | datetime
@@ -48,12 +50,27 @@ def read_page(
     ascending: bool = False,
     order: str | None = None,
 ) -> tuple[list[Row], str | None]:
-    """The rows after the cursor, and the cursor of the next page.
+    """The first columns of the rows after the cursor, and the cursor of the next page.
 
     `keys` sort the rows, the largest first or with `ascending` the smallest; together they name one row, and none of
     them is NULL (wrap a nullable one in `coalesce`). `order` is the name of that order, for a list that has several:
     a cursor of another one is refused.
     """
+    rows, after = read_rows(session, query, keys, cursor, limit, ascending=ascending, order=order)
+    return [row[0] for row in rows], after
+
+
+def read_rows(
+    session: Session,
+    query: Select[*tuple[Any, ...]],
+    keys: Sequence[SortKey],
+    cursor: str | None,
+    limit: int,
+    *,
+    ascending: bool = False,
+    order: str | None = None,
+) -> tuple[list[tuple[Any, ...]], str | None]:
+    """As `read_page`, with all columns of the query."""
     marks = [] if order is None else [f"{'' if ascending else '-'}{order}"]
     if cursor is not None:
         found = read_cursor(cursor, [*(str for _ in marks), *(_kind_of(key) for key in keys)])
@@ -62,8 +79,18 @@ def read_page(
         query = query.where(_after(keys, found[len(marks) :], ascending))
     sorting = [key.asc() if ascending else key.desc() for key in keys]
     rows = session.execute(query.add_columns(*keys).order_by(*sorting).limit(limit + 1)).all()
-    found_rows: list[Row] = [row[0] for row in rows[:limit]]
-    return found_rows, cursor_of(*marks, *rows[limit - 1][1:]) if len(rows) > limit else None
+    following = cursor_of(*marks, *rows[limit - 1][-len(keys) :]) if len(rows) > limit else None
+    return [tuple(row[: -len(keys)]) for row in rows[:limit]], following
+
+
+def read_list(
+    session: Session, query: Select[Row], keys: Sequence[SortKey], cursor: str | None, limit: int, order: str
+) -> tuple[list[Row], str | None, int | None]:
+    """As `read_page`, and how many rows there are in all. `order` is the name of the order, with `-` in front for the
+    largest first."""
+    name = order.removeprefix("-")
+    rows, after = read_page(session, query, keys, cursor, limit, ascending=name == order, order=name)
+    return rows, after, count_rows(session, query)
 
 
 def count_rows(session: Session, query: Select[*tuple[Any, ...]]) -> int | None:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Conflict
 from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.core.notices import ADMINS, mail_topic
-from computepool.hub.core.paging import count_rows, read_page
+from computepool.hub.core.paging import read_list
 from computepool.hub.core.records import ADMIN_TOPIC, HUB_ACTOR, record
 from computepool.hub.disputes.errors import (
     AlreadyResolved,
@@ -194,28 +194,15 @@ def most_of(row: Dispute, paid: Sequence[Paid]) -> int:
 
 def list_disputes(
     session: Session,
+    owner_ids: frozenset[str] | None,
+    state: DisputeState | None,
+    order: str,
     cursor: str | None,
     limit: int,
     *,
-    owner_ids: frozenset[str] | None = None,
-    state: DisputeState | None = None,
     kind: DisputeKind | None = None,
-    ascending: bool = False,
-) -> tuple[list[Dispute], str | None]:
-    """The newest first, or with `ascending` the oldest, and the cursor of the next page."""
-    query = _disputes(owner_ids, state, kind)
-    return read_page(session, query, [Dispute.id], cursor, limit, ascending=ascending)
-
-
-def count_disputes(
-    session: Session, owner_ids: frozenset[str] | None, state: DisputeState | None, kind: DisputeKind | None
-) -> int | None:
-    return count_rows(session, _disputes(owner_ids, state, kind))
-
-
-def _disputes(
-    owner_ids: frozenset[str] | None, state: DisputeState | None, kind: DisputeKind | None
-) -> Select[Dispute]:
+) -> tuple[list[Dispute], str | None, int | None]:
+    """A page, the cursor of the next one, and how many there are in all. `owner_ids`: None for everybody's."""
     query = select(Dispute)
     if owner_ids is not None:
         query = query.where(Dispute.owner_id.in_(sorted(owner_ids)))
@@ -223,7 +210,7 @@ def _disputes(
         query = query.where(Dispute.state == state)
     if kind is not None:
         query = query.where(Dispute.kind == kind)
-    return query
+    return read_list(session, query, [Dispute.id], cursor, limit, order)
 
 
 def find_dispute(session: Session, dispute_id: str, owner_ids: frozenset[str] | None = None) -> Dispute:

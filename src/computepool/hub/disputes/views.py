@@ -55,6 +55,7 @@ class DisputeView(Documented):
 class DisputeList(Documented):
     items: list[DisputeView]
     next: str | None
+    total: int | None
 
 
 class DisputeActions(Documented):

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.money import MONEY
-from computepool.hub.core.paging import count_rows, read_page
+from computepool.hub.core.paging import read_list
 from computepool.hub.jobs.metering import hub_seconds
 from computepool.hub.jobs.tables import Attempt
 from computepool.hub.jobs.terms import Terms
@@ -46,23 +46,21 @@ class NodeAttempt(BaseModel):
 
 
 class NodeAttemptPage(BaseModel):
-    items: list[NodeAttempt] = Field(description="The newest first.")
+    items: list[NodeAttempt] = Field(description="The newest first, unless another order was asked for.")
     next: str | None = Field(description="The cursor of the next page; null on the last.")
     total: int | None = Field(description="How many there are in all; null for more than 10,000.")
 
 
 def show_node_attempts(
-    session: Session, node_id: str, running: bool | None, cursor: str | None, limit: int, now: datetime
+    session: Session, node_id: str, running: bool | None, order: str, cursor: str | None, limit: int, now: datetime
 ) -> NodeAttemptPage:
     """The caller has checked whose node it is."""
     query = select(Attempt).where(Attempt.node_id == node_id)
     if running is not None:
         is_live = Attempt.state.in_(sorted(ATTEMPT_LIVE))
         query = query.where(is_live if running else ~is_live)
-    rows, following = read_page(session, query, [Attempt.id], cursor, limit)
-    return NodeAttemptPage(
-        items=[_node_attempt(row, now) for row in rows], next=following, total=count_rows(session, query)
-    )
+    rows, following, total = read_list(session, query, [Attempt.id], cursor, limit, order)
+    return NodeAttemptPage(items=[_node_attempt(row, now) for row in rows], next=following, total=total)
 
 
 def _node_attempt(row: Attempt, now: datetime) -> NodeAttempt:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, aliased
 
 from computepool.hub.artifacts.service import SHARED_KINDS
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
-from computepool.hub.core.paging import SortKey, count_rows, read_page
+from computepool.hub.core.paging import SortKey, read_list
 from computepool.hub.jobs.tables import Attempt, Job
 
 JOBS_LOOKED_AT = 1_000
@@ -72,13 +72,13 @@ def list_files(
     limit: int,
 ) -> tuple[list[FileRow], str | None, int | None]:
     """The rows, the cursor of the next page, and the total."""
-    name, ascending = order.value.removeprefix("-"), not order.value.startswith("-")
     query = select(Artifact).where(*_conditions(owner_ids, wanted))
-    rows, after = read_page(session, query, _KEYS[name], cursor, limit, ascending=ascending, order=name)
+    keys = _KEYS[order.value.removeprefix("-")]
+    rows, after, total = read_list(session, query, keys, cursor, limit, order.value)
     found = [FileRow(artifact) for artifact in rows]
     _add_jobs(session, found)
     _add_uses(session, owner_ids, [row for row in found if row.artifact.kind in SHARED_KINDS])
-    return found, after, count_rows(session, query)
+    return found, after, total
 
 
 def _conditions(owner_ids: Iterable[str], wanted: FileFilter) -> list[ColumnElement[bool]]:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session, aliased
 
 from computepool.hub.core.errors import Conflict, NotFound
 from computepool.hub.core.ids import RandomBits
-from computepool.hub.core.paging import count_rows, read_page
+from computepool.hub.core.paging import read_list
 from computepool.hub.core.records import ADMIN_TOPIC, record
 from computepool.hub.core.tables import MAIL_TOPICS, OutboxRow
 from computepool.hub.mail.letter import one_line
@@ -142,11 +142,10 @@ def prune_mails(session: Session, now: datetime, limit: int) -> int:
 
 
 def list_mails(
-    session: Session, state: MailState | None, user_id: str | None, cursor: str | None, limit: int
+    session: Session, state: MailState | None, user_id: str | None, order: str, cursor: str | None, limit: int
 ) -> tuple[list[Mail], str | None, int | None]:
-    """The newest first, the cursor of the next page, and how many there are."""
+    """A page, the cursor of the next one, and how many there are in all."""
     query = select(Mail).where(Mail.state == state) if state is not None else select(Mail)
     if user_id is not None:
         query = query.where(Mail.user_id == user_id)
-    rows, after = read_page(session, query, [Mail.created_at, Mail.id], cursor, limit)
-    return rows, after, count_rows(session, query)
+    return read_list(session, query, [Mail.created_at, Mail.id], cursor, limit, order)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Select, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.paging import SortKey, count_rows, read_page
+from computepool.hub.core.paging import SortKey, read_list
 from computepool.hub.nodes.tables import JoinToken, Node
 from computepool.protocol.gpu_names import model_words
 from computepool.protocol.states import NodeState
@@ -44,21 +44,23 @@ def list_nodes(
 ) -> tuple[Sequence[Node], str | None, int | None]:
     """A page, the cursor of the next one, and how many there are in all."""
     query = _filtered(session, select(Node).where(visible), wanted)
-    name = order.removeprefix("-")
-    keys, ascending = _KEYS[name], not order.startswith("-")
-    rows, following = read_page(session, query, keys, cursor, limit, ascending=ascending, order=name)
-    return rows, following, count_rows(session, query)
+    return read_list(session, query, _KEYS[order.removeprefix("-")], cursor, limit, order)
 
 
 def list_join_tokens(
-    session: Session, visible: ColumnElement[bool], usable: bool, now: datetime, cursor: str | None, limit: int
+    session: Session,
+    visible: ColumnElement[bool],
+    usable: bool,
+    order: str,
+    now: datetime,
+    cursor: str | None,
+    limit: int,
 ) -> tuple[Sequence[JoinToken], str | None, int | None]:
-    """As `list_nodes`, the newest first. `usable`: only those that machines can still join with."""
+    """As `list_nodes`. `usable`: only those that machines can still join with."""
     query = select(JoinToken).where(visible)
     if usable:
         query = query.where(JoinToken.uses_left > 0, JoinToken.expires_at > now, JoinToken.revoked_at.is_(None))
-    rows, following = read_page(session, query, [JoinToken.id], cursor, limit)
-    return rows, following, count_rows(session, query)
+    return read_list(session, query, [JoinToken.id], cursor, limit, order)
 
 
 def _filtered(session: Session, query: Select[Any], wanted: NodeFilter) -> Select[Any]:

@@ -5,10 +5,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Select, String, select, text, update
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, select, text, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from computepool.hub.core.paging import count_rows, read_page
+from computepool.hub.core.paging import read_list
 from computepool.hub.core.tables import Base, Id
 from computepool.hub.payments.tables import OBJECT_LIMIT, WORDS_LIMIT
 
@@ -103,25 +103,16 @@ def move_cash_out(
 
 def list_cash_outs(
     session: Session,
+    owner_ids: frozenset[str] | None,
+    states: Sequence[CashOutState],
+    order: str,
     cursor: str | None,
     limit: int,
-    *,
-    owner_ids: frozenset[str] | None = None,
-    states: Sequence[CashOutState] = (),
-    ascending: bool = False,
-) -> tuple[list[CashOutRow], str | None]:
-    """The newest first, or with `ascending` the oldest, and the cursor of the next page."""
-    return read_page(session, _cash_outs(owner_ids, states), [CashOutRow.id], cursor, limit, ascending=ascending)
-
-
-def count_cash_outs(session: Session, owner_ids: frozenset[str] | None, states: Sequence[CashOutState]) -> int | None:
-    return count_rows(session, _cash_outs(owner_ids, states))
-
-
-def _cash_outs(owner_ids: frozenset[str] | None, states: Sequence[CashOutState]) -> Select[CashOutRow]:
+) -> tuple[list[CashOutRow], str | None, int | None]:
+    """A page, the cursor of the next one, and how many there are in all. `owner_ids`: None for everybody's."""
     query = select(CashOutRow)
     if owner_ids is not None:
         query = query.where(CashOutRow.owner_id.in_(sorted(owner_ids)))
     if states:
         query = query.where(CashOutRow.state.in_(states))
-    return query
+    return read_list(session, query, [CashOutRow.id], cursor, limit, order)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.errors import Invalid
 from computepool.hub.core.inserts import insert_if_absent
-from computepool.hub.core.paging import count_rows, read_page
+from computepool.hub.core.paging import read_list
 from computepool.hub.core.records import record
 from computepool.hub.payments.errors import NoSuchPaymentEvent
 from computepool.hub.payments.outgoing import wait_after
@@ -96,8 +96,8 @@ def replay_event(session: Session, event_id: str, now: datetime, actor: str) -> 
 
 
 def list_events(
-    session: Session, state: EventState | None, cursor: str | None, limit: int
+    session: Session, state: EventState | None, order: str, cursor: str | None, limit: int
 ) -> tuple[list[EventRow], str | None, int | None]:
-    """The newest first, the cursor of the next page, and how many there are in all."""
+    """A page, the cursor of the next one, and how many there are in all."""
     query = select(EventRow).where(EventRow.state == state) if state is not None else select(EventRow)
-    return *read_page(session, query, [EventRow.received_at, EventRow.id], cursor, limit), count_rows(session, query)
+    return read_list(session, query, [EventRow.received_at, EventRow.id], cursor, limit, order)

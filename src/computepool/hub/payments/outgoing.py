@@ -16,7 +16,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.context import Context
-from computepool.hub.core.paging import count_rows, read_page
+from computepool.hub.core.paging import read_list
 from computepool.hub.ledger.freezing import is_frozen
 from computepool.hub.payments.errors import RequestChanged
 from computepool.hub.payments.provider import Request, RequestKind
@@ -198,15 +198,16 @@ def end_if_waiting(session: Session, request_id: str, object_id: str, now: datet
 def list_requests(
     session: Session,
     state: RequestState | None,
+    order: str,
     cursor: str | None,
     limit: int,
     *,
     kind: RequestKind | None = None,
     owner_id: str | None = None,
 ) -> tuple[list[RequestRow], str | None, int | None]:
-    """The newest first, the cursor of the next page, and how many there are in all."""
+    """A page, the cursor of the next one, and how many there are in all."""
     query, row = select(RequestRow), RequestRow
     for column, wanted in ((row.state, state), (row.kind, kind), (row.owner_id, owner_id)):
         if wanted is not None:
             query = query.where(column == wanted)
-    return *read_page(session, query, [row.id], cursor, limit), count_rows(session, query)
+    return read_list(session, query, [row.id], cursor, limit, order)

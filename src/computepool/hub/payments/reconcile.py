@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.inserts import insert_if_absent
 from computepool.hub.core.notices import ADMINS, mail_topic
-from computepool.hub.core.paging import count_rows, read_page
+from computepool.hub.core.paging import read_list
 from computepool.hub.core.records import ADMIN_TOPIC, HUB_ACTOR, record
 from computepool.hub.payments.amounts import Units
 from computepool.hub.payments.provider import Movement, Subject
@@ -156,11 +156,13 @@ def settle_healed(session: Session, now: datetime) -> int:
 
 
 def list_differences(
-    session: Session, is_open: bool, cursor: str | None, limit: int
+    session: Session, is_open: bool, kind: str | None, order: str, cursor: str | None, limit: int
 ) -> tuple[list[DifferenceRow], str | None, int | None]:
-    """The newest first, the cursor of the next page, and how many there are in all."""
+    """A page, the cursor of the next one, and how many there are in all."""
     query = select(DifferenceRow).where(DifferenceRow.settled_at.is_(None)) if is_open else select(DifferenceRow)
-    return *read_page(session, query, [DifferenceRow.id], cursor, limit), count_rows(session, query)
+    if kind is not None:
+        query = query.where(DifferenceRow.kind == kind)
+    return read_list(session, query, [DifferenceRow.id], cursor, limit, order)
 
 
 def last_reconciliation(session: Session) -> ReconciliationRow | None:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.paging import count_rows, read_page
+from computepool.hub.core.paging import read_list
 from computepool.hub.payments.states import NEXT, UNDER_WAY, TopUpState
 from computepool.hub.payments.tables import WORDS_LIMIT, TopUpRow
 
@@ -46,28 +46,18 @@ def move_top_up(
     return moved
 
 
-def search_top_ups(
+def list_top_ups(
     session: Session,
+    owner_ids: frozenset[str] | None,
+    state: TopUpState | None,
+    order: str,
     cursor: str | None,
     limit: int,
-    *,
-    owner_id: str | None = None,
-    state: TopUpState | None = None,
-    ascending: bool = False,
 ) -> tuple[list[TopUpRow], str | None, int | None]:
-    """Everybody's: the newest first, or with `ascending` the oldest; the cursor of the next page, and how many."""
+    """A page, the cursor of the next one, and how many there are in all. `owner_ids`: None for everybody's."""
     query = select(TopUpRow)
-    if owner_id is not None:
-        query = query.where(TopUpRow.owner_id == owner_id)
+    if owner_ids is not None:
+        query = query.where(TopUpRow.owner_id.in_(sorted(owner_ids)))
     if state is not None:
         query = query.where(TopUpRow.state == state)
-    rows, after = read_page(session, query, [TopUpRow.id], cursor, limit, ascending=ascending)
-    return rows, after, count_rows(session, query)
-
-
-def list_top_ups(
-    session: Session, owner_ids: frozenset[str], cursor: str | None, limit: int
-) -> tuple[list[TopUpRow], str | None]:
-    """The newest first, and the cursor of the next page."""
-    query = select(TopUpRow).where(TopUpRow.owner_id.in_(owner_ids))
-    return read_page(session, query, [TopUpRow.id], cursor, limit)
+    return read_list(session, query, [TopUpRow.id], cursor, limit, order)

@@ -7,14 +7,14 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, String, select, update
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, String, and_, not_, or_, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from computepool.hub.accounts.tokens import random_text
 from computepool.hub.core.errors import Conflict, Invalid, NotFound
 from computepool.hub.core.ids import RandomBits
 from computepool.hub.core.inserts import insert_if_absent
-from computepool.hub.core.paging import count_rows, read_page
+from computepool.hub.core.paging import read_list
 from computepool.hub.core.records import record
 from computepool.hub.core.secrets import decrypt, derive_key, encrypt
 from computepool.hub.core.tables import Base, HubFact, Id
@@ -202,17 +202,23 @@ def withdraw_voucher(session: Session, voucher_id: str, actor: str, now: datetim
 
 def list_redemptions(
     session: Session, voucher_id: str, cursor: str | None, limit: int
-) -> tuple[list[RedemptionRow], str | None]:
-    """Who redeemed it, the newest first, and the cursor of the next page. Raises NoVoucher."""
+) -> tuple[list[RedemptionRow], str | None, int | None]:
+    """Who redeemed it, the newest first; the cursor of the next page, and how many in all. Raises NoVoucher."""
     if session.get(VoucherRow, voucher_id) is None:
         raise NoVoucher
     row = RedemptionRow
-    return read_page(
-        session, select(row).where(row.voucher_id == voucher_id), [row.redeemed_at, row.user_id], cursor, limit
-    )
+    query = select(row).where(row.voucher_id == voucher_id)
+    return read_list(session, query, [row.redeemed_at, row.user_id], cursor, limit, "-redeemed_at")
 
 
-def list_vouchers(session: Session, cursor: str | None, limit: int) -> tuple[list[VoucherRow], str | None, int | None]:
-    """The newest first, the cursor of the next page, and how many there are in all."""
-    query = select(VoucherRow)
-    return *read_page(session, query, [VoucherRow.id], cursor, limit), count_rows(session, query)
+def list_vouchers(
+    session: Session, usable: bool | None, order: str, cursor: str | None, limit: int, now: datetime
+) -> tuple[list[VoucherRow], str | None, int | None]:
+    """A page, the cursor of the next one, and how many there are in all. `usable`: whether somebody can redeem it."""
+    row, query = VoucherRow, select(VoucherRow)
+    if usable is not None:
+        is_open = and_(
+            row.withdrawn_at.is_(None), row.used < row.uses, or_(row.expires_at.is_(None), row.expires_at > now)
+        )
+        query = query.where(is_open if usable else not_(is_open))
+    return read_list(session, query, [row.id], cursor, limit, order)

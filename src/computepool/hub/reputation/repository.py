@@ -8,7 +8,7 @@ from sqlalchemy import Row, Table, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.inserts import insert_if_absent
-from computepool.hub.core.paging import count_rows
+from computepool.hub.core.paging import count_rows, read_rows
 from computepool.hub.nodes.repository import FLEET_LIMIT
 from computepool.hub.nodes.tables import Node
 from computepool.hub.reputation.claims import Claim
@@ -155,21 +155,35 @@ _CONTESTS = (
 )
 
 
+ContestRow = tuple[ReputationEvent, str, str]
+"""The event, its node's name, and that node's owner."""
+
+
 def list_contests(
-    session: Session, *, is_open: bool, before: int | None, limit: int
-) -> tuple[Sequence[Row[ReputationEvent, str, str]], int | None]:
-    """(event, the node's name, its owner), newest first; and how many there are in all."""
+    session: Session,
+    is_open: bool,
+    node_id: str | None,
+    owner_id: str | None,
+    order: str,
+    cursor: str | None,
+    limit: int,
+) -> tuple[list[ContestRow], str | None, int | None]:
+    """A page, the cursor of the next one, and how many there are in all. `is_open`: only what nobody decided yet."""
     query = _CONTESTS
     if is_open:
         query = query.where(ReputationEvent.resolution.is_(None))
-    total = count_rows(session, query)
-    if before is not None:
-        query = query.where(ReputationEvent.id < before)
-    return session.execute(query.order_by(ReputationEvent.id.desc()).limit(limit)).all(), total
+    for column, wanted in ((ReputationEvent.node_id, node_id), (Node.owner_id, owner_id)):
+        if wanted is not None:
+            query = query.where(column == wanted)
+    rows, after = read_rows(
+        session, query, [ReputationEvent.id], cursor, limit, ascending=not order.startswith("-"), order="at"
+    )
+    return [(event, name, owner) for event, name, owner in rows], after, count_rows(session, query)
 
 
-def find_contest(session: Session, event_id: int) -> Row[ReputationEvent, str, str] | None:
-    return session.execute(_CONTESTS.where(ReputationEvent.id == event_id)).one_or_none()
+def find_contest(session: Session, event_id: int) -> ContestRow | None:
+    row = session.execute(_CONTESTS.where(ReputationEvent.id == event_id)).one_or_none()
+    return None if row is None else (row[0], row[1], row[2])
 
 
 def happening_of(event: ReputationEvent) -> Happening:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.core.actions import ActionView, unless
 from computepool.hub.core.notices import mail_topic
-from computepool.hub.core.paging import count_rows
+from computepool.hub.core.paging import count_rows, read_rows
 from computepool.hub.core.records import record as note
 from computepool.hub.jobs import repository as repository_of_jobs
 from computepool.hub.jobs.tables import Attempt
@@ -61,17 +61,18 @@ class AccusationPage(Documented):
     total: int | None
 
 
-def page_of_accusations(session: Session, states: Sequence[str], before: str | None, limit: int) -> AccusationPage:
-    """The newest first."""
-    query = _with_names().order_by(Accusation.id.desc())
+def page_of_accusations(
+    session: Session, states: Sequence[str], node_id: str | None, order: str, cursor: str | None, limit: int
+) -> AccusationPage:
+    query = _with_names()
     if states:
         query = query.where(Accusation.state.in_(states))
-    total = count_rows(session, query)
-    if before is not None:
-        query = query.where(Accusation.id < before)
-    rows = session.execute(query.limit(limit + 1)).all()
-    items = [_view(accusation, check, name) for accusation, check, name in rows[:limit]]
-    return AccusationPage(items=items, next=items[-1].id if len(rows) > limit else None, total=total)
+    if node_id is not None:
+        query = query.where(Accusation.node_id == node_id)
+    ascending = not order.startswith("-")
+    rows, after = read_rows(session, query, [Accusation.id], cursor, limit, ascending=ascending, order="created_at")
+    items = [_view(accusation, check, name) for accusation, check, name in rows]
+    return AccusationPage(items=items, next=after, total=count_rows(session, query))
 
 
 def show(session: Session, accusation_id: str) -> AccusationView:

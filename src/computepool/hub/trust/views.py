@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.money import Micros
+from computepool.hub.core.paging import count_rows, read_rows
 from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.verification import Role
 from computepool.hub.nodes.tables import Node
@@ -67,6 +68,7 @@ class AuditView(CheckView):
 class AuditPage(Documented):
     items: list[AuditView]
     next: str | None
+    total: int | None
 
 
 def checks_of_job(session: Session, job: Job) -> JobChecks:
@@ -100,18 +102,16 @@ def _check_view(check: Check, answers: int) -> CheckView:
 
 
 def page_of_checks(
-    session: Session, states: Sequence[str], node_id: str | None, before: str | None, limit: int
+    session: Session, states: Sequence[str], node_id: str | None, order: str, cursor: str | None, limit: int
 ) -> AuditPage:
-    """The newest first."""
-    query = select(Check, Node.name).outerjoin(Node, Node.id == Check.node_id).order_by(Check.id.desc())
+    query = select(Check, Node.name).outerjoin(Node, Node.id == Check.node_id)
     if states:
         query = query.where(Check.state.in_(states))
     if node_id is not None:
         query = query.where(Check.node_id == node_id)
-    if before is not None:
-        query = query.where(Check.id < before)
-    rows = session.execute(query.limit(limit + 1)).all()
-    shown = [row for row, _ in rows[:limit]]
+    ascending = not order.startswith("-")
+    rows, after = read_rows(session, query, [Check.id], cursor, limit, ascending=ascending, order="created_at")
+    shown = [row for row, _ in rows]
     back = select(Clawback.check_id, func.sum(Clawback.micros)).where(Clawback.check_id.in_([row.id for row in shown]))
     back = back.where(Clawback.state != ClawbackState.BESIDE).group_by(Clawback.check_id)
     micros = {check_id: int(total) for check_id, total in session.execute(back)}
@@ -126,9 +126,9 @@ def page_of_checks(
             asked=row.asked,
             given_back_micros=micros.get(row.id, 0),
         )
-        for (row, name), view in zip(rows[:limit], _check_views(session, shown), strict=True)
+        for (row, name), view in zip(rows, _check_views(session, shown), strict=True)
     ]
-    return AuditPage(items=items, next=items[-1].id if len(rows) > limit else None)
+    return AuditPage(items=items, next=after, total=count_rows(session, query))
 
 
 def _deciding_digests(session: Session, checks: Sequence[Check]) -> dict[int, dict[str, bool]]:
