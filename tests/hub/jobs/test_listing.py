@@ -9,6 +9,7 @@ from computepool.hub.accounts.tables import User
 from computepool.hub.core.http import Role
 from computepool.hub.jobs import listing
 from computepool.hub.jobs.listing import JobFilter, JobOrder, list_jobs
+from computepool.hub.jobs.timeline import show_timeline
 from computepool.protocol.receipt import EndReason, Usage
 from computepool.protocol.states import JobState
 
@@ -153,7 +154,7 @@ def test_every_order_and_rare_filter_has_an_index_that_is_used(sqlite_hub):
         seen = []
 
         def note(_connection, _cursor, statement, parameters, *_):
-            if statement.startswith("SELECT jobs.id"):
+            if statement.startswith(("SELECT jobs.id", "SELECT slices.job_id, nodes.id", "SELECT audit.id")):
                 seen.append((statement, parameters))
 
         event.listen(pool.db.engine, "before_cursor_execute", note)
@@ -171,6 +172,19 @@ def test_every_order_and_rare_filter_has_an_index_that_is_used(sqlite_hub):
             everybodys = JobFilter(states=[JobState.QUEUED])
             await pool.db.read(list_jobs, principal(ADMIN, Role.ADMIN), everybodys, JobOrder.NEWEST, None, 50)
             assert "ix_jobs_open" in explained(pool, *seen[0])
+            seen.clear()
+            everybodys = JobFilter(states=[JobState.FAILED])
+            await pool.db.read(list_jobs, principal(ADMIN, Role.ADMIN), everybodys, JobOrder.NEWEST, None, 50)
+            assert "ix_jobs_everybodys_unsuccessful" in explained(pool, *seen[0])
+            # What the rows of a page and a timeline show: no scan of all attempts or all records.
+            job_id = await pool.submit()
+            seen.clear()
+            await pool.db.read(list_jobs, principal(), JobFilter(), JobOrder.NEWEST, None, 50)
+            await pool.db.read(show_timeline, principal(), job_id, None, None, 50)
+            (nodes,) = (explained(pool, *one) for one in seen if "JOIN attempts" in one[0])
+            (records,) = (explained(pool, *one) for one in seen if "FROM audit" in one[0])
+            assert "SCAN attempts" not in nodes, nodes
+            assert "ix_audit_subject" in records, records
         finally:
             event.remove(pool.db.engine, "before_cursor_execute", note)
 

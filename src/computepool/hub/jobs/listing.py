@@ -208,6 +208,8 @@ def _nodes_of(session: Session, jobs: Sequence[RowMapping]) -> dict[str, list[Jo
         select(Slice.job_id, Node.id, Node.name)
         .join(Attempt, newest)
         .join(Node, Node.id == Attempt.node_id)
+        # By column too: SQLite finds no index for pairs, and would read all attempts.
+        .where(Slice.job_id.in_({job_id for job_id, _ in places}), Slice.index.in_({index for _, index in places}))
         .where(tuple_(Slice.job_id, Slice.index).in_(places))
         .order_by(Slice.job_id, Slice.index)
     )

@@ -56,6 +56,7 @@ class Job(Base):
         # Its filters by what few jobs are.
         _few_jobs("ix_jobs_open", _in("state", OPEN), "owner_id", "created_at", "id"),
         _few_jobs("ix_jobs_unsuccessful", _in("state", UNSUCCESSFUL), "owner_id", "created_at", "id"),
+        _few_jobs("ix_jobs_everybodys_unsuccessful", _in("state", UNSUCCESSFUL), "created_at", "id"),
         _few_jobs("ix_jobs_simulated", "simulated", "owner_id", "created_at", "id"),
         _few_jobs("ix_jobs_gpu", "gpu IS NOT NULL", "gpu", "owner_id", "created_at", "id"),
         _few_jobs("ix_jobs_retries", "retry_of IS NOT NULL", "retry_of", "created_at", "id"),

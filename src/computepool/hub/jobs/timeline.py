@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
-from sqlalchemy import or_, select
+from sqlalchemy import literal, select, union_all
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.http import Principal
@@ -78,8 +78,9 @@ def show_timeline(
         attempts = attempts.where(Attempt.slice_index == index)
     query = (
         select(AuditRow)
-        .where(or_(AuditRow.subject == job.id, AuditRow.subject.in_(attempts)))
-        .where(AuditRow.action.in_(MESSAGES))
+        .where(AuditRow.subject.in_(union_all(select(literal(job.id)), attempts)))
+        # No plain column: SQLite would take the index by action, and read everybody's records.
+        .where(AuditRow.action.concat("").in_(MESSAGES))
         .order_by(AuditRow.id)
         .limit(limit + 1)
     )

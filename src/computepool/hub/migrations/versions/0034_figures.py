@@ -1,4 +1,4 @@
-"""Figures: jobs of a day are in daily_totals alone
+"""Figures: jobs of a day are in daily_totals alone; job lists: an index for what failed, everybody's
 
 Revision ID: 0034
 Revises: 0033
@@ -12,13 +12,23 @@ down_revision = "0033"
 branch_labels = None
 depends_on = None
 
+UNSUCCESSFUL = sa.text("state IN ('canceled', 'failed')")
+
 
 def upgrade() -> None:
     op.drop_index("ix_work_days_owner", "work_days")
     op.drop_table("job_days")
+    op.create_index(
+        "ix_jobs_everybodys_unsuccessful",
+        "jobs",
+        ["created_at", "id"],
+        sqlite_where=UNSUCCESSFUL,
+        postgresql_where=UNSUCCESSFUL,
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("ix_jobs_everybodys_unsuccessful", "jobs")
     op.create_table(
         "job_days",
         sa.Column("day", sa.String(length=10), nullable=False),
