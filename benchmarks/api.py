@@ -1,5 +1,5 @@
 """The API under many readers: what open event streams cost, how soon an event arrives, the public routes of a large
-pool, and the pages of one with a long past."""
+pool, the pages of one with a long past, and what telemetry costs."""
 
 import contextlib
 import json
@@ -18,6 +18,7 @@ from benchmarks.measure import Data, Options, Table, judged, measured, megabytes
 from benchmarks.pages import measure_pages, pages_table
 from benchmarks.pool import Agent, Hub, running_hub
 from benchmarks.processes import Child, python, scratch, wait_until, weigh
+from benchmarks.telemetry import measure_telemetry, telemetry_table
 from computepool.hub.accounts.service import create_personal_token, create_user
 from computepool.hub.accounts.tokens import new_personal_token
 from computepool.hub.core.db import durable_engine
@@ -44,7 +45,9 @@ def run(options: Options) -> Data:
     with scratch() as folder:
         streams = measured(lambda: _streams(folder / "streams", options))
         public = _public(folder / "public", options)
-        return {"streams": streams, "public": public, "pages": measure_pages(folder / "pages", options)}
+        telemetry = measure_telemetry(folder / "telemetry", options)
+        pages = measure_pages(folder / "pages", options)
+        return {"streams": streams, "public": public, "telemetry": telemetry, "pages": pages}
 
 
 # ── open event streams ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -195,8 +198,10 @@ def tables(data: Data) -> list[Table]:
         rows,
         "One client, one request after the other; all nodes are in the hub's memory, none of them is connected.",
     )
-    pages = [pages_table(data["pages"])] if "pages" in data else []  # figures of before have none
-    return [*_stream_tables(data["streams"]), nodes, *pages]
+    # Figures of before have none of these.
+    pages = [pages_table(data["pages"])] if "pages" in data else []
+    telemetry = [telemetry_table(data["telemetry"])] if "telemetry" in data else []
+    return [*_stream_tables(data["streams"]), nodes, *pages, *telemetry]
 
 
 def _stream_tables(streams: Data) -> list[Table]:

@@ -22,6 +22,7 @@ COUNTRIES = ("DE", "FR", "US", "BR", "JP", "IN", "ZA", "AU")
 PAGES = {
     "job list": ("jobs?limit=50",),
     "job list, failed ones": ("jobs?limit=50&state=failed",),
+    "job list, a search that finds nothing": ("jobs?limit=50&search=nowhere",),
     "job": ("jobs/{job_id}", "jobs/{job_id}/timeline", "jobs/{job_id}/explain"),
     "node list": ("nodes?limit=50",),
     "wallet": ("wallet", "wallet/entries?limit=50", "wallet/payments"),

@@ -56,7 +56,8 @@ ROWS: dict[str, dict[str, int | None]] = {
         "Open event streams": 2,
         "Commit → event in a client's hands, ms": 1,
         "Public routes of a pool with 20 nodes, ms": 7,
-        "Pages of a pool with 200 jobs and 20 nodes, ms": 8,
+        "Pages of a pool with 200 jobs and 20 nodes, ms": 9,
+        "What telemetry costs": 2,
     },
     "web": {
         "Pages of the web app": 3,
@@ -132,6 +133,8 @@ def _check_api(data: Data) -> None:
     assert data["streams"]["arrivals"]["n"] > 0
     assert all(found["n"] > 0 for found in data["public"]["routes"].values())
     assert all(found["page"]["n"] > 0 for found in data["pages"]["pages"].values())
+    assert data["telemetry"]["day_bytes"] > 10_000
+    assert data["telemetry"]["heartbeats"]["with"]["n"] > 0
 
 
 def _check_web(data: Data) -> None:
