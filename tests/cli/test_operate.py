@@ -10,6 +10,7 @@ from computepool.client.pool import Pool
 from computepool.hub.api.admin_audit import AuditDetail, AuditLine, AuditLines
 from computepool.hub.api.join_tokens import JoinedNode, JoinTokenActions, JoinTokenItem, JoinTokenPage
 from computepool.hub.api.notices import NoticePage, NoticeView, UnreadNotices
+from computepool.hub.api.shares import NewShare, ShareList, ShareView
 from computepool.hub.core.actions import ALLOWED
 from computepool.protocol.states import NodeState
 
@@ -129,3 +130,38 @@ def test_notices_are_marked_as_read_once_they_were_shown(cli, asked):
     assert requests[-1] == ("POST", "/notices/read", {"ids": [5]})
     answers["GET", "/notices"] = NoticePage(items=[], next=None, total=0, unread=0)
     assert "Nothing new." in cli("notices").err
+
+
+def test_links_of_a_job_are_made_listed_and_revoked(hub, cli, asked):
+    requests, answers = asked
+    job_id = hub.add_job({"run": "true", "name": "train"}).document["id"]
+    path = f"/jobs/{job_id}/shares"
+    link = {"id": "share_1", "job_id": job_id, "with_logs": True, "with_outputs": False}
+    times = {"created_at": NOW, "expires_at": None}
+    answers["POST", path] = NewShare(**link, **times, token="cps_secret")
+    made = cli("share", "create", "train", "--logs", "--days", "3")
+    assert (made.code, made.text) == (0, f"{hub.url}/shared/cps_secret\n")
+    assert "Shows state, logs." in made.err
+    assert requests[-1][2] == {"with_logs": True, "with_outputs": False, "expires_in_days": 3}
+    assert json.loads(cli("share", "create", job_id, "--json").text)["url"] == f"{hub.url}/shared/cps_secret"
+
+    answers["GET", path] = ShareList(items=[ShareView(**link, **times)])
+    listed = cli("share", "list", "train").text
+    assert "share_1" in listed
+    assert "no end" in listed
+    answers["DELETE", f"{path}/share_1"] = {}
+    assert cli("share", "revoke", "train", "share_1").err == "Revoked share_1.\n"
+    assert requests[-1][:2] == ("DELETE", f"{path}/share_1")
+    assert "There is no link 'share_2'" in cli("share", "revoke", "train", "share_2").err
+
+
+def test_public_name_is_shown_chosen_and_removed(cli, asked):
+    requests, answers = asked
+    assert "You have no public name." in cli("public-name").err
+    answers["PATCH", "/me"] = {"public_name": "gpu-garage"}
+    assert cli("public-name", "gpu-garage").text == "gpu-garage\n"
+    assert requests[-1] == ("PATCH", "/me", {"public_name": "gpu-garage"})
+    answers["PATCH", "/me"] = {"public_name": None}
+    assert json.loads(cli("public-name", "--remove", "--json").text) == {"public_name": None}
+    assert requests[-1][2] == {"public_name": None}
+    assert cli("public-name", "x", "--remove").code != 0

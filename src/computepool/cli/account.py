@@ -153,8 +153,34 @@ def whoami(as_json: bool) -> None:
         return
     from computepool.cli.display import print_pairs
 
-    names = ("name", "email", "role", "country", "id")
-    print_pairs([("hub", url), *((name, document.get(name)) for name in names)])
+    names = ("name", "public_name", "email", "role", "country", "id")
+    print_pairs([("hub", url), *((name.replace("_", " "), document.get(name)) for name in names)])
+
+
+@click.command("public-name", epilog="Examples: computepool public-name gpu-garage · computepool public-name --remove")
+@click.argument("name", required=False)
+@click.option("--remove", is_flag=True, help="Be named nowhere.")
+@json_option
+@pool_options
+def public_name(name: str | None, remove: bool, as_json: bool) -> None:
+    """Show your public name, or choose one. The leaderboard and the pages of your machines show it to everybody.
+
+    Without one, what your machines do counts among the others.
+    """
+    if remove and name is not None:
+        raise CliError("A name and --remove contradict each other.", "Give one of them.")
+    with open_pool() as pool:
+        if remove or name is not None:
+            document = pool.call("PATCH", "/me", {"public_name": name})
+        else:
+            document = pool.me_document()
+    known = document.get("public_name")
+    if as_json:
+        print_json({"public_name": known})
+    elif known is None:
+        tell("You have no public name. Choose one with: computepool public-name NAME", dim=True)
+    else:
+        click.echo(clean(known))
 
 
 @click.command(epilog="Example: computepool key")

@@ -135,7 +135,8 @@ def _report_fields(error: Exception, problems: list[object]) -> int:
         value, hint = getattr(problem, "value", None), getattr(problem, "hint", None)
         is_shown = value not in (None, "None") and str(value).strip() and str(value) not in str(message)
         shown = f" [{clean(value)}]" if is_shown else ""
-        tell(f"  {clean(field)}: {clean(message)}{shown}")
+        if not from_hub or str(message) not in from_hub:
+            tell(f"  {clean(field)}: {clean(message)}{shown}")
         if hint:
             tell(f"    {hint_line(hint)}", dim=True)
     hint = getattr(error, "hint", None)

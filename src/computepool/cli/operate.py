@@ -86,14 +86,19 @@ def queue(kind: tuple[str, ...], as_json: bool) -> None:
 @click.option("--action", metavar="ACTION", help="An action, or its beginning such as `cash_out.`")
 @click.option("--subject", metavar="ID", help="What it was done to: an id, or a user's e-mail address.")
 @click.option("--text", metavar="TEXT", help="A text in the record.")
-@click.option("--since", metavar="INSTANT", help="Such as 2026-11-01 or 2026-11-01T12:00:00Z.")
-@click.option("--until", metavar="INSTANT", help="The instant after the last.")
+@click.option("--since", metavar="TIME", help="Such as 24h, 2026-11-01 or 2026-11-01T12:00:00Z.")
+@click.option("--until", metavar="TIME", help="The instant after the last.")
 @click.option("--oldest", is_flag=True, help="The oldest first.")
 @click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
 @json_option
 @pool_options
 def audit(limit: int, oldest: bool, as_json: bool, text: str | None, **filters: str | None) -> None:
     """Search the record of who did what to which object. `admin audits` is about results that were checked."""
+    from computepool.cli.history import instant_before
+
+    for name in ("since", "until"):
+        if (value := filters[name]) is not None and "-" not in value:
+            filters[name] = instant_before(value)
     asked = {name: value for name, value in {**filters, "q": text}.items() if value is not None}
     asked["order"] = "at" if oldest else "-at"
     items: list[dict[str, Any]] = []
