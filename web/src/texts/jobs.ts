@@ -14,6 +14,8 @@ export const jobTexts = {
     mine: "Only mine",
     total: (total: number | null | undefined) =>
       total == null ? "more than 10,000 jobs" : plural(total, "job", "jobs"),
+    searched:
+      "Searched the 10,000 newest jobs. To search earlier ones, choose a day as “To”. The oldest of these is from",
     states: [
       ["queued", "Queued"],
       ["running", "Running"],

@@ -75,6 +75,11 @@ export default function JobsPage() {
           />
         )}
         <More query={query} />
+        {query.data?.pages[0]?.searched_since && (
+          <p className="border-t border-line p-4 text-muted">
+            {text.searched} <When at={query.data.pages[0].searched_since} />.
+          </p>
+        )}
       </Card>
     </Page>
   );
