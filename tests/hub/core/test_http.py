@@ -1,9 +1,10 @@
 import asyncio
 import json
+from typing import Annotated
 
 import httpx
 import pytest
-from fastapi import APIRouter, FastAPI, Request, WebSocket
+from fastapi import APIRouter, FastAPI, Query, Request, WebSocket
 from pydantic import BaseModel
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Mount, Route
@@ -57,6 +58,10 @@ def routes_of_a_shop():
     async def show(order_id: str, caller: Caller, request: Request) -> dict[str, str]:
         assert principal_of(request) is caller
         return {"id": order_id, "user": caller.user_id}
+
+    @routes.get("/orders", visible="public")
+    async def look(size: str = "any", colour: Annotated[list[str] | None, Query()] = None) -> dict[str, object]:
+        return {"size": size, "colour": colour}
 
     @routes.post("/orders", scope=Scope.JOBS_WRITE, visible="own", status_code=201)
     async def create(body: Order, key: IdempotencyKey = None) -> dict[str, object]:
@@ -134,6 +139,7 @@ def test_route_table_lists_every_route_with_scope_and_visibility(nested):
         RouteEntry("PUT", "/api/v1/blobs", None, "signed"),
         RouteEntry("GET", "/api/v1/fail/{how}", None, "public"),
         RouteEntry("DELETE", "/api/v1/orders", Scope.ADMIN, "admin"),
+        RouteEntry("GET", "/api/v1/orders", None, "public"),
         RouteEntry("PATCH", "/api/v1/orders", Scope.JOBS_WRITE, "own"),
         RouteEntry("POST", "/api/v1/orders", Scope.JOBS_WRITE, "own"),
         RouteEntry("GET", "/api/v1/orders/{order_id}", Scope.JOBS_READ, "own"),
@@ -240,6 +246,21 @@ def test_wrong_method_is_405_without_a_token():
     answer = ask("PUT", "/orders")
     assert answer.status_code == 405
     assert error_of(answer)["code"] == "method_not_allowed"
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "hint"),
+    [("siz=1", "siz", "size"), ("size=1&size=1", "size", None), ("colour=a&size=1&colour=b&size=", "size", None)],
+)
+def test_unknown_or_repeated_parameter_is_refused(query, field, hint):
+    answer = ask("GET", f"/orders?{query}")
+    assert answer.status_code == 422
+    (told,) = answer.json()["error"]["fields"]
+    assert (told["field"], told.get("hint")) == (field, hint)
+
+
+def test_list_takes_a_parameter_several_times():
+    assert ask("GET", "/orders?colour=a&size=1&colour=b").json() == {"size": "1", "colour": ["a", "b"]}
 
 
 def test_unknown_path_is_404_in_the_common_shape():

@@ -30,7 +30,7 @@ from computepool.hub.core.edge import connection_of
 from computepool.hub.core.errors import Forbidden, Invalid, PoolError, Unauthenticated
 from computepool.hub.core.idempotency import KEY_LIMIT
 from computepool.hub.core.lazy_route import LazyRoute
-from computepool.hub.core.request_limits import bounded, held, parameters_of, refuse_unknown
+from computepool.hub.core.request_limits import bounded, check_query, held, parameters_of
 from computepool.hub.core.shared_answers import SharedAnswers
 
 API_PREFIX = "/api/v1"
@@ -50,7 +50,8 @@ ONLY_HEAD = "computepool.only_head"
 """In the scope of a request for HEAD that a route for GET answers: a stream need not begin."""
 WITH_TOKEN: frozenset[Visible] = frozenset({"own", "admin"})
 STRICT: frozenset[Visible] = frozenset({"public", "own", "admin"})
-"""Where an unknown query parameter is refused. What agents and payment processors send may be newer than this hub."""
+"""Where an unknown or a repeated query parameter is refused. What agents and payment processors send may be newer than
+this hub."""
 
 
 class Scope(StrEnum):
@@ -131,8 +132,8 @@ class Gate:
         self.scope = scope
         self.body_limit_bytes = body_limit_bytes
         self.strict_query = False
-        """A parameter that the route does not know is an error: a filter must not be dropped in silence."""
-        self.stream_parameters: list[str] | None = None
+        """A parameter that the route does not know, or that comes again though it takes one value, is an error."""
+        self.stream_parameters: dict[str, bool] | None = None
         """The same for a WebSocket, whose handler reads its parameters itself. None: others are not refused."""
         self.needs: Callable[[], None] | None = None
         self.shared: SharedAnswers | None = None
@@ -165,7 +166,7 @@ class Gate:
         if connection.scope.get(_CHECKED_BY) is not self:
             self.check(connection.scope)
         if self.stream_parameters is not None:
-            refuse_unknown(connection.scope["query_string"], self.stream_parameters)
+            check_query(connection.scope["query_string"], self.stream_parameters)
 
 
 class TokenGate(Gate, SecurityBase):
@@ -230,7 +231,7 @@ class GatedRoute(LazyRoute):
             if "\0" in scope["path"] or b"%00" in scope["query_string"]:
                 raise Invalid("The address has a zero byte in it.")  # nothing is called so, and PostgreSQL cannot look
             if gate.strict_query:
-                refuse_unknown(scope["query_string"], self._known_parameters)
+                check_query(scope["query_string"], self._known_parameters)
             receive = bounded(scope, receive, gate.body_limit_bytes)
             if gate.shared is not None:
                 key = scope["query_string"] if self.dependant.query_params else b""
@@ -248,8 +249,8 @@ class GatedRoute(LazyRoute):
         await super().handle(scope, receive, send)
 
     @functools.cached_property
-    def _known_parameters(self) -> list[str]:
-        return sorted(parameters_of(self.dependant))
+    def _known_parameters(self) -> dict[str, bool]:
+        return parameters_of(self.dependant)
 
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -337,7 +338,7 @@ class Routes:
         """Refused before it is accepted: the client sees the HTTP status. `parameters` are those that the query may
         have; None where newer clients and agents send more, which is ignored."""
         gate = self._gate(visible, scope, None)
-        gate.stream_parameters = None if parameters is None else sorted(parameters)
+        gate.stream_parameters = None if parameters is None else dict.fromkeys(sorted(parameters), False)
         return self.router.websocket(path, dependencies=[Depends(gate)])
 
     def _gate(self, visible: Visible, scope: Scope | None, body_limit_bytes: int | None) -> Gate:
