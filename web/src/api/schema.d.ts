@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 0c94ce048a38aa5b51a2a1c82a7df7afe774b0a55a439d8cd8a3b00c3982a786. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 9708373bd22331e06fc7aeccedbe46bc6f23aa0d006bf0ea5d01c4227f82777a. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -9,7 +9,7 @@ export interface paths {
         };
         /**
          * List Accusations
-         * @description Results that other nodes found wrong. The open ones wait for an admin.
+         * @description Results that other nodes found wrong, newest first. The open ones wait for an admin.
          */
         get: operations["verification_list_accusations"];
         put?: never;
@@ -129,7 +129,7 @@ export interface paths {
         };
         /**
          * List Audits
-         * @description Every result that was checked: who is accused, what was found, and what is given back.
+         * @description Every result that was checked, newest first: who is accused, what was found, and what is given back.
          */
         get: operations["verification_list_audits"];
         put?: never;
@@ -333,7 +333,7 @@ export interface paths {
         };
         /**
          * List Contests
-         * @description What owners of nodes object to.
+         * @description What owners of nodes object to, newest first.
          */
         get: operations["reputation_list_contests"];
         put?: never;
@@ -561,7 +561,7 @@ export interface paths {
         };
         /**
          * List Mails
-         * @description What was written to people in the last month, and what became of it.
+         * @description What was written to people in the last month, newest first, and what became of it.
          */
         get: operations["mail_list"];
         put?: never;
@@ -768,7 +768,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description What the processor told, and what came of it.
+         * @description What the processor told, newest first, and what came of it.
          */
         get: operations["payments_list_events"];
         put?: never;
@@ -828,7 +828,7 @@ export interface paths {
         };
         /**
          * List Requests
-         * @description What the hub asked the processor for. `kind=refund`: refunds to cards.
+         * @description What the hub asked the processor for, newest first. `kind=refund`: refunds to cards.
          */
         get: operations["payments_list_requests"];
         put?: never;
@@ -1243,7 +1243,7 @@ export interface paths {
         };
         /**
          * List
-         * @description All vouchers, without their codes: only digests of them are stored.
+         * @description Newest first, without their codes, which nobody knows.
          */
         get: operations["vouchers_list"];
         put?: never;
@@ -1599,7 +1599,7 @@ export interface paths {
         };
         /**
          * List
-         * @description One's own.
+         * @description One's own, newest first.
          */
         get: operations["disputes_list"];
         put?: never;
@@ -2542,7 +2542,7 @@ export interface paths {
         };
         /**
          * List Join Tokens
-         * @description The caller's join tokens, and which nodes joined with them; an admin sees everybody's.
+         * @description The caller's join tokens, the newest first, and which nodes joined with them; an admin sees everybody's.
          */
         get: operations["nodes_list_join_tokens"];
         put?: never;
@@ -2612,7 +2612,7 @@ export interface paths {
         };
         /**
          * Node Attempts
-         * @description What one of the caller's machines ran and runs, without whose it was or what it did.
+         * @description What one of the caller's machines ran and runs, the newest first, without whose it was or what it did.
          */
         get: operations["history_node_attempts"];
         put?: never;
@@ -3197,7 +3197,7 @@ export interface paths {
         };
         /**
          * List
-         * @description One's own; what can be cashed out now, and when the rest can.
+         * @description One's own, newest first; what can be cashed out now, and when the rest can.
          */
         get: operations["cash_outs_list"];
         put?: never;
@@ -3407,7 +3407,7 @@ export interface paths {
         };
         /**
          * List Top Ups
-         * @description The caller's top-ups.
+         * @description The caller's top-ups, newest first.
          */
         get: operations["payments_list_top_ups"];
         put?: never;
@@ -4623,11 +4623,6 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
-            /**
-             * Total
-             * @description How many match in all; null for more than 10,000.
-             */
-            total: number | null;
         };
         /**
          * AuditView
@@ -5119,11 +5114,6 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
-            /**
-             * Total
-             * @description How many match in all; null for more than 10,000.
-             */
-            total: number | null;
         };
         /** CashOutRequest */
         CashOutRequest: {
@@ -5836,11 +5826,8 @@ export interface components {
              * @description When it ended; null before.
              */
             finished_at: string | null;
-            /**
-             * Isolation
-             * @description How strongly the work was kept apart from its machine.
-             */
-            isolation: string | null;
+            /** @description How strongly the work was kept apart from its machine. */
+            isolation: components["schemas"]["IsolationLevel"] | null;
             /**
              * Job Id
              * @description The id of the job.
@@ -6389,8 +6376,9 @@ export interface components {
             /**
              * Kind
              * @description What kind it is.
+             * @enum {string}
              */
-            kind: string;
+            kind: "amount" | "currency" | "missing_here" | "missing_there" | "stuck";
             /**
              * Message
              * @description The state in words, for people.
@@ -6501,11 +6489,6 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
-            /**
-             * Total
-             * @description How many match in all; null for more than 10,000.
-             */
-            total: number | null;
         };
         /** DisputeRequest */
         DisputeRequest: {
@@ -7988,12 +7971,6 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
-            /**
-             * Searched Since
-             * @description A search by name covers the 10,000 newest jobs that the other filters leave. If there are more, this is when the
-             *     oldest of them was submitted: ask with it as `until` to search earlier ones. Else null: all were searched.
-             */
-            searched_since: string | null;
             /**
              * Total
              * @description How many match in all; null for more than 10,000.
@@ -9580,11 +9557,8 @@ export interface components {
              * @description The ids of the GPUs that it had.
              */
             gpus: string[];
-            /**
-             * Isolation
-             * @description The level that it ran at.
-             */
-            isolation: string | null;
+            /** @description The level that it ran at. */
+            isolation: components["schemas"]["IsolationLevel"] | null;
             /**
              * Job Id
              * @description The job that it belongs to, for `explain`; without its name, owner or spec.
@@ -9640,7 +9614,7 @@ export interface components {
         NodeAttemptPage: {
             /**
              * Items
-             * @description The newest first, unless another order was asked for.
+             * @description The newest first.
              */
             items: components["schemas"]["NodeAttempt"][];
             /**
@@ -11477,8 +11451,9 @@ export interface components {
             /**
              * Per
              * @description An hour of what: `gpu` or `core`.
+             * @enum {string}
              */
-            per: string;
+            per: "gpu" | "core";
             /**
              * Region
              * @description The region.
@@ -12564,11 +12539,6 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
-            /**
-             * Total
-             * @description How many match in all; null for more than 10,000.
-             */
-            total: number | null;
         };
         /** RedemptionView */
         RedemptionView: {
@@ -14719,11 +14689,6 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
-            /**
-             * Total
-             * @description How many match in all; null for more than 10,000.
-             */
-            total: number | null;
         };
         /**
          * TopUpQuote
@@ -16539,10 +16504,6 @@ export interface operations {
             query?: {
                 /** @description In this state alone. */
                 state?: components["schemas"]["AccusationState"][] | null;
-                /** @description The id of a node. */
-                node?: string | null;
-                /** @description `-`: the newest first. */
-                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -16793,8 +16754,6 @@ export interface operations {
                 state?: ("open" | "valid" | "accused" | "guilty" | "dismissed" | "nondeterm" | "abandoned")[] | null;
                 /** @description The id of a node. */
                 node?: string | null;
-                /** @description `-`: the newest first. */
-                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -17333,12 +17292,6 @@ export interface operations {
                 cursor?: string | null;
                 /** @description Settled ones too. */
                 all?: boolean;
-                /** @description The id of a node. */
-                node?: string | null;
-                /** @description The user or team that it belongs to. */
-                owner_id?: string | null;
-                /** @description `-`: the newest first. */
-                order?: "-at" | "at";
             };
             header?: never;
             path?: never;
@@ -17909,8 +17862,6 @@ export interface operations {
                 state?: components["schemas"]["MailState"] | null;
                 /** @description The id of the user. */
                 user_id?: string | null;
-                /** @description `-`: the newest first. */
-                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -18304,10 +18255,6 @@ export interface operations {
             query?: {
                 /** @description Also what is settled. */
                 everything?: boolean;
-                /** @description Of this kind alone. */
-                kind?: ("missing_here" | "missing_there" | "amount" | "currency" | "stuck") | null;
-                /** @description `-`: the newest first. */
-                order?: "-found_at" | "found_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -18388,8 +18335,6 @@ export interface operations {
             query?: {
                 /** @description In this state alone. */
                 state?: components["schemas"]["EventState"] | null;
-                /** @description `-`: the newest first. */
-                order?: "-received_at" | "received_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -18540,8 +18485,6 @@ export interface operations {
                 kind?: components["schemas"]["RequestKind"] | null;
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
-                /** @description `-`: the newest first. */
-                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -19438,10 +19381,6 @@ export interface operations {
     vouchers_list: {
         parameters: {
             query?: {
-                /** @description Whether somebody can redeem it now. */
-                usable?: boolean | null;
-                /** @description `-`: the newest first. */
-                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -20418,10 +20357,6 @@ export interface operations {
     disputes_list: {
         parameters: {
             query?: {
-                /** @description In this state alone. */
-                state?: components["schemas"]["DisputeState"] | null;
-                /** @description `-`: the newest first. */
-                order?: "-opened_at" | "opened_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -20891,9 +20826,14 @@ export interface operations {
             query?: {
                 /** @description Jobs in one of these states. */
                 state?: components["schemas"]["JobState"][] | null;
-                /** @description A part of the name, or the beginning of an id (8 letters or more). See `searched_since` in the answer. */
+                /** @description A part of the name, or the beginning of the id. */
                 search?: string | null;
                 /** @description Jobs of this user or team: for admins. */
+                owner_id?: string | null;
+                /**
+                 * @deprecated
+                 * @description An older name of `owner_id`.
+                 */
                 owner?: string | null;
                 /** @description Not those of others that an admin sees. */
                 mine?: boolean;
@@ -22744,6 +22684,11 @@ export interface operations {
                 /** @description Part of a name or of an id. */
                 search?: string | null;
                 /** @description Of this owner alone, for an admin. */
+                owner_id?: string | null;
+                /**
+                 * @deprecated
+                 * @description An older name of `owner_id`.
+                 */
                 owner?: string | null;
                 /** @description With a card of this name. */
                 gpu?: string | null;
@@ -22854,8 +22799,6 @@ export interface operations {
             query?: {
                 /** @description Only those that machines can still join with. */
                 usable?: boolean;
-                /** @description `-`: the newest first. */
-                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -23054,8 +22997,6 @@ export interface operations {
             query?: {
                 /** @description Those that it has now, or those that have ended. */
                 running?: boolean | null;
-                /** @description `-`: the newest first. */
-                order?: "-leased_at" | "leased_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -24411,12 +24352,8 @@ export interface operations {
     cash_outs_list: {
         parameters: {
             query?: {
-                /** @description In this state alone. */
-                state?: components["schemas"]["CashOutState"][] | null;
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
-                /** @description `-`: the newest first. */
-                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -24990,10 +24927,6 @@ export interface operations {
     payments_list_top_ups: {
         parameters: {
             query?: {
-                /** @description In this state alone. */
-                state?: components["schemas"]["TopUpState"] | null;
-                /** @description `-`: the newest first. */
-                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */

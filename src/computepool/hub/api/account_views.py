@@ -4,7 +4,7 @@ import unicodedata
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StringConstraints
 
 from computepool.hub.accounts.states import SignInMethod
 from computepool.hub.accounts.tables import EMAIL_LIMIT, NAME_LIMIT, TOKEN_NAME_LIMIT
@@ -38,7 +38,7 @@ class Request(Documented):
 
 
 class SessionRequest(Request):
-    browser: bool = False
+    browser: StrictBool = False
     """The session is a browser's: where the hub has an https address and the request comes from its own page, the
     refresh token is set as a cookie and is null in the answer. Elsewhere the answer has it."""
 
@@ -83,10 +83,10 @@ class MailPreferences(Documented):
 
 
 class MailPreferencesChange(Request):
-    jobs: bool | None = None
-    money: bool | None = None
-    disputes: bool | None = None
-    nodes: bool | None = None
+    jobs: StrictBool | None = None
+    money: StrictBool | None = None
+    disputes: StrictBool | None = None
+    nodes: StrictBool | None = None
 
 
 class MeChange(Request):
@@ -131,7 +131,7 @@ class DeviceTokenRequest(Request):
 
 class DeviceApproveRequest(Request):
     user_code: Annotated[str, StringConstraints(max_length=40)]
-    approve: bool = True
+    approve: StrictBool = True
     """False: deny it, so that the program stops waiting."""
 
 

@@ -15,6 +15,7 @@ from computepool.hub.api.history_views import in_utc
 from computepool.hub.core.http import Routes
 from computepool.hub.core.paging import BadCursor, Cursor, cursor_of, read_cursor
 from computepool.hub.core.tables import AuditRow
+from computepool.hub.core.texts import GivenInstant
 from computepool.hub.engine import Engine
 from computepool.protocol.model import Documented
 
@@ -90,8 +91,8 @@ def router(engine: Engine) -> APIRouter:
                 description="A text in the action, the ids or the details. A page looks through 50,000 records.",
             ),
         ] = None,
-        since: Annotated[datetime | None, Query(description="The first instant; without a zone it is UTC.")] = None,
-        until: Annotated[datetime | None, Query(description="The instant after the last.")] = None,
+        since: Annotated[GivenInstant | None, Query(description="The first instant; without a zone it is UTC.")] = None,
+        until: Annotated[GivenInstant | None, Query(description="The instant after the last.")] = None,
         order: Annotated[
             Literal["-at", "at"], Query(description="`-at`: the newest first. `at`: the oldest first.")
         ] = "-at",

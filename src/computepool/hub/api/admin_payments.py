@@ -36,6 +36,7 @@ from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.owners import Owner, OwnerKind
 from computepool.hub.core.paging import ByCreation, Cursor
+from computepool.hub.core.texts import STORABLE_IDS
 from computepool.hub.engine import Engine
 from computepool.hub.ledger import write_offs
 from computepool.hub.ledger.accounts import Kind, account
@@ -355,7 +356,7 @@ def _differences(
 
 
 def _settle(session: Session, difference_id: int, actor: str, now: datetime) -> None:
-    row = session.get(DifferenceRow, difference_id)
+    row = session.get(DifferenceRow, difference_id) if difference_id in STORABLE_IDS else None
     if row is None:
         raise NoSuchDifference(difference_id)
     reconcile.settle_difference(session, row.movement_id, row.kind, now, actor=actor)

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StrictBool, StringConstraints
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts import repository, service
@@ -34,7 +34,7 @@ class DisableRequest(Documented):
         str, StringConstraints(strip_whitespace=True, min_length=3, max_length=REASON_LIMIT, pattern=STORABLE)
     ]
     """Why. It stays in the audit; the user does not see it."""
-    cancel_jobs: bool = Field(default=False)
+    cancel_jobs: StrictBool = Field(default=False)
     """Cancel the user's jobs that wait or run. Else they go on."""
 
 

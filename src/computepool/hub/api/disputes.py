@@ -17,7 +17,7 @@ from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes,
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.paging import Cursor
-from computepool.hub.core.texts import STORABLE
+from computepool.hub.core.texts import STORABLE, GivenDay
 from computepool.hub.core.unbroken import Unbroken
 from computepool.hub.disputes import service
 from computepool.hub.disputes.errors import (
@@ -172,7 +172,7 @@ def _add_admins(routes: Routes, engine: Engine) -> None:
         return await unbroken.run(both())
 
     @routes.get("/admin/reports", visible="admin")
-    async def report(since: date | None = None, until: date | None = None) -> Report:
+    async def report(since: GivenDay | None = None, until: GivenDay | None = None) -> Report:
         """By day of UTC: jobs, spending, fees, refunds. Then what is due now, and how reliable hosts are."""
         first, beyond = check_period(since, until, context.now().date())
         await engine.figures.refresh()

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query
 from pydantic import BaseModel, Field
 
 from computepool.hub.core.errors import Invalid
+from computepool.hub.core.texts import GivenInstant
 from computepool.hub.history.metrics import Metric
 from computepool.hub.history.series import Series
 
@@ -19,8 +20,8 @@ SINCE_HELP = "From this instant on, in ISO 8601."
 UNTIL_HELP = "Up to this instant, in ISO 8601. Default: now."
 STEP_HELP = "Seconds of one point. The answer may have a wider step; `step_seconds` tells."
 
-Since = Annotated[datetime | None, Query(description=SINCE_HELP)]
-Until = Annotated[datetime | None, Query(description=UNTIL_HELP)]
+Since = Annotated[GivenInstant | None, Query(description=SINCE_HELP)]
+Until = Annotated[GivenInstant | None, Query(description=UNTIL_HELP)]
 Step = Annotated[int | None, Query(ge=1, le=LONGEST_STEP_SECONDS, description=STEP_HELP)]
 
 
@@ -64,7 +65,7 @@ class PriceSeries(BaseModel):
 
     tier: str = Field(description="`cpu`, or the multiplier of a kind of card.")
     region: str = Field(description="The region.")
-    per: str = Field(description="An hour of what: `gpu` or `core`.")
+    per: Literal["gpu", "core"] = Field(description="An hour of what: `gpu` or `core`.")
     minimum_micros: list[int | None] = Field(description="The least price of each point; null where there is none.")
     average_micros: list[int | None] = Field(description="The mean price of each point; null where there is none.")
     maximum_micros: list[int | None] = Field(description="The greatest price of each point; null where there is none.")

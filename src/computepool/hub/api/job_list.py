@@ -9,6 +9,7 @@ from computepool.hub.api.job_views import list_with_actions
 from computepool.hub.core.errors import Forbidden
 from computepool.hub.core.http import Caller, Routes, Scope
 from computepool.hub.core.money import priced_routes
+from computepool.hub.core.texts import ISO_8601
 from computepool.hub.engine import Engine
 from computepool.hub.jobs.errors import NoSuchJob
 from computepool.hub.jobs.grid import SliceGrid, show_grid
@@ -36,10 +37,11 @@ def _add_list(routes: Routes, engine: Engine) -> None:
         caller: Caller,
         state: Annotated[list[JobState] | None, Query(description="Jobs in one of these states.")] = None,
         search: Annotated[str | None, Query(max_length=SEARCH_LIMIT, description=SEARCH)] = None,
-        owner: Annotated[Named, Query(description="Jobs of this user or team: for admins.")] = None,
+        owner_id: Annotated[Named, Query(description="Jobs of this user or team: for admins.")] = None,
+        owner: Annotated[Named, Query(deprecated=True, description="An older name of `owner_id`.")] = None,
         mine: Annotated[bool, Query(description="Not those of others that an admin sees.")] = False,
-        since: Annotated[AwareDatetime | None, Query(description="Submitted then or later.")] = None,
-        until: Annotated[AwareDatetime | None, Query(description="Submitted before then.")] = None,
+        since: Annotated[AwareDatetime | None, ISO_8601, Query(description="Submitted then or later.")] = None,
+        until: Annotated[AwareDatetime | None, ISO_8601, Query(description="Submitted before then.")] = None,
         node: Annotated[Named, Query(description="Jobs with an attempt on this node: its id or name.")] = None,
         gpu: Annotated[Named, Query(description="Jobs that ask for this model of GPU, such as `rtx-4090`.")] = None,
         simulated: Annotated[bool | None, Query(description="Jobs on simulated nodes alone, or all others.")] = None,
@@ -52,12 +54,13 @@ def _add_list(routes: Routes, engine: Engine) -> None:
         cursor: str | None = None,
     ) -> JobPage:
         """The newest first. An admin sees everybody's, or with `mine` as others do: their own and their teams'."""
-        if owner is not None and not caller.is_admin and owner not in caller.owner_ids:
+        owner_id = owner_id or owner
+        if owner_id is not None and not caller.is_admin and owner_id not in caller.owner_ids:
             raise Forbidden("Only an admin may list the jobs of others.")
         wanted = JobFilter(
             states=state or (),
             search=search,
-            owner_id=owner,
+            owner_id=owner_id,
             mine=mine,
             since=since,
             until=until,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictBool
 
 from computepool.hub.market.book import Book, MarketPosition
 from computepool.hub.market.earnings import Earnings
@@ -102,7 +102,7 @@ class RegionsFile(Documented):
 
     csv: str = Field(max_length=100_000)
     """Lines of `country,factor` or `country,factor,region`."""
-    replace: bool = False
+    replace: StrictBool = False
     """Forget the regions that there are; else what the file does not name stays."""
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from fastapi import APIRouter
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictBool
 from sqlalchemy.orm import Session
 
 from computepool.hub.api.nodes import load_node
@@ -87,9 +87,9 @@ class PolicyEdit(Documented):
     """When strangers' work is welcome, in the machine's local time, such as `mon-fri 22:00-07:00, sat-sun`."""
     after_idle: str | None = Field(default=None, min_length=1, max_length=DURATION_LIMIT)
     """How long keyboard and mouse have to be still before strangers' work starts, such as `15m`."""
-    during_full_screen: bool | None = None
+    during_full_screen: StrictBool | None = None
     """Whether it may run while a program fills the screen."""
-    typing_over_ssh: bool | None = None
+    typing_over_ssh: StrictBool | None = None
     """Whether typing in a terminal counts as using the keyboard."""
 
 

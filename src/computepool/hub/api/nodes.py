@@ -128,7 +128,10 @@ def _add_own(routes: Routes, engine: Engine) -> None:
         caller: Caller,
         state: NodeState | None = None,
         search: Annotated[str | None, Query(max_length=100, description="Part of a name or of an id.")] = None,
-        owner: Annotated[str | None, Query(max_length=40, description="Of this owner alone, for an admin.")] = None,
+        owner_id: Annotated[str | None, Query(max_length=40, description="Of this owner alone, for an admin.")] = None,
+        owner: Annotated[
+            str | None, Query(max_length=40, deprecated=True, description="An older name of `owner_id`.")
+        ] = None,
         gpu: Annotated[str | None, Query(max_length=100, description="With a card of this name.")] = None,
         country: Country | None = None,
         tag: Annotated[Tag | None, Query(description="With this tag.")] = None,
@@ -138,7 +141,7 @@ def _add_own(routes: Routes, engine: Engine) -> None:
         cursor: str | None = None,
     ) -> NodePage:
         """The caller's own machines; an admin sees everybody's."""
-        wanted = NodeFilter(state, search, owner, gpu, country, tag, simulated)
+        wanted = NodeFilter(state, search, owner_id or owner, gpu, country, tag, simulated)
         visible = owned_by(caller, Node.owner_id)
         nodes, following, total = await context.db.read(list_page, visible, wanted, order, cursor, limit)
         return NodePage(items=await views_of(engine, nodes, caller), next=following, total=total)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, StrictBool, model_validator
 
 from computepool.hub.core.http import Caller, Routes, Scope
 from computepool.hub.core.notices import Severity
@@ -55,7 +55,7 @@ class ReadNotices(Documented):
 
     ids: list[Annotated[int, Field(ge=1, le=2**53)]] | None = Field(default=None, max_length=IDS_LIMIT)
     """These."""
-    all: bool = False
+    all: StrictBool = False
     """Every one."""
 
     @model_validator(mode="after")

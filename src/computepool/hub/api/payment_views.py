@@ -1,7 +1,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import ConfigDict, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
+from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, StringConstraints
 
 from computepool.hub.core.actions import ALLOWED, ActionView, refused
 from computepool.hub.core.texts import STORABLE
@@ -36,7 +36,7 @@ class Asking(Documented):
 class TopUpRequest(Asking):
     credits: Credits
     card: Literal["new", "saved"] = "new"
-    save_card: bool = False
+    save_card: StrictBool = False
     """Leave the new card with the processor, for later."""
     owner_id: str | None = Field(default=None, max_length=40, pattern=STORABLE)
     """Whose wallet: one's own, or a team's."""
@@ -61,8 +61,8 @@ class GrantRequest(Asking):
     """An id, or an e-mail address."""
     credits: Credits
     note: Note
-    promotional: bool = False
-    unless_repeated: bool = False
+    promotional: StrictBool = False
+    unless_repeated: StrictBool = False
     """Refuse it if the same was done a few minutes ago: whoever types a command again may not mean it twice."""
 
 
@@ -283,10 +283,13 @@ class RequestList(Documented):
     total: int | None
 
 
+DifferenceKind = Literal["amount", "currency", "missing_here", "missing_there", "stuck"]
+
+
 class DifferenceView(Documented):
     id: int
     movement: str
-    kind: str
+    kind: DifferenceKind
     here_minor: int | None
     there_minor: int | None
     message: str
@@ -374,7 +377,7 @@ def difference_view(row: DifferenceRow) -> DifferenceView:
     return DifferenceView(
         id=row.id,
         movement=row.movement_id,
-        kind=row.kind,
+        kind=cast("DifferenceKind", row.kind),
         here_minor=row.here_minor,
         there_minor=row.there_minor,
         message=row.words,

@@ -31,7 +31,7 @@ from computepool.hub.reputation.uptime import by_day
 from computepool.hub.reputation.views import SECONDS_OF_A_DAY, ReliabilityView, reliability_of
 from computepool.protocol.model import Documented
 from computepool.protocol.state_words import EndedBy
-from computepool.protocol.states import AttemptState, Verdict
+from computepool.protocol.states import AttemptState, IsolationLevel, Verdict
 
 PAGE_LIMIT = 500
 WORDS_LIMIT = 1000
@@ -110,7 +110,7 @@ class ContestEvidence(Documented):
     exit_code: int | None
     detail: str | None
     """What the agent said of its end."""
-    isolation: str | None
+    isolation: IsolationLevel | None
     leased_at: datetime
     """When the node got it."""
     started_at: datetime | None
@@ -169,7 +169,10 @@ def _add_owners(routes: Routes, context: Context) -> None:
     @routes.get("/nodes/{node_id}/reliability", visible="own", scope=Scope.NODES_READ, errors=[NoSuchNode])
     async def show_reliability(node_id: str, caller: Caller, limit: Limit = 50, cursor: Cursor = None) -> HistoryPage:
         """How reliable a node is taken to be, what that is made of, and everything that moved it."""
-        return await context.db.read(_history, caller, node_id, cursor, limit, context.now(), half_life)
+        page = await context.db.read(_history, caller, node_id, cursor, limit, context.now(), half_life)
+        if context.settings.money == "off":
+            page.formula.weights = {name: weight for name, weight in WEIGHTS.items() if name is not Verdict.BUDGET}
+        return page
 
     @routes.post(
         "/nodes/{node_id}/reliability/{event_id}/contest",
@@ -343,7 +346,7 @@ def _evidence(attempt: Attempt | None) -> ContestEvidence | None:
         state=AttemptState(attempt.state),
         exit_code=attempt.exit_code,
         detail=attempt.detail,
-        isolation=attempt.isolation,
+        isolation=IsolationLevel(attempt.isolation) if attempt.isolation else None,
         leased_at=attempt.leased_at,
         started_at=attempt.started_at,
         finished_at=attempt.finished_at,

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictBool
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.tokens import new_share_token
@@ -34,9 +34,9 @@ class ShareRequest(Documented):
 
     expires_in_days: Annotated[int, Field(ge=1, le=LONGEST_DAYS)] | None = None
     """After so many days it stops working; null for never."""
-    with_logs: bool = False
+    with_logs: StrictBool = False
     """Show the logs too. They hold whatever the job prints."""
-    with_outputs: bool = False
+    with_outputs: StrictBool = False
     """Show the names, sizes and digests of the outputs too."""
 
 

@@ -1,6 +1,6 @@
 """What one has, what came and went, and why. Nothing here moves a credit."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -10,6 +10,7 @@ from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Caller, Principal, Routes, Scope
 from computepool.hub.core.money import money_routes
+from computepool.hub.core.texts import GivenDay, GivenInstant
 from computepool.hub.engine import Engine
 from computepool.hub.jobs.errors import NoSuchJob
 from computepool.hub.payments.safe_earnings import cashable
@@ -63,8 +64,8 @@ def _add_wallet(routes: Routes, context: Context) -> None:
         kind: Annotated[list[str] | None, Query(max_length=20)] = None,
         job: Annotated[str | None, Query(max_length=40)] = None,
         node: Annotated[str | None, Query(max_length=40)] = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: GivenInstant | None = None,
+        until: GivenInstant | None = None,
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 50,
         cursor: Annotated[str | None, Query(max_length=40)] = None,
         owner_id: WhoseWallet = None,
@@ -76,8 +77,8 @@ def _add_wallet(routes: Routes, context: Context) -> None:
     @routes.get("/wallet/earnings", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoSuchWallet])
     async def earnings(
         caller: Caller,
-        since: date | None = None,
-        until: date | None = None,
+        since: GivenDay | None = None,
+        until: GivenDay | None = None,
         node: Annotated[str | None, Query(max_length=40)] = None,
         owner_id: WhoseWallet = None,
     ) -> EarningsView:

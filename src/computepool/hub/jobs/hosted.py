@@ -15,7 +15,7 @@ from computepool.hub.jobs.tables import Attempt
 from computepool.hub.jobs.terms import Terms
 from computepool.hub.market.rates import fee_of
 from computepool.protocol.state_words import EndedBy
-from computepool.protocol.states import ATTEMPT_LIVE, AttemptState, Verdict
+from computepool.protocol.states import ATTEMPT_LIVE, AttemptState, IsolationLevel, Verdict
 
 SECONDS_OF_AN_HOUR = 3600
 
@@ -29,7 +29,7 @@ class NodeAttempt(BaseModel):
     state: AttemptState = Field(description="Where it is.")
     verdict: Verdict | None = Field(description="Whose doing its end was; null before.")
     reason: EndedBy | None = Field(description="Why it ended; null before.")
-    isolation: str | None = Field(description="The level that it ran at.")
+    isolation: IsolationLevel | None = Field(description="The level that it ran at.")
     leased_at: datetime = Field(description="When the node got it.")
     started_at: datetime | None = Field(description="When its command began.")
     finished_at: datetime | None = Field(description="When it ended.")
@@ -73,7 +73,7 @@ def _node_attempt(row: Attempt, now: datetime) -> NodeAttempt:
         state=AttemptState(row.state),
         verdict=Verdict(row.verdict) if row.verdict is not None else None,
         reason=row.reason,
-        isolation=row.isolation,
+        isolation=IsolationLevel(row.isolation) if row.isolation else None,
         leased_at=row.leased_at,
         started_at=row.started_at,
         finished_at=row.finished_at,
