@@ -1,9 +1,13 @@
-"""Which error codes hubs answered with while tests ran. A whole run ends with a look at which never came.
+"""Which error codes hubs answered with while tests ran. A whole run fails if one never came.
 
-Only a run of everything tells: one of a few files says nothing. Each worker hands over what it has seen.
+Only a run of everything tells: one of a few files says nothing. Each worker hands over what it has seen. A code whose
+tests this machine skipped, as it lacks an engine, is listed and is no failure.
 """
 
+import functools
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -69,25 +73,65 @@ NOTED = {"response": [note_answer]}
 
 
 class SeenCodes:
-    """Of a run: collects from its workers, and lists at the end of a whole run which codes it did not come across."""
+    """Of a run: collects from its workers, and fails a whole run that did not come across every code."""
 
     def __init__(self) -> None:
+        self._skipped: set[str] = set()
+        """Files of tests of which some were skipped, relative to `tests`."""
         self._missing: list[str] = []
+        self._untested: list[str] = []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         SEEN.update(getattr(node, "workeroutput", {}).get("codes", ()))
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped:
+            self._skipped.add(report.nodeid.partition("::")[0].removeprefix(f"{TESTS.name}/"))
+
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["codes"] = sorted(SEEN)
         elif exitstatus == 0 and _is_whole(session.config):
-            self._missing = sorted(set(get_args(ErrorCode)) - SEEN - ELSEWHERE.keys() - NOT_REACHED.keys())
+            self._missing, self._untested = judge(SEEN, self._skipped)
+            if self._missing:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._missing:
             terminalreporter.section("error codes that no answer had")
             terminalreporter.line(f"{', '.join(self._missing)}: tests/support/seen_codes.py says what to do")
+        if self._untested:
+            terminalreporter.section("error codes whose tests were skipped here")
+            terminalreporter.line(", ".join(self._untested))
+
+
+def judge(seen: set[str], skipped: set[str]) -> tuple[list[str], list[str]]:
+    """(codes that no answer had though all tests that name them ran, those of which some test was skipped)"""
+    missing = sorted(set(get_args(ErrorCode)) - seen - ELSEWHERE.keys() - NOT_REACHED.keys())
+    untested = [code for code in missing if skipped.intersection(files_that_name(code))]
+    return [code for code in missing if code not in untested], untested
+
+
+def files_that_name(code: str) -> Iterable[str]:
+    """Of tests, and what supports them: by the code itself, or by the class of an error that a service raises."""
+    from support.error_classes import error_classes  # it imports the whole hub
+
+    words = [f"{quote}{code}{quote}" for quote in "\"'`"]
+    classes = [error.__name__ for error in error_classes() if error.code == code]
+    whole = re.compile("|".join(rf"\b{name}\b" for name in classes)) if classes else None
+    return [
+        file
+        for file, text in _sources().items()
+        if any(word in text for word in words)
+        or (whole is not None and any(name in text for name in classes) and whole.search(text))
+    ]
+
+
+@functools.cache
+def _sources() -> dict[str, str]:
+    paths = [path for path in TESTS.rglob("*.py") if path.name not in ("test_openapi.py", "seen_codes.py")]
+    return {path.relative_to(TESTS).as_posix(): path.read_text() for path in paths}
 
 
 def _is_whole(config: pytest.Config) -> bool:
