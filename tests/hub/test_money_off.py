@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy.orm import Session
+from support.asgi_socket import connected
 from support.engine import ADMIN, ALICE, BOB, play
 from support.money_words import told_in, words_in
 from support.scripted_agent import add_agent
@@ -104,6 +105,18 @@ def told(answer: Any) -> list[str]:
     return words_in(answer.text)
 
 
+async def told_by_streams(pool: Any, job_id: str) -> list[str]:
+    """Of a job that has ended."""
+    found, headers = [], {"Authorization": f"Bearer {pool.token(ALICE)}"}
+    for query in ("", "?frames=changes"):
+        path, message = f"{API_PREFIX}/jobs/{job_id}/stream{query}", {"type": ""}
+        async with connected(pool.client._transport.app, path, headers) as socket:
+            while message["type"] != "end":
+                message = await socket.receive()
+                found += [f"{query} {told}" for told in told_in(message)]
+    return found
+
+
 def amounts_in(schema: Any, seen: set[str]) -> Iterator[tuple[str, bool]]:
     """Every property that is called after money, and whether it is marked."""
     if isinstance(schema, list):
@@ -130,6 +143,20 @@ def amounts_of(name: str) -> dict[str, bool]:
     return dict(amounts_in(OPENAPI["paths"][found[0][1]][method.lower()]["responses"], set()))
 
 
+def test_words_about_money_are_found_and_digests_are_not_taken_for_them():
+    told_places = {
+        ".cost_micros": {"cost_micros": 0},
+        ".jobs[1].price": {"jobs": [{"price": None}, {"price": {"micros": 5}}]},
+        ".hint: Your Wallet has 5 credits.": {"hint": "Your Wallet has 5 credits."},
+        "[0]: 3 credits/h": ["3 credits/h"],
+    }
+    assert {place: list(told_in(document)) for place, document in told_places.items()} == {
+        place: [place] for place in told_places
+    }
+    silent = {"paid": False, "fee": None, "signature": "a+fee/Pay=", "digest": "sha256:9fee7", "name": "payload"}
+    assert list(told_in({"papers": [silent]})) == []
+
+
 def test_no_route_of_a_pool_without_money_says_a_word_of_it(sqlite_hub):
     async def story(pool):
         done, waiting, node_id = await earlier_work(pool)
@@ -137,6 +164,7 @@ def test_no_route_of_a_pool_without_money_says_a_word_of_it(sqlite_hub):
         agent = await add_agent(pool, owner=BOB)
         guest = await pool.db.run(add_guest, pool.clock.now())
         values = {"job_id": done, "node_id": node_id, "owner_id": ALICE, "name": "rates", "user": guest}
+        assert await told_by_streams(pool, done) == []
         answers = await ask_all(pool, values)
         assert agent.node_id in answers["GET /market/offers"].text
         # The schema of events is that of every pool, as the OpenAPI document is.
@@ -166,6 +194,7 @@ def test_with_money_the_same_routes_show_amounts(sqlite_hub):
         await add_agent(pool, owner=BOB)
         for path in (f"jobs/{done}", f"nodes/{node_id}", "market/offers", f"admin/limits/{ALICE}"):
             assert told(await pool.call("GET", path, user=ADMIN)), path
+        assert {told.partition(" ")[0] for told in await told_by_streams(pool, done)} == {"", "?frames=changes"}
 
     play(sqlite_hub, story)
 

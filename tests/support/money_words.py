@@ -22,7 +22,7 @@ def told_in(document: Any, path: str = "") -> Iterator[str]:
     if isinstance(document, dict):
         for name, value in document.items():
             here = f"{path}.{name}"
-            if words_in(name) and value not in (None, False):
+            if words_in(name) and value is not None and value is not False:
                 yield here
             else:
                 yield from told_in(value, here)

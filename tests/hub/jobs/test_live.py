@@ -29,9 +29,9 @@ async def watched(pool, monkeypatch):
     reads: list[int] = []
     take_picture, read = live._take_picture, LogStore.read
 
-    def counting(session, job_id, version):
+    def counting(session, job_id, version, with_money):
         looks.append(version)
-        return take_picture(session, job_id, version)
+        return take_picture(session, job_id, version, with_money)
 
     async def counting_read(self, attempt_id, after, limit_bytes):
         reads.append(after)

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts.logs import LogStore
 from computepool.hub.core.context import Context
+from computepool.hub.core.money import without_money
 from computepool.hub.core.records import Event
 from computepool.hub.jobs.errors import NoSuchJob
 from computepool.hub.jobs.queries import LiveLog, Logs, find_live, find_window
@@ -96,6 +97,7 @@ class LiveJob:
         self._context = context
         self._logs = logs
         self._job_id = job_id
+        self._with_money = context.settings.money == "on"
         self.watchers: set[Watcher] = set()
         self.is_over = False
         """Its end was told. If the bus dropped that, it is seen a little later."""
@@ -187,11 +189,13 @@ class LiveJob:
         return LogPiece(len(data), json.dumps(frame, separators=(",", ":")) if data else "")
 
     async def _look(self) -> None:
-        self._picture = await self._context.db.read(_take_picture, self._job_id, self._version)
+        self._picture = await self._context.db.read(_take_picture, self._job_id, self._version, self._with_money)
         self._watch_logs()
 
     async def _look_at(self, window: SliceWindow, windowed: Windowed) -> None:
-        windowed.picture = await self._context.db.read(_take_window, self._job_id, self._version, window)
+        windowed.picture = await self._context.db.read(
+            _take_window, self._job_id, self._version, window, self._with_money
+        )
         self._watch_logs()
 
     def _watch_logs(self) -> None:
@@ -237,12 +241,13 @@ class LiveJobs:
                 job.close()
 
 
-def _take_picture(session: Session, job_id: str, version: int) -> Picture:
+def _take_picture(session: Session, job_id: str, version: int, with_money: bool) -> Picture:
     """Rendered here, off the event loop."""
     found = find_live(session, job_id)
     if found is None:
         raise NoSuchJob(job_id)
     job, logs = found
+    job = job if with_money else without_money(job)
     text, is_final = job.model_dump_json(), job.state in JOB_FINAL
     return Picture(
         version=version,
@@ -255,11 +260,12 @@ def _take_picture(session: Session, job_id: str, version: int) -> Picture:
     )
 
 
-def _take_window(session: Session, job_id: str, version: int, window: SliceWindow) -> WindowPicture:
+def _take_window(session: Session, job_id: str, version: int, window: SliceWindow, with_money: bool) -> WindowPicture:
     found = find_window(session, job_id, window.first, window.limit, window.logs)
     if found is None:
         raise NoSuchJob(job_id)
     job, logs = found
+    job = job if with_money else without_money(job)
     return WindowPicture(
         version=version,
         owner_id=job.owner_id,
