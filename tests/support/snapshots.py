@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ FOLDER = Path(__file__).parent.parent / "snapshots"
 VARIABLE = "COMPUTEPOOL_UPDATE_SNAPSHOTS"
 
 
-def compare(name: str, now: Any) -> None:
-    path = FOLDER / name
+def compare(name: str, now: Any, breaks: Callable[[Any, Any], list[str]] = lambda _before, _now: []) -> None:
+    """`breaks`: what a program that was built against the first would stumble over in the second. A snapshot is not
+    rewritten while there is something."""
+    path, before = FOLDER / name, load(name)
+    found = breaks(before, now) if before is not None else []
+    assert not found, "\n".join([f"What was built against tests/snapshots/{name} would stumble:", *sorted(found)])
     text = json.dumps(now, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     if os.environ.get(VARIABLE) == "1":
         path.parent.mkdir(exist_ok=True)
