@@ -2,19 +2,24 @@
 
 import asyncio
 import json
+import re
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import create_engine, text
 from support.browsers import Browser, Tab, browser
+from support.contract import operations
 from support.secure_site import make_certificate
 from support.web import built_app
 
 from computepool.hub import commands
+from computepool.hub.core.errors import PoolError
+from computepool.hub.core.http import Gate
 from computepool.hub.core.settings import Settings
 from computepool.protocol.states import JobState
 
@@ -39,6 +44,11 @@ ATTACK = """async (url) => {
   }
   return told;
 }"""
+ATTACK_ALL = """(calls) => Promise.all(calls.map(async ([method, url]) => {
+  const simple = method === "GET" || method === "POST";
+  const options = {method, credentials: "include", mode: simple ? "no-cors" : "cors"};
+  try { return (await fetch(url, options)).type; } catch (error) { return error.name; }
+}))"""
 SUBMIT = """(url) => {
   const form = Object.assign(document.createElement("form"), {method: "post", action: url, enctype: "text/plain"});
   document.body.append(form);
@@ -120,6 +130,50 @@ async def sites(home: Path) -> AsyncIterator[Sites]:
         await serving
 
 
+def guarded_calls(hub: str) -> list[tuple[str, str]]:
+    """Every operation of the document that wants a token, as a method and an address."""
+    return [
+        (operation.method, hub + re.sub(r"\{[^}]*\}", "x", operation.path))
+        for operation in operations()
+        if "security" in operation.described
+    ]
+
+
+@contextmanager
+def heard_by_gates() -> Iterator[list[tuple[str, bool, int]]]:
+    """Of every request that comes to a gate: its method, whether it has the cookie, and the status of its refusal, or
+    200. A page of another origin does not learn how it was answered."""
+    heard: list[tuple[str, bool, int]] = []
+    check = Gate.check
+
+    def listening(gate: Gate, scope: dict[str, Any]) -> None:
+        has_cookie = any(b"__Host-cp-refresh=" in value for name, value in scope["headers"] if name == b"cookie")
+        assert not any(name == b"authorization" for name, _ in scope["headers"])
+        status = 200
+        try:
+            check(gate, scope)
+        except PoolError as error:
+            status = error.status
+            raise
+        finally:
+            heard.append((scope["method"], has_cookie, status))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Gate, "check", listening)
+        yield heard
+
+
+async def attack_every_operation(tab: Tab, hub: str, *, with_cookie: bool) -> None:
+    """What a browser sends without asking is refused, and what it asks about first is never sent."""
+    calls = guarded_calls(hub)
+    assert len(calls) > 100
+    with heard_by_gates() as heard:
+        told = await tab.run(f"({ATTACK_ALL})({argument(calls)})")
+    simple = [method for method, _ in calls if method in ("GET", "POST")]
+    assert Counter(told) == {"opaque": len(simple), "TypeError": len(calls) - len(simple)}
+    assert Counter(heard) == Counter((method, with_cookie, 401) for method in simple)
+
+
 def argument(*values: object) -> str:
     return ", ".join(json.dumps(value) for value in values)
 
@@ -152,6 +206,8 @@ def test_cookie_works_for_the_hubs_own_pages_and_for_no_others(tmp_path):
         # Cookies ignore ports: why SECURITY.md wants a host name that no other server shares.
         assert all("__Host-cp-refresh=" in head for head in all_sites.heard_by(HUB))
         assert not any("__Host-cp-refresh" in head for head in all_sites.heard_by(OTHER))
+        await attack_every_operation(other_port, all_sites.hub, with_cookie=True)
+        await attack_every_operation(other_site, all_sites.hub, with_cookie=False)
         for tab in (other_port, other_site):
             for path in ("auth/refresh", "auth/logout"):
                 told = await tab.run(f"({ATTACK})({argument(f'{all_sites.hub}/api/v1/{path}')})")
