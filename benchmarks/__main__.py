@@ -1,19 +1,32 @@
-"""`python -m benchmarks [name …]`: measures, shows tables, keeps JSON; without a name all of them, then the docs."""
+"""`python -m benchmarks [name …]`: measures, shows tables, keeps JSON; without a name all of them, then the docs.
+
+`python -m benchmarks compare BASE` measures two commits in turn (benchmarks/compare.py)."""
 
 import argparse
 import json
-import os
-import resource
-import signal
 import sys
 from pathlib import Path
 from types import ModuleType
 
 from rich.console import Console
 
-from benchmarks import agent, api, dispatch, floods, ledger, memory, picture, profile, report, scale, scheduling, web
+from benchmarks import (
+    agent,
+    api,
+    compare,
+    dispatch,
+    floods,
+    ledger,
+    memory,
+    picture,
+    profile,
+    report,
+    scale,
+    scheduling,
+    web,
+)
 from benchmarks.measure import RESULTS, ROOT, Data, Options, Run, Table, untested_table
-from benchmarks.processes import fork_programs
+from benchmarks.processes import fork_programs, prepare_process
 
 BENCHMARKS: dict[str, ModuleType] = {
     "dispatch": dispatch,
@@ -28,10 +41,11 @@ BENCHMARKS: dict[str, ModuleType] = {
     "profile": profile,
 }
 DOCS = "docs"
-MOST_FILES = 65_536
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["compare"]:
+        return compare.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"{', '.join(BENCHMARKS)}, or {DOCS}: only write docs")
     parser.add_argument("--quick", action="store_true", help="a smoke test, with the smallest sizes")
@@ -41,14 +55,7 @@ def main() -> int:
     unknown = set(given.names) - {*BENCHMARKS, DOCS}
     if unknown:
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join([*BENCHMARKS, DOCS])}")
-    # The settings of the person who measures are not those of what is measured.
-    for name in [name for name in os.environ if name.startswith("COMPUTEPOOL_") or name == "DATABASE_URL"]:
-        del os.environ[name]
-    # A thousand agents are a thousand sockets, here and in what is started from here.
-    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], MOST_FILES)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # Whoever ends this ends everything that it started.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    prepare_process()
     options = Options(given.quick, given.count)
     console, failed = Console(), False
     if options.quick:

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
+import resource
 import runpy
 import shutil
 import signal
@@ -25,6 +26,7 @@ from benchmarks.measure import ROOT
 START_SECONDS = 300.0
 STOP_SECONDS = 30.0
 LOG_TAIL_BYTES = 2_000
+MOST_FILES = 65_536
 PR_SET_PDEATHSIG = 1
 # Whatever becomes of the benchmark, nothing that it started goes on: the kernel sees to it. The setting outlives exec,
 # but no change of the user.
@@ -35,6 +37,18 @@ if sys.platform == "linux":
     ctypes.CDLL(None).prctl({PR_SET_PDEATHSIG}, signal.SIGTERM)
 os.execvp(sys.argv[2], sys.argv[2:])
 """
+
+
+def prepare_process() -> None:
+    """For a process that measures, before it starts anything."""
+    # The settings of the person who measures are not those of what is measured.
+    for name in [name for name in os.environ if name.startswith("COMPUTEPOOL_") or name == "DATABASE_URL"]:
+        del os.environ[name]
+    # A thousand agents are a thousand sockets, here and in what is started from here.
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], MOST_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Whoever ends this ends everything that it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
 
 
 class Failed(Exception):
