@@ -107,6 +107,24 @@ def test_each_mail_to_operators_says_what_to_do(action):
     assert subject.endswith(".")
 
 
+@pytest.mark.parametrize(
+    ("notice", "page"),
+    [
+        (Notice("job.failed", "job_1"), "/jobs/job_1"),
+        (Notice("node.banned", "node_1"), "/nodes/node_1"),
+        (Notice("restitution.paid", "x", {"job": "job_2"}), "/jobs/job_2"),
+        (Notice("dispute.opened", "dispute_1", for_admins=True), "/admin"),
+        (Notice("cash_out.paid", "cash_1"), "/wallet"),
+        (Notice("job.failed", "job_1 https://evil.example"), None),
+        (Notice("restitution.paid", "x"), None),
+    ],
+)
+def test_mail_links_to_the_page_of_what_it_is_about(notice, page):
+    linked = [line for line in write([notice], KNOWN)[1].splitlines() if line.startswith("https://pool.example.org/")]
+    assert linked == ([f"https://pool.example.org{page}"] if page else [])
+    assert "https://" not in write([notice], replace(KNOWN, base=None))[1].replace("https://evil.example", "")
+
+
 def test_amounts_are_told_in_credits_and_in_money():
     assert written("cash_out.paid")[0] == "Your cash-out of 25.5 credits (38.25 INR) was paid."
     body = written("cash_out.paid")[1]

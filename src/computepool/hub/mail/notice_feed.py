@@ -12,12 +12,10 @@ from computepool.hub.core.notices import Severity, kind_of, severity_of
 from computepool.hub.core.paging import count_rows, read_page
 from computepool.hub.core.tables import NoticeRow
 from computepool.hub.mail.letter import of_a_stranger, one_line
-from computepool.hub.mail.words import NAME_SHOWN, NOTE_SHOWN, WRITERS, Item, Known, Notice, Writer, item_of
+from computepool.hub.mail.words import NAME_SHOWN, NOTE_SHOWN, WRITERS, Item, Known, Notice, Writer, item_of, page_of
 from computepool.hub.mail.writing import ABOUT_MONEY, as_renters_know_it, know
 
-SUBJECT_IS_NODE = ("node", "reputation")
 OTHER_KINDS = {"attempt": "jobs", "clawback": "nodes", "payment": "money"}
-IN_THE_WALLET = ("cash_out", "top_up", "card", "storage", "payment")
 
 
 @dataclass(frozen=True)
@@ -73,23 +71,8 @@ def _one(row: NoticeRow, notice: Notice, known: Known) -> ShownNotice:
         kind=str(kind_of(row.action) or OTHER_KINDS.get(row.action.partition(".")[0], "account")),
         title=item.title,
         text=" ".join([*([item.text] if item.text else []), *([f"({'; '.join(facts)})"] if facts else [])]),
-        link=_link(notice),
+        link=page_of(notice),
     )
-
-
-def _link(notice: Notice) -> str | None:
-    feature, about = notice.action.partition(".")[0], notice.details
-    if feature == "job":
-        return f"/jobs/{notice.subject}"
-    if feature in SUBJECT_IS_NODE:
-        return f"/nodes/{notice.subject}"
-    if notice.action == "clawback.done":
-        return f"/nodes/{about['node']}"
-    if notice.action in ("attempt.out_of_money", "restitution.owed", "restitution.paid"):
-        return f"/jobs/{about['job']}"
-    if notice.action in ("dispute.opened", "dispute.resolved") and str(about.get("about", "")).startswith("job_"):
-        return f"/jobs/{about['about']}"
-    return "/wallet" if feature in (*IN_THE_WALLET, "dispute") else None
 
 
 # ── what becomes no mail ─────────────────────────────────────────────────────────────────────────────────────────────

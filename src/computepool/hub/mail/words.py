@@ -1,10 +1,11 @@
 """What a mail says: for each action a title, the facts, and what to do next. No network, no database.
 
 Whatever a person typed stands here as one line of bounded length, so that it can neither end a head nor pretend to be
-the hub's own words. A mail links to the pool's own page, and to what its operator or processor wrote.
+the hub's own words. A mail links to pages of the pool, and to what its operator or processor wrote.
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ NAME_SHOWN, NOTE_SHOWN = 60, 400
 SHOWN = 20
 """Of many notices so many are told one by one."""
 PROBLEMS_SHOWN = 5
+SUBJECT_IS_NODE = ("node", "reputation")
+IN_THE_WALLET = ("cash_out", "top_up", "card", "storage", "payment", "dispute")
 LABEL_WIDTH = 12
 
 
@@ -74,7 +77,7 @@ def write(notices: Sequence[Notice], known: Known, more: int = 0) -> tuple[str, 
     items = [item_of(one, known) for one in notices]
     count = len(items) + more
     subject = items[0].title if count == 1 else f"{items[0].title} And {count - 1} more"
-    parts = ["\n\n".join(_written(one) for one in items)]
+    parts = ["\n\n".join(_written(item, _address(one, known)) for one, item in zip(notices, items, strict=True))]
     if more:
         parts.append(f"And {more} more of the kind. Everything is where these commands look.")
     parts.append("-- \n" + _signature(known.base))
@@ -90,13 +93,40 @@ def item_of(notice: Notice, known: Known, writers: Mapping[str, Writer] | None =
     return Item(f"{one_line(notice.action, NAME_SHOWN)}: {one_line(notice.subject, NAME_SHOWN)}.")
 
 
-def _written(item: Item) -> str:
+def page_of(notice: Notice) -> str | None:
+    """Where the web app shows what a notice to its user is about, from the hub's root."""
+    feature, about = notice.action.partition(".")[0], notice.details
+    if feature == "job":
+        return f"/jobs/{notice.subject}"
+    if feature in SUBJECT_IS_NODE:
+        return f"/nodes/{notice.subject}"
+    if notice.action == "clawback.done":
+        return f"/nodes/{about['node']}"
+    if notice.action in ("attempt.out_of_money", "restitution.owed", "restitution.paid"):
+        return f"/jobs/{about['job']}"
+    if notice.action in ("dispute.opened", "dispute.resolved") and str(about.get("about", "")).startswith("job_"):
+        return f"/jobs/{about['about']}"
+    return "/wallet" if feature in IN_THE_WALLET else None
+
+
+def _address(notice: Notice, known: Known) -> str:
+    """Of that page; empty where there is none, or nobody said where the pool is."""
+    with contextlib.suppress(LookupError):
+        page = "/admin" if notice.for_admins else page_of(notice)
+        if known.base and page and re.fullmatch(r"[a-zA-Z0-9_/-]+", page) and (known.money or page != "/wallet"):
+            return known.base.rstrip("/") + page
+    return ""
+
+
+def _written(item: Item, address: str) -> str:
     lines = [item.title, *([item.text] if item.text else [])]
     facts = [(label, one_line(value, NOTE_SHOWN)) for label, value in item.facts if value not in (None, "")]
     if facts:
         lines += ["", *(f"  {label:<{LABEL_WIDTH}}{value}" for label, value in facts)]
     if item.todo:
         lines += ["", *item.todo]
+    if address:
+        lines += ["", address]
     return "\n".join(lines)
 
 
