@@ -8,8 +8,8 @@ from support.scripted_agent import add_agent
 from computepool.hub.core.notices import UNMAILED, severity_of
 from computepool.hub.core.records import prune_notices, record
 from computepool.hub.core.tables import NoticeRow
-from computepool.hub.mail.notice_feed import ALL_WORDS, _link
-from computepool.hub.mail.words import Notice
+from computepool.hub.mail.notice_feed import ALL_WORDS
+from computepool.hub.mail.words import Notice, page_of
 from computepool.hub.nodes.tables import Node
 
 
@@ -91,4 +91,4 @@ def test_every_notice_has_words_a_severity_and_a_page():
     for action in {*ALL_WORDS, *UNMAILED}:
         assert action in ALL_WORDS
         assert severity_of(action) in ("info", "warning", "error")
-        assert _link(Notice(action, "node_1", details)) in ("/jobs/node_1", "/nodes/node_1", "/jobs/job_1", "/wallet")
+        assert page_of(Notice(action, "node_1", details)) in ("/jobs/node_1", "/nodes/node_1", "/jobs/job_1", "/wallet")

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 9708373bd22331e06fc7aeccedbe46bc6f23aa0d006bf0ea5d01c4227f82777a. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 69b132d1956f9071c2539e7ab5f0d905038a47222d313a5866db8f9d06720dc9. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -3618,6 +3618,11 @@ export interface components {
              */
             decided_by: string | null;
             /**
+             * Decided By Email
+             * @description Null before, and where it was not a person.
+             */
+            decided_by_email: string | null;
+            /**
              * Id
              * @description Its id.
              */
@@ -3648,6 +3653,11 @@ export interface components {
              * @description What the person who did it wrote.
              */
             note: string | null;
+            /**
+             * Owner Email
+             * @description A team has none.
+             */
+            owner_email: string | null;
             /**
              * Owner Id
              * @description Of the node.
@@ -3874,6 +3884,11 @@ export interface components {
              * @description The user who opened it.
              */
             opened_by: string;
+            /**
+             * Opened By Email
+             * @description Null where it was not a person.
+             */
+            opened_by_email: string | null;
             /** @description How it was decided; null before. */
             outcome: components["schemas"]["Outcome"] | null;
             /**
@@ -3911,6 +3926,11 @@ export interface components {
              * @description The user who decided it; null before.
              */
             resolved_by: string | null;
+            /**
+             * Resolved By Email
+             * @description Null before, and where it was not a person.
+             */
+            resolved_by_email: string | null;
             /** @description In which state it is. */
             state: components["schemas"]["DisputeState"];
             /**
@@ -4691,6 +4711,11 @@ export interface components {
              * @description The name of the node.
              */
             node_name: string | null;
+            /**
+             * Owner Email
+             * @description Of the node's owner; a team has none.
+             */
+            owner_email: string | null;
             /**
              * Owner Id
              * @description The user or team that it belongs to.
@@ -14432,6 +14457,11 @@ export interface components {
              * @description The user who changed it.
              */
             changed_by: string;
+            /**
+             * Changed By Email
+             * @description Null where it was not a person.
+             */
+            changed_by_email: string | null;
             /**
              * Value
              * @description The table.

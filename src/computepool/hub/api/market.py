@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from computepool.hub.accounts.repository import emails_of
 from computepool.hub.api.history_views import (
     PriceHistory,
     PriceSeries,
@@ -130,11 +131,12 @@ def _add_tables(routes: Routes, engine: Engine) -> None:
 
     async def view(name: TableName) -> TableView:
         rows = await context.db.read(repository.list_history, name)
+        emails = await context.db.read(emails_of, {row.changed_by for row in rows})
         return TableView(
             name=name,
             version=rows[0].id if rows else 0,
             value=read_stored(name, rows[0].value if rows else {}),
-            history=[version_of(row) for row in rows],
+            history=[version_of(row, emails) for row in rows],
             notices=_notices(engine.market.unlisted) if name == "regions" else [],
         )
 

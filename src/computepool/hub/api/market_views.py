@@ -71,6 +71,8 @@ TableValue = Tiers | Regions | Rates
 class TableVersion(Documented):
     version: int
     changed_by: str
+    changed_by_email: str | None
+    """Null where it was not a person."""
     changed_at: datetime
     value: TableValue
 
@@ -189,9 +191,14 @@ def spot_view(point: SpotPoint) -> SpotView:
     )
 
 
-def version_of(row: MarketSetting) -> TableVersion:
-    value = read_stored(row.name, row.value)
-    return TableVersion(version=row.id, changed_by=row.changed_by, changed_at=row.changed_at, value=value)
+def version_of(row: MarketSetting, emails: Mapping[str, str]) -> TableVersion:
+    return TableVersion(
+        version=row.id,
+        changed_by=row.changed_by,
+        changed_by_email=emails.get(row.changed_by),
+        changed_at=row.changed_at,
+        value=read_stored(row.name, row.value),
+    )
 
 
 def read_stored(name: str, value: Mapping[str, Any]) -> TableValue:

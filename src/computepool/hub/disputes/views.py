@@ -72,7 +72,11 @@ class AdminDisputeView(DisputeView):
     """Of the renter; a team has none."""
     subject: str
     opened_by: str
+    opened_by_email: str | None = None
+    """Null where it was not a person."""
     resolved_by: str | None
+    resolved_by_email: str | None = None
+    """Null before, and where it was not a person."""
     bank: ChargebackState | None
     """Of a chargeback: opened, won or lost."""
     owed_micros: int
@@ -166,10 +170,21 @@ def dispute_view(row: Dispute) -> DisputeView:
     return DisputeView.model_validate(row, from_attributes=True)
 
 
-def admin_view(row: Dispute, email: str | None, uncovered_micros: int = 0) -> AdminDisputeView:
-    return AdminDisputeView.model_validate(row, from_attributes=True).model_copy(
-        update={"owner_email": email, "uncovered_micros": uncovered_micros, "actions": dispute_actions(row)}
-    )
+def people_of(row: Dispute) -> set[str]:
+    """Whose addresses an operator sees beside it."""
+    return {row.owner_id, row.opened_by, *([row.resolved_by] if row.resolved_by else [])}
+
+
+def admin_view(row: Dispute, emails: Mapping[str, str], uncovered_micros: int = 0) -> AdminDisputeView:
+    """`emails`: of `people_of` it, by id."""
+    update = {
+        "owner_email": emails.get(row.owner_id),
+        "opened_by_email": emails.get(row.opened_by),
+        "resolved_by_email": emails.get(row.resolved_by or ""),
+        "uncovered_micros": uncovered_micros,
+        "actions": dispute_actions(row),
+    }
+    return AdminDisputeView.model_validate(row, from_attributes=True).model_copy(update=update)
 
 
 def dispute_actions(row: Dispute) -> DisputeActions:
@@ -181,7 +196,7 @@ def dispute_actions(row: Dispute) -> DisputeActions:
 
 def admin_views(session: Session, rows: Sequence[Dispute]) -> list[AdminDisputeView]:
     """Each with what a full refund would cost the pool."""
-    emails = emails_of(session, {row.owner_id for row in rows})
+    emails = emails_of(session, {person for row in rows for person in people_of(row)})
     is_open = [row for row in rows if row.state == DisputeState.OPEN]
     subjects = subjects_of_all(session, is_open)
     paid: dict[str, list[Paid]] = {}
@@ -191,7 +206,7 @@ def admin_views(session: Session, rows: Sequence[Dispute]) -> list[AdminDisputeV
         row.id: _uncovered(session, row, [one for job_id in sorted(subjects[row.id]) for one in paid.get(job_id, [])])
         for row in is_open
     }
-    return [admin_view(row, emails.get(row.owner_id), missing.get(row.id, 0)) for row in rows]
+    return [admin_view(row, emails, missing.get(row.id, 0)) for row in rows]
 
 
 def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: datetime) -> DisputeFacts:
@@ -209,9 +224,9 @@ def dispute_facts(session: Session, row: Dispute, half_life: timedelta, now: dat
         attempts = [one for one in attempts if one.id in paid]
     shown = attempts[:ATTEMPTS_SHOWN]
     nodes = _nodes(session, sorted({one.node_id for one in shown}))
-    emails = emails_of(session, {row.owner_id, *hosts, *(node.owner_id for node in nodes.values())})
+    emails = emails_of(session, {*people_of(row), *hosts, *(node.owner_id for node in nodes.values())})
     return DisputeFacts(
-        dispute=admin_view(row, emails.get(row.owner_id), _uncovered(session, row, paying)),
+        dispute=admin_view(row, emails, _uncovered(session, row, paying)),
         refundable_micros=most_of(row, paying),
         jobs=[_job_facts(one) for one in jobs[:ATTEMPTS_SHOWN]],
         attempts=[

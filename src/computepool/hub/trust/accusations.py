@@ -1,12 +1,13 @@
 """What an admin decides about the findings of other nodes, and how admins see them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import Select, select
+from sqlalchemy import Row, Select, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.accounts.repository import emails_of
 from computepool.hub.core.actions import ActionView, unless
 from computepool.hub.core.notices import mail_topic
 from computepool.hub.core.paging import count_rows, read_rows
@@ -47,10 +48,14 @@ class AccusationView(Documented):
     node_name: str
     owner_id: str
     """Of the node."""
+    owner_email: str | None
+    """A team has none."""
     note: str | None
     created_at: datetime
     decided_at: datetime | None
     decided_by: str | None
+    decided_by_email: str | None
+    """Null before, and where it was not a person."""
     actions: AccusationActions
     """What an admin may do about it."""
 
@@ -71,8 +76,7 @@ def page_of_accusations(
         query = query.where(Accusation.node_id == node_id)
     ascending = not order.startswith("-")
     rows, after = read_rows(session, query, [Accusation.id], cursor, limit, ascending=ascending, order="created_at")
-    items = [_view(accusation, check, name) for accusation, check, name in rows]
-    return AccusationPage(items=items, next=after, total=count_rows(session, query))
+    return AccusationPage(items=_views(session, rows), next=after, total=count_rows(session, query))
 
 
 def show(session: Session, accusation_id: str) -> AccusationView:
@@ -80,7 +84,7 @@ def show(session: Session, accusation_id: str) -> AccusationView:
     row = session.execute(_with_names().where(Accusation.id == accusation_id)).one_or_none()
     if row is None:
         raise NoSuchAccusation(accusation_id)
-    return _view(*row)
+    return _views(session, [row])[0]
 
 
 def confirm(
@@ -143,7 +147,13 @@ def _with_names() -> Select[Accusation, Check, str]:
     )
 
 
-def _view(accusation: Accusation, check: Check, node_name: str) -> AccusationView:
+def _views(session: Session, rows: Sequence[Row[Accusation, Check, str]]) -> list[AccusationView]:
+    people = {person for row in rows for person in (row[0].owner_id, row[0].decided_by) if person is not None}
+    emails = emails_of(session, people)
+    return [_view(accusation, check, name, emails) for accusation, check, name in rows]
+
+
+def _view(accusation: Accusation, check: Check, node_name: str, emails: Mapping[str, str]) -> AccusationView:
     decide = unless(_refuse_decision(accusation))
     return AccusationView(
         id=accusation.id,
@@ -157,9 +167,11 @@ def _view(accusation: Accusation, check: Check, node_name: str) -> AccusationVie
         node_id=accusation.node_id,
         node_name=node_name,
         owner_id=accusation.owner_id,
+        owner_email=emails.get(accusation.owner_id),
         note=accusation.note,
         created_at=accusation.created_at,
         decided_at=accusation.decided_at,
         decided_by=accusation.decided_by,
+        decided_by_email=emails.get(accusation.decided_by or ""),
         actions=AccusationActions(confirm=decide, dismiss=decide),
     )

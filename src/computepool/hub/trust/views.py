@@ -7,6 +7,7 @@ from typing import cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from computepool.hub.accounts.repository import emails_of
 from computepool.hub.core.money import Micros
 from computepool.hub.core.paging import count_rows, read_rows
 from computepool.hub.jobs.tables import Attempt, Job, Slice
@@ -61,6 +62,8 @@ class AuditView(CheckView):
     node_id: str | None
     node_name: str | None
     owner_id: str | None
+    owner_email: str | None
+    """Of the node's owner; a team has none."""
     asked: int
     given_back_micros: Micros
 
@@ -115,6 +118,7 @@ def page_of_checks(
     back = select(Clawback.check_id, func.sum(Clawback.micros)).where(Clawback.check_id.in_([row.id for row in shown]))
     back = back.where(Clawback.state != ClawbackState.BESIDE).group_by(Clawback.check_id)
     micros = {check_id: int(total) for check_id, total in session.execute(back)}
+    emails = emails_of(session, {row.owner_id for row in shown if row.owner_id is not None})
     items = [
         AuditView(
             **view.model_dump(),
@@ -123,6 +127,7 @@ def page_of_checks(
             node_id=row.node_id,
             node_name=name,
             owner_id=row.owner_id,
+            owner_email=emails.get(row.owner_id or ""),
             asked=row.asked,
             given_back_micros=micros.get(row.id, 0),
         )
