@@ -136,16 +136,15 @@ def test_links_of_a_job_are_made_listed_and_revoked(hub, cli, asked):
     requests, answers = asked
     job_id = hub.add_job({"run": "true", "name": "train"}).document["id"]
     path = f"/jobs/{job_id}/shares"
-    link = {"id": "share_1", "job_id": job_id, "with_logs": True, "with_outputs": False}
-    times = {"created_at": NOW, "expires_at": None}
-    answers["POST", path] = NewShare(**link, **times, token="cps_secret")
+    link = ShareView(id="share_1", job_id=job_id, with_logs=True, with_outputs=False, created_at=NOW, expires_at=None)
+    answers["POST", path] = NewShare(**link.model_dump(), token="cps_secret")
     made = cli("share", "create", "train", "--logs", "--days", "3")
     assert (made.code, made.text) == (0, f"{hub.url}/shared/cps_secret\n")
     assert "Shows state, logs." in made.err
     assert requests[-1][2] == {"with_logs": True, "with_outputs": False, "expires_in_days": 3}
     assert json.loads(cli("share", "create", job_id, "--json").text)["url"] == f"{hub.url}/shared/cps_secret"
 
-    answers["GET", path] = ShareList(items=[ShareView(**link, **times)])
+    answers["GET", path] = ShareList(items=[link])
     listed = cli("share", "list", "train").text
     assert "share_1" in listed
     assert "no end" in listed

@@ -177,8 +177,9 @@ def sums_of(session: Session, begin: datetime) -> dict[str, int]:
 def work_of(session: Session, begin: datetime) -> WorkSum:
     """For others, of all owners together."""
     found, core_millis, end = WorkSum(), 0, begin + timedelta(days=1)
-    for attempt in session.scalars(select(Attempt).where(Attempt.own.is_(False), Attempt.finished_at.is_not(None))):
-        if not begin <= attempt.finished_at < end:
+    attempts: list[Any] = list(session.scalars(select(Attempt).where(Attempt.own.is_(False))))
+    for attempt in attempts:
+        if attempt.finished_at is None or not begin <= attempt.finished_at < end:
             continue
         seconds = 0.0
         if attempt.started_at is not None:
