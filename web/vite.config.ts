@@ -4,6 +4,8 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
 const hub = process.env.COMPUTEPOOL_URL ?? "http://127.0.0.1:8000";
+const VENDOR =
+  /node_modules\/(react|react-dom|scheduler|use-sync-external-store|openapi-fetch|@tanstack\/(?!.*virtual)[^/]+)\//;
 
 export default defineConfig({
   plugins: [react({ jsxImportSource: "@/jsx" }), tailwindcss()],
@@ -15,6 +17,10 @@ export default defineConfig({
     manifest: true,
     sourcemap: false,
     chunkSizeWarningLimit: 400,
+    rolldownOptions: {
+      // One file of what every page needs, instead of a dozen: fewer requests, and it compresses better.
+      output: { codeSplitting: { groups: [{ name: "vendor", test: VENDOR }] } },
+    },
   },
   worker: { format: "es" },
   server: {

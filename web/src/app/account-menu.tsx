@@ -8,7 +8,7 @@ import { Menu, MenuItem, MenuLine, MenuNote } from "@/components/menu";
 import { chooseTheme, chosenTheme, type Theme } from "@/lib/theme";
 import { shell } from "@/texts/shell";
 
-export default function AccountMenu({ me }: { me: Schemas["MeView"] | undefined }) {
+export function AccountMenu({ me }: { me: Schemas["MeView"] | undefined }) {
   const go = useNavigate();
   const [theme, setTheme] = useState(chosenTheme);
   const choose = (next: Theme) => {

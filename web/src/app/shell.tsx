@@ -11,10 +11,10 @@ import { Toasts } from "@/components/toasts";
 import { cn } from "@/lib/cn";
 import { chooseTheme, isDark } from "@/lib/theme";
 import { shell } from "@/texts/shell";
+import { AccountMenu } from "./account-menu";
 import { useNav } from "./nav";
 
 const Palette = lazy(() => import("./palette"));
-const AccountMenu = lazy(() => import("./account-menu"));
 const AWAY_SHOWN_MS = 2000;
 const PALETTE_KEYS = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "") ? "⌘K" : "Ctrl K";
 
@@ -79,11 +79,7 @@ function Account() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   if (useResuming()) return <CircleUser size={16} aria-hidden className="m-2 text-muted" />;
   if (signedIn) {
-    return (
-      <Suspense fallback={<CircleUser size={16} aria-hidden className="m-2 text-muted" />}>
-        <AccountMenu me={me} />
-      </Suspense>
-    );
+    return <AccountMenu me={me} />;
   }
   const next = path === "/" || path.startsWith("/sign-") ? {} : { next: path };
   return (

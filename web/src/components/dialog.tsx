@@ -1,17 +1,13 @@
-import { AlertDialog } from "@base-ui/react/alert-dialog";
-import { Dialog as BaseDialog } from "@base-ui/react/dialog";
-import { X } from "lucide-react";
-import { type ReactElement, type ReactNode, useState } from "react";
-import { common } from "@/texts/common";
-import { Button } from "./button";
-import { Trouble } from "./trouble";
+import { cloneElement, type MouseEvent, type ReactElement, type ReactNode, Suspense, useRef, useState } from "react";
+import { onDemand } from "./on-demand";
 
-const BACKDROP = "dialog-backdrop fixed inset-0 z-30 bg-backdrop";
-const POPUP =
-  "dialog-popup fixed top-1/2 left-1/2 z-30 flex max-h-[calc(100dvh-2rem)] w-[30rem] max-w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 flex-col overflow-y-auto rounded-lg border border-line bg-surface p-5 shadow-xl outline-none";
+// Base UI's dialogs are 25 kB: they come with the first one that is opened.
+const [Window, intent] = onDemand(() => import("./dialog-window"));
+const [Question] = onDemand(() => import("./dialog-question"));
 
+type Trigger = ReactElement<Record<string, unknown>>;
 type Props = {
-  trigger?: ReactElement<Record<string, unknown>>;
+  trigger?: Trigger;
   open?: boolean;
   onOpenChange?: (open: boolean) => void;
   title: string;
@@ -19,35 +15,31 @@ type Props = {
   children: ReactNode;
 };
 /** A window above the page. `trigger`: the button that opens it; or `open` and `onOpenChange`. */
-export function Dialog({ trigger, open, onOpenChange, title, about, children }: Props) {
+export function Dialog({ trigger, open: isGivenOpen, onOpenChange, title, about, children }: Props) {
+  const opener = useOpener();
+  const open = isGivenOpen ?? opener.open;
+  const change = (next: boolean) => {
+    opener.setOpen(next);
+    onOpenChange?.(next);
+  };
+  const used = useRef(false);
+  used.current ||= open;
   return (
-    <BaseDialog.Root
-      {...(open === undefined ? {} : { open })}
-      {...(onOpenChange ? { onOpenChange: (next: boolean) => onOpenChange(next) } : {})}
-    >
-      {trigger && <BaseDialog.Trigger render={trigger} />}
-      <BaseDialog.Portal>
-        <BaseDialog.Backdrop className={BACKDROP} />
-        <BaseDialog.Popup className={POPUP}>
-          <div className="flex items-start justify-between gap-4">
-            <BaseDialog.Title className="text-lg font-semibold">{title}</BaseDialog.Title>
-            <BaseDialog.Close
-              aria-label={common.close}
-              className="-m-1.5 cursor-pointer rounded-md p-1.5 text-muted hover:bg-sunken hover:text-text"
-            >
-              <X size={16} aria-hidden />
-            </BaseDialog.Close>
-          </div>
-          {about && <BaseDialog.Description className="mt-1 text-muted text-pretty">{about}</BaseDialog.Description>}
-          <div className="mt-4">{children}</div>
-        </BaseDialog.Popup>
-      </BaseDialog.Portal>
-    </BaseDialog.Root>
+    <>
+      {trigger && opener.button(trigger, open, change)}
+      {used.current && (
+        <Suspense>
+          <Window open={open} onOpenChange={change} opener={opener.element} title={title} about={about}>
+            {children}
+          </Window>
+        </Suspense>
+      )}
+    </>
   );
 }
 
 type ConfirmProps = {
-  trigger: ReactElement<Record<string, unknown>>;
+  trigger: Trigger;
   title: string;
   about?: ReactNode;
   action: string;
@@ -56,50 +48,35 @@ type ConfirmProps = {
   children?: ReactNode;
 };
 /** Asks before something that cannot be undone. Stays open, and says why, when `run` fails. */
-export function Confirm({ trigger, title, about, action, danger = true, run, children }: ConfirmProps) {
-  const [open, setOpen] = useState(false);
-  const [pending, setPending] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const go = async () => {
-    setPending(true);
-    setError(null);
-    try {
-      await run();
-      setOpen(false);
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setPending(false);
-    }
-  };
+export function Confirm({ trigger, ...question }: ConfirmProps) {
+  const { button, element, open, setOpen } = useOpener();
+  const used = useRef(false);
+  used.current ||= open;
   return (
-    <AlertDialog.Root
-      open={open}
-      onOpenChange={(next) => {
-        setOpen(next);
-        setError(null);
-      }}
-    >
-      <AlertDialog.Trigger render={trigger} />
-      <AlertDialog.Portal>
-        <AlertDialog.Backdrop className={BACKDROP} />
-        <AlertDialog.Popup className={POPUP}>
-          <AlertDialog.Title className="text-lg font-semibold">{title}</AlertDialog.Title>
-          {about && <AlertDialog.Description className="mt-1 text-muted text-pretty">{about}</AlertDialog.Description>}
-          {children && <div className="mt-4">{children}</div>}
-          {error != null && (
-            <div className="mt-4">
-              <Trouble error={error} compact />
-            </div>
-          )}
-          <div className="mt-6 flex justify-end gap-2">
-            <AlertDialog.Close render={<Button />}>{common.cancel}</AlertDialog.Close>
-            <Button look={danger ? "danger" : "primary"} pending={pending} onClick={() => void go()}>
-              {action}
-            </Button>
-          </div>
-        </AlertDialog.Popup>
-      </AlertDialog.Portal>
-    </AlertDialog.Root>
+    <>
+      {button(trigger, open, setOpen)}
+      {used.current && (
+        <Suspense>
+          <Question open={open} onOpenChange={setOpen} opener={element} {...question} />
+        </Suspense>
+      )}
+    </>
   );
+}
+
+/** The button of a dialog, which gets the focus back when the dialog closes. */
+function useOpener() {
+  const [open, setOpen] = useState(false);
+  const element = useRef<HTMLElement | null>(null);
+  const button = (trigger: Trigger, isOpen: boolean, change: (open: boolean) => void) =>
+    cloneElement(trigger, {
+      "aria-haspopup": "dialog",
+      "aria-expanded": isOpen,
+      ...intent,
+      onClick: (event: MouseEvent<HTMLElement>) => {
+        element.current = event.currentTarget;
+        change(true);
+      },
+    });
+  return { open, setOpen, element, button };
 }

@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Search } from "lucide-react";
 import { cn } from "@/lib/cn";
-import { inputClass } from "./form";
+import { inputClass } from "./input-class";
 
 type Values = Record<string, string | undefined>;
 const useAnySearch = () => useSearch({ strict: false }) as Values;

@@ -5,10 +5,8 @@ import { type ComponentProps, type ReactNode, useState } from "react";
 import { ApiError } from "@/api/errors";
 import { cn } from "@/lib/cn";
 import { common } from "@/texts/common";
+import { inputClass } from "./input-class";
 import { Trouble } from "./trouble";
-
-export const inputClass =
-  "h-9 w-full rounded-md border border-edge bg-surface px-3 placeholder:text-muted disabled:opacity-60 data-invalid:border-bad";
 
 export type Values = Record<string, string>;
 type Props = {

@@ -1,51 +1,66 @@
-import { Menu as BaseMenu } from "@base-ui/react/menu";
-import type { ReactElement, ReactNode } from "react";
-import { cn } from "@/lib/cn";
+import {
+  cloneElement,
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactElement,
+  type ReactNode,
+  Suspense,
+  useContext,
+  useId,
+  useState,
+} from "react";
+import { type ItemProps, MenuParts } from "./menu-parts";
+import { onDemand } from "./on-demand";
+
+// The list, with Base UI and what positions it, is 50 kB: it comes with the first menu that is opened.
+const [Popup, intent] = onDemand(() => import("./menu-popup"));
 
 /** A list of actions behind a button. */
 export function Menu({ trigger, children }: { trigger: ReactElement<Record<string, unknown>>; children: ReactNode }) {
+  const id = useId();
+  const [anchor, setAnchor] = useState<HTMLElement | null>(null);
+  const [open, setOpen] = useState(false);
+  const [byKeyboard, setByKeyboard] = useState(false);
+  const show = (button: HTMLElement, keyboard: boolean) => {
+    setAnchor(button);
+    setByKeyboard(keyboard);
+    setOpen(true);
+  };
   return (
-    <BaseMenu.Root>
-      <BaseMenu.Trigger render={trigger} />
-      <BaseMenu.Portal>
-        <BaseMenu.Positioner align="end" sideOffset={4} className="z-30">
-          <BaseMenu.Popup className="min-w-48 rounded-lg border border-line bg-surface p-1 shadow-lg outline-none">
+    <>
+      {cloneElement(trigger, {
+        id,
+        "aria-haspopup": "menu",
+        "aria-expanded": open,
+        ...intent,
+        // A press with Enter or the space bar is a click without a pointer.
+        onClick: (event: MouseEvent<HTMLElement>) => show(event.currentTarget, event.detail === 0),
+        onKeyDown: (event: KeyboardEvent<HTMLElement>) => {
+          if (event.key !== "ArrowDown") return;
+          event.preventDefault();
+          show(event.currentTarget, true);
+        },
+      })}
+      {anchor && (
+        <Suspense>
+          <Popup labelledBy={id} anchor={anchor} open={open} onOpenChange={setOpen} byKeyboard={byKeyboard}>
             {children}
-          </BaseMenu.Popup>
-        </BaseMenu.Positioner>
-      </BaseMenu.Portal>
-    </BaseMenu.Root>
+          </Popup>
+        </Suspense>
+      )}
+    </>
   );
 }
 
-const ITEM =
-  "flex w-full cursor-pointer items-center gap-2 rounded-md px-2.5 py-1.5 text-left outline-none data-highlighted:bg-sunken data-disabled:cursor-default data-disabled:opacity-50";
 /** `link`: an element such as `<Link to="/account" />`; else `onClick`. */
-export function MenuItem({
-  link,
-  onClick,
-  danger,
-  disabled,
-  children,
-}: {
-  link?: ReactElement<Record<string, unknown>>;
-  onClick?: () => void;
-  danger?: boolean;
-  disabled?: boolean;
-  children: ReactNode;
-}) {
-  return (
-    <BaseMenu.Item
-      {...(link ? { render: link } : {})}
-      {...(onClick ? { onClick } : {})}
-      disabled={disabled ?? false}
-      className={cn(ITEM, danger && "text-bad")}
-    >
-      {children}
-    </BaseMenu.Item>
-  );
+export function MenuItem(props: ItemProps) {
+  const { Item } = useContext(MenuParts)!;
+  return <Item {...props} />;
 }
-export const MenuLine = () => <BaseMenu.Separator className="my-1 h-px bg-line" />;
+export function MenuLine() {
+  const { Line } = useContext(MenuParts)!;
+  return <Line />;
+}
 export const MenuNote = ({ children }: { children: ReactNode }) => (
   <div className="px-2.5 py-1.5 text-sm text-muted">{children}</div>
 );

@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { Button } from "@/components/button";
 import { Fact, Facts } from "@/components/card";
-import { inputClass } from "@/components/form";
+import { inputClass } from "@/components/input-class";
 import { Trouble } from "@/components/trouble";
 import { When } from "@/components/when";
 import { cn } from "@/lib/cn";

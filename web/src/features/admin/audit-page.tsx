@@ -4,7 +4,7 @@ import { auditActionsQuery, auditQuery } from "@/api/queries/admin";
 import { flat } from "@/api/queries/pages";
 import { Empty } from "@/components/empty";
 import { useFilters } from "@/components/filters";
-import { inputClass } from "@/components/form";
+import { inputClass } from "@/components/input-class";
 import { When } from "@/components/when";
 import { cn } from "@/lib/cn";
 import { adminHub } from "@/texts/admin-hub";

@@ -6,7 +6,7 @@ import { api, ask, type Schemas } from "@/api/client";
 import { type MarketTable, marketTableQuery } from "@/api/queries/admin";
 import { Button } from "@/components/button";
 import { Card } from "@/components/card";
-import { inputClass } from "@/components/form";
+import { inputClass } from "@/components/input-class";
 import { Loaded } from "@/components/loaded";
 import { When } from "@/components/when";
 import { cn } from "@/lib/cn";

@@ -1,17 +1,20 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { Copy, MoreHorizontal, RotateCcw, Share2, Square } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { api, ask, idempotencyKey, type Schemas } from "@/api/client";
 import { Button, buttonClass } from "@/components/button";
 import { Confirm, Dialog } from "@/components/dialog";
-import { Field, Form, TextArea } from "@/components/form";
 import { Menu, MenuItem, MenuLine } from "@/components/menu";
+import { SkeletonRows } from "@/components/skeleton";
 import { toast } from "@/components/toasts";
 import { Trouble } from "@/components/trouble";
 import { common } from "@/texts/common";
 import { jobTexts } from "@/texts/jobs";
-import { ShareDialog } from "./share-dialog";
+
+// Forms come when somebody opens them.
+const Share = lazy(() => import("./share"));
+const DisputeForm = lazy(() => import("./dispute-form"));
 
 type Job = Schemas["JobView"];
 type Name = keyof Schemas["JobActions"];
@@ -112,28 +115,21 @@ export function JobActions({ job }: { job: Job }) {
           </MenuItem>
         ))}
       </Menu>
-      <ShareDialog jobId={job.id} open={open === "share"} onClose={close} />
+      <Dialog title={jobTexts.share.title} about={jobTexts.share.about} open={open === "share"} onOpenChange={close}>
+        <Suspense fallback={<SkeletonRows rows={5} />}>
+          <Share jobId={job.id} />
+        </Suspense>
+      </Dialog>
       <Dialog title={text.dispute} about={text.disputeAbout} open={open === "dispute"} onOpenChange={close}>
-        <Form
-          onSubmit={async ({ reason = "" }) => {
-            const header = { "Idempotency-Key": idempotencyKey() };
-            await ask(api.POST("/api/v1/jobs/{job_id}/dispute", { params: { ...params, header }, body: { reason } }));
-            toast({ title: text.disputed });
-            changed();
-            close();
-          }}
-        >
-          {(pending) => (
-            <>
-              <Field name="reason" label={text.disputeReason}>
-                <TextArea name="reason" required rows={4} />
-              </Field>
-              <Button type="submit" look="primary" pending={pending}>
-                {text.disputeGo}
-              </Button>
-            </>
-          )}
-        </Form>
+        <Suspense fallback={<SkeletonRows rows={3} />}>
+          <DisputeForm
+            jobId={job.id}
+            onDone={() => {
+              changed();
+              close();
+            }}
+          />
+        </Suspense>
       </Dialog>
       <Dialog title={text.removeTitle(job.name)} about={text.removeAbout} open={open === "remove"} onOpenChange={close}>
         <Remove jobId={job.id} close={close} />

@@ -12,7 +12,7 @@ import { CommandLine } from "@/components/command-line";
 import { Confirm } from "@/components/dialog";
 import { Empty } from "@/components/empty";
 import { FilterSelect, SearchField, useFilters } from "@/components/filters";
-import { inputClass } from "@/components/form";
+import { inputClass } from "@/components/input-class";
 import { Meter } from "@/components/meter";
 import { Money } from "@/components/money";
 import { More } from "@/components/more";

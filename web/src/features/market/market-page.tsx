@@ -9,7 +9,7 @@ import { Card } from "@/components/card";
 import { CommandLine } from "@/components/command-line";
 import { Empty } from "@/components/empty";
 import { useFilters } from "@/components/filters";
-import { inputClass } from "@/components/form";
+import { inputClass } from "@/components/input-class";
 import { Page } from "@/components/page";
 import { Skeleton, SkeletonRows } from "@/components/skeleton";
 import { Trouble } from "@/components/trouble";

@@ -4,7 +4,7 @@ import type { Schemas } from "@/api/client";
 import { priceHistoryQuery } from "@/api/queries/market";
 import { Card } from "@/components/card";
 import { Chart, type Series } from "@/components/chart";
-import { inputClass } from "@/components/form";
+import { inputClass } from "@/components/input-class";
 import { Loaded } from "@/components/loaded";
 import { Skeleton } from "@/components/skeleton";
 import { Choices } from "@/components/tabs";

@@ -1,6 +1,6 @@
 import { type ComponentProps, type ReactNode, useId } from "react";
 import type { Schemas } from "@/api/client";
-import { inputClass } from "@/components/form";
+import { inputClass } from "@/components/input-class";
 import { cn } from "@/lib/cn";
 
 export type Problem = Schemas["SpecProblem"];

@@ -8,7 +8,7 @@ import { checkQuery, cloneQuery, submitJob, type Written } from "@/api/queries/s
 import { Button } from "@/components/button";
 import { Card } from "@/components/card";
 import { FilterSelect, useFilters } from "@/components/filters";
-import { inputClass } from "@/components/form";
+import { inputClass } from "@/components/input-class";
 import { Loaded } from "@/components/loaded";
 import { Meter } from "@/components/meter";
 import { Page } from "@/components/page";

@@ -4,7 +4,6 @@ import { api, ask } from "@/api/client";
 import { sharesQuery } from "@/api/queries/jobs";
 import { Button } from "@/components/button";
 import { CopyButton } from "@/components/command-line";
-import { Dialog } from "@/components/dialog";
 import { Field, Form, Select, Switch } from "@/components/form";
 import { Loaded } from "@/components/loaded";
 import { toast, toastError } from "@/components/toasts";
@@ -13,17 +12,14 @@ import { jobTexts } from "@/texts/jobs";
 
 const text = jobTexts.share;
 
-export function ShareDialog({ jobId, open, onClose }: { jobId: string; open: boolean; onClose: () => void }) {
+/** Makes links to a job, and lists those that exist. A new link is shown once: it is gone with the dialog. */
+export default function Share({ jobId }: { jobId: string }) {
   const [link, setLink] = useState<string | null>(null);
-  const close = () => {
-    setLink(null);
-    onClose();
-  };
   return (
-    <Dialog title={text.title} about={text.about} open={open} onOpenChange={close}>
+    <>
       {link ? <NewLink link={link} /> : <NewShare jobId={jobId} onMade={setLink} />}
       <Links jobId={jobId} />
-    </Dialog>
+    </>
   );
 }
 
