@@ -26,8 +26,14 @@ const TABLE: Table = {
   account: () => [["me"], ["sessions"], ["tokens"], ["limits"], ["notices"]],
   admin: () => [["admin"]],
 };
-/** A job of 10,000 slices tells of each of them: the same key is read again at most this often. */
-const PAUSE_MS = 100;
+/**
+ * A job of 10,000 slices tells of each of them. A key is read at once when it was at rest; while events keep coming,
+ * the pause after a reading doubles up to the longest.
+ */
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 100;
+/** An answer that takes longer than this does not hold up the next reading. */
+const LONGEST_READING_MS = 2000;
 
 export function keysOf(event: PoolEvent): QueryKey[] {
   const keys = TABLE[event.type] as ((event: PoolEvent) => QueryKey[]) | undefined;
@@ -60,28 +66,57 @@ function showLoad(queries: QueryClient, nodeId: string, gpus: unknown[]): void {
   );
 }
 
+type Listed = { pages?: { items: { id: string; state: string }[] }[] };
+/** A job that ended stays ended, so its new state is shown before the rest is read. */
+export function showEnd(
+  queries: QueryClient,
+  { job_id, change, state }: Pick<OfType<"job">, "job_id" | "change" | "state">,
+): void {
+  if (change !== "ended" || !state) return;
+  const renew = <T extends { id: string; state: string }>(job: T): T => (job.id === job_id ? { ...job, state } : job);
+  queries.setQueriesData(
+    { queryKey: ["job", job_id, "view"] },
+    (old: Schemas["JobView"] | undefined) => old && renew(old),
+  );
+  queries.setQueriesData({ queryKey: ["jobs"] }, (old: Listed | undefined) =>
+    old?.pages ? { ...old, pages: old.pages.map((page) => ({ ...page, items: page.items.map(renew) })) } : old,
+  );
+}
+
+const after = (milliseconds: number) => new Promise<void>((done) => setTimeout(done, milliseconds));
+
+/** Reads a key at once, and again after every later call, but never twice at the same time. */
+export function makeReader(read: (key: QueryKey) => Promise<unknown>): (key: QueryKey) => void {
+  const busy = new Map<string, { again: boolean }>();
+  const keepReading = async (key: QueryKey, name: string): Promise<void> => {
+    const reading = { again: true };
+    busy.set(name, reading);
+    for (let pause = FIRST_PAUSE_MS; reading.again; pause = Math.min(LONGEST_PAUSE_MS, 2 * pause)) {
+      reading.again = false;
+      // What changes while an answer is under way may not be in it: that is read after it.
+      await Promise.all([after(pause), Promise.race([read(key), after(LONGEST_READING_MS)])]);
+    }
+    busy.delete(name);
+  };
+  return (key) => {
+    const name = JSON.stringify(key);
+    const reading = busy.get(name);
+    if (reading) reading.again = true;
+    else void keepReading(key, name);
+  };
+}
+
 /** Keeps the cache fresh. Called once. */
 export function followEvents(queries: QueryClient): void {
-  const pausing = new Map<string, boolean>();
-  const stale = (key: QueryKey) => {
-    const name = JSON.stringify(key);
-    if (pausing.has(name)) {
-      pausing.set(name, true);
-      return;
-    }
-    void queries.invalidateQueries({ queryKey: key });
-    pausing.set(name, false);
-    setTimeout(() => {
-      const again = pausing.get(name);
-      pausing.delete(name);
-      if (again) stale(key);
-    }, PAUSE_MS);
-  };
+  const stale = makeReader((queryKey) => queries.invalidateQueries({ queryKey }));
   const everything = () => void queries.invalidateQueries();
   live.onRestart(everything);
   live.tap((message) => {
-    if (message.type === "event") for (const key of keysOf(message.event as PoolEvent)) stale(key);
-    else if (message.type === "start_over") everything();
+    if (message.type === "event") {
+      const event = message.event as PoolEvent;
+      if (event.type === "job") showEnd(queries, event);
+      for (const key of keysOf(event)) stale(key);
+    } else if (message.type === "start_over") everything();
     else if (message.type === "public") queries.setQueryData(["stats"], message.stats);
     else if (message.type === "map") queries.setQueryData(["map"], (old: MapView | undefined) => newMap(old, message));
     else if (message.type === "load") {
