@@ -11,6 +11,10 @@ export default defineConfig({
       {
         plugins: [react({ jsxImportSource: "@/jsx" })],
         resolve: { alias },
+        // What tests load on demand: found in their midst, it would make Vite start them again.
+        optimizeDeps: {
+          include: ["client-zip", ...["alert-dialog", "dialog", "menu"].map((part) => `@base-ui/react/${part}`)],
+        },
         test: {
           name: "browser",
           include: ["src/**/*.browser.test.tsx"],

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { asPython, EMPTY, fromWire, isSimulated, parseEnv, pythonOf, simulated, toSpec, withField } from "./draft";
-import { isLeftOut, relativeTo } from "./files";
 
 test("a canonical spec becomes a form and the same spec again, without defaults that nobody wrote", () => {
   const draft = fromWire({
@@ -34,11 +33,4 @@ test("scripts and variables survive the way to a spec and back", () => {
   expect(pythonOf(asPython("print(1)\nprint(2)"))).toBe("print(1)\nprint(2)");
   expect(pythonOf("echo")).toBeNull();
   expect(parseEnv("A=1\n\nB=x=y\nC")).toEqual({ A: "1", B: "x=y", C: "" });
-});
-
-test("a folder loses its own name and what belongs to no job", () => {
-  expect(relativeTo("app/src/a.py")).toBe("src/a.py");
-  expect(isLeftOut("src/node_modules/x/i.js")).toBe(true);
-  expect(isLeftOut(".git/HEAD")).toBe(true);
-  expect(isLeftOut("src/gitlike.py")).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { FileArchive, FolderUp, X } from "lucide-react";
-import { type DragEvent, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { Button } from "@/components/button";
 import { toast } from "@/components/toasts";
 import { bytes } from "@/lib/amounts";
@@ -8,10 +8,10 @@ import { submit as text } from "@/texts/submit";
 import { type Bundle, chosen, dropped, sizeOf } from "./files";
 
 const LISTED = 8;
+const LEFT_LISTED = 4;
 
 function Listed({ bundle }: { bundle: Bundle }) {
   const largest = bundle.files.toSorted((a, b) => b.file.size - a.file.size).slice(0, LISTED);
-  const names = [...new Set(bundle.left.map(({ path }) => path.split("/").slice(0, 2).join("/")))];
   return (
     <>
       <ul className="mt-3 divide-y divide-line border-y border-line text-sm">
@@ -25,9 +25,9 @@ function Listed({ bundle }: { bundle: Bundle }) {
       </ul>
       {bundle.left.length > 0 && (
         <p className="mt-2 text-sm text-muted">
-          {text.skipped(bundle.left.length, sizeOf(bundle.left))}{" "}
-          <span className="font-mono">{names.slice(0, 4).join(", ")}</span>
-          {names.length > 4 && ` ${text.more(names.length - 4)}`}
+          {text.skipped(bundle.left.length)}{" "}
+          <span className="font-mono break-words">{bundle.left.slice(0, LEFT_LISTED).join(", ")}</span>
+          {bundle.left.length > LEFT_LISTED && ` ${text.more(bundle.left.length - LEFT_LISTED)}`}
         </p>
       )}
     </>
@@ -48,12 +48,10 @@ export function DropZone({
   const [reading, setReading] = useState(false);
   const folder = useRef<HTMLInputElement>(null);
   const files = useRef<HTMLInputElement>(null);
-  const drop = async (event: DragEvent) => {
-    event.preventDefault();
-    setOver(false);
+  const take = async (bundle: Promise<Bundle | null>) => {
     setReading(true);
     try {
-      const found = await dropped(event.dataTransfer);
+      const found = await bundle;
       if (found) onChange(found);
     } catch (error) {
       toast({ title: error instanceof Error ? error.message : String(error), tone: "bad" });
@@ -70,7 +68,11 @@ export function DropZone({
         setOver(true);
       }}
       onDragLeave={() => setOver(false)}
-      onDrop={(event) => void drop(event)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        void take(dropped(event.dataTransfer));
+      }}
       className={cn(
         "rounded-lg border border-dashed border-edge bg-page p-4",
         over && "border-live bg-live-soft",
@@ -116,7 +118,8 @@ export function DropZone({
         aria-label={text.chooseFolder}
         {...{ webkitdirectory: "" }}
         onChange={({ target }) => {
-          if (target.files) onChange(chosen(target.files));
+          // A copy: the list is emptied with the field.
+          if (target.files?.length) void take(chosen([...target.files]));
           target.value = "";
         }}
       />
@@ -127,7 +130,8 @@ export function DropZone({
         multiple
         aria-label={text.chooseFiles}
         onChange={({ target }) => {
-          if (target.files) onChange(chosen(target.files));
+          // A copy: the list is emptied with the field.
+          if (target.files?.length) void take(chosen([...target.files]));
           target.value = "";
         }}
       />
