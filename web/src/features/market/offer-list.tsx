@@ -85,7 +85,7 @@ export function OfferList({ offers, loadMore }: { offers: Offer[]; loadMore: (()
   const rows = list.getVirtualItems();
   const last = rows.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (loadMore && last >= offers.length - 60) loadMore();
+    if (loadMore && last >= offers.length - 40) loadMore();
   }, [last, offers.length, loadMore]);
   return (
     <>
