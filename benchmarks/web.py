@@ -372,7 +372,8 @@ def _market(hub: Hub, browser: Browser, folder: Path, options: Options) -> Data:
                 model = MODELS[number % len(MODELS)]
                 if number % len(MODELS) == 0:  # a page keeps what it has read: each card once
                     page.goto(f"{hub.url}/market")
-                    _wait(page, f"/{count:,} offers/.test(document.body.innerText)")
+                    loaded = f"/{count:,} offers/.test(document.body.innerText)"
+                    _wait(page, f"{loaded} && document.querySelector('#filter-gpu option[value={model}]')")
                 chosen = (
                     "document.querySelector('main output').innerText.startsWith("
                     f"'{count // len(MODELS):,} ') && "
