@@ -34,7 +34,7 @@ def test_person_changes_profile_mails_and_password(visitor):
     page.get_by_role("button", name="Set password").click()
     expect(page.get_by_text("The password is set")).to_be_visible()
     visitor.go("/account/notices")  # still signed in, by the new session
-    expect(page.get_by_role("main")).to_contain_text(re.compile("Nothing to tell|ago|just now"))
+    expect(page.get_by_role("main")).to_contain_text(re.compile("No notices yet|ago|just now"))
     visitor.forgive("status of 4..")
 
 
@@ -44,7 +44,7 @@ def test_token_is_shown_once_works_and_is_revoked(visitor):
     expect(page.get_by_text("No tokens")).to_be_visible()
     page.get_by_role("button", name="New token").click()
     page.get_by_label("Name").fill("laptop <b>")
-    page.get_by_label("Change account, spend and pay out").uncheck()
+    page.get_by_label("Change account, spend and cash out").uncheck()
     page.get_by_role("button", name="Create token").click()
     token = page.get_by_role("dialog").locator("code").first.inner_text()
     me = {"Authorization": f"Bearer {token}"}

@@ -48,7 +48,7 @@ def test_setting_is_previewed_changed_with_a_reason_and_keeps_its_history(visito
     page.get_by_label("New value").fill("90000")
     expect(page.get_by_role("alert")).to_be_visible()  # why not, in the API's words
     page.get_by_label("New value").fill("1500")
-    expect(page.get_by_role("columnheader", name="Then")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="After")).to_be_visible()
     page.get_by_label("Reason").fill("A week of lower fees")
     page.get_by_role("button", name="Change setting").click()
     history = page.get_by_role("region", name="History")
@@ -68,5 +68,5 @@ def test_admin_pages_are_not_there_for_others(visitor):
     page = visitor.sign_in("jack")
     for path in ("/admin", "/admin/settings/platform_fee_bps"):
         visitor.go(path)
-        expect(page.get_by_role("heading", name="There is nothing here")).to_be_visible()
+        expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
         expect(page.get_by_role("navigation", name="Sections of the admin pages")).to_be_hidden()

@@ -52,11 +52,11 @@ def test_host_adds_a_machine_sets_its_price_earns_and_is_paid_out(visitor, web_p
     # A price: the page says what it would mean, and a quote follows it.
     renter = web_pool.register("rita")
     before = price_of(renter, machine.node_id)
-    page.get_by_role("button", name="Exactly").click()
-    page.get_by_label("Credits an hour").fill("360000")
+    page.get_by_role("button", name="Fixed").click()
+    page.get_by_label("Credits per hour").fill("360000")
     expect(page.get_by_text(re.compile("(st|nd|rd|th) of "))).to_be_visible()
     page.get_by_role("button", name="Set price").click()
-    expect(page.get_by_text("The price is set")).to_be_visible()
+    expect(page.get_by_text("Price set")).to_be_visible()
     assert before < price_of(renter, machine.node_id) == 360_000_000_000
 
     # What it earns is there when the job has ended.
@@ -74,7 +74,7 @@ def test_host_adds_a_machine_sets_its_price_earns_and_is_paid_out(visitor, web_p
     a_month_passes(web_pool, machine.node_id)
     page.get_by_role("button", name="Cash out").click()
     page.get_by_role("dialog").get_by_label("Credits").fill("12.5")
-    page.get_by_role("button", name="Ask for it").click()
+    page.get_by_role("button", name="Request cash-out").click()
     cash_out = page.get_by_role("list", name="Cash-outs").get_by_role("listitem")
     expect(cash_out).to_contain_text("Requested")
     asked = web_pool.cli("admin", "cash-outs", "--json").expect(0).json["items"][0]["id"]
@@ -84,7 +84,7 @@ def test_host_adds_a_machine_sets_its_price_earns_and_is_paid_out(visitor, web_p
     expect(cash_out).to_contain_text("Paid")
     expect(cash_out).to_contain_text("bank transfer 17")
     page.get_by_role("list", name="Entries").get_by_role("button").first.click()
-    expect(page.get_by_text("on its way out to outside")).to_be_visible()
+    expect(page.get_by_text("being cashed out to outside the pool")).to_be_visible()
     with page.expect_download() as statement:
         page.get_by_role("button", name=re.compile("as CSV")).first.click()
     assert "cash_out" in statement.value.path().read_text()

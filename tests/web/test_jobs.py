@@ -54,7 +54,7 @@ def test_job_is_watched_live_and_its_results_are_fetched_and_shared(visitors, we
     expect(log_of(page)).to_contain_text("100%")
     expect(log_of(page)).to_have_accessible_name(f"Log, {LINES + 3:,} lines")
     expect(log_of(page)).not_to_contain_text("99%")  # a progress bar is one line
-    expect(page.get_by_label("What happened so far")).to_contain_text("Succeeded")
+    expect(page.get_by_label("Timeline")).to_contain_text("Succeeded")
     page.get_by_label("Search the log").fill("step 7")
     expect(log_of(page).locator("mark").first).to_have_text("step 7")
     expect(page.get_by_text("1 / 111")).to_be_visible()
@@ -73,12 +73,12 @@ def test_job_is_watched_live_and_its_results_are_fetched_and_shared(visitors, we
     archive = zipfile.ZipFile(io.BytesIO(Path(told.value.path()).read_bytes()))
     assert sorted(name.rpartition("/")[2] for name in archive.namelist()) == ["notes.txt", "table.csv"]
     page.get_by_role("link", name="Receipts").click()
-    expect(page.get_by_text("Every signature holds")).to_be_visible()
+    expect(page.get_by_text("All signatures are valid")).to_be_visible()
     for tab in ("", "?tab=outputs", "?tab=cost", "?tab=receipts", "?tab=history", "?tab=spec"):
         visitor.check_accessible(f"/jobs/{job.id}{tab}")
 
     page.get_by_role("button", name="Share").click()
-    page.get_by_role("switch", name="With its logs").click()
+    page.get_by_role("switch", name="Include logs").click()
     page.get_by_role("button", name="Create link").click()
     link = page.get_by_role("dialog").locator("code").inner_text()
     assert axe(page) == []
@@ -88,7 +88,7 @@ def test_job_is_watched_live_and_its_results_are_fetched_and_shared(visitors, we
     expect(log_of(other)).to_contain_text("over")
     stranger.check_accessible(link.removeprefix(web_pool.url))
     page.get_by_role("button", name="Revoke").click()
-    expect(page.get_by_text("There is no link to this job.")).to_be_visible()
+    expect(page.get_by_text("No links to this job yet.")).to_be_visible()
     other.reload()
     expect(other.get_by_role("alert")).to_be_visible()
     stranger.forgive("status of 404")
@@ -101,7 +101,7 @@ def test_waiting_job_says_why_and_several_are_canceled_at_once(visitor: Visitor,
     expect(page.get_by_text("2 jobs", exact=True)).to_be_visible()
     assert "q=wait-" in page.url
     page.get_by_role("link", name="wait-1").click()
-    expect(page.get_by_role("heading", name="Why it waits")).to_be_visible()
+    expect(page.get_by_role("heading", name="Why this job is waiting")).to_be_visible()
     change = page.get_by_role("link", name="Change and run").first
     expect(change).to_have_attribute("href", f"/submit?from={jobs[1].id}")
     visitor.check_accessible(f"/jobs/{jobs[1].id}")

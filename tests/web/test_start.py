@@ -76,7 +76,7 @@ def test_palette_goes_anywhere_and_admin_pages_are_for_admins(visitors):
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Market")).to_be_visible()
     page.goto(page.url.replace("/market", "/admin"))
-    expect(page.get_by_role("heading", name="There is nothing here")).to_be_visible()
+    expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
     operator = visitors().sign_in_as_operator()
     operator.get_by_role("link", name="Admin").click()
     expect(operator.get_by_role("heading", name="Admin")).to_be_visible()
@@ -85,7 +85,7 @@ def test_palette_goes_anywhere_and_admin_pages_are_for_admins(visitors):
 def test_page_says_that_the_hub_is_away_and_recovers(visitor, web_pool):
     page = visitor.sign_in("carol")
     web_pool.kill_hub()
-    away = page.get_by_role("status").filter(has_text="The hub does not answer")
+    away = page.get_by_role("status").filter(has_text="Connection to the hub lost")
     expect(away).to_be_visible()
     web_pool.start_hub()
     expect(away).to_be_hidden()
@@ -109,4 +109,4 @@ def test_docs_show_every_route_with_its_scope(visitor, web_pool):
     opened.get_by_role("link", name="NewJoinToken").click()
     expect(page.locator('[id="schema-NewJoinToken"]').get_by_role("table")).to_be_visible()
     page.get_by_label("Find a route").fill("no such words")
-    expect(page.get_by_text("Nothing has all of these words.")).to_be_visible()
+    expect(page.get_by_text("No route or schema matches.")).to_be_visible()

@@ -5,22 +5,22 @@ export const home = {
   online: (nodes: number) => `This pool is open, ${plural(nodes, "node", "nodes")} online`,
   title: "Idle GPUs, behind any NAT, as one pool.",
   about:
-    "Run your code on a stranger’s graphics card for a price you set, and get a receipt that its machine signed. Or let yours earn while you sleep.",
+    "Run your code on somebody else’s graphics card for a price you set, with a signed receipt of what ran. Or let your own card earn while you sleep.",
   aboutFree:
-    "Run your code on the pool’s machines, and get a receipt that the machine signed. Or share yours while you sleep.",
+    "Run your code on the pool’s machines, with a signed receipt of what ran. Or share your own machine while you sleep.",
   run: "Run your first job",
   share: "Add a machine",
-  jobs: "To your jobs",
-  warning: "Owners of machines can read what runs on them.",
+  jobs: "Go to your jobs",
+  warning: "The owner of a machine can read what runs on it.",
   warningMore:
-    "A sandbox protects the machine from the job, not the job from the machine’s owner. Send what anybody may see, or keep a job on your own machines: computepool run --mine, or where: {trust: mine} in its spec.",
+    "A sandbox protects the machine from the job, not the job from the machine’s owner. Send only what others may see, or keep the job on your own machines: computepool run --mine, or where: {trust: mine} in the spec.",
   warningLink: "What that means for your data",
   map: "Nodes by country, coloured by the tier of their graphics card",
   tier: "Tier",
   countries: (countries: number, simulated: boolean) =>
     countries
       ? `${plural(countries, "country", "countries")}, ${simulated ? "simulated" : "live"}`
-      : "no node says where it is",
+      : "no node shows its country",
   figures: {
     gpus: "GPUs free",
     cpus: "Cores free",
@@ -38,7 +38,7 @@ export const home = {
   runTitle: "Run a job",
   runAbout: "A script, a folder or an image. You see the price before it starts, and the log while it runs.",
   shareTitle: "Share a machine",
-  shareAbout: "One outbound connection, no open ports. Your own use comes first: work makes way within a second.",
+  shareAbout: "One outbound connection, no open ports. Your own use comes first: jobs step aside within a second.",
   ownTitle: "Run your own pool",
   ownAbout: "Hub, web app and an agent on one laptop. The same code on PostgreSQL and S3 when it grows.",
   licences: "Licences",

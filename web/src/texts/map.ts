@@ -2,16 +2,16 @@ import { count, plural } from "@/lib/amounts";
 
 export const map = {
   title: "Map",
-  about: "Where the pool’s machines are, by country. No machine’s place is told: dots only count.",
+  about: "Machines by country. Dots count machines; they do not show where a machine is.",
   canvas: "Nodes by country, coloured by tier. The table has the numbers.",
   table: "Nodes by country",
   country: "Country",
   online: "Online",
-  busy: "Working",
+  busy: "Busy",
   all: "All",
-  unknown: "Country not told",
+  unknown: "Country not shown",
   noCountry: (nodes: number) =>
-    `${plural(nodes, "node does", "nodes do")} not tell a country: the map leaves ${nodes === 1 ? "it" : "them"} out.`,
+    `${plural(nodes, "node does", "nodes do")} not show a country and ${nodes === 1 ? "is" : "are"} not on the map.`,
   tier: "Tier",
   allTiers: "All tiers",
   state: "State",
@@ -24,16 +24,16 @@ export const map = {
     nodes ? `${name}: ${plural(nodes, "node", "nodes")}, ${count(online)} online` : `${name}: no node yet`,
   sum: (nodes: number, countries: number) =>
     `${plural(nodes, "node", "nodes")} in ${plural(countries, "country", "countries")}`,
-  none: "No node fits these filters",
+  none: "No nodes match these filters",
   noneAbout: "Choose other tiers or states.",
   clear: "Clear filters",
   empty: "No machine has joined yet",
-  emptyAbout: "Run this on a machine that may work for the pool. It appears here within seconds.",
+  emptyAbout: "Run this on a machine that you want to share. It appears here within seconds.",
 };
 
 export const leaderboard = {
   title: "Leaderboard",
-  about: "What people’s machines did for others. Only owners who chose a public name are listed.",
+  about: "Work done for others, by owner. Only owners who chose a public name are listed.",
   period: "Period",
   periods: { "7d": "7 days", "30d": "30 days", all: "All time" },
   place: "Place",
@@ -43,13 +43,13 @@ export const leaderboard = {
   attempts: "Attempts",
   slices: "Slices",
   earned: "Earned",
-  everybody: "Everybody’s machines",
-  others: "Everybody else together",
+  everybody: "All machines",
+  others: "Everyone else",
   hours: (hours: number) => hours.toLocaleString("en", { maximumFractionDigits: hours < 10 ? 2 : hours < 100 ? 1 : 0 }),
   counted: "Counted",
   how: "How to appear here",
   howAbout:
-    "Choose a public name in your account. Your machines’ work for others is then listed under it; your own jobs on them do not count. Without a name, their work is counted under everybody else.",
+    "Choose a public name in your account. Your machines’ work for others is then listed under it; your own jobs on them do not count. Without a name, it is counted under everyone else.",
   choose: "Choose a public name",
   share: "Share a machine",
   none: "Nobody is listed for this period",

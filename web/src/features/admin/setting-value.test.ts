@@ -7,6 +7,7 @@ test("values are shown with their units, and read as their types", () => {
   expect(shownValue(null, integer)).toBe("none");
   expect(shownValue(90, { type: "number", unit: "seconds" })).toBe("1 min 30 s");
   expect(shownValue(1500, { type: "integer", unit: "slices" })).toBe("1,500 slices");
+  expect(shownValue(1500, { type: "integer", unit: "hundredths of a percent" })).toBe("1,500 (15 %)");
   expect(shownValue(true, { type: "boolean", unit: null })).toBe("On");
   expect(readValue("", integer)).toBe(null);
   expect(readValue("12", integer)).toBe(12);

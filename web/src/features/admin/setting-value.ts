@@ -7,6 +7,7 @@ import { inWords } from "./section";
 const { settings: text } = adminHub;
 type Setting = Schemas["SettingView"];
 export type SettingValue = Setting["value"];
+const BASIS_POINTS = "hundredths of a percent";
 
 /** A value as people read it, with its unit. */
 export function shownValue(value: SettingValue, { type, unit }: Pick<Setting, "type" | "unit">): string {
@@ -16,6 +17,7 @@ export function shownValue(value: SettingValue, { type, unit }: Pick<Setting, "t
   if (typeof value === "number" && unit === "bytes") return bytes(value);
   if (typeof value === "number" && unit === "seconds") return duration(value);
   const number = typeof value === "number" ? (Number.isInteger(value) ? count(value) : String(value)) : String(value);
+  if (typeof value === "number" && unit === BASIS_POINTS) return `${number} (${value / 100} %)`;
   return unit ? `${number} ${unit}` : number;
 }
 
