@@ -112,7 +112,7 @@ const signedIn = [
   createRoute({
     ...ownPage,
     path: "/submit",
-    validateSearch: texts("from", "template", "node"),
+    validateSearch: texts("from", "relax", "template", "node"),
     component: lazy(() => import("@/features/submit/submit-page")),
   }),
   createRoute({

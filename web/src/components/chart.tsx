@@ -57,6 +57,7 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
           padding: bare ? [4, 0, 0, 0] : [8, 20, 0, 0],
           cursor: bare ? { show: false } : { points: { size: 6 } },
           legend: { show: !bare, live: true },
+          hooks: bare ? {} : { ready: [showLatest], setData: [showLatest], setCursor: [showLatest] },
           scales: {
             x: { time, ...(series.some((one) => one.bars) ? { range: roomForBars } : {}) },
             y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? ((high ?? 0) * 1.08 || 1)] },
@@ -106,6 +107,11 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
     plot.current?.setData([x, ...series.map((one) => one.values)]);
   }, [x, series]);
   return <div ref={box} role="img" aria-label={label} className="chart w-full" />;
+}
+
+/** While no pointer is on the chart, the legend has the latest values. */
+function showLatest(plot: uPlot): void {
+  if ((plot.cursor.left ?? -1) < 0) plot.setLegend({ idx: plot.data[0].length - 1 });
 }
 
 /** Half a bar more on both sides: else the first and the last are cut. */

@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { ChevronLeft } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import { cn } from "@/lib/cn";
 import { Prose } from "./prose";
@@ -26,10 +27,10 @@ export function Page({ title, back, beside, actions, about, medium, children }: 
     <div className={cn("mx-auto w-full flex-1 px-4 pt-6 pb-12 sm:px-6", medium ? "max-w-4xl" : "max-w-7xl")}>
       {back && (
         <nav aria-label="Breadcrumb" className="mb-1.5 text-sm text-muted">
-          <Link to={back.to} className="hover:text-text hover:underline">
+          <Link to={back.to} className="inline-flex items-center gap-0.5 hover:text-text hover:underline">
+            <ChevronLeft size={14} aria-hidden className="-ml-1" />
             {back.name}
-          </Link>{" "}
-          <span aria-hidden>/</span>
+          </Link>
         </nav>
       )}
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">

@@ -134,6 +134,7 @@ export function Act({ act, size = "sm" }: { act: ActSpec; size?: "sm" | "md" }) 
 export function Acts({ acts, explain }: { acts: ActSpec[]; explain?: boolean }) {
   const may = acts.filter((act) => act.view?.allowed !== false);
   const not = acts.filter((act) => act.view?.allowed === false);
+  if (acts.length === 0) return null;
   return (
     <div className={explain ? undefined : "inline-block"}>
       <div className="flex flex-wrap gap-2">

@@ -279,7 +279,7 @@ function columns(
     {
       name: columns.took,
       align: "right",
-      className: "max-lg:hidden",
+      className: "whitespace-nowrap max-lg:hidden",
       cell: (job) => <Took from={job.started_at} to={job.finished_at} />,
     },
   ];

@@ -66,7 +66,11 @@ function Waiting({ jobId, why, several }: { jobId: string; why: Schemas["WhySlic
                 <span className="min-w-48 flex-1">
                   {relaxation.words} {relaxation.free_now && <Tag tone="good">{text.freeNow}</Tag>}
                 </span>
-                <Link to="/submit" search={{ from: jobId }} className={buttonClass({ size: "sm" })}>
+                <Link
+                  to="/submit"
+                  search={{ from: jobId, relax: relaxation.field }}
+                  className={buttonClass({ size: "sm" })}
+                >
                   {text.change}
                 </Link>
               </li>

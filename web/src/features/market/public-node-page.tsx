@@ -106,7 +106,9 @@ function Benchmark({ node: { benchmark, gpus } }: { node: MarketNode }) {
       <Facts>
         <Fact name={text.tier}>
           {benchmark.tier ?? (gpus.length ? "–" : "CPU")}
-          {benchmark.tier_basis && <span className="text-muted"> {text.basis[benchmark.tier_basis]}</span>}
+          {benchmark.tier_basis && gpus.length > 0 && (
+            <span className="text-muted"> {text.basis[benchmark.tier_basis]}</span>
+          )}
         </Fact>
         <Fact name={text.cpu}>{benchmark.cpu_gflops == null ? "–" : text.gflops(benchmark.cpu_gflops)}</Fact>
         <Fact name={text.measuredAt}>
@@ -170,7 +172,7 @@ export default function PublicNodePage() {
   const node = query.data;
   return (
     <Page
-      title={node ? cardsOf(node.gpus.map(({ slug }) => slug)) : nodeId}
+      title={node ? (node.gpus.length === 0 && node.cpu_model) || cardsOf(node.gpus.map(({ slug }) => slug)) : nodeId}
       back={{ to: "/market", name: text.back }}
       beside={
         node && (

@@ -90,16 +90,17 @@ export function Benchmark({ node }: { node: NodeView }) {
         )
       }
     >
-      <p className="text-pretty first-letter:uppercase">{benchmark.words}</p>
-      <Facts className="mt-1">
+      {benchmark.devices.length === 0 && <p className="mb-1 text-pretty first-letter:uppercase">{benchmark.words}</p>}
+      <Facts>
         {benchmark.devices.map((device) => (
-          <Fact key={device.device} name={device.device}>
+          <Fact key={device.device} name={device.device === "cpu" ? t.cpu : device.device}>
             {device.words}
           </Fact>
         ))}
         {benchmark.tier !== null && (
           <Fact name={t.tier}>
-            {benchmark.tier} {benchmark.tier_basis && <Tag>{benchmark.tier_basis}</Tag>}
+            {benchmark.tier}{" "}
+            {benchmark.tier_basis && node.capacity.gpus.length > 0 && <Tag>{t.basis[benchmark.tier_basis]}</Tag>}
           </Fact>
         )}
         {line.round_trip_seconds != null && <Fact name={t.round}>{Math.round(line.round_trip_seconds * 1000)} ms</Fact>}

@@ -1,8 +1,9 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useRef, useState } from "react";
-import { idempotencyKey, type Schemas } from "@/api/client";
+import { api, ask, idempotencyKey, type Schemas } from "@/api/client";
 import { useMoney } from "@/api/hooks";
+import { jobQuery, whyQuery } from "@/api/queries/jobs";
 import { catalogQuery } from "@/api/queries/public";
 import { checkQuery, cloneQuery, submitJob, type Written } from "@/api/queries/submit";
 import { Button } from "@/components/button";
@@ -13,6 +14,7 @@ import { Loaded } from "@/components/loaded";
 import { Meter } from "@/components/meter";
 import { Page } from "@/components/page";
 import { Skeleton } from "@/components/skeleton";
+import { toast } from "@/components/toasts";
 import { Trouble } from "@/components/trouble";
 import { cn } from "@/lib/cn";
 import { submit as text } from "@/texts/submit";
@@ -20,13 +22,21 @@ import { type Draft, EMPTY, fromWire, pythonOf, withField } from "./draft";
 import { type Bundle, packed } from "./files";
 import { Needs } from "./needs";
 import { Price, QuotePanel } from "./quote";
+import { Replace } from "./replace";
 import { SameJob } from "./same-job";
 import { Source, type SourceKind } from "./source";
 import { useJob } from "./use-job";
 
-type Search = { from?: string; template?: string; node?: string };
+type Search = { from?: string; relax?: string; template?: string; node?: string };
 /** With what the form begins. */
-type Seed = { draft: Draft; bundle: Schemas["GivenFile"] | null; kind: SourceKind; template: string };
+type Seed = {
+  draft: Draft;
+  bundle: Schemas["GivenFile"] | null;
+  kind: SourceKind;
+  template: string;
+  /** The job that this one takes the place of: it still waits. */
+  waiting: { id: string; name: string } | null;
+};
 
 type Sending = { part: number | null } | null;
 
@@ -37,7 +47,7 @@ function useSubmit() {
   const intent = useRef({ key: "", of: "" });
   const [sending, setSending] = useState<Sending>(null);
   const [error, setError] = useState<unknown>(null);
-  const send = async (spec: Written, bundle: Bundle | null, bundleId: string | null) => {
+  const send = async (spec: Written, bundle: Bundle | null, bundleId: string | null, replaced: string | null) => {
     const of = JSON.stringify([
       spec,
       bundleId,
@@ -52,6 +62,10 @@ function useSubmit() {
       const job = await submitJob({ spec, bundle: archive, bundleId, key: intent.current.key }, (part) =>
         setSending({ part }),
       );
+      if (replaced)
+        await ask(api.POST("/api/v1/jobs/{job_id}/cancel", { params: { path: { job_id: replaced } } })).catch(() =>
+          toast({ title: text.notReplaced, tone: "bad" }),
+        );
       void queries.invalidateQueries({ queryKey: ["jobs"] });
       await go({ to: "/jobs/$jobId", params: { jobId: job.id } });
     } catch (failure) {
@@ -68,6 +82,7 @@ function Submit({ seed, title, templates }: { seed: Seed; title: string; templat
   const [bundle, setBundle] = useState<Bundle | null>(null);
   const [kept, setKept] = useState(seed.bundle);
   const [language, setLanguage] = useState<"shell" | "python">(pythonOf(seed.draft.run) === null ? "shell" : "python");
+  const [isReplacing, setReplacing] = useState(true);
   const job = useJob(seed.draft, null);
   const { send, sending, error } = useSubmit();
   const money = useMoney();
@@ -82,7 +97,9 @@ function Submit({ seed, title, templates }: { seed: Seed; title: string; templat
       className="w-full"
       pending={sending !== null}
       disabled={!isReady}
-      onClick={() => void send(job.spec, bundle, bundle ? null : (kept?.id ?? null))}
+      onClick={() =>
+        void send(job.spec, bundle, bundle ? null : (kept?.id ?? null), isReplacing ? (seed.waiting?.id ?? null) : null)
+      }
     >
       {sending ? (sending.part === null ? text.packing : text.sending(sending.part)) : text.submit}
     </Button>
@@ -131,6 +148,7 @@ function Submit({ seed, title, templates }: { seed: Seed; title: string; templat
                 query={job.quote}
                 apply={({ field, value }) => job.change(withField(job.draft, field, value))}
               />
+              {seed.waiting && <Replace name={seed.waiting.name} checked={isReplacing} onChange={setReplacing} />}
               {error != null && <Trouble error={error} compact />}
               {sending?.part != null && <Meter label={text.sending(sending.part)} part={sending.part} />}
               <div className="max-lg:hidden">{button}</div>
@@ -148,16 +166,29 @@ function Submit({ seed, title, templates }: { seed: Seed; title: string; templat
   );
 }
 
+/** The draft with the change that the API suggests for this field, while the job still waits. */
+async function relaxed(queries: QueryClient, jobId: string, field: string, draft: Draft): Promise<Partial<Seed>> {
+  const job = await queries.fetchQuery({ ...jobQuery(jobId), staleTime: 0 });
+  if (job.state !== "queued") return {};
+  const { waiting } = await queries.fetchQuery({ ...whyQuery(jobId), staleTime: 0 });
+  const change = waiting.flatMap(({ relaxations }) => relaxations).find((one) => one.field === field);
+  return {
+    waiting: { id: job.id, name: job.name },
+    ...(change ? { draft: withField(draft, change.field, change.value) } : {}),
+  };
+}
+
 /** A template is YAML: the API turns it into the canonical form. */
-function useSeed({ from, template, node }: Search) {
+function useSeed({ from, relax, template, node }: Search) {
   const queries = useQueryClient();
   return useQuery({
-    queryKey: ["seed", from ?? "", template ?? "", node ?? ""],
+    queryKey: ["seed", from ?? "", relax ?? "", template ?? "", node ?? ""],
     queryFn: async (): Promise<Seed> => {
-      const begin: Seed = { draft: EMPTY, bundle: null, kind: "files", template: template ?? "" };
+      const begin: Seed = { draft: EMPTY, bundle: null, kind: "files", template: template ?? "", waiting: null };
       if (from) {
         const { spec, bundle } = await queries.fetchQuery({ ...cloneQuery(from), staleTime: 0 });
         Object.assign(begin, { draft: fromWire(spec), bundle, kind: bundle ? "files" : "script" });
+        if (relax) Object.assign(begin, await relaxed(queries, from, relax, begin.draft));
       } else if (template) {
         const { templates } = await queries.ensureQueryData(catalogQuery);
         const found = templates.find(({ name }) => name === template);
@@ -198,7 +229,7 @@ export default function SubmitPage() {
               label={text.template}
               value={search.template ?? ""}
               options={templates.map(({ name, title: label }) => [name, label] as const)}
-              onChange={(template) => set({ template, from: "" })}
+              onChange={(template) => set({ template, from: "", relax: "" })}
             />
           }
         />
