@@ -3,9 +3,10 @@
 import io
 import re
 import zipfile
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.slow
 
@@ -18,6 +19,19 @@ def archive(**files: str) -> bytes:
     return out.getvalue()
 
 
+def drag(page: Page, folder: Path, to: Locator) -> None:
+    """As the desktop does it: the browser gets the folder's path, the page what is in it."""
+    to.scroll_into_view_if_needed()
+    box = to.bounding_box()
+    assert box
+    data = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
+    place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    session = page.context.new_cdp_session(page)
+    for step in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": step, **place, "data": data})
+    session.detach()
+
+
 def write(editor: Locator, *lines: str) -> None:
     """By keys: Playwright's `fill` makes the browser add inline styles, which the policy forbids."""
     editor.press("ControlOrMeta+a")
@@ -27,10 +41,18 @@ def write(editor: Locator, *lines: str) -> None:
         editor.press("Enter")
 
 
-def test_renter_drops_a_zip_sees_the_quote_change_and_submits(visitor, web_pool):
+def test_renter_drops_a_folder_and_a_zip_sees_the_quote_change_and_submits(visitor, web_pool, tmp_path):
     web_pool.join("submits")
     page = visitor.sign_in("submitter")
     page.goto(web_pool.url + "/submit")
+    for name in ("work/main.py", "work/data/seed.txt", "work/node_modules/left/pad.js"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("6 * 7")
+    zone = page.get_by_role("region", name="Files")
+    drag(page, tmp_path / "work", zone)
+    expect(zone.get_by_role("listitem")).to_have_text([re.compile("main.py"), re.compile("data/seed.txt")])
+    expect(zone.get_by_text("node_modules")).to_be_visible()
+    zone.get_by_role("button", name="Remove files").click()
     files = page.get_by_label("Choose files or a zip")
     files.set_input_files(
         [{"name": "work.zip", "mimeType": "application/zip", "buffer": archive(main_py="print(6 * 7)")}]
