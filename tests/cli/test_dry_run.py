@@ -16,7 +16,7 @@ def test_dry_run_shows_what_the_pool_would_make_of_it_and_submits_nothing(hub, c
     assert result.code == 0, result.err
     assert not hub.jobs
     for words in (
-        "1 slice × 1h at the prices of now: 30 credits",
+        "1 slice × 1h at current prices: 30 credits",
         "Now: 1 node is free.",
         "image: python has no fixed version",
         "max_runtime: 1h: An attempt that runs longer is stopped",

@@ -88,7 +88,7 @@ def test_real_job_never_runs_on_a_simulated_node_nor_a_simulated_one_on_a_real_m
     simulate(pool, 3)
     real = pool.submit("echo", "real")
     answer = pool.cli("why", real.id).expect(0).text
-    assert "simulated: they only pretend" in answer
+    assert "simulated nodes: only for jobs" in answer
     assert "→" not in answer, "nobody is advised to let it be pretended"
     named = pool.submit("echo", "real", where={"node": simulated(pool)[0].id})
     # A real machine that somebody gave the tag is no simulated one.

@@ -93,7 +93,7 @@ def quote(**changes: Any) -> dict[str, Any]:
         "begin": {"allowed": True, "code": "ok", "reason": None},
         "start": "Now: 1 node is free.",
         "slices_now": 1,
-        "cost": [{"code": "all_now", "label": "1 slice × 1h at the prices of now", "micros": 30 * CREDIT}],
+        "cost": [{"code": "all_now", "label": "1 slice × 1h at current prices", "micros": 30 * CREDIT}],
         "input_bytes": 0,
         "actions": {"submit": {"allowed": True, "reason": None}},
         **changes,

@@ -23,8 +23,8 @@ def test_dispute_appears_by_itself_is_refunded_and_is_gone(visitors, web_pool):
     page.get_by_role("link", name="Admin").click()
     page.get_by_role("link", name="Queue", exact=True).click()
     expect(page.get_by_role("heading", name="Queue")).to_be_visible()
-    ran = renter.cli("run", "-d", "-y", "--json", "--name", "melody", "--max-runtime", "60s", "--", "sleep", "1")
-    job = ran.expect(0).json["id"]
+    spec = ("--name", "melody", "--max-runtime", "60s", "--node", machine.node_id)
+    job = renter.cli("run", "-d", "-y", "--json", *spec, "--", "sleep", "1").expect(0).json["id"]
     web_pool.until_state(job, "succeeded")
     machine.stop()
     renter.cli("dispute", job, "--reason", "It is out of tune.").expect(0)

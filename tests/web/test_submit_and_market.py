@@ -47,7 +47,7 @@ def test_renter_drops_a_folder_and_a_zip_sees_the_quote_change_and_submits(visit
     page.goto(web_pool.url + "/submit")
     for name in ("work/main.py", "work/data/seed.txt", "work/node_modules/left/pad.js"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("6 * 7")
+        (tmp_path / name).write_text(name * (1 + name.endswith("main.py") * 9))
     zone = page.get_by_role("region", name="Files")
     drag(page, tmp_path / "work", zone)
     expect(zone.get_by_role("listitem")).to_have_text([re.compile("main.py"), re.compile("data/seed.txt")])

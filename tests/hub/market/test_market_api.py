@@ -263,7 +263,7 @@ def test_quote_without_a_command_tells_what_it_costs_and_whether_it_can_begin(sq
             "ceiling": 38 * CREDIT,
             "at_most": 3 * 2 * 38 * CREDIT,
         }
-        assert quoted["cost"][1]["label"] == "3 slices × 2h at the prices of now"
+        assert quoted["cost"][1]["label"] == "3 slices × 2h at current prices"
         assert quoted["begin"]["allowed"]
         assert (quoted["start"], quoted["slices_now"]) == ("2 of 3 slices now; the others when room is free.", 2)
 
@@ -301,7 +301,7 @@ def test_quote_without_a_command_tells_what_it_costs_and_whether_it_can_begin(sq
         text = "resources: {cpus: 1}\nverify: {replicas: 2}\ndeterministic: true\n"
         headers = {"Content-Type": "application/yaml"}
         in_yaml = await pool.call("POST", "market/quote", content=text, headers=headers)
-        assert in_yaml.json()["cost"][1]["label"] == "1 slice × 2 replicas × 1h at the prices of now"
+        assert in_yaml.json()["cost"][1]["label"] == "1 slice × 2 replicas × 1h at current prices"
 
     play(sqlite_hub, story)
 

@@ -70,11 +70,11 @@ def why(needs, *nodes, **waiting):
         ),
         (
             Gate.GPU, {"gpu": GpuRequest(name="h100", count=2)}, {"gpus": (gpu(),)},
-            "without 2 such GPUs", "leave out gpu: a node without such a one would do",
+            "without 2 such GPUs", "leave out gpu: a node without such a GPU would do",
         ),
         (
             Gate.GPU, {"gpu": GpuRequest(name="h100", count=1)}, {"gpus": ()},
-            "without such a GPU", "leave out gpu: a node without such a one would do",
+            "without such a GPU", "leave out gpu: a node without such a GPU would do",
         ),
         (Gate.CPUS, {"cpu_millis": 9500}, {}, "fewer than 9.5 cores", "cpus: 9.5 → 8 would find a node"),
         (
@@ -386,7 +386,7 @@ def test_nobody_is_advised_to_let_a_node_pretend():
     real = why(make_needs(), node)
     assert (real.feasible, real.suggestions) == (0, [])
     assert [(one.gate, one.removed) for one in real.gates] == [(Gate.SIMULATED, 1)]
-    assert real.gates[0].detail == "simulated: they only pretend, for jobs with where.tags: [simulated]"
+    assert real.gates[0].detail == "simulated nodes: only for jobs with where.tags: [simulated]"
     pretended = why(make_needs(tags=frozenset({"simulated"})), node, make_node("node_2"))
     assert (pretended.free, pretended.gates[0].removed) == (1, 1)
     assert pretended.gates[0].detail == "real machines, and where.tags asks for simulated ones"

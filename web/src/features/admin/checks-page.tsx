@@ -15,12 +15,12 @@ import { inWords, Listing, NodeLink, options, Person, Section, UrlChip, UrlSelec
 const { checks: text } = admin;
 type Tab = keyof typeof text.tabs;
 
-const Evidence = ({ job, slice, attempt }: { job: string; slice: number; attempt?: string | null }) => (
+const Evidence = ({ job, slice }: { job: string; slice: number }) => (
   <>
     <Link
       to="/jobs/$jobId"
       params={{ jobId: job }}
-      search={{ slice: String(slice), ...(attempt ? { attempt } : {}) }}
+      search={{ slice: String(slice) }}
       className="whitespace-nowrap text-accent hover:underline"
     >
       {text.log}
@@ -63,7 +63,7 @@ function Accusations() {
         },
         {
           name: text.evidence,
-          cell: ({ job_id, slice, attempt_id }) => <Evidence job={job_id} slice={slice} attempt={attempt_id} />,
+          cell: ({ job_id, slice }) => <Evidence job={job_id} slice={slice} />,
         },
         { name: text.when, className: "max-sm:hidden", cell: ({ created_at }) => <When at={created_at} ago /> },
         {
@@ -181,7 +181,7 @@ function Comparisons() {
         },
         {
           name: text.evidence,
-          cell: ({ job_id, slice, attempt_id }) => <Evidence job={job_id} slice={slice} attempt={attempt_id} />,
+          cell: ({ job_id, slice }) => <Evidence job={job_id} slice={slice} />,
         },
         { name: text.when, className: "max-sm:hidden", cell: ({ created_at }) => <When at={created_at} ago /> },
         {

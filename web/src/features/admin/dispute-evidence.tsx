@@ -97,11 +97,11 @@ export const Attempts = ({ attempts }: { attempts: Found["attempts"] }) => (
       columns={[
         {
           name: text.attempt,
-          cell: ({ job_id, slice, number, attempt_id }) => (
+          cell: ({ job_id, slice, number }) => (
             <Link
               to="/jobs/$jobId"
               params={{ jobId: job_id }}
-              search={{ slice: String(slice), attempt: attempt_id }}
+              search={{ slice: String(slice), attempt: String(number) }}
               className="whitespace-nowrap text-accent hover:underline"
             >
               {text.sliceAttempt(slice, number)}
