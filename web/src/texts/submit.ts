@@ -106,6 +106,7 @@ export const submit = {
   sameNot: "Enter a command above to see this job as a command line and as YAML.",
   sameFiles: "To send the files too, run it in their folder and add --workdir . after run.",
   copyYaml: "Copy the YAML",
+  copyCommand: "Copy the command",
   warnings: "Notes",
   defaults: "Defaults that apply",
   yamlLabel: "Job spec as YAML",

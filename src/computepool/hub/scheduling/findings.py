@@ -190,7 +190,7 @@ def _detail(gate: Gate, needs: Requirements) -> str:
     return {
         Gate.SIMULATED: f"real machines, and where.tags asks for {SIMULATED} ones"
         if SIMULATED in needs.tags
-        else f"simulated: they only pretend, for jobs with where.tags: [{SIMULATED}]",
+        else f"simulated nodes: only for jobs with where.tags: [{SIMULATED}]",
         Gate.NODE: "not the one that where.node names",
         Gate.TRUST: "not yours (where.trust: mine)" if needs.mine_only else "not verified (where.trust: verified)",
         Gate.INDEPENDENT: "their owners run the same already: replicas and checks go to others",

@@ -46,8 +46,8 @@ NODES_STUDIED = 1000
 CeilingBasis = Literal["spec", "quote", "list", "own"]
 CEILING_WORDS: Mapping[str | None, str] = {
     "spec": "your `max_price`",
-    "quote": "a quarter over the price of now",
-    "list": "the most that the pool suggests",
+    "quote": "25 % above the current price",
+    "list": "the highest price that the pool suggests",
     "own": "your own nodes are free",
 }
 CostCode = Literal["slice_hour", "all_now", "setup", "fee", "set_aside", "ceiling", "at_most", "storage"]
@@ -345,19 +345,19 @@ def cost_lines(made: Quote, asked: Asked) -> list[CostLine]:
             f"One slice for an hour on {'a node of your own' if made.own else 'the best node'}",
             made.price_micros,
         ),
-        ("all_now", f"{slices}{copies} × {format_duration(seconds)} at the prices of now", made.now_micros),
+        ("all_now", f"{slices}{copies} × {format_duration(seconds)} at current prices", made.now_micros),
     ]
     if spec.setup is not None:
         lines.append(("setup", "`setup`: its time is part of that; waiting, downloads and uploads are free", 0))
     if made.now_micros is not None:
         percent = f"{asked.fee_bps / 100:g} %"
-        lines.append(("fee", f"Of it the pool's fee of {percent}, included", fee_of(made.now_micros, asked.fee_bps)))
+        lines.append(("fee", f"Of that, the pool's fee of {percent}", fee_of(made.now_micros, asked.fee_bps)))
     lines += [
-        ("set_aside", "Set aside when a slice begins", made.begin.needed_micros),
-        ("ceiling", f"The most for a slice-hour: {CEILING_WORDS[made.ceiling_basis]}", made.ceiling_micros),
+        ("set_aside", "Held when a slice starts", made.begin.needed_micros),
+        ("ceiling", f"Ceiling for a slice-hour: {CEILING_WORDS[made.ceiling_basis]}", made.ceiling_micros),
         (
             "at_most",
-            "The most for the whole job" + (", its budget" if spec.budget_micros is not None else ""),
+            "At most for the whole job" + (", its budget" if spec.budget_micros is not None else ""),
             made.at_most_micros,
         ),
     ]

@@ -156,7 +156,7 @@ def _other_gpu(needs: Requirements, node: Traits) -> Iterator[Relaxation]:
     if 0 < matching < asked.count:
         words = f"gpu count: {asked.count} → {matching} would find a node"
         yield _gpu_change(needs, asked, words, 1 - matching / asked.count, count=matching)
-    words = "leave out gpu: a node without such a one would do"
+    words = "leave out gpu: a node without such a GPU would do"
     yield Relaxation("resources.gpu", words, replace(needs, gpu=None), 6 * OF_KIND)
 
 

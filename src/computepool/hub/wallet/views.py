@@ -210,16 +210,16 @@ _BALANCES: tuple[tuple[BalanceName, str, str], ...] = (
     (
         "spendable",
         "Spendable",
-        "What jobs can be paid with now: promotional, available and earned credits, in this order.",
+        "Credits that can pay for jobs now: promotional first, then available, then earned.",
     ),
-    ("available", "Available", "Bought, or granted for money."),
-    ("promotional", "Promotional", "Given by the pool: spent first, and never cashed out."),
-    ("earnings", "Earned", "Earned by your nodes: can be spent, and cashed out once nobody can dispute it."),
-    ("cashable", "Can be cashed out", "The part of what you earned that nobody can dispute any more."),
-    ("held", "Held", "Set aside for what runs now; what is not used comes back."),
-    ("cashing_out", "On its way out", "Asked to be paid out, or to go back to a card, and not gone yet."),
-    ("debt", "Owed", "Had to be given back and was spent already: the next earnings go there."),
-    ("owed", "Owed to you", "Hosts had to give it back and had spent it: it comes when they have earned it."),
+    ("available", "Available", "Bought, or granted in return for a payment."),
+    ("promotional", "Promotional", "Given by the pool. Spent first; cannot be cashed out."),
+    ("earnings", "Earned", "Earned by your nodes. Can be spent, and cashed out once it can no longer be disputed."),
+    ("cashable", "Can be cashed out", "The part of your earnings that can no longer be disputed."),
+    ("held", "Held", "Reserved for running slices. Whatever is not used comes back."),
+    ("cashing_out", "Being paid out", "Requested as a cash-out or a refund, and not paid yet."),
+    ("debt", "Owed", "Had to be given back after it was spent. Your next earnings pay it off."),
+    ("owed", "Owed to you", "Hosts owe you this. You get it as they earn."),
 )
 
 

@@ -145,6 +145,10 @@ function Footer() {
   );
 }
 
+/** There, by way of an account where there is none yet. */
+const way = (to: "/submit" | "/nodes", signedIn: boolean) =>
+  signedIn ? ({ to } as const) : ({ to: "/sign-up", search: { next: to } } as const);
+
 export default function HomePage() {
   useTitle("");
   useLive("public");
@@ -164,10 +168,10 @@ export default function HomePage() {
           </h1>
           <p className="mt-5 max-w-[34rem] text-lg text-muted text-pretty">{money ? text.about : text.aboutFree}</p>
           <div className="mt-8 flex flex-wrap gap-3">
-            <Link to={signedIn ? "/submit" : "/sign-up"} className={buttonClass({ look: "primary", size: "lg" })}>
+            <Link {...way("/submit", signedIn)} className={buttonClass({ look: "primary", size: "lg" })}>
               {text.run} <ArrowRight size={16} aria-hidden />
             </Link>
-            <Link to="/nodes" className={buttonClass({ size: "lg" })}>
+            <Link {...way("/nodes", signedIn)} className={buttonClass({ size: "lg" })}>
               {text.share}
             </Link>
           </div>

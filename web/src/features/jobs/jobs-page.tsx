@@ -54,7 +54,7 @@ export default function JobsPage() {
         </Link>
       }
     >
-      <Filters filters={filters} set={setFilters} />
+      {(jobs.length > 0 || isFiltered || !query.data) && <Filters filters={filters} set={setFilters} />}
       {selected.length > 0 && <Chosen jobs={selected} done={() => setChosen(new Set())} />}
       <Card flush className={cn("mt-4", query.isPlaceholderData && "opacity-60 transition-opacity")}>
         {!query.data && query.error && (

@@ -7,6 +7,17 @@ import { submit as text } from "@/texts/submit";
 
 type Form = keyof typeof text.sameAs;
 
+/** Text of several lines, to be copied. */
+const Block = ({ text, label }: { text: string; label: string }) => (
+  <div className="relative rounded-md border border-line bg-sunken">
+    <CopyButton text={text} label={label} className="absolute top-1 right-1" />
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
+    <pre tabIndex={0} className="max-h-80 overflow-auto p-3 font-mono text-sm">
+      {text}
+    </pre>
+  </div>
+);
+
 /** The job as a command and as YAML, and what the API notes about it. */
 export function SameJob({ check, hasFiles }: { check: Schemas["SpecCheck"] | undefined; hasFiles: boolean }) {
   const [form, setForm] = useState<Form>("command");
@@ -29,17 +40,15 @@ export function SameJob({ check, hasFiles }: { check: Schemas["SpecCheck"] | und
             <p className="text-muted text-pretty">{text.sameNot}</p>
           ) : form === "command" ? (
             <>
-              <CommandLine line={valid.command ?? ""} />
+              {valid.command?.includes("\n") ? (
+                <Block text={valid.command} label={text.copyCommand} />
+              ) : (
+                <CommandLine line={valid.command ?? ""} />
+              )}
               {hasFiles && !valid.spec?.workdir && <p className="mt-2 text-sm text-muted">{text.sameFiles}</p>}
             </>
           ) : (
-            <div className="relative rounded-md border border-line bg-sunken">
-              <CopyButton text={valid.yaml ?? ""} label={text.copyYaml} className="absolute top-1 right-1" />
-              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
-              <pre tabIndex={0} className="max-h-80 overflow-auto p-3 font-mono text-sm">
-                {valid.yaml}
-              </pre>
-            </div>
+            <Block text={valid.yaml ?? ""} label={text.copyYaml} />
           )}
         </div>
       </Card>
