@@ -45,6 +45,7 @@ def test_person_signs_up_and_out_and_is_told_what_is_wrong(visitor):
 
 
 def test_link_signs_in_and_another_tab_borrows_the_session(visitor):
+    visitor.go("/")  # where a link changes the fragment alone
     page = visitor.sign_in_as_operator()
     assert "#" not in page.url
     second = visitor.context.new_page()

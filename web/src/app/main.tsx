@@ -24,6 +24,11 @@ addEventListener("vite:preloadError", (event) => {
   location.reload();
 });
 
+// A sign-in link that is opened in a tab that shows the app already changes only the fragment.
+addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#sign-in=")) location.reload();
+});
+
 const queries = makeQueries();
 const router = makeRouter(queries);
 followEvents(queries);

@@ -111,7 +111,10 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
 
 /** While no pointer is on the chart, the legend has the latest values. */
 function showLatest(plot: uPlot): void {
-  if ((plot.cursor.left ?? -1) < 0) plot.setLegend({ idx: plot.data[0].length - 1 });
+  if ((plot.cursor.left ?? -1) >= 0) return;
+  const [x, ...lines] = plot.data;
+  const idx = Array.from(x).findLastIndex((_, at) => lines.some((line) => line[at] != null));
+  if (idx >= 0) plot.setLegend({ idx });
 }
 
 /** Half a bar more on both sides: else the first and the last are cut. */

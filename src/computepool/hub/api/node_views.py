@@ -315,7 +315,7 @@ def _room(free: Free) -> Room:
 
 def _benchmark_view(row: Benchmark | None, capacity: Capacity) -> BenchmarkView:
     if row is None:
-        why = "it only pretends to compute" if capacity.simulated else "it was not examined yet"
+        why = "simulated: no real hardware" if capacity.simulated else "it was not examined yet"
         return BenchmarkView(
             mark=cast("Mark", UNVERIFIED), words=why, tier=None, tier_basis=None, devices=[], line={}, measured_at=None
         )

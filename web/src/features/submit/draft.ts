@@ -74,8 +74,9 @@ export const pythonOf = (run: Draft["run"]): string | null =>
   typeof run === "string" ? (HEREDOC.exec(run)?.[1] ?? null) : null;
 export const asPython = (script: string): string => (script ? `python3 - <<'END'\n${script}\nEND` : "");
 
-/** `run` as text: a list is a program and its arguments, which a form cannot change. */
-export const runText = (run: Draft["run"]): string => (Array.isArray(run) ? JSON.stringify(run) : (run ?? ""));
+/** `run` as text: a list is a program and its arguments, written as a shell reads the same. */
+export const runText = (run: Draft["run"]): string => (Array.isArray(run) ? run.map(quoted).join(" ") : (run ?? ""));
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 export const envText = (env: Draft["env"]): string =>
   Object.entries(env ?? {})
