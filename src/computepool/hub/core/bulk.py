@@ -12,7 +12,8 @@ from time import perf_counter
 
 REST_RATIO = 6.0
 """How long a rest is, for each second of work. Only the work inside a turn is measured. Reading a piece from its
-socket, or sending it, takes the event loop about as long again, during the rest: less than a third of the time together."""
+socket, or sending it, takes the event loop about as long again, during the rest: less than a third of the time in
+all."""
 WORK_LIMIT_SECONDS = 0.003
 """What counts of one piece: one that took longer waited for the disk, which keeps nobody else from working."""
 TIMER_SECONDS = 0.002
