@@ -12,7 +12,7 @@ from support.scripted_agent import add_agent, measure
 from computepool.hub.accounts.public_names import read_public_name
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.errors import Invalid
-from computepool.hub.figures.rollups import Figures
+from computepool.hub.figures.rollups import DailyFigures
 from computepool.hub.figures.work import total
 from computepool.hub.market.tables import SpotPoint
 from computepool.protocol.capacity import HouseRules
@@ -138,7 +138,7 @@ def test_leaderboard_names_those_who_asked_for_it_and_sums_up_the_others(hub_url
         work = pool.engine.figures.now.work["all"]
         assert total(work.values()).attempts == 2
         pool.clock.wall_error_seconds += 9 * 24 * HOUR
-        for figures in (pool.engine.figures, Figures(pool.engine.context)):
+        for figures in (pool.engine.figures, DailyFigures(pool.engine.context)):
             await figures.tick()
             assert figures.now.work["30d"] == figures.now.work["all"] == work
             assert figures.now.work["7d"] == {}

@@ -40,7 +40,7 @@ from computepool.hub.core.keyring import Keyring
 from computepool.hub.core.pruning import prune_in_batches
 from computepool.hub.core.records import Event, prune_audit, prune_notices, prune_outbox
 from computepool.hub.disputes.service import heard_of_chargeback
-from computepool.hub.figures.rollups import LOOK_SECONDS, Figures
+from computepool.hub.figures.rollups import LOOK_SECONDS, DailyFigures
 from computepool.hub.gateway.handshake import Gateway
 from computepool.hub.gateway.polls import Polls
 from computepool.hub.gateway.reports import Reports
@@ -136,7 +136,7 @@ class Engine:
         self.scheduler = Scheduler(context, keyring, self._downloads, self.logs.begin)
         self.census = Census(self.scheduler.fleet, self.book)
         self.offers = OfferList(context, self.scheduler.fleet, self.book)
-        self.figures = Figures(context)
+        self.figures = DailyFigures(context)
         self.market = MarketClock(context, self.book, self.scheduler)
         self.canaries = CanaryClock(context, self.scheduler.fleet, self.checks_changed)
         self.scheduler.following.banned = self._ban

@@ -14,7 +14,7 @@ from support.scripted_agent import add_agent
 from computepool.hub.core.ids import new_id
 from computepool.hub.core.records import record
 from computepool.hub.figures.daily import VERSION, start_of
-from computepool.hub.figures.rollups import Figures, read_days
+from computepool.hub.figures.rollups import DailyFigures, read_days
 from computepool.hub.figures.tables import DailyTotals
 from computepool.hub.figures.work import WorkSum, sum_work
 from computepool.hub.jobs.tables import Attempt, Job, Slice
@@ -227,7 +227,7 @@ def test_daily_totals_are_the_sum_of_their_rows_also_when_rows_come_late(hub_url
         # A hub that starts again counts what it missed, and a day of an older version anew.
         await pool.db.run(write_some, rng, pool.clock.now(), node_id, 10)
         await pool.db.run(lambda session: session.execute(update(DailyTotals).values(version=0)))
-        again = Figures(pool.engine.context)
+        again = DailyFigures(pool.engine.context)
         await again.tick()
         await pool.db.read(compare, pool.clock.now())
         assert {row.version for row in pool.rows(DailyTotals)} == {VERSION}

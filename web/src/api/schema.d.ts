@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 69b132d1956f9071c2539e7ab5f0d905038a47222d313a5866db8f9d06720dc9. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 b197e68d3d9f218a931b0c6a041e800aab83f32790954ee62842ffed9173c022. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -9,7 +9,7 @@ export interface paths {
         };
         /**
          * List Accusations
-         * @description Results that other nodes found wrong, newest first. The open ones wait for an admin.
+         * @description Results that other nodes found wrong. The open ones wait for an admin.
          */
         get: operations["verification_list_accusations"];
         put?: never;
@@ -129,7 +129,7 @@ export interface paths {
         };
         /**
          * List Audits
-         * @description Every result that was checked, newest first: who is accused, what was found, and what is given back.
+         * @description Every result that was checked: who is accused, what was found, and what is given back.
          */
         get: operations["verification_list_audits"];
         put?: never;
@@ -333,7 +333,7 @@ export interface paths {
         };
         /**
          * List Contests
-         * @description What owners of nodes object to, newest first.
+         * @description What owners of nodes object to.
          */
         get: operations["reputation_list_contests"];
         put?: never;
@@ -561,7 +561,7 @@ export interface paths {
         };
         /**
          * List Mails
-         * @description What was written to people in the last month, newest first, and what became of it.
+         * @description What was written to people in the last month, and what became of it.
          */
         get: operations["mail_list"];
         put?: never;
@@ -768,7 +768,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description What the processor told, newest first, and what came of it.
+         * @description What the processor told, and what came of it.
          */
         get: operations["payments_list_events"];
         put?: never;
@@ -828,7 +828,7 @@ export interface paths {
         };
         /**
          * List Requests
-         * @description What the hub asked the processor for, newest first. `kind=refund`: refunds to cards.
+         * @description What the hub asked the processor for. `kind=refund`: refunds to cards.
          */
         get: operations["payments_list_requests"];
         put?: never;
@@ -1243,7 +1243,7 @@ export interface paths {
         };
         /**
          * List
-         * @description Newest first, without their codes, which nobody knows.
+         * @description All vouchers, without their codes: only digests of them are stored.
          */
         get: operations["vouchers_list"];
         put?: never;
@@ -1599,7 +1599,7 @@ export interface paths {
         };
         /**
          * List
-         * @description One's own, newest first.
+         * @description One's own.
          */
         get: operations["disputes_list"];
         put?: never;
@@ -2542,7 +2542,7 @@ export interface paths {
         };
         /**
          * List Join Tokens
-         * @description The caller's join tokens, the newest first, and which nodes joined with them; an admin sees everybody's.
+         * @description The caller's join tokens, and which nodes joined with them; an admin sees everybody's.
          */
         get: operations["nodes_list_join_tokens"];
         put?: never;
@@ -2612,7 +2612,7 @@ export interface paths {
         };
         /**
          * Node Attempts
-         * @description What one of the caller's machines ran and runs, the newest first, without whose it was or what it did.
+         * @description What one of the caller's machines ran and runs, without whose it was or what it did.
          */
         get: operations["history_node_attempts"];
         put?: never;
@@ -3197,7 +3197,7 @@ export interface paths {
         };
         /**
          * List
-         * @description One's own, newest first; what can be cashed out now, and when the rest can.
+         * @description One's own; what can be cashed out now, and when the rest can.
          */
         get: operations["cash_outs_list"];
         put?: never;
@@ -3407,7 +3407,7 @@ export interface paths {
         };
         /**
          * List Top Ups
-         * @description The caller's top-ups, newest first.
+         * @description The caller's top-ups.
          */
         get: operations["payments_list_top_ups"];
         put?: never;
@@ -4643,6 +4643,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /**
          * AuditView
@@ -5139,6 +5144,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /** CashOutRequest */
         CashOutRequest: {
@@ -6514,6 +6524,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /** DisputeRequest */
         DisputeRequest: {
@@ -7996,6 +8011,12 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Searched Since
+             * @description A search by name covers the 10,000 newest jobs that the other filters leave. If there are more, this is when the
+             *     oldest of them was submitted: ask with it as `until` to search earlier ones. Else null: all were searched.
+             */
+            searched_since: string | null;
             /**
              * Total
              * @description How many match in all; null for more than 10,000.
@@ -9639,7 +9660,7 @@ export interface components {
         NodeAttemptPage: {
             /**
              * Items
-             * @description The newest first.
+             * @description The newest first, unless another order was asked for.
              */
             items: components["schemas"]["NodeAttempt"][];
             /**
@@ -12564,6 +12585,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /** RedemptionView */
         RedemptionView: {
@@ -14719,6 +14745,11 @@ export interface components {
              * @description The cursor of the following page; null on the last.
              */
             next: string | null;
+            /**
+             * Total
+             * @description How many match in all; null for more than 10,000.
+             */
+            total: number | null;
         };
         /**
          * TopUpQuote
@@ -16534,6 +16565,10 @@ export interface operations {
             query?: {
                 /** @description In this state alone. */
                 state?: components["schemas"]["AccusationState"][] | null;
+                /** @description The id of a node. */
+                node?: string | null;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -16784,6 +16819,8 @@ export interface operations {
                 state?: ("open" | "valid" | "accused" | "guilty" | "dismissed" | "nondeterm" | "abandoned")[] | null;
                 /** @description The id of a node. */
                 node?: string | null;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -17322,6 +17359,12 @@ export interface operations {
                 cursor?: string | null;
                 /** @description Settled ones too. */
                 all?: boolean;
+                /** @description The id of a node. */
+                node?: string | null;
+                /** @description The user or team that it belongs to. */
+                owner_id?: string | null;
+                /** @description `-`: the newest first. */
+                order?: "-at" | "at";
             };
             header?: never;
             path?: never;
@@ -17892,6 +17935,8 @@ export interface operations {
                 state?: components["schemas"]["MailState"] | null;
                 /** @description The id of the user. */
                 user_id?: string | null;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -18285,6 +18330,10 @@ export interface operations {
             query?: {
                 /** @description Also what is settled. */
                 everything?: boolean;
+                /** @description Of this kind alone. */
+                kind?: ("missing_here" | "missing_there" | "amount" | "currency" | "stuck") | null;
+                /** @description `-`: the newest first. */
+                order?: "-found_at" | "found_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -18365,6 +18414,8 @@ export interface operations {
             query?: {
                 /** @description In this state alone. */
                 state?: components["schemas"]["EventState"] | null;
+                /** @description `-`: the newest first. */
+                order?: "-received_at" | "received_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -18515,6 +18566,8 @@ export interface operations {
                 kind?: components["schemas"]["RequestKind"] | null;
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -19411,6 +19464,10 @@ export interface operations {
     vouchers_list: {
         parameters: {
             query?: {
+                /** @description Whether somebody can redeem it now. */
+                usable?: boolean | null;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -20387,6 +20444,10 @@ export interface operations {
     disputes_list: {
         parameters: {
             query?: {
+                /** @description In this state alone. */
+                state?: components["schemas"]["DisputeState"] | null;
+                /** @description `-`: the newest first. */
+                order?: "-opened_at" | "opened_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -20856,7 +20917,7 @@ export interface operations {
             query?: {
                 /** @description Jobs in one of these states. */
                 state?: components["schemas"]["JobState"][] | null;
-                /** @description A part of the name, or the beginning of the id. */
+                /** @description A part of the name, or the beginning of an id (8 letters or more). See `searched_since` in the answer. */
                 search?: string | null;
                 /** @description Jobs of this user or team: for admins. */
                 owner_id?: string | null;
@@ -22829,6 +22890,8 @@ export interface operations {
             query?: {
                 /** @description Only those that machines can still join with. */
                 usable?: boolean;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -23027,6 +23090,8 @@ export interface operations {
             query?: {
                 /** @description Those that it has now, or those that have ended. */
                 running?: boolean | null;
+                /** @description `-`: the newest first. */
+                order?: "-leased_at" | "leased_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -24382,8 +24447,12 @@ export interface operations {
     cash_outs_list: {
         parameters: {
             query?: {
+                /** @description In this state alone. */
+                state?: components["schemas"]["CashOutState"][] | null;
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -24957,6 +25026,10 @@ export interface operations {
     payments_list_top_ups: {
         parameters: {
             query?: {
+                /** @description In this state alone. */
+                state?: components["schemas"]["TopUpState"] | null;
+                /** @description `-`: the newest first. */
+                order?: "-created_at" | "created_at";
                 /** @description At most so many. */
                 limit?: number;
                 /** @description `next` of the page before. */

@@ -91,7 +91,7 @@ class PoolFigures:
     """Of all time, by whether it was on simulated nodes."""
 
 
-class Figures:
+class DailyFigures:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.now = PoolFigures()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.repository import emails_of
@@ -84,7 +84,7 @@ def show(session: Session, accusation_id: str) -> AccusationView:
     row = session.execute(_with_names().where(Accusation.id == accusation_id)).one_or_none()
     if row is None:
         raise NoSuchAccusation(accusation_id)
-    return _views(session, [row])[0]
+    return _views(session, [tuple(row)])[0]
 
 
 def confirm(
@@ -147,7 +147,7 @@ def _with_names() -> Select[Accusation, Check, str]:
     )
 
 
-def _views(session: Session, rows: Sequence[Row[Accusation, Check, str]]) -> list[AccusationView]:
+def _views(session: Session, rows: Sequence[tuple[Accusation, Check, str]]) -> list[AccusationView]:
     people = {person for row in rows for person in (row[0].owner_id, row[0].decided_by) if person is not None}
     emails = emails_of(session, people)
     return [_view(accusation, check, name, emails) for accusation, check, name in rows]

@@ -8,8 +8,8 @@ import functools
 import html
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import structlog
 from starlette.exceptions import HTTPException
@@ -67,7 +67,8 @@ HOW = (
 )
 
 
-class Build(NamedTuple):
+@dataclass(frozen=True)
+class Build:
     """The files of one build, in memory."""
 
     files: Mapping[str, Representation]
