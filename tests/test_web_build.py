@@ -60,7 +60,7 @@ def test_app_is_built_again_only_when_its_sources_changed(tmp_path: Path, monkey
         web_build.build()
     web_build.STAMP.write_text(web_build.source_digest())
     web_build.build()
-    for name in ("node_modules/vite/index.js", "src/main.test.tsx"):
+    for name in ("node_modules/vite/index.js", ".vitest/json/output.json", "src/main.test.tsx"):
         (tmp_path / "web" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "web" / name).write_text("not a part of the app")
     web_build.build()

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
 DIST = ROOT / "src" / "computepool" / "hub" / "web" / "dist"
 STAMP = DIST / ".made-of"
-NOT_SOURCES = {"node_modules", "dist"}
+NOT_SOURCES = {"node_modules", "dist", ".vitest"}
 CI = ("ci", "--ignore-scripts", "--no-audit", "--no-fund")
 
 
