@@ -16,10 +16,12 @@ import { makeRouter } from "./router";
 const RELOADED = "computepool.reloaded-at";
 const RELOAD_PAUSE_MS = 30_000;
 
-// The hub was updated while this tab was open, and the chunk is gone: the new page has the new names.
-addEventListener("vite:preloadError", (event) => {
+// A chunk cannot be loaded. If the hub answers, it was updated while this tab was open: the new page has the new names.
+// If it does not answer, the page stays, and the next use of the chunk asks for it again.
+addEventListener("vite:preloadError", async () => {
   if (Date.now() - Number(sessionStorage.getItem(RELOADED)) < RELOAD_PAUSE_MS) return;
-  event.preventDefault();
+  const answer = await fetch("/healthz", { cache: "no-store" }).catch(() => null);
+  if (!answer?.ok) return;
   sessionStorage.setItem(RELOADED, String(Date.now()));
   location.reload();
 });

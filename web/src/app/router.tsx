@@ -11,6 +11,7 @@ import {
 } from "@tanstack/react-router";
 import { meQuery } from "@/api/queries/account";
 import { begun, isSignedIn } from "@/api/session";
+import { patiently } from "@/lib/patiently";
 import { parseSearch, stringifySearch, texts } from "@/lib/search";
 import { BrokenPage, NotFound, PendingPage } from "./fallbacks";
 import { Shell } from "./shell";
@@ -29,7 +30,7 @@ const own = createRoute({
 const admin = createRoute({
   getParentRoute: () => own,
   path: "/admin",
-  component: lazy(() => import("@/features/admin/frame")),
+  component: lazy(patiently(() => import("@/features/admin/frame"))),
   beforeLoad: async ({ context }) => {
     if ((await context.queries.ensureQueryData(meQuery)).role !== "admin") throw notFound();
   },
@@ -46,48 +47,48 @@ const OFFER_PARAMETERS = [
 ].flatMap((names) => names.split(" "));
 
 const everybody = [
-  createRoute({ ...page, path: "/", component: lazy(() => import("@/features/home/home-page")) }),
+  createRoute({ ...page, path: "/", component: lazy(patiently(() => import("@/features/home/home-page"))) }),
   createRoute({
     ...page,
     path: "/sign-in",
     validateSearch: texts("next"),
-    component: lazy(() => import("@/features/accounts/sign-in-page")),
+    component: lazy(patiently(() => import("@/features/accounts/sign-in-page"))),
   }),
   createRoute({
     ...page,
     path: "/sign-up",
     validateSearch: texts("next"),
-    component: lazy(() => import("@/features/accounts/sign-up-page")),
+    component: lazy(patiently(() => import("@/features/accounts/sign-up-page"))),
   }),
-  createRoute({ ...page, path: "/docs", component: lazy(() => import("@/features/docs/docs-page")) }),
+  createRoute({ ...page, path: "/docs", component: lazy(patiently(() => import("@/features/docs/docs-page"))) }),
   createRoute({
     ...page,
     path: "/market",
     validateSearch: texts(...OFFER_PARAMETERS, "order", "days", "segment"),
-    component: lazy(() => import("@/features/market/market-page")),
+    component: lazy(patiently(() => import("@/features/market/market-page"))),
   }),
   createRoute({
     ...page,
     path: "/market/nodes/$nodeId",
-    component: lazy(() => import("@/features/market/public-node-page")),
+    component: lazy(patiently(() => import("@/features/market/public-node-page"))),
   }),
   createRoute({
     ...page,
     path: "/map",
     validateSearch: texts("tier", "state", "kind", "country"),
-    component: lazy(() => import("@/features/map/map-page")),
+    component: lazy(patiently(() => import("@/features/map/map-page"))),
   }),
   createRoute({
     ...page,
     path: "/shared/$token",
     validateSearch: texts("slice"),
-    component: lazy(() => import("@/features/jobs/shared-page")),
+    component: lazy(patiently(() => import("@/features/jobs/shared-page"))),
   }),
   createRoute({
     ...page,
     path: "/leaderboard",
     validateSearch: texts("period"),
-    component: lazy(() => import("@/features/market/leaderboard-page")),
+    component: lazy(patiently(() => import("@/features/market/leaderboard-page"))),
   }),
 ];
 const signedIn = [
@@ -95,60 +96,64 @@ const signedIn = [
     ...ownPage,
     path: "/device",
     validateSearch: texts("code"),
-    component: lazy(() => import("@/features/accounts/device-page")),
+    component: lazy(patiently(() => import("@/features/accounts/device-page"))),
   }),
   createRoute({
     ...ownPage,
     path: "/jobs",
     validateSearch: texts("state", "q", "node", "since", "until", "order", "mine"),
-    component: lazy(() => import("@/features/jobs/jobs-page")),
+    component: lazy(patiently(() => import("@/features/jobs/jobs-page"))),
   }),
   createRoute({
     ...ownPage,
     path: "/jobs/$jobId",
     validateSearch: texts("slice", "attempt", "tab", "file"),
-    component: lazy(() => import("@/features/jobs/job-page")),
+    component: lazy(patiently(() => import("@/features/jobs/job-page"))),
   }),
   createRoute({
     ...ownPage,
     path: "/submit",
     validateSearch: texts("from", "relax", "template", "node"),
-    component: lazy(() => import("@/features/submit/submit-page")),
+    component: lazy(patiently(() => import("@/features/submit/submit-page"))),
   }),
   createRoute({
     ...ownPage,
     path: "/nodes",
     validateSearch: texts("q", "state", "gpu", "tag", "add"),
-    component: lazy(() => import("@/features/nodes/nodes-page")),
+    component: lazy(patiently(() => import("@/features/nodes/nodes-page"))),
   }),
   createRoute({
     ...ownPage,
     path: "/nodes/$nodeId",
     validateSearch: texts("range"),
-    component: lazy(() => import("@/features/nodes/node-page")),
+    component: lazy(patiently(() => import("@/features/nodes/node-page"))),
   }),
   createRoute({
     ...ownPage,
     path: "/wallet",
     validateSearch: texts("kind", "days", "node", "job"),
-    component: lazy(() => import("@/features/wallet/wallet-page")),
+    component: lazy(patiently(() => import("@/features/wallet/wallet-page"))),
   }),
-  createRoute({ ...ownPage, path: "/account", component: lazy(() => import("@/features/accounts/account-page")) }),
+  createRoute({
+    ...ownPage,
+    path: "/account",
+    component: lazy(patiently(() => import("@/features/accounts/account-page"))),
+  }),
   createRoute({
     ...ownPage,
     path: "/account/notices",
     validateSearch: texts("unread"),
-    component: lazy(() => import("@/features/accounts/notices-page")),
+    component: lazy(patiently(() => import("@/features/accounts/notices-page"))),
   }),
   createRoute({
     ...ownPage,
     path: "/account/sessions",
-    component: lazy(() => import("@/features/accounts/sessions-page")),
+    component: lazy(patiently(() => import("@/features/accounts/sessions-page"))),
   }),
   createRoute({
     ...ownPage,
     path: "/account/tokens",
-    component: lazy(() => import("@/features/accounts/tokens-page")),
+    component: lazy(patiently(() => import("@/features/accounts/tokens-page"))),
   }),
 ];
 const admins = [
@@ -156,108 +161,108 @@ const admins = [
     ...adminPage,
     path: "/",
     validateSearch: texts("days"),
-    component: lazy(() => import("@/features/admin/overview-page")),
+    component: lazy(patiently(() => import("@/features/admin/overview-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/queue",
     validateSearch: texts("kind"),
-    component: lazy(() => import("@/features/admin/queue-page")),
+    component: lazy(patiently(() => import("@/features/admin/queue-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/disputes",
     validateSearch: texts("state", "kind", "owner"),
-    component: lazy(() => import("@/features/admin/disputes-page")),
+    component: lazy(patiently(() => import("@/features/admin/disputes-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/disputes/$disputeId",
-    component: lazy(() => import("@/features/admin/dispute-page")),
+    component: lazy(patiently(() => import("@/features/admin/dispute-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/cash-outs",
     validateSearch: texts("state", "owner"),
-    component: lazy(() => import("@/features/admin/cash-outs-page")),
+    component: lazy(patiently(() => import("@/features/admin/cash-outs-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/checks",
     validateSearch: texts("tab", "state", "node"),
-    component: lazy(() => import("@/features/admin/checks-page")),
+    component: lazy(patiently(() => import("@/features/admin/checks-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/jobs",
     validateSearch: texts("q", "state", "owner", "node", "order"),
-    component: lazy(() => import("@/features/admin/jobs-page")),
+    component: lazy(patiently(() => import("@/features/admin/jobs-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/nodes",
     validateSearch: texts("q", "state", "owner", "country"),
-    component: lazy(() => import("@/features/admin/nodes-page")),
+    component: lazy(patiently(() => import("@/features/admin/nodes-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/users",
     validateSearch: texts("q", "role", "state"),
-    component: lazy(() => import("@/features/admin/users-page")),
+    component: lazy(patiently(() => import("@/features/admin/users-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/users/$userId",
-    component: lazy(() => import("@/features/admin/user-page")),
+    component: lazy(patiently(() => import("@/features/admin/user-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/storage",
-    component: lazy(() => import("@/features/admin/storage-page")),
+    component: lazy(patiently(() => import("@/features/admin/storage-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/audit",
     validateSearch: texts("q", "actor", "action", "subject", "since", "until", "order"),
-    component: lazy(() => import("@/features/admin/audit-page")),
+    component: lazy(patiently(() => import("@/features/admin/audit-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/settings",
     validateSearch: texts("q"),
-    component: lazy(() => import("@/features/admin/settings-page")),
+    component: lazy(patiently(() => import("@/features/admin/settings-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/settings/$name",
-    component: lazy(() => import("@/features/admin/setting-page")),
+    component: lazy(patiently(() => import("@/features/admin/setting-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/settings/tables/$table",
-    component: lazy(() => import("@/features/admin/table-page")),
+    component: lazy(patiently(() => import("@/features/admin/table-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/vouchers",
-    component: lazy(() => import("@/features/admin/vouchers-page")),
+    component: lazy(patiently(() => import("@/features/admin/vouchers-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/mails",
     validateSearch: texts("state", "user"),
-    component: lazy(() => import("@/features/admin/mails-page")),
+    component: lazy(patiently(() => import("@/features/admin/mails-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/payments",
     validateSearch: texts("tab", "state", "kind", "owner"),
-    component: lazy(() => import("@/features/admin/payments-page")),
+    component: lazy(patiently(() => import("@/features/admin/payments-page"))),
   }),
   createRoute({
     ...adminPage,
     path: "/ledger",
-    component: lazy(() => import("@/features/admin/ledger-page")),
+    component: lazy(patiently(() => import("@/features/admin/ledger-page"))),
   }),
 ];
 

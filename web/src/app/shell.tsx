@@ -9,12 +9,13 @@ import { Button, buttonClass } from "@/components/button";
 import { Logo } from "@/components/logo";
 import { Toasts } from "@/components/toasts";
 import { cn } from "@/lib/cn";
+import { patiently } from "@/lib/patiently";
 import { chooseTheme, isDark } from "@/lib/theme";
 import { shell } from "@/texts/shell";
 import { AccountMenu } from "./account-menu";
 import { useNav } from "./nav";
 
-const Palette = lazy(() => import("./palette"));
+const Palette = lazy(patiently(() => import("./palette")));
 const AWAY_SHOWN_MS = 2000;
 const PALETTE_KEYS = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "") ? "⌘K" : "Ctrl K";
 

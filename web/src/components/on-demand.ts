@@ -1,4 +1,5 @@
 import { type ComponentType, type LazyExoticComponent, lazy, type SyntheticEvent } from "react";
+import { patiently } from "@/lib/patiently";
 
 /** What loads code before the press that needs it: props for the element that is pressed. */
 export type Intent = {
@@ -15,5 +16,5 @@ export function onDemand<P>(
 ): [LazyExoticComponent<ComponentType<P>>, Intent] {
   // A failure shows when the component is drawn; loading ahead stays silent.
   const ahead = () => void load().catch(() => undefined);
-  return [lazy(load), { onPointerEnter: ahead, onFocus: ahead }];
+  return [lazy(patiently(load)), { onPointerEnter: ahead, onFocus: ahead }];
 }

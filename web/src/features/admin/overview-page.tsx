@@ -16,12 +16,13 @@ import { When } from "@/components/when";
 import { count } from "@/lib/amounts";
 import { cn } from "@/lib/cn";
 import { credits } from "@/lib/money";
+import { patiently } from "@/lib/patiently";
 import { duration } from "@/lib/time";
 import { admin } from "@/texts/admin";
 import { QueueList } from "./queue-list";
 import { Section } from "./section";
 
-const Charts = lazy(() => import("./overview-charts"));
+const Charts = lazy(patiently(() => import("./overview-charts")));
 const { overview: text } = admin;
 const RANGES = ["7", "30", "90"] as const;
 /** Daily totals and measurements have no events of their own: they are read anew with the public figures, not oftener. */

@@ -9,12 +9,13 @@ import { Menu, MenuItem, MenuLine } from "@/components/menu";
 import { SkeletonRows } from "@/components/skeleton";
 import { toast } from "@/components/toasts";
 import { Trouble } from "@/components/trouble";
+import { patiently } from "@/lib/patiently";
 import { common } from "@/texts/common";
 import { jobTexts } from "@/texts/jobs";
 
 // Forms come when somebody opens them.
-const Share = lazy(() => import("./share"));
-const DisputeForm = lazy(() => import("./dispute-form"));
+const Share = lazy(patiently(() => import("./share")));
+const DisputeForm = lazy(patiently(() => import("./dispute-form")));
 
 type Job = Schemas["JobView"];
 type Name = keyof Schemas["JobActions"];

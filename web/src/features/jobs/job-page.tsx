@@ -17,6 +17,7 @@ import { Trouble } from "@/components/trouble";
 import { Took, When } from "@/components/when";
 import { count } from "@/lib/amounts";
 import { cn } from "@/lib/cn";
+import { patiently } from "@/lib/patiently";
 import { jobTexts } from "@/texts/jobs";
 import { LogView } from "./log/log-view";
 import { indicesOf, SliceCard } from "./slice-grid";
@@ -24,11 +25,11 @@ import { History, TimelineStrip } from "./timeline";
 import { Why } from "./why";
 
 // The log comes first: what is beside it, or behind a tab, is loaded after it.
-const Usage = lazy(() => import("./usage").then((module) => ({ default: module.Usage })));
-const JobActions = lazy(() => import("./job-actions").then((module) => ({ default: module.JobActions })));
-const Outputs = lazy(() => import("./outputs").then((module) => ({ default: module.Outputs })));
-const Cost = lazy(() => import("./cost").then((module) => ({ default: module.Cost })));
-const Receipts = lazy(() => import("./receipts").then((module) => ({ default: module.Receipts })));
+const Usage = lazy(patiently(() => import("./usage").then((module) => ({ default: module.Usage }))));
+const JobActions = lazy(patiently(() => import("./job-actions").then((module) => ({ default: module.JobActions }))));
+const Outputs = lazy(patiently(() => import("./outputs").then((module) => ({ default: module.Outputs }))));
+const Cost = lazy(patiently(() => import("./cost").then((module) => ({ default: module.Cost }))));
+const Receipts = lazy(patiently(() => import("./receipts").then((module) => ({ default: module.Receipts }))));
 
 type Job = Schemas["JobView"];
 type Attempt = Schemas["AttemptView"];

@@ -14,11 +14,12 @@ import { Page } from "@/components/page";
 import { Skeleton, SkeletonRows } from "@/components/skeleton";
 import { Trouble } from "@/components/trouble";
 import { cn } from "@/lib/cn";
+import { patiently } from "@/lib/patiently";
 import { market as text } from "@/texts/market";
 import { OfferFilters, type Parameters } from "./offer-filters";
 import { OfferList } from "./offer-list";
 
-const PriceHistory = lazy(() => import("./price-history"));
+const PriceHistory = lazy(patiently(() => import("./price-history")));
 const OWN = new Set(["days", "segment"]);
 const FRESH_MS = 5000;
 const NO_OFFERS: Schemas["Offer"][] = [];

@@ -4,13 +4,14 @@ import { catalogQuery } from "@/api/queries/public";
 import { Card } from "@/components/card";
 import { Skeleton } from "@/components/skeleton";
 import { Choices } from "@/components/tabs";
+import { patiently } from "@/lib/patiently";
 import { submit as text } from "@/texts/submit";
 import { Control, type Problem, TextBlock, TextBox } from "./control";
 import { asPython, type Draft, pythonOf, runText, withField } from "./draft";
 import { DropZone } from "./drop-zone";
 import type { Bundle } from "./files";
 
-const YamlEditor = lazy(() => import("./yaml-editor"));
+const YamlEditor = lazy(patiently(() => import("./yaml-editor")));
 export type SourceKind = keyof typeof text.sources;
 
 type Props = {
