@@ -15,7 +15,7 @@ def make_program(path: Path, script: str) -> Path:
     return path
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
+@pytest.mark.skipif(os.name != "posix", reason="posix: the stand-ins are shell scripts")
 @pytest.mark.parametrize("system", [None, "v18.20.0", "v22.11.0"])
 def test_node_comes_from_its_package_where_the_system_has_none_or_an_old_one(
     system: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -32,7 +32,7 @@ def test_node_comes_from_its_package_where_the_system_has_none_or_an_old_one(
     assert web_build.find_node() == (str(node), str(script))
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
+@pytest.mark.skipif(os.name != "posix", reason="posix: the stand-ins are shell scripts")
 def test_node_of_the_system_is_used_where_it_is_new_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = tmp_path / "bin" / "node"
     make_program(node, f"echo v20.19.0 {node}")

@@ -29,6 +29,7 @@ WORKS = """
     node policy machine; node pause machine; node unpause machine; node join-tokens; node join-tokens revoke jtk_1
     agent resume; admin mail; admin users; admin users role OWNER admin; node ban machine
     admin storage; admin storage show OWNER; admin storage limit OWNER --size 5GB; admin storage reconcile
+    share create JOB; share list JOB; share revoke JOB share_1; public-name
     artifacts list; artifacts rm artifact_1 -y; prune --older-than 30d -y; rm JOB -y
 """
 IS_OFF = """

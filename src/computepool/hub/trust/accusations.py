@@ -84,7 +84,7 @@ def show(session: Session, accusation_id: str) -> AccusationView:
     row = session.execute(_with_names().where(Accusation.id == accusation_id)).one_or_none()
     if row is None:
         raise NoSuchAccusation(accusation_id)
-    return _views(session, [row._tuple()])[0]
+    return _views(session, [cast(tuple[Accusation, Check, str], row)])[0]
 
 
 def confirm(
