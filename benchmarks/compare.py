@@ -147,7 +147,7 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def _call(command: list[str], folder: Path) -> None:
-    """Its output is shown only if it fails. Whoever ends this ends it too."""
+    """Shows the output only if the command fails. Ends the command if this process is ended."""
     variables = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "DEV_VENV")}
     with subprocess.Popen(
         command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -47,7 +47,7 @@ def prepare_process() -> None:
     # A thousand agents are a thousand sockets, here and in what is started from here.
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], MOST_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # Whoever ends this ends everything that it started.
+    # Ending this process ends everything that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
 
 

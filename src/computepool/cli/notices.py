@@ -21,7 +21,7 @@ def notices(with_read: bool, keep_unread: bool, limit: int, as_json: bool) -> No
     """Show what you should know, the newest first, and mark it as read. They are kept for 90 days."""
     with open_pool() as pool:
         document = pool.call("GET", f"/notices?limit={limit}&unread={'false' if with_read else 'true'}")
-        new = [one["id"] for one in document["items"] if one["read_at"] is None]
+        new = [notice["id"] for notice in document["items"] if notice["read_at"] is None]
         if as_json:
             print_json(document)
         else:

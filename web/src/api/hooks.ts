@@ -1,5 +1,5 @@
-import { useQuery } from "@tanstack/react-query";
-import { useEffect, useEffectEvent, useSyncExternalStore } from "react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useEffectEvent, useRef, useSyncExternalStore } from "react";
 import { type Connection, type FromHub, live, type OfKind } from "./live";
 import { meQuery } from "./queries/account";
 import { configQuery } from "./queries/public";
@@ -21,4 +21,19 @@ export const useConnection = (): Connection => useSyncExternalStore(live.onState
 export function useLive<K extends FromHub["type"]>(kind: K, hear?: (message: OfKind<K>) => void): void {
   const told = useEffectEvent((message: OfKind<K>) => hear?.(message));
   useEffect(() => live.on(kind, (message) => told(message)), [kind]);
+}
+
+const REFRESH_PAUSE_MS = 5000;
+
+/** Reads these queries again when the pool's free capacity has changed, at most every five seconds. */
+export function useRefreshWithPool(queryKey: readonly string[]) {
+  const queries = useQueryClient();
+  const last = useRef({ at: 0, figures: "" });
+  useLive("public", ({ stats }) => {
+    const figures = [stats.nodes_online, stats.gpus_free, stats.cpus_free].join();
+    if (figures === last.current.figures || Date.now() - last.current.at < REFRESH_PAUSE_MS) return;
+    const isFirst = last.current.figures === "";
+    last.current = { at: Date.now(), figures };
+    if (!isFirst) void queries.invalidateQueries({ queryKey });
+  });
 }

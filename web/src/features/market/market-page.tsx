@@ -1,7 +1,7 @@
-import { keepPreviousData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useCallback, useMemo, useRef } from "react";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useCallback, useMemo } from "react";
 import type { Schemas } from "@/api/client";
-import { useConfig, useLive, useMoney } from "@/api/hooks";
+import { useConfig, useMoney, useRefreshWithPool } from "@/api/hooks";
 import { type OfferParameters, offersQuery } from "@/api/queries/market";
 import { flat } from "@/api/queries/pages";
 import { Button } from "@/components/button";
@@ -21,21 +21,7 @@ import { OfferList } from "./offer-list";
 
 const PriceHistory = lazy(patiently(() => import("./price-history")));
 const OWN = new Set(["days", "segment"]);
-const FRESH_MS = 5000;
 const NO_OFFERS: Schemas["Offer"][] = [];
-
-/** The offers are read again when the pool has changed, and not more often than the hub makes them anew. */
-function useFreshOffers() {
-  const queries = useQueryClient();
-  const last = useRef({ at: 0, figures: "" });
-  useLive("public", ({ stats }) => {
-    const figures = [stats.nodes_online, stats.gpus_free, stats.cpus_free].join();
-    if (figures === last.current.figures || Date.now() - last.current.at < FRESH_MS) return;
-    const isFirst = last.current.figures === "";
-    last.current = { at: Date.now(), figures };
-    if (!isFirst) void queries.invalidateQueries({ queryKey: ["market", "offers"] });
-  });
-}
 
 function Nothing({
   page,
@@ -78,7 +64,7 @@ function Nothing({
 }
 
 export default function MarketPage() {
-  useFreshOffers();
+  useRefreshWithPool(["market", "offers"]);
   const [search, set] = useFilters<Parameters>();
   const money = useMoney();
   const values = useMemo(

@@ -1,12 +1,11 @@
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useMemo, useRef, useState } from "react";
-import { useLive } from "@/api/hooks";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { useRefreshWithPool } from "@/api/hooks";
 import { checkQuery, quoteQuery } from "@/api/queries/submit";
 import type { Problem } from "./control";
 import { type Draft, fromWire, toSpec } from "./draft";
 
 const TYPING_MS = 300;
-const FRESH_MS = 5000;
 const NONE: Problem[] = [];
 
 function useSettled<T>(value: T): T {
@@ -16,19 +15,6 @@ function useSettled<T>(value: T): T {
     return () => clearTimeout(timer);
   }, [value]);
   return settled;
-}
-
-/** A quote is true for a moment: it is asked for again when the pool has changed. */
-function useFreshQuote() {
-  const queries = useQueryClient();
-  const last = useRef({ at: 0, figures: "" });
-  useLive("public", ({ stats }) => {
-    const figures = [stats.nodes_online, stats.gpus_free, stats.cpus_free].join();
-    if (figures === last.current.figures || Date.now() - last.current.at < FRESH_MS) return;
-    const isFirst = last.current.figures === "";
-    last.current = { at: Date.now(), figures };
-    if (!isFirst) void queries.invalidateQueries({ queryKey: ["quote"] });
-  });
 }
 
 /** The job as a form and as YAML. Whichever was changed last leads; the API's canonical form brings the other along. */
@@ -43,7 +29,7 @@ export function useJob(first: Draft, firstYaml: string | null) {
   const answer = isSettled ? check.data : undefined;
   // A quote needs a spec that is right, but not yet what to run.
   const isRight = answer !== undefined && leader === "form" && answer.errors.every(({ field }) => field === "run");
-  useFreshQuote();
+  useRefreshWithPool(["quote"]);
   const quote = useQuery({
     ...quoteQuery(spec),
     enabled: isRight || (answer?.valid ?? false),
