@@ -1,4 +1,4 @@
-"""Money out, and presents in: cash-outs and vouchers, for hosts and for operators."""
+"""Money out, and promotional credit in: cash-outs and vouchers, for hosts and for operators."""
 
 from datetime import datetime
 from typing import Any
@@ -254,7 +254,7 @@ def _tell_decided(document: dict[str, Any], as_json: bool, next_step: str | None
 @pool_options
 @click.pass_context
 def vouchers(ctx: click.Context, as_json: bool) -> None:
-    """Codes that give credits to whoever types them in, as a present."""
+    """Voucher codes: each adds promotional credit to the account that redeems it."""
     if ctx.invoked_subcommand is not None:
         return
     with open_pool() as pool:

@@ -247,7 +247,7 @@ def reports(since: str | None, until: str | None, as_json: bool) -> None:
     due = report["due"]
     print_pairs(
         (
-            ("paid in", "money: top-ups, and grants that are no presents"),
+            ("paid in", "money: top-ups, and grants that are not promotional"),
             ("to hosts", "money: cash-outs, less what was taken back"),
             ("to renters", f"money: {in_credits(by_hand)} withdrawn by hand, {in_credits(to_cards)} back to cards"),
             ("to decide", f"{count(due['requested'], 'cash-out')}, {in_credits(due['requested_micros'])}"),

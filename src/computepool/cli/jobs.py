@@ -29,7 +29,7 @@ JOB_HELP = "JOB is an id, the beginning of one, a name that only one job has, or
 @click.option("--name", metavar="TEXT", help="Only those with this in their name.")
 @click.option("--since", metavar="TIME", help="Only those submitted since then, such as 24h or 7d.")
 @click.option("--node", metavar="NODE", help="Only those that ran on this machine: its name or id.")
-@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
+@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="Show this many.")
 @click.option("--everybody", is_flag=True, help="Other people's too, as far as you may see them: admins see all.")
 @json_option
 @pool_options

@@ -61,11 +61,11 @@ def _by_hand(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command(epilog="Example: computepool admin grant alice@example.org 100 --note 'paid in cash'")
 @_by_hand
-@click.option("--promotional", is_flag=True, help="A present: it can be spent, and never be cashed out.")
+@click.option("--promotional", is_flag=True, help="Promotional credit: can be spent, cannot be cashed out.")
 def grant(user: str, credits: str, note: str, promotional: bool, again: bool, as_json: bool) -> None:
     """Give credits by hand. USER is an id or an e-mail address.
 
-    What they owe is filled first, except by a present.
+    It pays their debts first, unless it is promotional.
     """
     with open_pool() as pool:
         document = pool.wallet.grant(user, credits, note, promotional=promotional, unless_repeated=not again)
@@ -74,7 +74,7 @@ def grant(user: str, credits: str, note: str, promotional: bool, again: bool, as
 
 @click.command(epilog="Example: computepool admin withdraw alice@example.org 20 --note 'paid back in cash'")
 @_by_hand
-@click.option("--promotional", is_flag=True, help="Take back a present.")
+@click.option("--promotional", is_flag=True, help="Take back promotional credit.")
 def withdraw(user: str, credits: str, note: str, promotional: bool, again: bool, as_json: bool) -> None:
     """Take credits by hand, as far as they are not spent. USER is an id or an e-mail address."""
     with open_pool() as pool:

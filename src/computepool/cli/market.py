@@ -12,7 +12,7 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
 @click.command(epilog="Example: computepool offers gpu=rtx-4090 'reliability>0.9' 'price<40' -o price")
 @click.argument("filters", nargs=-1, metavar="[FILTER]...")
 @click.option("-o", "--order", metavar="ORDER", help="Such as price, -reliability (greatest first), tier,price.")
-@click.option("-n", "--limit", default=30, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
+@click.option("-n", "--limit", default=30, show_default=True, type=click.IntRange(1, 10_000), help="Show this many.")
 @json_option
 @pool_options
 def offers(filters: tuple[str, ...], order: str | None, limit: int, as_json: bool) -> None:

@@ -14,7 +14,7 @@ COLORS = {"warning": "yellow", "error": "red"}
 @click.command(epilog="Example: computepool notices --all")
 @click.option("--all", "with_read", is_flag=True, help="Also those that were read already.")
 @click.option("--keep-unread", is_flag=True, help="Do not mark as read what is shown.")
-@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 200), help="At most so many.")
+@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 200), help="Show this many.")
 @json_option
 @pool_options
 def notices(with_read: bool, keep_unread: bool, limit: int, as_json: bool) -> None:

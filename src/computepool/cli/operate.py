@@ -89,7 +89,7 @@ def queue(kind: tuple[str, ...], as_json: bool) -> None:
 @click.option("--since", metavar="TIME", help="Such as 24h, 2026-11-01 or 2026-11-01T12:00:00Z.")
 @click.option("--until", metavar="TIME", help="The instant after the last.")
 @click.option("--oldest", is_flag=True, help="The oldest first.")
-@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
+@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="Show this many.")
 @json_option
 @pool_options
 def audit(limit: int, oldest: bool, as_json: bool, text: str | None, **filters: str | None) -> None:

@@ -32,7 +32,7 @@ def artifacts() -> None:
 
 @artifacts.command("list", epilog="Example: computepool artifacts list --kind bundle --kind input")
 @click.option("--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="Only those; may be repeated.")
-@click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="At most so many.")
+@click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="Show this many.")
 @json_option
 @pool_options
 def list_artifacts(kinds: tuple[str, ...], limit: int, as_json: bool) -> None:
@@ -222,7 +222,7 @@ def _cost_lines(usage: dict[str, Any]) -> list[str]:
 
 
 @click.group(invoke_without_command=True, epilog="Example: computepool admin storage")
-@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 500), help="At most so many.")
+@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 500), help="Show this many.")
 @json_option
 @pool_options
 @click.pass_context

@@ -23,7 +23,7 @@ def owner_id_of(pool: "Pool", named: str) -> str:
 @click.option("--search", metavar="TEXT", help="Only those with this in their address or name.")
 @click.option("--role", type=click.Choice(ROLES), help="Only those.")
 @click.option("--disabled", is_flag=True, help="Only accounts that are disabled.")
-@click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="At most so many.")
+@click.option("-n", "--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="Show this many.")
 @json_option
 @pool_options
 @click.pass_context

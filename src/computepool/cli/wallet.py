@@ -14,7 +14,7 @@ from computepool.cli.top_up import card, payout_account, plan, top_up, top_ups
 
 _POCKETS = (
     ("available", "available_micros", "bought, or granted for money"),
-    ("promotional", "promotional_micros", "presents: to be spent, never cashed out"),
+    ("promotional", "promotional_micros", "promotional credit: can be spent, cannot be cashed out"),
     ("earnings", "earnings_micros", "of your machines"),
 )
 
@@ -78,7 +78,7 @@ def _print_wallet(document: dict[str, Any], least_micros: int) -> None:
 @click.option("--job", metavar="JOB", help="Only those of this job.")
 @click.option("--since", metavar="TIME", help="Such as 2026-11-01 or 2026-11-01T12:00:00Z; UTC if not said otherwise.")
 @click.option("--until", metavar="TIME", help="The same; itself not included.")
-@click.option("-n", "--limit", default=30, show_default=True, type=click.IntRange(1, 100_000), help="At most so many.")
+@click.option("-n", "--limit", default=30, show_default=True, type=click.IntRange(1, 100_000), help="Show this many.")
 @json_option
 @pool_options
 def entries(

@@ -21,7 +21,7 @@ class ReceiptNode(Model):
 
 
 class Instead(Model):
-    """The papers of an attempt that ran the slice once more, elsewhere, and whose outputs count."""
+    """The manifest and receipt of an attempt that ran the slice once more, elsewhere, and whose outputs count."""
 
     job_id: str
     attempt: int

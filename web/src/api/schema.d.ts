@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 b197e68d3d9f218a931b0c6a041e800aab83f32790954ee62842ffed9173c022. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 8fc1982caa7836aa40a85b6950ec85f1947b22860e2a998f27eaa4ab1624583c. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -455,7 +455,7 @@ export interface paths {
         put?: never;
         /**
          * Grant
-         * @description Give credits: for money that was paid elsewhere, or as a present.
+         * @description Give credits: for money that was paid elsewhere, or as promotional credit.
          */
         post: operations["payments_grant"];
         delete?: never;
@@ -2019,7 +2019,7 @@ export interface paths {
         };
         /**
          * List Receipts
-         * @description The two signed papers of every attempt that ended on its node, by slice and number.
+         * @description The signed manifest and receipt of every attempt that ended on its node, by slice and number.
          */
         get: operations["jobs_list_receipts"];
         put?: never;
@@ -7873,7 +7873,7 @@ export interface components {
         };
         /**
          * InsteadView
-         * @description The papers of an attempt that ran the slice once more, at another owner's, and was found right.
+         * @description The manifest and receipt of an attempt that ran the slice once more, at another owner's, and was found right.
          */
         InsteadView: {
             /**
@@ -8217,7 +8217,7 @@ export interface components {
         };
         /**
          * JobVerification
-         * @description Whether the signed papers of a job hold. `computepool verify` checks the same without trusting the hub.
+         * @description Whether a job's manifests and receipts are valid. `computepool verify` checks it without trusting the hub.
          */
         JobVerification: {
             /**
@@ -15582,7 +15582,7 @@ export interface components {
             owner_id: string;
             /**
              * Promotional Micros
-             * @description Presents: spendable, never cashed out.
+             * @description Promotional credit: can be spent, cannot be cashed out.
              */
             promotional_micros: number;
             /**
@@ -16569,7 +16569,7 @@ export interface operations {
                 node?: string | null;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -16758,7 +16758,7 @@ export interface operations {
                 until?: string | null;
                 /** @description `-at`: the newest first. `at`: the oldest first. */
                 order?: "-at" | "at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -16821,7 +16821,7 @@ export interface operations {
                 node?: string | null;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -17022,7 +17022,7 @@ export interface operations {
                 owner_id?: string | null;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -17353,7 +17353,7 @@ export interface operations {
     reputation_list_contests: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -17491,7 +17491,7 @@ export interface operations {
                 owner_id?: string | null;
                 /** @description `-`: the newest first. */
                 order?: "-opened_at" | "opened_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -17937,7 +17937,7 @@ export interface operations {
                 user_id?: string | null;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -18334,7 +18334,7 @@ export interface operations {
                 kind?: ("missing_here" | "missing_there" | "amount" | "currency" | "stuck") | null;
                 /** @description `-`: the newest first. */
                 order?: "-found_at" | "found_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -18416,7 +18416,7 @@ export interface operations {
                 state?: components["schemas"]["EventState"] | null;
                 /** @description `-`: the newest first. */
                 order?: "-received_at" | "received_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -18568,7 +18568,7 @@ export interface operations {
                 owner_id?: string | null;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -18610,7 +18610,7 @@ export interface operations {
             query?: {
                 /** @description Only these kinds. */
                 kind?: components["schemas"]["QueueKind"][] | null;
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -18839,7 +18839,7 @@ export interface operations {
     settings_list_changes: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: number | null;
@@ -18995,7 +18995,7 @@ export interface operations {
     storage_list_usage: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
             };
             header?: never;
@@ -19126,7 +19126,7 @@ export interface operations {
                 owner_id?: string | null;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -19250,7 +19250,7 @@ export interface operations {
                 order?: "-created_at" | "created_at" | "email" | "-email" | "name" | "-name";
                 /** @description `next` of the page before. */
                 cursor?: string | null;
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
             };
             header?: never;
@@ -19429,7 +19429,7 @@ export interface operations {
     accounts_list_user_sessions: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -19468,7 +19468,7 @@ export interface operations {
                 usable?: boolean | null;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -19569,7 +19569,7 @@ export interface operations {
     vouchers_list_redemptions: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -19721,7 +19721,7 @@ export interface operations {
                 order?: components["schemas"]["ArtifactOrder"];
                 /** @description `next` of the page before. */
                 cursor?: string | null;
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
             };
             header?: never;
@@ -20448,7 +20448,7 @@ export interface operations {
                 state?: components["schemas"]["DisputeState"] | null;
                 /** @description `-`: the newest first. */
                 order?: "-opened_at" | "opened_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -20942,7 +20942,7 @@ export interface operations {
                 retry_of?: string | null;
                 /** @description What to sort by; with `-` the largest or newest first. `finished`: jobs that ended. */
                 order?: components["schemas"]["JobOrder"];
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -21124,7 +21124,7 @@ export interface operations {
             query?: {
                 /** @description The first slice to show. */
                 from_slice?: number;
-                /** @description At most so many slices. */
+                /** @description Maximum number of slices. */
                 slice_limit?: number;
             };
             header?: never;
@@ -21210,7 +21210,7 @@ export interface operations {
     jobs_list_artifacts: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -21445,7 +21445,7 @@ export interface operations {
                 view?: ("renter" | "host") | null;
                 /** @description The first slice to show. */
                 from_slice?: number;
-                /** @description At most so many slices. */
+                /** @description Maximum number of slices. */
                 slice_limit?: number;
             };
             header?: never;
@@ -21496,7 +21496,7 @@ export interface operations {
                 before?: number | null;
                 /** @description The last so many lines, or those before `before`. */
                 tail?: number | null;
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
             };
             header?: never;
@@ -21677,7 +21677,7 @@ export interface operations {
     jobs_list_receipts: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -21950,7 +21950,7 @@ export interface operations {
             query?: {
                 /** @description The number of the slice, counted from 0. */
                 slice?: number | null;
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: number | null;
@@ -22042,7 +22042,7 @@ export interface operations {
     jobs_verify: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -22360,7 +22360,7 @@ export interface operations {
                 filter?: string;
                 /** @description Fields to sort by, such as `price` or `-reliability,price`. */
                 order?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -22791,7 +22791,7 @@ export interface operations {
                 simulated?: boolean | null;
                 /** @description What to sort by; with `-` the other way round. */
                 order?: "created" | "-created" | "name" | "-name" | "state" | "-state";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -22892,7 +22892,7 @@ export interface operations {
                 usable?: boolean;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -23092,7 +23092,7 @@ export interface operations {
                 running?: boolean | null;
                 /** @description `-`: the newest first. */
                 order?: "-leased_at" | "leased_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -23491,7 +23491,7 @@ export interface operations {
     reputation_show_reliability: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -23730,7 +23730,7 @@ export interface operations {
             query?: {
                 /** @description Only those that were not read yet. */
                 unread?: boolean;
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -23998,7 +23998,7 @@ export interface operations {
     shares_list_shared_outputs: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -24039,7 +24039,7 @@ export interface operations {
     accounts_list_sessions: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -24158,7 +24158,7 @@ export interface operations {
     accounts_list_tokens: {
         parameters: {
             query?: {
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -24453,7 +24453,7 @@ export interface operations {
                 owner_id?: string | null;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -24703,7 +24703,7 @@ export interface operations {
                 since?: string | null;
                 /** @description Up to this instant or day. */
                 until?: string | null;
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -25030,7 +25030,7 @@ export interface operations {
                 state?: components["schemas"]["TopUpState"] | null;
                 /** @description `-`: the newest first. */
                 order?: "-created_at" | "created_at";
-                /** @description At most so many. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;

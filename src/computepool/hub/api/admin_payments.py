@@ -81,7 +81,7 @@ def router(engine: Engine) -> APIRouter:
 def _add_grants(routes: Routes, context: Context) -> None:
     @routes.post("/admin/grants", visible="admin", status_code=201, errors=[NoSuchUser, BadAmount, DoneBefore])
     async def grant(body: GrantRequest, caller: Caller, key: IdempotencyKey = None) -> GrantView:
-        """Give credits: for money that was paid elsewhere, or as a present."""
+        """Give credits: for money that was paid elsewhere, or as promotional credit."""
         return await context.db.run(_by_hand, context, caller, body, key, giving=True)
 
     @routes.post(

@@ -68,7 +68,7 @@ class VerifiedAttempt(Documented):
 
 
 class JobVerification(Documented):
-    """Whether the signed papers of a job hold. `computepool verify` checks the same without trusting the hub."""
+    """Whether a job's manifests and receipts are valid. `computepool verify` checks it without trusting the hub."""
 
     job_id: str
     verified: bool

@@ -102,7 +102,7 @@ class ReceiptNode(Documented):
 
 
 class InsteadView(Documented):
-    """The papers of an attempt that ran the slice once more, at another owner's, and was found right."""
+    """The manifest and receipt of an attempt that ran the slice once more, at another owner's, and was found right."""
 
     job_id: str
     """Of the hidden job that it belongs to."""
@@ -275,7 +275,7 @@ def _add_results(routes: Routes, engine: Engine) -> None:
         limit: Annotated[int, Query(ge=1, le=PAGE_LIMIT)] = 100,
         cursor: Cursor = None,
     ) -> ReceiptPage:
-        """The two signed papers of every attempt that ended on its node, by slice and number."""
+        """The signed manifest and receipt of every attempt that ended on its node, by slice and number."""
         rows, after = await db.read(queries.page_receipts, caller, job_id, cursor, limit)
         return ReceiptPage(items=[receipt_view(row, list(engine.keyring.public)) for row in rows], next=after)
 

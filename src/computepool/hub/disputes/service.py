@@ -224,7 +224,7 @@ def find_dispute(session: Session, dispute_id: str, owner_ids: frozenset[str] | 
 
 
 def _spendable(session: Session, owner_id: str) -> int:
-    """Without presents."""
+    """Without promotional credit."""
     has = balances(session, owner_id)
     return sum(has[kind] for kind in PAYS_FIRST)
 

@@ -63,7 +63,7 @@ def _undo_one(session: Session, row: EntryRow, now: datetime) -> int:
 
 
 def _back(refund: tuple[Posting, ...], renter_id: str, host_id: str, has: Mapping[str, int]) -> tuple[Posting, ...]:
-    """Presents as far as they are there: nobody owes one."""
+    """Promotional credit as far as it is there: it is never owed."""
     gone: Counter[str] = Counter()
     got: Counter[str] = Counter()
     for one in refund:

@@ -1,4 +1,4 @@
-"""The signed papers of a job, with what the hub holds them against."""
+"""The manifests and receipts of a job, with what the hub compares them to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

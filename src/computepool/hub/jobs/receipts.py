@@ -1,4 +1,4 @@
-"""Manifests and receipts: the two signed papers of an attempt."""
+"""Manifests and receipts: what the hub and the node sign about an attempt."""
 
 import base64
 import hashlib

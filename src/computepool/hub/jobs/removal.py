@@ -1,9 +1,9 @@
 """Deleting what jobs were given and what they left behind, for the owner who asks for it and for the operator's rules.
 
-A job is deleted by a mark, and then piece by piece: logs, outputs, checkpoints. Whatever cuts that off, `tidy` goes on
-with it. What was paid, and the signed papers that say why, stay. An artifact that a job needs which has not ended stays
-too: a job that is just being submitted has `taking`, and whoever deletes has `leaving`; both are only in this process's
-memory, as the open jobs are.
+A job is deleted by a mark, and then piece by piece: logs, outputs, checkpoints. After an interruption `tidy` goes on.
+What was paid stays, with the manifests and receipts that say why. An artifact also stays while a job that has not ended
+needs it: a submit notes it in `taking`, a deletion in `leaving`. Both are in the memory of this process only, as the
+open jobs are.
 """
 
 import asyncio

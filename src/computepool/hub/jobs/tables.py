@@ -103,7 +103,7 @@ class Job(Base):
     rerun: Mapped[dict[str, Any] | None]
     """Of a hidden job: where it may run, and for whom (`brief.Rerun`)."""
     deleted_at: Mapped[datetime | None]
-    """By its owner. What was paid for it, and the signed papers that say why, are kept."""
+    """By its owner. What was paid for it, and the manifests and receipts that say why, are kept."""
     logs_removed_at: Mapped[datetime | None]
     """With the job, or because they were older than the operator keeps logs."""
     outputs_removed_at: Mapped[datetime | None]

@@ -12,7 +12,7 @@ class Kind(StrEnum):
     AVAILABLE = "available"
     """Paid for, or granted for money: spendable, and given back on request."""
     PROMOTIONAL = "promotional"
-    """A present: spendable, never cashed out, and whoever it is spent on cannot either."""
+    """Promotional credit: can be spent, cannot be cashed out, not even by the host who earns it."""
     EARNINGS = "earnings"
     """Of a host: spendable, and cashed out once nobody can dispute it any more."""
     HELD = "held"
@@ -32,7 +32,7 @@ class Platform(StrEnum):
 
     FEES = "fees"
     SUBSIDY = "subsidy"
-    """Presents, audits, and what the hub's own faults cost."""
+    """Promotional credit, audits, and what the hub's own faults cost."""
     CLEARING = "clearing"
     """Real money outside: minus what was paid in, plus what was paid out."""
     WRITE_OFF = "write_off"

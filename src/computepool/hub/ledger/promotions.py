@@ -1,4 +1,4 @@
-"""Presents: credits that the platform gives, to be spent here and never cashed out."""
+"""Promotional credit: the platform gives it; it can be spent, and cannot be cashed out."""
 
 from datetime import datetime
 

@@ -36,7 +36,7 @@ class NotCashable(Conflict):
             hint = f"{format_credits(can.unknown_micros)} more wait for jobs that run, or that somebody disputes."
         super().__init__(
             f"{spell_credits(micros)} is more than the {format_credits(can.micros)} that can be cashed out "
-            "now. Only earnings can, and presents never.",
+            "now. Only earnings can; promotional credit cannot.",
             hint=hint,
         )
 

@@ -1,4 +1,4 @@
-"""Credits by hand: an operator took money elsewhere, gives a present, or takes credits back."""
+"""Credits by hand: an operator took money elsewhere, gives promotional credit, or takes credits back."""
 
 from datetime import datetime, timedelta
 
@@ -28,9 +28,10 @@ class NotThere(Conflict):
     def __init__(self, micros: int, has: int, *, promotional: bool) -> None:
         super().__init__(
             f"{spell_credits(micros)} is more than the {format_credits(has)} that can be taken.",
-            hint="Only presents that are neither spent nor held."
+            hint="Only promotional credit that is neither spent nor held."
             if promotional
-            else "Only what was bought, or granted for money, and is neither spent nor held; presents: --promotional.",
+            else "Only what was bought, or granted for money, and is neither spent nor held. "
+            "Promotional credit: --promotional.",
         )
 
 
@@ -115,8 +116,8 @@ def by_hand(
 ) -> int:
     """Once for each id. How much of it filled a debt. Taking raises NotThere if they are spent.
 
-    What is given for money fills debt first, as top-ups do. A present does not: it would set as much of later earnings
-    free to be cashed out, and so become money.
+    What is given for money fills debt first, as top-ups do. Promotional credit does not: it would free as
+    much of later earnings to be cashed out, and so become money.
     """
     kind, debt = "grant" if giving else "withdrawal", account(owner_id, Kind.DEBT)
     key = f"{kind}/{grant_id}"

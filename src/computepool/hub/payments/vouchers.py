@@ -1,4 +1,4 @@
-"""Vouchers: a code that gives credits to whoever types it in, as a present. Only a keyed digest of the code is kept."""
+"""Vouchers: a code adds promotional credit to the account that redeems it. Only a keyed digest of it is kept."""
 
 import base64
 import hashlib

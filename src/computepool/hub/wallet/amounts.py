@@ -27,5 +27,5 @@ def came_back(back: int, owed: int, lost: int) -> list[str]:
             f"{signed(back)} of {spelled(back + owed)} came back; the rest follows when its host has earned it."
         )
     if lost:
-        words.append(f"{signed(lost)} more were presents, which its host had spent: these do not come back.")
+        words.append(f"{signed(lost)} more were promotional credit that its host had spent: these do not come back.")
     return words

@@ -44,7 +44,7 @@ class WalletView(Documented):
     """Promotional, available and earnings, which are spent in this order."""
     available_micros: int
     promotional_micros: int
-    """Presents: spendable, never cashed out."""
+    """Promotional credit: can be spent, cannot be cashed out."""
     earnings_micros: int
     held_micros: int
     """Set aside for what runs now; what is not used comes back."""

@@ -14,7 +14,7 @@ import { jobTexts } from "@/texts/jobs";
 
 const text = jobTexts.receipts;
 
-/** Whether the signed papers of the job hold, check by check, and the papers themselves. */
+/** Whether the manifests and receipts of the job are valid, check by check, and the documents themselves. */
 export function Receipts({ jobId }: { jobId: string }) {
   const query = useInfiniteQuery(verificationQuery(jobId));
   const checks = useQuery(checksQuery(jobId)).data?.checks ?? [];
