@@ -138,7 +138,7 @@ def test_route_table_lists_every_route_with_scope_and_visibility(nested):
     assert route_table(app) == [
         RouteEntry("PUT", "/api/v1/blobs", None, "signed"),
         RouteEntry("GET", "/api/v1/fail/{how}", None, "public"),
-        RouteEntry("DELETE", "/api/v1/orders", Scope.ADMIN, "admin"),
+        RouteEntry("DELETE", "/api/v1/orders", Scope.ADMIN_WRITE, "admin"),
         RouteEntry("GET", "/api/v1/orders", None, "public"),
         RouteEntry("PATCH", "/api/v1/orders", Scope.JOBS_WRITE, "own"),
         RouteEntry("POST", "/api/v1/orders", Scope.JOBS_WRITE, "own"),

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 8fc1982caa7836aa40a85b6950ec85f1947b22860e2a998f27eaa4ab1624583c. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 15b2de783febe672b1367e096e06c59849b4bad4449c6163d7de9c7a11d954dc. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -6991,7 +6991,7 @@ export interface components {
          * @description Every code there is. A newer hub may send others: then the status says what kind it is.
          * @enum {string}
          */
-        ErrorCode: "accusation_decided" | "artifact_in_use" | "authorization_pending" | "bad_amount" | "bad_bundle" | "bad_canary" | "bad_credentials" | "bad_filter" | "bad_inputs" | "bad_join_token" | "bad_market_table" | "bad_proof" | "bad_refresh_token" | "bad_request" | "bad_setting" | "bad_sign_in_link" | "bad_signature" | "bad_spec" | "bad_token" | "bank_decides" | "below_minimum" | "cash_out_state" | "cash_outs_frozen" | "code_taken" | "conflict" | "denied" | "digest_mismatch" | "dispute_resolved" | "disputed_before" | "email_taken" | "expired" | "forbidden" | "foreign_page" | "head_too_large" | "idempotency_mismatch" | "insufficient_credits" | "internal" | "invalid" | "job_disputed" | "job_not_final" | "job_not_finished" | "key_ended" | "key_taken" | "last_admin" | "ledger_key_taken" | "mail_not_given_up" | "mail_not_sent" | "market_table_changed" | "method_not_allowed" | "missing_scope" | "money_off" | "more_than_owed" | "more_than_was_paid" | "more_than_you_have" | "needs_sign_in" | "no_payment_processor" | "no_payout_account" | "no_receipt" | "no_saved_card" | "no_such_accusation" | "no_such_canary_answer" | "no_such_cash_out" | "no_such_difference" | "no_such_dispute" | "no_such_event" | "no_such_job" | "no_such_join_token" | "no_such_mail" | "no_such_node" | "no_such_setting" | "no_such_share" | "no_such_top_up" | "no_such_user_code" | "no_such_voucher" | "no_such_wallet" | "node_state" | "not_cashable" | "not_contestable" | "not_found" | "not_paid" | "not_supported_yet" | "nothing_left" | "nothing_owed" | "nothing_paid" | "output_altered" | "owner_owes" | "paid_by_hand" | "paid_by_processor" | "processor_away" | "public_name_taken" | "queue_full" | "refresh_token_reused" | "refused" | "registration_closed" | "removed" | "repeated" | "replaced_already" | "request_changed" | "session_ended" | "setting_changed" | "signature_missing" | "signature_refused" | "size_mismatch" | "slow_down" | "stale_lease" | "storage_daily_quota" | "storage_full" | "storage_quota" | "storage_unavailable" | "storage_unpaid" | "token_expired" | "token_limit" | "token_mistyped" | "token_revoked" | "too_busy" | "too_large" | "too_late_to_dispute" | "too_many_bundles" | "too_many_connections" | "too_many_failures" | "too_many_requests" | "too_many_streams" | "too_many_tries" | "too_slow" | "unauthenticated" | "unavailable" | "unknown_node" | "upload_incomplete" | "upload_mismatch" | "upload_over" | "url_expired" | "voucher_over" | "wrong_password" | "wrong_token";
+        ErrorCode: "accusation_decided" | "artifact_in_use" | "authorization_pending" | "bad_amount" | "bad_bundle" | "bad_canary" | "bad_credentials" | "bad_filter" | "bad_inputs" | "bad_join_token" | "bad_market_table" | "bad_proof" | "bad_refresh_token" | "bad_request" | "bad_setting" | "bad_sign_in_link" | "bad_signature" | "bad_spec" | "bad_token" | "bank_decides" | "below_minimum" | "cash_out_state" | "cash_outs_frozen" | "code_taken" | "conflict" | "denied" | "digest_mismatch" | "dispute_resolved" | "disputed_before" | "email_taken" | "expired" | "forbidden" | "foreign_page" | "head_too_large" | "idempotency_mismatch" | "insufficient_credits" | "internal" | "invalid" | "job_disputed" | "job_not_final" | "job_not_finished" | "key_ended" | "key_taken" | "last_admin" | "ledger_key_taken" | "mail_not_given_up" | "mail_not_sent" | "market_table_changed" | "method_not_allowed" | "missing_scope" | "money_off" | "more_than_owed" | "more_than_was_paid" | "more_than_you_have" | "needs_sign_in" | "no_payment_processor" | "no_payout_account" | "no_receipt" | "no_saved_card" | "no_such_accusation" | "no_such_canary_answer" | "no_such_cash_out" | "no_such_difference" | "no_such_dispute" | "no_such_event" | "no_such_job" | "no_such_join_token" | "no_such_mail" | "no_such_node" | "no_such_setting" | "no_such_share" | "no_such_team" | "no_such_top_up" | "no_such_user_code" | "no_such_voucher" | "no_such_wallet" | "node_state" | "not_cashable" | "not_contestable" | "not_found" | "not_paid" | "not_supported_yet" | "nothing_left" | "nothing_owed" | "nothing_paid" | "output_altered" | "owner_owes" | "paid_by_hand" | "paid_by_processor" | "processor_away" | "public_name_taken" | "queue_full" | "refresh_token_reused" | "refused" | "registration_closed" | "removed" | "repeated" | "replaced_already" | "request_changed" | "role_too_low" | "session_ended" | "setting_changed" | "signature_missing" | "signature_refused" | "size_mismatch" | "slow_down" | "stale_lease" | "storage_daily_quota" | "storage_full" | "storage_quota" | "storage_unavailable" | "storage_unpaid" | "token_expired" | "token_limit" | "token_mistyped" | "token_revoked" | "too_busy" | "too_large" | "too_late_to_dispute" | "too_many_bundles" | "too_many_connections" | "too_many_failures" | "too_many_requests" | "too_many_streams" | "too_many_tries" | "too_slow" | "unauthenticated" | "unavailable" | "unknown_node" | "upload_incomplete" | "upload_mismatch" | "upload_over" | "url_expired" | "voucher_over" | "wrong_password" | "wrong_token";
         /** ErrorDetail */
         ErrorDetail: {
             /** @description Stable: programs match on it. */
@@ -13222,6 +13222,7 @@ export interface components {
         };
         /**
          * Role
+         * @description What a user may do on the whole platform.
          * @enum {string}
          */
         Role: "user" | "admin";
@@ -13302,7 +13303,7 @@ export interface components {
          * @description What a token may be used for.
          * @enum {string}
          */
-        Scope: "jobs:read" | "jobs:write" | "nodes:read" | "nodes:write" | "artifacts:read" | "artifacts:write" | "account:read" | "account:write" | "admin";
+        Scope: "jobs:read" | "jobs:write" | "nodes:read" | "nodes:write" | "artifacts:read" | "artifacts:write" | "account:read" | "account:write" | "wallet:read" | "wallet:write" | "wallet:payout" | "team:read" | "team:write" | "secrets:write" | "webhooks:write" | "admin" | "admin:read" | "admin:write";
         /**
          * SecondsView
          * @description How long the attempt ran, and what of that is billed.
@@ -16476,7 +16477,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description Not allowed: `forbidden`, `missing_scope`. */
+        /** @description Not allowed: `forbidden`, `missing_scope`, `role_too_low`. */
         Error403: {
             headers: {
                 [name: string]: unknown;
@@ -19749,7 +19750,10 @@ export interface operations {
     };
     artifacts_announce: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -19781,6 +19785,15 @@ export interface operations {
                 };
             };
             403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Too large: `storage_daily_quota`, `storage_quota`, `too_large`. */
             413: {
                 headers: {
@@ -21022,7 +21035,15 @@ export interface operations {
                 };
             };
             403: components["responses"]["Error403"];
-            404: components["responses"]["Error404"];
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description Not in this state: `idempotency_mismatch`, `queue_full`. */
             409: {
                 headers: {
@@ -22580,6 +22601,15 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             413: components["responses"]["Error413"];
             /** @description Invalid: `bad_spec`, `invalid`, `not_supported_yet`. */
             422: {
@@ -22666,7 +22696,10 @@ export interface operations {
     };
     limits_show_own: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -22684,6 +22717,15 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             422: components["responses"]["Error422"];
             429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];
@@ -22714,7 +22756,7 @@ export interface operations {
             };
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
-            /** @description Not allowed: `forbidden`, `missing_scope`, `needs_sign_in`, `wrong_password`. */
+            /** @description Not allowed: `forbidden`, `missing_scope`, `needs_sign_in`, `role_too_low`, `wrong_password`. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22743,7 +22785,10 @@ export interface operations {
     };
     storage_show_usage: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -22761,6 +22806,15 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             422: components["responses"]["Error422"];
             429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];
@@ -22922,7 +22976,10 @@ export interface operations {
     };
     nodes_create_join_token: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: {
                 /** @description Makes the request repeatable: the same key and the same request are answered alike, once done. */
                 "Idempotency-Key"?: string | null;
@@ -22948,6 +23005,15 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             409: components["responses"]["Error409"];
             413: components["responses"]["Error413"];
             422: components["responses"]["Error422"];
@@ -24213,7 +24279,7 @@ export interface operations {
             };
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
-            /** @description Not allowed: `forbidden`, `missing_scope`, `more_than_you_have`. */
+            /** @description Not allowed: `forbidden`, `missing_scope`, `more_than_you_have`, `role_too_low`. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24305,6 +24371,8 @@ export interface operations {
             query?: {
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
             };
             header?: never;
             path?: never;
@@ -24323,7 +24391,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`, `no_such_wallet`. */
+            /** @description Not found: `money_off`, `no_such_team`, `no_such_wallet`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24340,7 +24408,10 @@ export interface operations {
     };
     payments_save_card: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -24358,7 +24429,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`. */
+            /** @description Not found: `money_off`, `no_such_team`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24394,7 +24465,10 @@ export interface operations {
     };
     payments_forget_card: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -24410,7 +24484,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`. */
+            /** @description Not found: `money_off`, `no_such_team`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24457,6 +24531,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
             };
             header?: never;
             path?: never;
@@ -24475,7 +24551,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`. */
+            /** @description Not found: `money_off`, `no_such_team`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24492,7 +24568,10 @@ export interface operations {
     };
     cash_outs_request: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: {
                 /** @description Makes the request repeatable: the same key and the same request are answered alike, once done. */
                 "Idempotency-Key"?: string | null;
@@ -24518,7 +24597,7 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`. */
+            /** @description Not found: `money_off`, `no_such_team`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24657,6 +24736,8 @@ export interface operations {
                 node?: string | null;
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
             };
             header?: never;
             path?: never;
@@ -24675,7 +24756,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`, `no_such_wallet`. */
+            /** @description Not found: `money_off`, `no_such_team`, `no_such_wallet`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24709,6 +24790,8 @@ export interface operations {
                 cursor?: string | null;
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
             };
             header?: never;
             path?: never;
@@ -24727,7 +24810,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`, `no_such_wallet`. */
+            /** @description Not found: `money_off`, `no_such_team`, `no_such_wallet`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24744,7 +24827,10 @@ export interface operations {
     };
     payments_show: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -24762,7 +24848,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`. */
+            /** @description Not found: `money_off`, `no_such_team`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24779,7 +24865,10 @@ export interface operations {
     };
     payments_show_payout_account: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -24797,7 +24886,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`. */
+            /** @description Not found: `money_off`, `no_such_team`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24824,7 +24913,10 @@ export interface operations {
     };
     payments_begin_payout_account: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -24847,7 +24939,7 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`. */
+            /** @description Not found: `money_off`, `no_such_team`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24884,7 +24976,10 @@ export interface operations {
     };
     payments_set_plan: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -24907,7 +25002,7 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`. */
+            /** @description Not found: `money_off`, `no_such_team`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24945,6 +25040,8 @@ export interface operations {
             query?: {
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
             };
             header?: never;
             path?: never;
@@ -24963,7 +25060,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`, `no_such_wallet`. */
+            /** @description Not found: `money_off`, `no_such_team`, `no_such_wallet`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24985,6 +25082,8 @@ export interface operations {
                 format?: "json" | "csv" | "pdf";
                 /** @description The user or team that it belongs to. */
                 owner_id?: string | null;
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
             };
             header?: never;
             path: {
@@ -25008,7 +25107,7 @@ export interface operations {
             };
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`, `no_such_wallet`, `not_found`. */
+            /** @description Not found: `money_off`, `no_such_team`, `no_such_wallet`, `not_found`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25069,7 +25168,10 @@ export interface operations {
     };
     payments_top_up: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: {
                 /** @description Makes the request repeatable: the same key and the same request are answered alike, once done. */
                 "Idempotency-Key"?: string | null;
@@ -25095,7 +25197,7 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`. */
+            /** @description Not found: `money_off`, `no_such_team`. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25226,7 +25328,10 @@ export interface operations {
     };
     vouchers_redeem: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For this team, by handle or id; otherwise for yourself. */
+                team?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -25249,7 +25354,7 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
-            /** @description Not found: `money_off`, `no_such_voucher`. */
+            /** @description Not found: `money_off`, `no_such_team`, `no_such_voucher`. */
             404: {
                 headers: {
                     [name: string]: unknown;

@@ -5,7 +5,8 @@ output, so that checking a token costs microseconds; everything here happens on 
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from computepool.hub.accounts.errors import BadToken
@@ -19,7 +20,7 @@ from computepool.hub.accounts.tokens import (
     hash_of,
 )
 from computepool.hub.core.clock import Clock
-from computepool.hub.core.http import Principal, Role, Scope
+from computepool.hub.core.http import Memberships, Principal, Role, Scope
 
 VERIFIED_LIMIT = 4096
 """Access tokens whose signature need not be checked again."""
@@ -49,6 +50,8 @@ class DirectorySnapshot:
     revoked_sessions: list[str]
     """Only those whose access tokens may still be around."""
     disabled_users: list[str]
+    memberships: Mapping[str, Memberships] = field(default_factory=dict)
+    """By user, of those who belong to a team."""
 
 
 @dataclass
@@ -68,6 +71,7 @@ class TokenDirectory:
         self._revoked_tokens: OrderedDict[str, None] = OrderedDict()
         self._revoked_sessions: dict[str, datetime] = {}
         self._disabled_users: set[str] = set()
+        self._memberships: dict[str, Memberships] = {}
         self._verified: OrderedDict[str, tuple[Principal, datetime]] = OrderedDict()
         self._used: dict[str, datetime] = {}
 
@@ -76,6 +80,7 @@ class TokenDirectory:
         self._tokens.clear()
         self._hash_of_token.clear()
         self._disabled_users = set(snapshot.disabled_users)
+        self._memberships = dict(snapshot.memberships)
         self.revoke(Revoked(sessions=snapshot.revoked_sessions))
         for token in snapshot.tokens:
             self.admit_token(token)
@@ -96,7 +101,16 @@ class TokenDirectory:
             raise BadToken("This access token has expired.", code="token_expired", hint="Get a new one: auth/refresh.")
         if principal.session_id in self._revoked_sessions or principal.user_id in self._disabled_users:
             raise _revoked()
+        if principal.memberships is not self._memberships.get(principal.user_id):
+            principal = self._with_teams(principal)
+            self._verified[bearer] = principal, expires_at
         return principal
+
+    def _with_teams(self, principal: Principal) -> Principal:
+        """With the teams that the user belongs to now: nothing of that is in a token."""
+        memberships = self._memberships.get(principal.user_id)
+        home_id = principal.user_id if memberships is None else memberships.home_id
+        return replace(principal, memberships=memberships, owner_ids=frozenset({home_id}), _bound={})
 
     def _authenticate_personal(self, bearer: str, now: datetime) -> Principal:
         known = self._tokens.get(hash_of(bearer))
@@ -108,6 +122,9 @@ class TokenDirectory:
             raise BadToken("This token has expired.", code="token_expired", hint="Make a new one: token create")
         if principal.user_id in self._disabled_users:
             raise _revoked()
+        if principal.memberships is not self._memberships.get(principal.user_id):
+            principal = self._with_teams(principal)
+            self._tokens[hash_of(bearer)] = principal, expires_at
         if principal.token_id is not None:
             self._used[principal.token_id] = now
         return principal
@@ -117,6 +134,10 @@ class TokenDirectory:
 
         A session's access tokens come and go while it lasts, so it is the session that is asked about.
         """
+        if principal.memberships is not self._memberships.get(principal.user_id) and principal.scope is not None:
+            granting = self._with_teams(principal).owners_granting(principal.scope)
+            if not principal.owner_ids <= granting:
+                return False
         if principal.user_id in self._disabled_users or principal.session_id in self._revoked_sessions:
             return False
         if principal.token_id is None:
@@ -175,6 +196,13 @@ class TokenDirectory:
 
     def enable_user(self, user_id: str) -> None:
         self._disabled_users.discard(user_id)
+
+    def set_memberships(self, user_id: str, memberships: Memberships | None) -> None:
+        """As they are from now on; None: the user belongs to no team."""
+        if memberships is None:
+            self._memberships.pop(user_id, None)
+        else:
+            self._memberships[user_id] = memberships
 
     def take_used(self) -> dict[str, datetime]:
         """Personal tokens used since the last time this was asked, and when."""

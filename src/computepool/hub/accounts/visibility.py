@@ -9,7 +9,8 @@ from computepool.hub.core.http import Principal
 
 
 def owned_by(principal: Principal, owner_column: InstrumentedAttribute[Any]) -> ColumnElement[bool]:
-    """The condition for rows that the caller may see and change: their own and their teams'; an admin's are all.
+    """The condition for rows that the route may show or change: those of owners that grant the caller its scope (the
+    caller, and teams); an admin's are all.
 
     Put it into the query, and answer "not found" for what it leaves out: whether it exists is not the caller's affair.
     """
@@ -22,5 +23,5 @@ def owned_by(principal: Principal, owner_column: InstrumentedAttribute[Any]) -> 
 
 
 def sees(principal: Principal, owner_id: str) -> bool:
-    """The same rule for a row that is already in hand."""
-    return principal.is_admin or owner_id in principal.owner_ids
+    """The same rule for a row that is already in hand. Raises RoleTooLow where a member of its team may only read."""
+    return principal.is_admin or principal.owns(owner_id)

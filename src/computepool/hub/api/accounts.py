@@ -49,7 +49,7 @@ from computepool.hub.api.account_views import (
 from computepool.hub.api.admin_users import session_view
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Unauthenticated
-from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope, bearer_token
+from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope, bearer_token, with_implied
 from computepool.hub.core.http_shell import error_response
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
 from computepool.hub.core.origins import ForeignPage
@@ -251,7 +251,7 @@ def _add_tokens(routes: Routes, context: Context, directory: TokenDirectory) -> 
     )
     async def create_token(body: TokenRequest, caller: Caller, key: IdempotencyKey = None) -> NewTokenView:
         """Its text is in this answer alone, and in that to the same request repeated with the same key."""
-        scopes = caller.scopes if body.scopes is None else body.scopes
+        scopes = caller.scopes if body.scopes is None else with_implied(body.scopes)
         if not scopes <= caller.scopes:
             missing = ", ".join(sorted(scopes - caller.scopes))
             raise MoreThanYouHave(f"A token can give no more than you have now, and you lack: {missing}.")

@@ -20,7 +20,7 @@ from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.store import DIGEST_PATTERN, StorageFull, StoreError
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
 from computepool.hub.artifacts.transfers import PartUpload, downloads_for
-from computepool.hub.core.http import Caller, Routes, Scope
+from computepool.hub.core.http import ActingFor, Caller, Routes, Scope
 from computepool.hub.engine import Engine
 from computepool.protocol.model import Documented
 
@@ -79,10 +79,10 @@ def router(engine: Engine) -> APIRouter:
             StorageFull,
         ],
     )
-    async def announce_artifact(announcement: Announcement, caller: Caller) -> ArtifactView:
+    async def announce_artifact(announcement: Announcement, caller: Caller, owner: ActingFor) -> ArtifactView:
         """Say what you have. What the hub has already is `stored`; of the rest it lists the parts to bring."""
         artifact, missing = await uploads.begin(
-            caller.user_id,
+            owner,
             announcement.digest,
             announcement.size_bytes,
             ArtifactKind(announcement.kind),

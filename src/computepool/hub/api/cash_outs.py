@@ -26,7 +26,7 @@ from computepool.hub.api.cash_out_views import (
 from computepool.hub.api.payments import AWAY, own_wallet
 from computepool.hub.core.actions import ALLOWED, ActionView, refused, unless
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
+from computepool.hub.core.http import ActingFor, Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.paging import ByCreation, Cursor
@@ -85,17 +85,20 @@ def _add_own(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.post(
         "/wallet/cash-outs",
         visible="own",
-        scope=Scope.ACCOUNT_WRITE,
+        scope=Scope.WALLET_PAYOUT,
         status_code=201,
         errors=[BadAmount, TooLittle, NotCashable, NoPayoutAccount, Frozen],
     )
-    async def request(body: CashOutRequest, caller: Caller, key: IdempotencyKey = None) -> CashOutView:
+    async def request(
+        body: CashOutRequest, caller: Caller, owner: ActingFor, key: IdempotencyKey = None
+    ) -> CashOutView:
         """Ask for earnings to be paid out. They are set aside at once, and come back if it is rejected."""
-        return cash_out_view(await context.db.run(_request, payments, caller, body, key), payments.units)
+        return cash_out_view(await context.db.run(_request, payments, caller, owner, body, key), payments.units)
 
-    @routes.get("/wallet/cash-outs", name="list", visible="own", scope=Scope.ACCOUNT_READ)
+    @routes.get("/wallet/cash-outs", name="list", visible="own", scope=Scope.WALLET_READ)
     async def list_own(
         caller: Caller,
+        acting_for: ActingFor,
         state: Annotated[list[CashOutState] | None, Query()] = None,
         owner_id: Annotated[str | None, Query(max_length=40)] = None,
         order: ByCreation = "-created_at",
@@ -103,10 +106,10 @@ def _add_own(routes: Routes, context: Context, payments: Payments) -> None:
         cursor: Cursor = None,
     ) -> CashOutList:
         """One's own; what can be cashed out now, and when the rest can."""
-        owner = own_wallet(caller, owner_id)
+        owner = own_wallet(caller, owner_id, acting_for)
         return await context.db.read(_list_own, payments, owner, state or [], order, cursor, limit)
 
-    @routes.get("/wallet/cash-outs/{cash_out_id}", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoCashOut])
+    @routes.get("/wallet/cash-outs/{cash_out_id}", visible="own", scope=Scope.WALLET_READ, errors=[NoCashOut])
     async def show(cash_out_id: str, caller: Caller) -> CashOutView:
         """One of one's own."""
         row = await context.db.read(cash_outs.own_cash_out, caller.owner_ids, cash_out_id)
@@ -115,7 +118,7 @@ def _add_own(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.post(
         "/wallet/cash-outs/{cash_out_id}/cancel",
         visible="own",
-        scope=Scope.ACCOUNT_WRITE,
+        scope=Scope.WALLET_PAYOUT,
         errors=[NoCashOut, NotInThisState],
     )
     async def cancel(cash_out_id: str, caller: Caller) -> CashOutView:
@@ -125,10 +128,10 @@ def _add_own(routes: Routes, context: Context, payments: Payments) -> None:
 
 
 def _request(
-    session: Session, payments: Payments, caller: Principal, body: CashOutRequest, key: str | None
+    session: Session, payments: Payments, caller: Principal, acting_for: str, body: CashOutRequest, key: str | None
 ) -> CashOutRow:
     context, now = payments.context, payments.context.now()
-    owner_id, micros = own_wallet(caller, body.owner_id), parse_amount(body.credits)
+    owner_id, micros = own_wallet(caller, body.owner_id, acting_for), parse_amount(body.credits)
     cash_out_id = context.new_id("cashout")
     if key is not None:
         asked = digest_of_fields(owner=owner_id, micros=micros)

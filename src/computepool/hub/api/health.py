@@ -9,7 +9,7 @@ from fastapi.responses import PlainTextResponse
 
 from computepool.hub.api.world import read_stats
 from computepool.hub.core.errors import Forbidden, Unauthenticated, Unavailable
-from computepool.hub.core.http import Authenticate, Routes, bearer_token
+from computepool.hub.core.http import Authenticate, Routes, Scope, bearer_token
 from computepool.hub.engine import Engine
 from computepool.protocol.model import Documented
 
@@ -52,7 +52,7 @@ def check_reader(request: Request, authenticate: Authenticate) -> None:
     """Raise unless it comes from this machine itself, which a proxy on it does not, or with an admin's token."""
     if _is_local(request):
         return
-    if not authenticate(bearer_token(request.scope)).is_admin:
+    if Scope.ADMIN_READ not in authenticate(bearer_token(request.scope)).scopes:
         raise Forbidden("Only an admin may do this.")
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import AwareDatetime
 
+from computepool.hub.accounts.visibility import sees
 from computepool.hub.api.job_views import list_with_actions
 from computepool.hub.core.errors import Forbidden
 from computepool.hub.core.http import Caller, Routes, Scope
@@ -55,7 +56,7 @@ def _add_list(routes: Routes, engine: Engine) -> None:
     ) -> JobPage:
         """The newest first. An admin sees everybody's, or with `mine` as others do: their own and their teams'."""
         owner_id = owner_id or owner
-        if owner_id is not None and not caller.is_admin and owner_id not in caller.owner_ids:
+        if owner_id is not None and not sees(caller, owner_id):
             raise Forbidden("Only an admin may list the jobs of others.")
         wanted = JobFilter(
             states=state or (),

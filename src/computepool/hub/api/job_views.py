@@ -58,8 +58,8 @@ def new_with_actions(
     return view.model_copy(update={"actions": actions_of(context, principal, facts, None)})
 
 
-def check_retry(session: Session, job_id: str) -> None:
-    refused = permits.refuse_retry(facts_of(session, [job_id])[job_id])
+def check_retry(session: Session, principal: Principal, job_id: str) -> None:
+    refused = permits.refuse_retry(facts_of(session, [job_id])[job_id], principal)
     if refused is not None:
         raise refused
 
@@ -87,7 +87,7 @@ def only_runs_again(job_id: str, rerun_of: str) -> Conflict:
 
 
 def actions_of(context: Context, principal: Principal, job: PermitFacts, about: About | None) -> JobActions:
-    missing = None
+    missing: PoolError | None = None if principal.is_admin else principal.role_too_low(Scope.JOBS_WRITE, job.owner_id)
     if Scope.JOBS_WRITE not in principal.scopes:
         missing = MissingScope(Scope.JOBS_WRITE, is_possible=Scope.JOBS_WRITE in principal.role.scopes)
 
@@ -96,7 +96,7 @@ def actions_of(context: Context, principal: Principal, job: PermitFacts, about: 
 
     return JobActions(
         cancel=change(permits.refuse_cancel(job)),
-        retry=change(permits.refuse_retry(job)),
+        retry=change(permits.refuse_retry(job, principal)),
         clone=change(permits.refuse_clone(job, principal)),
         share=change(permits.refuse_share(job, principal)),
         remove=change(refuse_remove(job, about)),

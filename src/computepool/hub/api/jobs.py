@@ -17,7 +17,7 @@ from computepool.hub.artifacts.errors import (
 from computepool.hub.artifacts.store import StorageFull, StoreError
 from computepool.hub.artifacts.uploads import BUNDLE_LIMIT_BYTES, Uploads
 from computepool.hub.core.errors import Invalid, TooLarge
-from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
+from computepool.hub.core.http import Caller, IdempotencyKey, NoSuchTeam, Principal, Routes, Scope, owner_for
 from computepool.hub.core.idempotency import digest_of
 from computepool.hub.core.money import priced_routes
 from computepool.hub.core.openapi import SCHEMA_REF
@@ -146,11 +146,12 @@ def _add_submit(routes: Routes, engine: Engine) -> None:
 
     async def create(caller: Principal, key: str | None, raw: bytes, bundle_id: str | None, own: str | None) -> JobView:
         spec = submission.read_spec(raw)
+        owner_id = owner_for(caller, spec.team)
         with engine.removal.artifacts.taking(submission.artifacts_of(spec, bundle_id)):
-            found = await db.read(submission.find_bundle, bundle_id, caller.user_id) if bundle_id else None
-            inputs = await db.read(submission.find_inputs, spec, caller.user_id) if spec.inputs else None
+            found = await db.read(submission.find_bundle, bundle_id, owner_id) if bundle_id else None
+            inputs = await db.read(submission.find_inputs, spec, owner_id) if spec.inputs else None
             identity = raw + str(found["digest"]).encode() if found else raw
-            request = submission.Request(caller, key, digest_of(identity), own)
+            request = submission.Request(caller, key, digest_of(identity), own, owner_id)
             return await _submit(engine, request, spec, found, inputs)
 
     @routes.post(
@@ -163,6 +164,7 @@ def _add_submit(routes: Routes, engine: Engine) -> None:
         errors=[
             BadSpec,
             NotSupportedYet,
+            NoSuchTeam,
             BadBundle,
             BadInputs,
             BadOwnJob,
@@ -232,13 +234,14 @@ def _add_change(routes: Routes, engine: Engine) -> None:
         """The same spec as a new job, linked to the old one: those slices that did not succeed, with their numbers; or
         all of them, if none failed or with `all`."""
         old = await db.read(queries.load_job, caller, job_id)
-        await db.read(check_retry, job_id)
+        await db.read(check_retry, caller, job_id)
         indices = None if every_slice else await db.read(queries.list_unfinished, old)
         which = "all" if indices is None else "failed"
-        request = submission.Request(caller, key, digest_of(f"retry {job_id} {which}".encode()), old.own_job)
+        asked = digest_of(f"retry {job_id} {which}".encode())
+        request = submission.Request(caller, key, asked, old.own_job, old.owner_id)
         spec = parse_spec(old.spec)
         with engine.removal.artifacts.taking(given_to(old.bundle, old.inputs)):
-            await db.read(check_retry, job_id)  # once more: what it needs cannot be deleted from here on
+            await db.read(check_retry, caller, job_id)  # once more: what it needs cannot be deleted from here on
             return await _submit(engine, request, spec, old.bundle, old.inputs, job_id, indices)
 
 
@@ -294,13 +297,13 @@ async def _read_multipart(uploads: Uploads, request: Request, caller: Principal)
     length = request.headers.get("content-length", "")
     if not length.isdecimal():
         raise Invalid("A multipart body needs a Content-Length.", hint="Do not send it in chunks of unknown number.")
-    async with uploads.receiving(caller.user_id, int(length)), request.form(max_files=1, max_fields=4) as form:
+    async with uploads.receiving(caller.home_id, int(length)), request.form(max_files=1, max_fields=4) as form:
         spec, bundle = form.get("spec"), form.get("bundle")
         raw = await spec.read(SPEC_LIMIT_BYTES + 1) if isinstance(spec, UploadFile) else (spec or "").encode()
-        submission.read_spec(raw)  # before a large archive is stored for nothing
+        owner_id = owner_for(caller, submission.read_spec(raw).team)  # before an archive is stored for nothing
         if not isinstance(bundle, UploadFile):
             raise Invalid("The multipart body has no file called `bundle`.", hint="Send the spec alone as JSON.")
-        artifact = await uploads.keep_file(caller.user_id, bundle.file, actor=caller.user_id)
+        artifact = await uploads.keep_file(owner_id, bundle.file, actor=caller.user_id)
         return raw, artifact.id
 
 

@@ -13,7 +13,7 @@ from computepool.hub.accounts.repository import names_of
 from computepool.hub.accounts.visibility import owned_by, sees
 from computepool.hub.core.actions import ActionView, refused, unless
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
+from computepool.hub.core.http import ActingFor, Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
 from computepool.hub.core.paging import ByCreation, Cursor
 from computepool.hub.engine import Engine
@@ -125,14 +125,14 @@ def router(engine: Engine, fingerprint: str | None = None) -> APIRouter:
 
     @routes.post("/nodes/join-tokens", visible="own", scope=Scope.NODES_WRITE, status_code=201)
     async def create_join_token(
-        request: Request, body: NewJoinToken, caller: Caller, key: IdempotencyKey = None
+        request: Request, body: NewJoinToken, caller: Caller, owner: ActingFor, key: IdempotencyKey = None
     ) -> JoinTokenView:
         """A token that lets machines enrol as nodes of the caller, and the lines to run there.
 
         Its text is in this answer alone, and in that to the same request repeated with the same key.
         """
         address = context.settings.public_url or f"{request.url.scheme}://{request.url.netloc}"
-        row, token = await context.db.run(_create, context, caller.user_id, body, key)
+        row, token = await context.db.run(_create, context, caller.user_id, owner, body, key)
         return JoinTokenView(
             id=row.id,
             token=token,
@@ -179,17 +179,18 @@ def _warning(address: str) -> str | None:
 
 
 def _create(
-    session: Session, context: Context, user_id: str, body: NewJoinToken, key: str | None
+    session: Session, context: Context, user_id: str, owner_id: str, body: NewJoinToken, key: str | None
 ) -> tuple[JoinToken, str]:
     token_id, now, chance = context.new_id("join"), context.now(), context.randbits
     if key is not None:
-        asked = digest_of_fields(**body.model_dump())
+        asked = digest_of_fields(**body.model_dump(), **({"owner": owner_id} if owner_id != user_id else {}))
         earlier = claim(session, user_id, key, JOIN_TOKEN_ROUTE, asked, token_id, now)
         chance = repeatable_bits(context.secret_key, JOIN_TOKEN_ROUTE, key, earlier or token_id)
         if earlier is not None:
             return session.get_one(JoinToken, earlier), service.new_join_token(chance)
     token, lifetime = service.new_join_token(chance), timedelta(seconds=body.expires_in_seconds)
-    return service.create_join_token(session, token_id, user_id, token, body.uses, lifetime, now, actor=user_id), token
+    row = service.create_join_token(session, token_id, owner_id, token, body.uses, lifetime, now, actor=user_id)
+    return row, token
 
 
 def _list(

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 
-from computepool.hub.core.http import Caller, Scope
+from computepool.hub.core.http import ActingFor, Caller, Scope
 from computepool.hub.core.money import Micros, MoneyOff, need_money, priced_routes
 from computepool.hub.core.owners import check_owner
 from computepool.hub.core.unbroken import Unbroken
@@ -78,17 +78,17 @@ def router(engine: Engine) -> APIRouter:
         scheduler.wake()
 
     @routes.get("/me/limits", visible="own", scope=Scope.JOBS_READ)
-    async def show_own_limits(caller: Caller) -> LimitsView:
+    async def show_own_limits(owner: ActingFor) -> LimitsView:
         """How much of other people's nodes you may have at once, and may spend; and what of it you have."""
-        return view(caller.user_id)
+        return view(owner)
 
-    @routes.get("/admin/limits/{owner_id}", visible="admin", scope=Scope.ADMIN)
+    @routes.get("/admin/limits/{owner_id}", visible="admin")
     async def show_limits(owner_id: str) -> LimitsView:
         """Of one renter: what it may have of other people's nodes, and has."""
         await context.db.read(check_owner, owner_id)
         return view(owner_id)
 
-    @routes.put("/admin/limits/{owner_id}", visible="admin", scope=Scope.ADMIN, errors=[MoneyOff])
+    @routes.put("/admin/limits/{owner_id}", visible="admin", errors=[MoneyOff])
     async def set_limits(owner_id: str, limits: LimitsChange, caller: Caller) -> LimitsView:
         """For one renter, in place of the pool's defaults. It holds for what is begun from now on."""
         wanted = Limits(**limits.model_dump())

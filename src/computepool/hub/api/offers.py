@@ -11,7 +11,7 @@ from computepool.hub.api.jobs import SPEC_LIMIT_BYTES
 from computepool.hub.api.submit import TEXT_BODY
 from computepool.hub.artifacts.charges import price_of
 from computepool.hub.core.errors import Invalid, PoolError, TooLarge
-from computepool.hub.core.http import Caller, MissingScope, Scope
+from computepool.hub.core.http import Caller, MissingScope, NoSuchTeam, Scope, owner_for
 from computepool.hub.core.money import MoneyOff, priced_routes
 from computepool.hub.engine import Engine
 from computepool.hub.jobs.errors import BadInputs, BadSpec, NotSupportedYet
@@ -67,7 +67,7 @@ def router(engine: Engine) -> APIRouter:
         scope=Scope.JOBS_READ,
         body_limit_bytes=SPEC_LIMIT_BYTES,
         openapi_extra={"requestBody": TEXT_BODY},
-        errors=[BadSpec, NotSupportedYet, TooLarge],
+        errors=[BadSpec, NotSupportedYet, NoSuchTeam, TooLarge],
     )
     async def market_quote(
         request: Request, caller: Caller, signed_by: Annotated[str | None, Query(max_length=80)] = None
@@ -82,12 +82,13 @@ def router(engine: Engine) -> APIRouter:
         refusal: PoolError | None = None if says_run else Invalid("The spec does not say yet what to run.")
         if Scope.JOBS_WRITE not in caller.scopes:
             refusal = MissingScope(Scope.JOBS_WRITE, is_possible=True)
+        owner_id = owner_for(caller, spec.team)
         inputs: dict[str, Any] | None = None
         try:
-            inputs = await context.db.read(find_inputs, spec, caller.user_id) if spec.inputs else None
+            inputs = await context.db.read(find_inputs, spec, owner_id) if spec.inputs else None
         except BadInputs as error:
             refusal, spec = refusal or error, spec.model_copy(update={"inputs": {}})
-        job, brief, _ = prepare(context, JobRequest(caller, None, ""), spec, None, inputs)
+        job, brief, _ = prepare(context, JobRequest(caller, None, "", owner_id=owner_id), spec, None, inputs)
         brief = replace(brief, requirements=replace(brief.requirements, signed_by=signed_by))
         try:
             await engine.check_submit(job, brief)

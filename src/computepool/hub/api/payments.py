@@ -28,7 +28,7 @@ from computepool.hub.api.payment_views import (
 from computepool.hub.core.actions import ALLOWED, ActionView, refused
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Forbidden, Invalid, NotFound
-from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Routes, Scope
+from computepool.hub.core.http import ActingFor, Caller, IdempotencyKey, Principal, Routes, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.paging import ByCreation, Cursor
@@ -83,19 +83,21 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
     @routes.post(
         "/wallet/top-ups",
         visible="own",
-        scope=Scope.ACCOUNT_WRITE,
+        scope=Scope.WALLET_WRITE,
         status_code=201,
         errors=[BadAmount, NoProcessor, NoCard, ProcessorAway],
     )
-    async def top_up(request: Request, body: TopUpRequest, caller: Caller, key: IdempotencyKey = None) -> TopUpView:
+    async def top_up(
+        request: Request, body: TopUpRequest, caller: Caller, owner: ActingFor, key: IdempotencyKey = None
+    ) -> TopUpView:
         """Buy credits. The answer says where to pay; without a processor, whom to ask."""
         micros = parse_amount(body.credits)
         if not payments.provider.moves_money:
-            message = HOW_TO_TOP_UP.format(who=caller.user_id, credits=format_credits(micros))
+            message = HOW_TO_TOP_UP.format(who=owner, credits=format_credits(micros))
             raise NoProcessor(message, "Or it sets up a processor: docs/guides/stripe.md")
         wish = top_ups.Wish(
             top_up_id=context.new_id("topup"),
-            owner_id=own_wallet(caller, body.owner_id),
+            owner_id=own_wallet(caller, body.owner_id, owner),
             micros=micros,
             way="checkout" if body.card == "new" else "card",
             return_url=_wallet_page(context, request),
@@ -110,7 +112,7 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
         "/wallet/top-ups/quote",
         name="quote_top_up",
         visible="own",
-        scope=Scope.ACCOUNT_READ,
+        scope=Scope.WALLET_READ,
         errors=[BadAmount],
     )
     async def quote(
@@ -122,7 +124,7 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
             raise BadAmount("Say `credits` or `amount`, one of them.", hint="Such as ?credits=100 or ?amount=50.00.")
         return _quote(payments, parse_amount(credits) if amount is None else payments.units.micros_for(amount))
 
-    @routes.get("/wallet/top-ups", name="list_top_ups", visible="own", scope=Scope.ACCOUNT_READ)
+    @routes.get("/wallet/top-ups", name="list_top_ups", visible="own", scope=Scope.WALLET_READ)
     async def list_all(
         caller: Caller,
         state: TopUpState | None = None,
@@ -135,7 +137,7 @@ def _add_top_ups(routes: Routes, context: Context, payments: Payments) -> None:
         return TopUpList(items=[view(row) for row in rows], next=after, total=total)
 
     @routes.get(
-        "/wallet/top-ups/{top_up_id}", name="show_top_up", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoTopUp]
+        "/wallet/top-ups/{top_up_id}", name="show_top_up", visible="own", scope=Scope.WALLET_READ, errors=[NoTopUp]
     )
     async def show(top_up_id: str, caller: Caller) -> TopUpView:
         """One top-up, and where it is."""
@@ -188,10 +190,10 @@ def _request_of(session: Session, key: str) -> str:
 
 
 def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
-    @routes.get("/wallet/payments", visible="own", scope=Scope.ACCOUNT_READ)
-    async def show(caller: Caller) -> PaymentsView:
+    @routes.get("/wallet/payments", visible="own", scope=Scope.WALLET_READ)
+    async def show(owner: ActingFor) -> PaymentsView:
         """How credits are bought and paid out here, and what the caller arranged."""
-        row = await context.db.read(profiles.profile_of, caller.user_id)
+        row = await context.db.read(profiles.profile_of, owner)
         by_hand = not payments.provider.moves_money
         return PaymentsView(
             provider=payments.provider.name,
@@ -200,7 +202,7 @@ def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
             card=row.card if row else None,
             plan=plan_view(row),
             payout_account=_account_view(row, by_hand=by_hand),
-            message=HOW_TO_TOP_UP.format(who=caller.user_id, credits="N")
+            message=HOW_TO_TOP_UP.format(who=owner, credits="N")
             if by_hand
             else "Cards are taken. Card numbers are typed on the processor's own page and never come here.",
             actions=_payment_actions(payments, has_card=row is not None and row.method_id is not None),
@@ -210,17 +212,15 @@ def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
         "/wallet/card",
         name="save_card",
         visible="own",
-        scope=Scope.ACCOUNT_WRITE,
+        scope=Scope.WALLET_WRITE,
         status_code=201,
         errors=[NoProcessor, ProcessorAway],
     )
-    async def save(request: Request, caller: Caller) -> CardView:
+    async def save(request: Request, owner: ActingFor) -> CardView:
         """A page of the processor's on which to leave a card for later."""
         _need_processor(payments)
-        page, owner_id, card_id = _wallet_page(context, request), caller.user_id, context.new_id("card")
-        row = await context.db.run(
-            top_ups.ask_for_card, context, payments.units, owner_id, card_id, page, context.now()
-        )
+        page, card_id = _wallet_page(context, request), context.new_id("card")
+        row = await context.db.run(top_ups.ask_for_card, context, payments.units, owner, card_id, page, context.now())
         await payments.send(row.id)
         row = await context.db.read(lambda session: session.get_one(RequestRow, row.id))
         if row.state != RequestState.DONE or row.object_id is None:
@@ -233,26 +233,26 @@ def _add_card(routes: Routes, context: Context, payments: Payments) -> None:
         "/wallet/card",
         name="forget_card",
         visible="own",
-        scope=Scope.ACCOUNT_WRITE,
+        scope=Scope.WALLET_WRITE,
         status_code=204,
         errors=[NoProcessor, ProcessorAway],
     )
-    async def forget(caller: Caller) -> None:
+    async def forget(caller: Caller, owner: ActingFor) -> None:
         """Forget the saved card: nothing is charged to it any more."""
-        await context.db.run(profiles.forget_card, caller.user_id, context.now(), caller.user_id)
+        await context.db.run(profiles.forget_card, owner, context.now(), caller.user_id)
 
     @routes.put(
         "/wallet/plan",
         name="set_plan",
         visible="own",
-        scope=Scope.ACCOUNT_WRITE,
+        scope=Scope.WALLET_WRITE,
         errors=[BadAmount, NoCard, NoProcessor],
     )
-    async def plan(body: PlanRequest, caller: Caller) -> PlanView:
+    async def plan(body: PlanRequest, caller: Caller, owner: ActingFor) -> PlanView:
         """What may be charged to the saved card without asking each time."""
         if body.plan is not Plan.NONE:
             _need_processor(payments)
-        return await context.db.run(_set_plan, payments, caller, body)
+        return await context.db.run(_set_plan, payments, caller, owner, body)
 
 
 def _payment_actions(payments: Payments, *, has_card: bool) -> PaymentActions:
@@ -267,10 +267,10 @@ def _payment_actions(payments: Payments, *, has_card: bool) -> PaymentActions:
     )
 
 
-def _set_plan(session: Session, payments: Payments, caller: Principal, body: PlanRequest) -> PlanView:
+def _set_plan(session: Session, payments: Payments, caller: Principal, owner_id: str, body: PlanRequest) -> PlanView:
     below = amount = monthly = 0
     if body.plan is not Plan.NONE:
-        profile = profiles.profile_of(session, caller.user_id)
+        profile = profiles.profile_of(session, owner_id)
         if profile is None or profile.method_id is None:
             raise NoCard
         monthly = parse_amount(body.monthly)
@@ -283,8 +283,8 @@ def _set_plan(session: Session, payments: Payments, caller: Principal, body: Pla
     if amount > monthly:
         raise Invalid("One charge would be more than the monthly limit.", hint="Raise `monthly`, or lower `amount`.")
     now = payments.context.now()
-    profiles.set_plan(session, caller.user_id, body.plan, below, amount, monthly, now, caller.user_id)
-    return plan_view(profiles.profile_of(session, caller.user_id))
+    profiles.set_plan(session, owner_id, body.plan, below, amount, monthly, now, caller.user_id)
+    return plan_view(profiles.profile_of(session, owner_id))
 
 
 # ── where a host's money goes ────────────────────────────────────────────────────────────────────────────────────────
@@ -295,29 +295,29 @@ def _add_payout_account(routes: Routes, context: Context, payments: Payments) ->
         "/wallet/payout-account",
         name="show_payout_account",
         visible="own",
-        scope=Scope.ACCOUNT_READ,
+        scope=Scope.WALLET_READ,
         errors=[ProcessorAway],
     )
-    async def show(caller: Caller) -> PayoutAccountView:
+    async def show(owner: ActingFor) -> PayoutAccountView:
         """Where cash-outs are paid to, and what is still missing for it."""
-        row = await context.db.read(profiles.profile_of, caller.user_id)
+        row = await context.db.read(profiles.profile_of, owner)
         return _account_view(row, by_hand=not payments.provider.moves_money)
 
     @routes.post(
         "/wallet/payout-account",
         name="begin_payout_account",
         visible="own",
-        scope=Scope.ACCOUNT_WRITE,
+        scope=Scope.WALLET_PAYOUT,
         errors=[NoProcessor, ProcessorAway],
     )
-    async def begin(request: Request, body: AccountRequest, caller: Caller) -> PayoutAccountView:
+    async def begin(request: Request, body: AccountRequest, caller: Caller, owner: ActingFor) -> PayoutAccountView:
         """Say where money goes, on the processor's own page."""
         if not payments.provider.moves_money:
             raise PaysByHand
-        request_id = await context.db.run(_ask_account, context, caller, body)
+        request_id = await context.db.run(_ask_account, context, caller, owner, body)
         if request_id is not None:
             await payments.send(request_id)
-        row = await context.db.read(profiles.profile_of, caller.user_id)
+        row = await context.db.read(profiles.profile_of, owner)
         if request_id is not None and (row is None or row.account_id is None or row.account_state == "gone"):
             asked = await context.db.read(lambda session: session.get_one(RequestRow, request_id))
             waits = asked.state == RequestState.WAITING
@@ -331,14 +331,16 @@ def _add_payout_account(routes: Routes, context: Context, payments: Payments) ->
         await _asked(context, payments, Subject("account", row.account_id), learn=True)
         page = _wallet_page(context, request)
         url = await _told(context, payments.provider.onboarding_url, row.account_id, page)
-        row = await context.db.read(profiles.profile_of, caller.user_id)
+        row = await context.db.read(profiles.profile_of, owner)
         return _account_view(row, by_hand=False).model_copy(update={"url": url})
 
 
-def _ask_account(session: Session, context: Context, caller: Principal, body: AccountRequest) -> str | None:
+def _ask_account(
+    session: Session, context: Context, caller: Principal, owner_id: str, body: AccountRequest
+) -> str | None:
     user = find_user(session, caller.user_id)
     country = body.country or (user.country if user else None)
-    asked = ask_account(session, context, caller.user_id, country, context.now())
+    asked = ask_account(session, context, owner_id, country, context.now())
     return None if asked is None else asked.id
 
 
@@ -395,11 +397,11 @@ def _need_processor(payments: Payments) -> None:
         raise NoProcessor("This pool takes no cards.")
 
 
-def own_wallet(caller: Principal, owner_id: str | None) -> str:
-    """The caller's, or one of a team of theirs."""
+def own_wallet(caller: Principal, owner_id: str | None, acting_for: str) -> str:
+    """Whose wallet is meant. `owner_id` is an older way to say `team`."""
     if owner_id is None:
-        return caller.user_id
-    if owner_id not in caller.owner_ids:
+        return acting_for
+    if not caller.owns(owner_id):
         raise Forbidden("That wallet is not yours.")
     return owner_id
 

@@ -18,7 +18,7 @@ from computepool.hub.artifacts.usage import Stored, find_stored, own_quotas, quo
 from computepool.hub.core.actions import ActionView, unless
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import PoolError
-from computepool.hub.core.http import Caller, MissingScope, Principal, Routes, Scope
+from computepool.hub.core.http import ActingFor, Caller, MissingScope, Principal, Routes, Scope
 from computepool.hub.core.money import Micros, priced_routes
 from computepool.hub.core.owners import check_owner
 from computepool.hub.core.records import record
@@ -179,9 +179,9 @@ def _add_own(routes: Routes, engine: Engine) -> None:
         return StoragePage(items=items, next=after, total=total)
 
     @routes.get("/me/storage", visible="own", scope=Scope.ARTIFACTS_READ)
-    async def show_usage(caller: Caller) -> UsageView:
+    async def show_usage(owner: ActingFor) -> UsageView:
         """How much you have stored, and how much you may."""
-        return await context.db.read(_show, caller.user_id, context.now(), context.settings)
+        return await context.db.read(_show, owner, context.now(), context.settings)
 
 
 def _add_delete(routes: Routes, engine: Engine) -> None:
@@ -235,23 +235,23 @@ def _mark_deleted(session: Session, principal: Principal, job_id: str, now: date
 
 
 def _add_admins(routes: Routes, context: Context) -> None:
-    @routes.get("/admin/storage", visible="admin", scope=Scope.ADMIN)
+    @routes.get("/admin/storage", visible="admin")
     async def list_usage(limit: Limit = 100) -> OwnersUsage:
         """Who stores how much, and may."""
         return await context.db.read(_list, limit, context.now(), context.settings)
 
-    @routes.get("/admin/storage/{owner_id}", visible="admin", scope=Scope.ADMIN)
+    @routes.get("/admin/storage/{owner_id}", visible="admin")
     async def show_owner(owner_id: str) -> OwnerUsage:
         """What one account has stored, and may."""
         return await context.db.read(_show_owner, owner_id, context.now(), context.settings)
 
-    @routes.put("/admin/storage/{owner_id}", visible="admin", scope=Scope.ADMIN)
+    @routes.put("/admin/storage/{owner_id}", visible="admin")
     async def set_limits(owner_id: str, limits: StorageLimits, caller: Caller) -> OwnerUsage:
         """For one account, in place of the pool's. With bytes of its own it is not limited by the day."""
         await context.db.run(_change, owner_id, limits, caller.user_id, context.now())
         return await context.db.read(_show_owner, owner_id, context.now(), context.settings)
 
-    @routes.post("/admin/storage/{owner_id}/reconcile", name="reconcile", visible="admin", scope=Scope.ADMIN)
+    @routes.post("/admin/storage/{owner_id}/reconcile", name="reconcile", visible="admin")
     async def count_anew(owner_id: str, caller: Caller) -> ReconciledView:
         """Count anew what an account has stored, from what there is, and write that down."""
         found = await context.db.run(_reconcile, owner_id, caller.user_id, context.now())

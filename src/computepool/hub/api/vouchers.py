@@ -13,7 +13,7 @@ from computepool.hub.accounts.throttle import Limit, Throttle
 from computepool.hub.api.payment_views import Asking, Credits, Remark
 from computepool.hub.core.actions import ALLOWED, ActionView, refused
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Caller, IdempotencyKey, Principal, Scope
+from computepool.hub.core.http import ActingFor, Caller, IdempotencyKey, Principal, Scope
 from computepool.hub.core.idempotency import claim, digest_of_fields, repeatable_bits
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.paging import ByCreation, Cursor
@@ -107,16 +107,16 @@ def router(engine: Engine) -> APIRouter:
     @routes.post(
         "/wallet/vouchers",
         visible="own",
-        scope=Scope.ACCOUNT_WRITE,
+        scope=Scope.WALLET_WRITE,
         status_code=201,
         errors=[NoVoucher, VoucherOver, TooManyTries],
     )
-    async def redeem(body: Redeeming, caller: Caller) -> Redeemed:
+    async def redeem(body: Redeeming, caller: Caller, owner: ActingFor) -> Redeemed:
         """Get the credits of a voucher: to be spent, never cashed out."""
         guesser = (PER_GUESSER, caller.user_id)
         throttle.begin(guesser)
         try:
-            found = await context.db.run(_redeem, context, caller, body.code)
+            found = await context.db.run(_redeem, context, owner, body.code)
         except NoVoucher:
             raise
         except Exception:
@@ -166,10 +166,10 @@ def _redemptions(session: Session, voucher_id: str, cursor: str | None, limit: i
     return RedemptionList(items=items, next=after, total=total)
 
 
-def _redeem(session: Session, context: Context, caller: Principal, code: str) -> Redeemed:
+def _redeem(session: Session, context: Context, owner_id: str, code: str) -> Redeemed:
     digests = vouchers.digests_of_code(session, context.secret_key, code)
-    row = vouchers.redeem(session, digests, caller.user_id, context.now())
-    has = balance(session, account(caller.user_id, Kind.PROMOTIONAL))
+    row = vouchers.redeem(session, digests, owner_id, context.now())
+    has = balance(session, account(owner_id, Kind.PROMOTIONAL))
     return Redeemed(credits=format_credits(row.micros), micros=row.micros, promotional_micros=has)
 
 

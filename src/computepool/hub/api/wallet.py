@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from sqlalchemy.orm import Session
 
+from computepool.hub.accounts.visibility import sees
 from computepool.hub.core.context import Context
 from computepool.hub.core.errors import Invalid, NotFound
-from computepool.hub.core.http import Caller, Principal, Routes, Scope
+from computepool.hub.core.http import ActingFor, Caller, Principal, Routes, Scope
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.texts import GivenDay, GivenInstant
 from computepool.hub.engine import Engine
@@ -53,14 +54,15 @@ def router(engine: Engine) -> APIRouter:
 
 
 def _add_wallet(routes: Routes, context: Context) -> None:
-    @routes.get("/wallet", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoSuchWallet])
-    async def show(caller: Caller, owner_id: WhoseWallet = None) -> WalletView:
+    @routes.get("/wallet", visible="own", scope=Scope.WALLET_READ, errors=[NoSuchWallet])
+    async def show(caller: Caller, owner: ActingFor, owner_id: WhoseWallet = None) -> WalletView:
         """What there is, by pocket."""
-        return await context.db.read(_show_wallet, context, _whose(caller, owner_id))
+        return await context.db.read(_show_wallet, context, _whose(caller, owner_id, owner))
 
-    @routes.get("/wallet/entries", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoSuchWallet])
+    @routes.get("/wallet/entries", visible="own", scope=Scope.WALLET_READ, errors=[NoSuchWallet])
     async def entries(
         caller: Caller,
+        owner: ActingFor,
         kind: Annotated[list[str] | None, Query(max_length=20)] = None,
         job: Annotated[str | None, Query(max_length=40)] = None,
         node: Annotated[str | None, Query(max_length=40)] = None,
@@ -72,11 +74,12 @@ def _add_wallet(routes: Routes, context: Context) -> None:
     ) -> EntriesPage:
         """Everything that came and went, the newest first. `until` itself is not included."""
         wanted = Filter(tuple(kind or ()), job, node, _instant(since), _instant(until))
-        return await context.db.read(page_entries, _whose(caller, owner_id), wanted, cursor, limit)
+        return await context.db.read(page_entries, _whose(caller, owner_id, owner), wanted, cursor, limit)
 
-    @routes.get("/wallet/earnings", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoSuchWallet])
+    @routes.get("/wallet/earnings", visible="own", scope=Scope.WALLET_READ, errors=[NoSuchWallet])
     async def earnings(
         caller: Caller,
+        owner: ActingFor,
         since: GivenDay | None = None,
         until: GivenDay | None = None,
         node: Annotated[str | None, Query(max_length=40)] = None,
@@ -84,7 +87,7 @@ def _add_wallet(routes: Routes, context: Context) -> None:
     ) -> EarningsView:
         """What one's nodes earned, by node and day of UTC; the last thirty days, if not said otherwise."""
         first, last = days_asked(since, until, context.now())
-        return await context.db.read(list_earnings, _whose(caller, owner_id), first, last, node)
+        return await context.db.read(list_earnings, _whose(caller, owner_id, owner), first, last, node)
 
 
 def _show_wallet(session: Session, context: Context, owner_id: str) -> WalletView:
@@ -95,15 +98,15 @@ def _show_wallet(session: Session, context: Context, owner_id: str) -> WalletVie
 def _add_statements(routes: Routes, context: Context) -> None:
     months = StatementMonths()
 
-    @routes.get("/wallet/statements", visible="own", scope=Scope.ACCOUNT_READ, errors=[NoSuchWallet])
-    async def statement_periods(caller: Caller, owner_id: WhoseWallet = None) -> StatementPeriods:
+    @routes.get("/wallet/statements", visible="own", scope=Scope.WALLET_READ, errors=[NoSuchWallet])
+    async def statement_periods(caller: Caller, owner: ActingFor, owner_id: WhoseWallet = None) -> StatementPeriods:
         """The months and years that have entries: each has a statement."""
-        return await context.db.read(months.show, _whose(caller, owner_id), context.now())
+        return await context.db.read(months.show, _whose(caller, owner_id, owner), context.now())
 
     @routes.get(
         "/wallet/statements/{period}",
         visible="own",
-        scope=Scope.ACCOUNT_READ,
+        scope=Scope.WALLET_READ,
         response_model=StatementView,
         responses={200: {"content": {"text/csv": {"schema": TEXT}, "application/pdf": {"schema": BINARY}}}},
         errors=[NoSuchWallet],
@@ -111,6 +114,7 @@ def _add_statements(routes: Routes, context: Context) -> None:
     async def statement(
         period: str,
         caller: Caller,
+        owner: ActingFor,
         format: Literal["json", "csv", "pdf"] = "json",
         owner_id: WhoseWallet = None,
     ) -> Response:
@@ -118,7 +122,7 @@ def _add_statements(routes: Routes, context: Context) -> None:
 
         One that is not over goes up to now; one that has not begun is refused.
         """
-        asked, whose = parse_period(period), _whose(caller, owner_id)
+        asked, whose = parse_period(period), _whose(caller, owner_id, owner)
         asked.check_begun(context.now())
         body, kind = await context.db.read(_written, whose, asked, context.now(), format, _terms(context))
         if format == "json":
@@ -141,7 +145,7 @@ def _add_explain(routes: Routes, context: Context) -> None:
 
 
 def _add_check(routes: Routes, engine: Engine) -> None:
-    @routes.get("/admin/ledger/check", name="check_ledger", visible="admin")
+    @routes.get("/admin/ledger/check", name="check_ledger", visible="admin", scope=Scope.ADMIN_WRITE)
     async def check() -> LedgerReport:
         """Sum up everything again, now. If it does not add up, nobody is paid out until it does."""
         return await engine.ledger.check()
@@ -150,10 +154,11 @@ def _add_check(routes: Routes, engine: Engine) -> None:
 # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _whose(caller: Principal, owner_id: str | None) -> str:
+def _whose(caller: Principal, owner_id: str | None, acting_for: str) -> str:
+    """`owner_id` is an older way to say `team`, and that of admins, who see everybody's."""
     if owner_id is None:
-        return caller.user_id
-    if owner_id not in caller.owner_ids and not caller.is_admin:
+        return acting_for
+    if not sees(caller, owner_id):
         raise NoSuchWallet
     return owner_id
 

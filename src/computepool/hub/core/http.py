@@ -12,12 +12,12 @@ thread. `route_table.check_routes` stops the start of a hub in which a route dec
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
-from fastapi import APIRouter, Depends, FastAPI, Header
+from fastapi import APIRouter, Depends, FastAPI, Header, Query
 from fastapi.openapi.models import HTTPBearer as BearerScheme
 from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
@@ -27,7 +27,7 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from computepool.hub.core.edge import connection_of
-from computepool.hub.core.errors import Forbidden, Invalid, PoolError, Unauthenticated
+from computepool.hub.core.errors import Forbidden, Invalid, NotFound, PoolError, Unauthenticated
 from computepool.hub.core.idempotency import KEY_LIMIT
 from computepool.hub.core.lazy_route import LazyRoute
 from computepool.hub.core.request_limits import bounded, check_query, held, parameters_of
@@ -65,10 +65,34 @@ class Scope(StrEnum):
     ARTIFACTS_WRITE = "artifacts:write"
     ACCOUNT_READ = "account:read"
     ACCOUNT_WRITE = "account:write"
+    WALLET_READ = "wallet:read"
+    WALLET_WRITE = "wallet:write"
+    WALLET_PAYOUT = "wallet:payout"
+    TEAM_READ = "team:read"
+    TEAM_WRITE = "team:write"
+    SECRETS_WRITE = "secrets:write"
+    WEBHOOKS_WRITE = "webhooks:write"
     ADMIN = "admin"
+    """Both of the following, for clients of before they were two."""
+    ADMIN_READ = "admin:read"
+    ADMIN_WRITE = "admin:write"
+
+    @property
+    def is_read(self) -> bool:
+        return self.value.endswith(":read")
+
+
+_FOR_ADMINS = frozenset({Scope.ADMIN, Scope.ADMIN_READ, Scope.ADMIN_WRITE})
+
+
+def with_implied(scopes: frozenset[Scope]) -> frozenset[Scope]:
+    """With those that others stand for."""
+    return scopes | _FOR_ADMINS if Scope.ADMIN in scopes else scopes
 
 
 class Role(StrEnum):
+    """What a user may do on the whole platform."""
+
     USER = "user"
     ADMIN = "admin"
 
@@ -79,7 +103,70 @@ class Role(StrEnum):
 
 
 _ADMIN_SCOPES = frozenset(Scope)
-_USER_SCOPES = _ADMIN_SCOPES - {Scope.ADMIN}
+_USER_SCOPES = _ADMIN_SCOPES - _FOR_ADMINS
+
+
+class TeamRole(StrEnum):
+    """What a member may do within a team: a set of scopes."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+    VIEWER = "viewer"
+
+    @property
+    def scopes(self) -> frozenset[Scope]:
+        return TEAM_SCOPES[self]
+
+
+_VIEWER_SCOPES = frozenset(
+    {Scope.JOBS_READ, Scope.ARTIFACTS_READ, Scope.NODES_READ, Scope.WALLET_READ, Scope.TEAM_READ}
+)
+_MEMBER_SCOPES = _VIEWER_SCOPES | {Scope.JOBS_WRITE, Scope.ARTIFACTS_WRITE}
+_TEAM_ADMIN_SCOPES = _MEMBER_SCOPES | {
+    Scope.NODES_WRITE, Scope.WALLET_WRITE, Scope.TEAM_WRITE, Scope.SECRETS_WRITE, Scope.WEBHOOKS_WRITE
+}  # fmt: skip
+TEAM_SCOPES: Mapping[TeamRole, frozenset[Scope]] = {
+    TeamRole.VIEWER: _VIEWER_SCOPES,
+    TeamRole.MEMBER: _MEMBER_SCOPES,
+    TeamRole.ADMIN: _TEAM_ADMIN_SCOPES,
+    TeamRole.OWNER: _TEAM_ADMIN_SCOPES | {Scope.WALLET_PAYOUT},
+}
+"""`account:*` and `admin:*` are about users and the platform: no team grants them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A user's role in one team."""
+
+    team_id: str
+    handle: str
+    role: TeamRole
+
+
+class Memberships:
+    """All teams of one user. The sets are made once, not for each request."""
+
+    __slots__ = ("_by_name", "_granting", "by_id", "home_id")
+
+    def __init__(self, user_id: str, teams: Iterable[Membership], managed_by: str | None = None) -> None:
+        """`managed_by`: the user is a service account of this team, and owns nothing itself."""
+        self.by_id = {team.team_id: team for team in teams}
+        self._by_name = {team.handle: team for team in self.by_id.values()} | self.by_id
+        self.home_id = managed_by or user_id
+        """Whose objects a request is about that names no team."""
+        own = frozenset() if managed_by is not None else frozenset({user_id})
+        self._granting = {
+            scope: own.union(team.team_id for team in self.by_id.values() if scope in team.role.scopes)
+            for scope in Scope
+        }
+
+    def owners_granting(self, scope: Scope) -> frozenset[str]:
+        return self._granting[scope]
+
+    def find(self, name: str) -> Membership | None:
+        """By the team's handle or id."""
+        return self._by_name.get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +177,61 @@ class Principal:
     role: Role
     scopes: frozenset[Scope]
     owner_ids: frozenset[str]
-    """Whose objects are the caller's own: the user, and the user's teams."""
+    """Whose objects are the caller's own: the user, and the teams that grant the scope of the route."""
     kind: Literal["access", "personal"]
     token_id: str | None = None
     """Of a personal token."""
     session_id: str | None = None
     """Of the session that an access token belongs to."""
+    memberships: Memberships | None = None
+    """None: of no team."""
+    scope: Scope | None = None
+    """Of the route whose gate the caller passed."""
+    _bound: "dict[Scope, Principal]" = field(default_factory=dict, compare=False, repr=False)
+
+    def bound_to(self, scope: Scope) -> "Principal":
+        """As the handlers of a route with this scope see the caller: with the owners that grant it. Their checks ask
+        for `owner_ids`, so a role in a team never allows more than its scopes."""
+        bound = self._bound.get(scope)
+        if bound is None:
+            owners = self.owner_ids if self.memberships is None else self.memberships.owners_granting(scope)
+            bound = self._bound[scope] = replace(self, owner_ids=owners, scope=scope, _bound={})
+        return bound
+
+    def owners_granting(self, scope: Scope) -> frozenset[str]:
+        """Owners at whom the caller may do what needs this scope, whatever the scope of the route."""
+        if scope not in self.scopes:
+            return frozenset()
+        return self.owner_ids if self.memberships is None else self.memberships.owners_granting(scope)
+
+    def owns(self, owner_id: str) -> bool:
+        """Whether the route may show or change this owner's objects to the caller. Raises RoleTooLow for a team that
+        the caller belongs to with too low a role."""
+        if owner_id in self.owner_ids:
+            return True
+        if self.scope is not None and (refused := self.role_too_low(self.scope, owner_id)) is not None:
+            raise refused
+        return False
+
+    def role_too_low(self, scope: Scope, owner_id: str) -> "RoleTooLow | None":
+        """Why the caller may not do what needs this scope at a team that they belong to."""
+        membership = self.memberships.by_id.get(owner_id) if self.memberships is not None else None
+        if membership is None or scope in membership.role.scopes:
+            return None
+        return RoleTooLow(membership, scope)
+
+    @property
+    def home_id(self) -> str:
+        """Whose objects a request is about that names no team: the user's, or those of a service account's team."""
+        return self.user_id if self.memberships is None else self.memberships.home_id
 
     @property
     def is_admin(self) -> bool:
-        """An admin's token without the admin scope is an ordinary user's."""
-        return self.role is Role.ADMIN and Scope.ADMIN in self.scopes
+        """Whether the caller acts as an admin on this route: reading needs one scope, changing the other. An admin's
+        token without it is an ordinary user's."""
+        reads = self.scope is not None and self.scope.is_read
+        needed = Scope.ADMIN_READ if reads else Scope.ADMIN_WRITE
+        return self.role is Role.ADMIN and needed in self.scopes
 
 
 Authenticate = Callable[[str], Principal]
@@ -120,6 +251,23 @@ class MissingScope(Forbidden):
             if is_possible
             else "Your account cannot have it: ask an operator of this pool.",
         )
+
+
+class RoleTooLow(Forbidden):
+    code = "role_too_low"
+
+    def __init__(self, membership: Membership, scope: Scope) -> None:
+        super().__init__(
+            f"Your role in the team {membership.handle} is {membership.role}, which does not include {scope}.",
+            hint="Ask an owner or an admin of the team for another role.",
+        )
+
+
+class NoSuchTeam(NotFound):
+    code = "no_such_team"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no team {name[:60]} that you belong to.", hint="See yours: computepool team list")
 
 
 class Gate:
@@ -158,6 +306,8 @@ class Gate:
             connection.count_request_of(principal.user_id)
         if self.scope is not None and self.scope not in principal.scopes:
             raise MissingScope(self.scope, is_possible=self.scope in principal.role.scopes)
+        if self.scope is not None:
+            principal = principal.bound_to(self.scope)
         if self.visible == "admin" and not principal.is_admin:
             raise Forbidden("Only an admin may do this.")
         scope[_PRINCIPAL] = principal
@@ -188,6 +338,38 @@ async def _caller(connection: HTTPConnection) -> Principal:
 
 Caller = Annotated[Principal, Depends(_caller)]
 """A handler's parameter of this type is who called it."""
+
+
+async def _acting_for(
+    connection: HTTPConnection,
+    team: Annotated[
+        str | None, Query(max_length=40, description="For this team, by handle or id; otherwise for yourself.")
+    ] = None,
+) -> str:
+    return owner_for(principal_of(connection), team)
+
+
+ActingFor = Annotated[str, Depends(_acting_for)]
+"""A handler's parameter of this type is the owner that the request is about: the caller, or the team it names, at which
+the caller has the scope of the route."""
+
+
+def owner_for(principal: Principal, name: str | None) -> str:
+    """The owner for whom the caller wants to act: the team of this handle or id, or without one the caller. Raises
+    NoSuchTeam, RoleTooLow."""
+    if name is None:
+        owner_id = principal.home_id
+    elif name == principal.user_id and name == principal.home_id:
+        owner_id = name
+    else:
+        membership = principal.memberships.find(name) if principal.memberships is not None else None
+        if membership is None:
+            raise NoSuchTeam(name)
+        owner_id = membership.team_id
+    if not principal.owns(owner_id):
+        raise NoSuchTeam(name or owner_id)
+    return owner_id
+
 
 IdempotencyKey = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=KEY_LIMIT)]
 """A handler's parameter of this type is the key that makes its request repeatable; see `idempotency.claim`."""
@@ -293,7 +475,7 @@ class Routes:
         made at most once a second, which browsers and proxies may keep for so long. `options` are FastAPI's own, such
         as `status_code`, `responses`, or the `name` that the operation's id is made of if the handler's own does not
         serve."""
-        gate = self._gate(visible, scope, body_limit_bytes)
+        gate = self._gate(method, visible, scope, body_limit_bytes)
         gate.strict_query = self.prefix == API_PREFIX and visible in STRICT
         gate.needs, gate.errors = self.needs, (*self.errors, *errors)
         if shared_seconds is not None:
@@ -337,11 +519,11 @@ class Routes:
     ) -> Callable[[Handler], Handler]:
         """Refused before it is accepted: the client sees the HTTP status. `parameters` are those that the query may
         have; None where newer clients and agents send more, which is ignored."""
-        gate = self._gate(visible, scope, None)
+        gate = self._gate("GET", visible, scope, None)
         gate.stream_parameters = None if parameters is None else dict.fromkeys(sorted(parameters), False)
         return self.router.websocket(path, dependencies=[Depends(gate)])
 
-    def _gate(self, visible: Visible, scope: Scope | None, body_limit_bytes: int | None) -> Gate:
+    def _gate(self, method: str, visible: Visible, scope: Scope | None, body_limit_bytes: int | None) -> Gate:
         if visible not in get_args(Visible):
             raise ValueError(f"visible={visible!r}: expected one of {', '.join(get_args(Visible))}")
         if body_limit_bytes is None:
@@ -350,8 +532,8 @@ class Routes:
             if scope is not None:
                 raise ValueError(f"a route that is visible={visible!r} asks for no token, so it cannot ask for a scope")
             return Gate(visible, None, None, body_limit_bytes)
-        if visible == "admin":
-            scope = scope or Scope.ADMIN
+        if visible == "admin" and scope is None:
+            scope = Scope.ADMIN_READ if method in BODILESS else Scope.ADMIN_WRITE
         if scope is None:
             raise ValueError(f"a route that is visible={visible!r} must name a scope")
         return TokenGate(visible, scope, self.authenticate, body_limit_bytes)

@@ -20,7 +20,7 @@ from computepool.hub.core.errors import (
     Unauthenticated,
     Unavailable,
 )
-from computepool.hub.core.http import Gate, GatedRoute, MissingScope
+from computepool.hub.core.http import Gate, GatedRoute, MissingScope, NoSuchTeam, RoleTooLow
 from computepool.hub.core.idempotency import KeyReused
 from computepool.protocol.errors import ErrorBody, ErrorCode
 from computepool.protocol.model import SHOWN_AS
@@ -104,7 +104,7 @@ ANY_OPERATION: tuple[type[PoolError], ...] = (
 COMMON: Mapping[int, list[ErrorCode]] = {
     400: ["bad_request"],
     401: sorted((Unauthenticated.code, *Unauthenticated.codes)),
-    403: sorted((Forbidden.code, MissingScope.code)),
+    403: sorted((Forbidden.code, MissingScope.code, RoleTooLow.code)),
     404: [NotFound.code],
     409: [KeyReused.code],
     413: [TooLarge.code],
@@ -202,11 +202,13 @@ def errors_of(gate: Gate, operation: Mapping[str, Any]) -> dict[int, list[ErrorC
     parameters = operation.get("parameters", [])
     found = [*ANY_OPERATION, *gate.errors]
     if gate.scope is not None:
-        found += [Unauthenticated, Forbidden, MissingScope]
+        found += [Unauthenticated, Forbidden, MissingScope, RoleTooLow]
     if "requestBody" in operation:
         found += [TooLarge, Invalid, Unreadable]
     if parameters or gate.strict_query:
         found.append(Invalid)
+    if any(parameter["name"] == "team" and parameter["in"] == "query" for parameter in parameters):
+        found.append(NoSuchTeam)
     if any(parameter["name"] == "Idempotency-Key" for parameter in parameters):
         found.append(KeyReused)
     by_status: dict[int, set[ErrorCode]] = {}

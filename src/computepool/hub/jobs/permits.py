@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.core.errors import Conflict, Forbidden, PoolError
-from computepool.hub.core.http import Principal
+from computepool.hub.core.http import Principal, Scope
 from computepool.hub.jobs.errors import BadBundle, JobNotFinal, NoReceipt, NoSuchJob
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.jobs.views import costs_of_replicas
@@ -48,12 +48,15 @@ def refuse_cancel(job: PermitFacts) -> PoolError | None:
     return Conflict(f"{job.id} is being canceled already.") if job.cancel_requested_at is not None else None
 
 
-def refuse_retry(job: PermitFacts) -> PoolError | None:
+def refuse_retry(job: PermitFacts, principal: Principal) -> PoolError | None:
+    """The new job is its owner's too, who pays for it: an admin of the pool cannot spend another's credits."""
+    if job.owner_id not in principal.owners_granting(Scope.JOBS_WRITE):
+        return Forbidden("Only the owner of a job can run it again.")
     return _refuse_unless_ended(job) or _refuse_missing(job)
 
 
 def refuse_clone(job: PermitFacts, principal: Principal) -> PoolError | None:
-    if job.artifacts and job.owner_id not in principal.owner_ids:
+    if job.artifacts and job.owner_id not in principal.owners_granting(Scope.JOBS_WRITE):
         return Forbidden("Only the owner of a job can submit its files again.")
     return _refuse_missing(job)
 
@@ -61,7 +64,8 @@ def refuse_clone(job: PermitFacts, principal: Principal) -> PoolError | None:
 def refuse_share(job: PermitFacts, principal: Principal) -> PoolError | None:
     if job.rerun_of is not None:
         return NoSuchJob(job.id)
-    return None if job.owner_id in principal.owner_ids else Forbidden("Only the owner of a job can share it.")
+    is_own = job.owner_id in principal.owners_granting(Scope.JOBS_WRITE)
+    return None if is_own else Forbidden("Only the owner of a job can share it.")
 
 
 def refuse_removal(job: PermitFacts) -> PoolError | None:

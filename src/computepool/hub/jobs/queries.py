@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, and_, bindparam, case, func, or_, select, tuple_
 from sqlalchemy.orm import Session, defer
 
-from computepool.hub.accounts.visibility import owned_by, sees
+from computepool.hub.accounts.visibility import sees
 from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Principal
@@ -34,9 +34,8 @@ class LogPlace:
 
 
 def load_job(session: Session, principal: Principal, job_id: str) -> Job:
-    visible = (owned_by(principal, Job.owner_id), Job.deleted_at.is_(None))
-    job = session.scalar(select(Job).where(Job.id == job_id, *visible))
-    if job is None:
+    job = session.scalar(select(Job).where(Job.id == job_id, Job.deleted_at.is_(None)))
+    if job is None or not sees(principal, job.owner_id):
         raise NoSuchJob(job_id)
     return job
 

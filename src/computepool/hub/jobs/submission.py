@@ -46,6 +46,12 @@ class Request:
     body_digest: str
     own_job: str | None = None
     """The signature that came with it."""
+    owner_id: str | None = None
+    """Whose the job will be. None: the caller's own, or that of a service account's team."""
+
+    @property
+    def owner(self) -> str:
+        return self.owner_id or self.principal.home_id
 
 
 def read_spec(raw: bytes) -> JobSpec:
@@ -160,7 +166,7 @@ def prepare(
 ) -> "tuple[NewJob, JobBrief, StoreOnce]":
     """What the scheduler needs to place and store it. `slice_indices` are those of the spec's slices that are run, if
     not all of them."""
-    owner_id, own_job = request.principal.user_id, _read_own_job(request.own_job)
+    owner_id, own_job = request.owner, _read_own_job(request.own_job)
     if own_job is not None and retry_of is None:
         _check_own_job(own_job, context.hub_id, spec, bundle, inputs)
     job_id, wire, digest = context.new_id("job"), spec.to_wire(), spec.digest()

@@ -27,7 +27,7 @@ REPLAY_LIMIT = 10_000
 """Events that a reader may be behind. With more, reading everything anew is quicker."""
 CURSOR_LIMIT = 40
 ENDING_AT_ONCE = 20
-NEEDS = {"owner": Scope.JOBS_READ, "host": Scope.NODES_READ, "wallet": Scope.ACCOUNT_READ}
+NEEDS = {"owner": Scope.JOBS_READ, "host": Scope.NODES_READ, "wallet": Scope.WALLET_READ}
 """What a token must have to hear of a kind of topic. The types of events are looked at besides."""
 
 
@@ -236,6 +236,6 @@ def _message(cursor: str, event: Event, told: PoolEvent) -> str:
 
 def topics_for(principal: Principal) -> tuple[str, ...]:
     """All that the reader may hear of: their own, and an admin's."""
-    kinds = [kind for kind, scope in NEEDS.items() if scope in principal.scopes]
-    own = [f"{kind}/{owner_id}" for owner_id in sorted(principal.owner_ids) for kind in kinds]
+    owners = [(kind, owner_id) for kind, scope in NEEDS.items() for owner_id in principal.owners_granting(scope)]
+    own = [f"{kind}/{owner_id}" for kind, owner_id in sorted(owners, key=lambda topic: (topic[1], topic[0]))]
     return (*own, ADMIN_TOPIC) if principal.is_admin else tuple(own)

@@ -35,9 +35,9 @@ SCOPES: Mapping[str, Scope] = {
     "hosted": Scope.NODES_READ,
     "node": Scope.NODES_READ,
     "notice": Scope.ACCOUNT_READ,
-    "payment": Scope.ACCOUNT_READ,
+    "payment": Scope.WALLET_READ,
     "account": Scope.ACCOUNT_READ,
-    "admin": Scope.ADMIN,
+    "admin": Scope.ADMIN_READ,
 }
 """What a token must have to hear of events of a type."""
 
