@@ -137,6 +137,13 @@ async def body_after_the_answer_is_not_read(hub: Served) -> None:
     await hub.until_open(0)
 
 
+async def refused_upload_is_hung_up_on_before_more_of_it_comes(hub: Served) -> None:
+    line = await hub.connect()
+    await line.send(b"POST /api/v1/mine HTTP/1.1\r\nContent-Length: 60000000\r\n\r\nx")
+    assert (await line.answer()).status == 405
+    assert await line.ended() == b""
+
+
 async def reader_that_takes_nothing_is_cut_off(hub: Served) -> None:
     line = await hub.connect()
     await line.send(b"GET /api/v1/large HTTP/1.1\r\n\r\n")
@@ -612,7 +619,7 @@ def any_number_of_fragments(monkeypatch):
 
 
 def failures_do_not_count(monkeypatch):
-    monkeypatch.setattr(Connection, "count_failure", lambda self: None)
+    monkeypatch.setattr(Connection, "check_failures", lambda self: None)
 
 
 def it_never_pauses(monkeypatch):
@@ -657,6 +664,7 @@ MUTANTS = {
     slow_body_ends: [nothing_stalls, every_byte_is_progress],
     body_after_the_answer_ends: [idle_connections_are_not_looked_at],
     body_after_the_answer_is_not_read: [everything_is_read],
+    refused_upload_is_hung_up_on_before_more_of_it_comes: [everything_is_read],
     reader_that_takes_nothing_is_cut_off: [nothing_stalls],
     unread_answers_are_bounded_together: [nobody_counts_unread_answers],
     connections_of_an_address_are_bounded: [any_number_of_connections, connections_are_never_given_back],
@@ -694,14 +702,14 @@ async def play(check) -> None:
 @each_check(MUTANTS)
 def test_limit_holds(check, monkeypatch):
     monkeypatch.setattr(server, "ENDING_BATCH", 5)
-    monkeypatch.setattr(edge, "DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(edge, "FAILURES_DELAYED_LIMIT", 0)
     asyncio.run(play(check))
 
 
 @each_mutant(MUTANTS)
 def test_check_finds_the_bug(check, mutant, monkeypatch):
     monkeypatch.setattr(server, "ENDING_BATCH", 5)
-    monkeypatch.setattr(edge, "DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(edge, "FAILURES_DELAYED_LIMIT", 0)
     monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.15)  # for an answer that never comes
     mutant(monkeypatch)
     with pytest.raises((AssertionError, TimeoutError, ConnectionError, pytest.fail.Exception)):

@@ -138,8 +138,8 @@ def _app(bodies: list[bytes]) -> FastAPI:
     async def suspect(request: Request) -> None:
         connection = connection_of(request.scope)
         assert connection is not None
-        await connection.check_failures()
-        connection.count_failure()
+        connection.check_failures()
+        await connection.delay_failure()
 
     @routes.websocket("/agent/link", visible="public")
     @routes.websocket("/echo", visible="public")

@@ -1,6 +1,6 @@
 from fastapi import APIRouter, Request, Response, WebSocket
 
-from computepool.hub.core.edge import connection_of, sender_is_known
+from computepool.hub.core.edge import TooManyFailures, connection_of, sender_is_known
 from computepool.hub.core.errors import Forbidden, Invalid, TooLarge
 from computepool.hub.core.http import STRANGERS_BODY_LIMIT_BYTES, Routes
 from computepool.hub.engine import Engine
@@ -35,9 +35,9 @@ def router(engine: Engine) -> APIRouter:
                 reply = await polls.exchange(await request.body(), head)
             else:
                 reply = await polls.exchange(await _read(request, polls), headers.get(POLL_SIGNATURE_HEADER, ""))
-        except (Forbidden, Invalid, TooLarge):
+        except (Forbidden, Invalid, TooLarge, TooManyFailures):
             if connection is not None:
-                connection.count_failure()
+                await connection.delay_failure()
             raise
         return Response(reply.to_bytes(), media_type="application/json")
 

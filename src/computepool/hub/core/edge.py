@@ -30,14 +30,13 @@ CONNECTION = "computepool.connection"
 """Where a request's scope has its Connection."""
 FAILURES_PER_SECOND = 5.0
 """Polls of one address that no node signed. Ten seconds' worth may come at once."""
-DELAYED_LIMIT = 32
-"""Refusals that are made to wait at once: one that is told at once is followed by the next try at once."""
-DELAY_SECONDS = 1.0
+FAILURES_DELAYED_LIMIT = 32
+"""Of these, so many wait for their refusal at once. Each holds the beginning of its body."""
 STREAMS_DELAYED_LIMIT = 1_000
 """Refused streams that wait for their answer at once: they hold a connection each, and nothing else."""
 STREAM_DELAY_SECONDS = 5.0
-REFUSED_STREAMS_A_SECOND = 50
-"""Of one account: those that were refused in the same moment would come back in the same moment."""
+REFUSED_STREAMS_PER_SECOND = 50.0
+"""Of one account."""
 MESSAGE_LIMIT = "computepool.message_limit"
 """Where the extensions of a WebSocket's scope have the function that sets the size of its messages."""
 
@@ -133,6 +132,34 @@ class Rate:
         self._paid_at = {key: owing[key] for key in most}
 
 
+class SpacedRefusals:
+    """Refusals of one key, such as an address, are told one after the other, so many a second. A client that is refused
+    at once tries again at once, and clients that are refused in the same moment come back in the same moment."""
+
+    def __init__(self, now: Callable[[], float], *, per_second: float, limit: int, delay_seconds: float) -> None:
+        """`limit`: of refusals that wait, of all keys; more are told at once. `delay_seconds`: of the first one."""
+        self._now = now
+        self._per_second = per_second
+        self._limit = limit
+        self._delay_seconds = delay_seconds
+        self._next_at: dict[str, float] = {}
+        self.waiting = 0
+
+    async def wait(self, key: str) -> None:
+        if self.waiting >= self._limit:
+            return
+        now = self._now()
+        refused_at = max(now + self._delay_seconds, self._next_at.get(key, 0.0))
+        next_at = self._next_at[key] = refused_at + 1 / self._per_second
+        self.waiting += 1
+        try:
+            await asyncio.sleep(refused_at - now)
+        finally:
+            self.waiting -= 1
+            if self._next_at.get(key) == next_at:  # it was the last one
+                del self._next_at[key]
+
+
 class HeldBytes:
     """Bytes in memory or in temporary files, with a limit for all and one for each address (or account)."""
 
@@ -173,10 +200,18 @@ class Edge:
         self.requests_by_address = Rate(requests_per_address, now)
         self.requests_by_account = Rate(requests_per_account, now)
         self.failures_by_address = Rate(FAILURES_PER_SECOND, now)
-        self.delayed = 0
-        self.streams_delayed = 0
-        self._next_refusal_at: dict[str, float] = {}
-        """By account, while streams of it wait for their refusal."""
+        self.failure_refusals = SpacedRefusals(
+            now,
+            per_second=FAILURES_PER_SECOND,
+            limit=FAILURES_DELAYED_LIMIT,
+            delay_seconds=1 / FAILURES_PER_SECOND,
+        )
+        self.stream_refusals = SpacedRefusals(
+            now,
+            per_second=REFUSED_STREAMS_PER_SECOND,
+            limit=STREAMS_DELAYED_LIMIT,
+            delay_seconds=STREAM_DELAY_SECONDS,
+        )
         self._now = now
         self._connections = connections
         self._connections_per_address = connections_per_address
@@ -233,22 +268,6 @@ class Edge:
         finally:
             _subtract(self._streams_by_account, account, 1)
 
-    async def delay_refusal(self, account: str) -> None:
-        """Wait, unless too many do: a reader that is refused at once comes back at once, and hundreds of them would
-        keep the hub busy with refusals."""
-        if self.streams_delayed >= STREAMS_DELAYED_LIMIT:
-            return
-        now = self._now()
-        refused_at = max(now + STREAM_DELAY_SECONDS, self._next_refusal_at.get(account, 0.0))
-        next_at = self._next_refusal_at[account] = refused_at + 1 / REFUSED_STREAMS_A_SECOND
-        self.streams_delayed += 1
-        try:
-            await asyncio.sleep(refused_at - now)
-        finally:
-            self.streams_delayed -= 1
-            if self._next_refusal_at.get(account) == next_at:  # it was the last one
-                del self._next_refusal_at[account]
-
     def is_trusted_proxy(self, peer: str) -> bool:
         if not self._trusted_proxies:
             return False
@@ -294,21 +313,16 @@ class Connection:
         if wait_seconds := rate.wait_seconds(account):
             raise TooManyRequests("account", rate.per_second, wait_seconds)
 
-    async def check_failures(self) -> None:
+    def check_failures(self) -> None:
         """Before work is done for a sender who is not known. Raises TooManyFailures where most of it was in vain."""
-        edge = self._edge
-        if edge.failures_by_address.is_over(self.address):
-            if edge.delayed < DELAYED_LIMIT:
-                edge.delayed += 1
-                try:
-                    await asyncio.sleep(DELAY_SECONDS)
-                finally:
-                    edge.delayed -= 1
+        if self._edge.failures_by_address.is_over(self.address):
             raise TooManyFailures
 
-    def count_failure(self) -> None:
-        """The sender is not who they said."""
+    async def delay_failure(self) -> None:
+        """The sender is not who they said, or failed too often: count it, and wait until they may be told."""
         self._edge.failures_by_address.wait_seconds(self.address)
+        self.release()
+        await self._edge.failure_refusals.wait(self.address)
 
     def hold(self, count: int) -> None:
         """The hub keeps so many more bytes of the request. Raises TooBusyForStrangers if its sender is not known."""
@@ -350,7 +364,7 @@ class Connection:
             try:
                 counted.enter_context(self._edge.stream(account))
             except TooManyStreams:
-                await self._edge.delay_refusal(account)
+                await self._edge.stream_refusals.wait(account)
                 raise
             yield
 

@@ -148,7 +148,7 @@ class Polls:
         self._closing = False
 
     async def check_head(self, head: str, signature: str, sender: Connection | None = None) -> PollHead:
-        """Who polls, before the body is read. `sender` is asked for patience where its address failed too often."""
+        """Who polls, before the body is read. Raises TooManyFailures if the sender's address failed too often."""
         try:
             told = PollHead.model_validate_json(head)
         except ValueError:
@@ -233,7 +233,7 @@ class Polls:
         if self._is_open(node_id, session):
             return self._pipes[session].sign_key
         if sender is not None:
-            await sender.check_failures()
+            sender.check_failures()
         row = await self._context.db.read(lambda session: session.get(Node, node_id))
         if row is None:
             raise PollRefused("This node is not part of the pool.", code="unknown_node")

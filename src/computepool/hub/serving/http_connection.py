@@ -228,6 +228,11 @@ class HttpConnection(HttpToolsProtocol):
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
+    def _unsent_bytes(self) -> int:
+        """Of the open message's body, as far as its length was declared."""
+        declared = next((int(value) for name, value in self.headers if name == b"content-length"), 0)
+        return declared - self._body_bytes
+
     def _hear_proxy(self, connection: Connection) -> None:
         client = None
         for name, value in self.headers:
@@ -250,6 +255,9 @@ class HttpConnection(HttpToolsProtocol):
         self.cycle.body.clear()  # of an answer that did not wait for it; the next request may be long in coming
         self._raw_bytes_at_answer = self._raw_bytes
         super().on_response_complete()
+        is_answered_early = self._is_message_open and self.cycle.response_complete
+        if is_answered_early and self._unsent_bytes() > UNWANTED_BYTES and not self.transport.is_closing():
+            self._hang_up()
 
     def pause_writing(self) -> None:
         super().pause_writing()
