@@ -395,8 +395,12 @@ class GatedRoute(LazyRoute):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.gate = gate_of(self)
+        self._begins_with = self.path.partition("{")[0]
 
     def matches(self, scope: AsgiScope) -> tuple[Match, AsgiScope]:
+        # Every request asks the routes one by one, and most of them need not look at it closer.
+        if not scope["path"].startswith(self._begins_with) and not scope.get("root_path"):
+            return Match.NONE, {}
         match, child_scope = super().matches(scope)
         if match is Match.PARTIAL and scope["method"] == "HEAD" and "GET" in (self.methods or ()):
             match = Match.FULL
