@@ -7,7 +7,6 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from computepool.hub.api.world import read_stats
 from computepool.hub.core.errors import Forbidden, Unauthenticated, Unavailable
 from computepool.hub.core.http import Authenticate, Routes, Scope, bearer_token
 from computepool.hub.engine import Engine
@@ -61,10 +60,11 @@ def write_metrics(engine: Engine) -> str:
 
 
 def _lines(engine: Engine) -> Iterator[str]:
-    stats = read_stats(engine)
-    yield from _gauge("nodes_online", "Nodes that are connected.", stats.nodes_online)
-    yield from _gauge("slices_running", "Slices that run.", stats.slices_running)
-    yield from _gauge("slices_queued", "Slices that wait.", stats.slices_queued)
+    engine.census.look()
+    sums = engine.census.sums
+    yield from _gauge("nodes_online", "Nodes that are connected.", sums["online"])
+    yield from _gauge("slices_running", "Slices that run.", sums["running"])
+    yield from _gauge("slices_queued", "Slices that wait.", len(engine.scheduler.queue))
     counts = engine.mailer.counts
     yield from _gauge("mails_waiting", "Mails that are still to be sent.", counts.waiting)
     yield from _counter("mails_sent_total", "Mails that the server took.", counts.sent)
