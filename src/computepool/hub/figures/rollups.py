@@ -91,6 +91,10 @@ class PoolFigures:
     """Of all time, by whether it was on simulated nodes."""
 
 
+DaysCounted = Mapping[date, DayTotals]
+DaysWorked = Mapping[date, Mapping[Doer, WorkSum]]
+
+
 class DailyFigures:
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -133,7 +137,10 @@ class DailyFigures:
         self._has_news = False
         changed = await context.db.read(find_changed, now, self._newest)
         for first, beyond in _stretches(changed.days):
-            await context.db.run(store_days, first, beyond, now)
+            # Counted beside the writer, who would keep all others waiting. What is committed meanwhile is not in
+            # `changed.seen`: it is counted the next time.
+            counted = await context.db.read(count_again, first, beyond)
+            await context.db.run(store_days, first, beyond, *counted, now)
         self._newest = changed.seen
         self._recent.append((now, changed.seen))
         settled = changed.settled
@@ -225,9 +232,14 @@ def _stretches(days: Iterable[date]) -> Iterator[tuple[date, date]]:
         yield first, beyond
 
 
-def store_days(session: Session, first: date, beyond: date, now: datetime) -> None:
+def count_again(session: Session, first: date, beyond: date) -> tuple[DaysCounted, DaysWorked]:
+    return count_days(session, first, beyond), count_work(session, start_of(first), start_of(beyond))
+
+
+def store_days(
+    session: Session, first: date, beyond: date, counted: DaysCounted, worked: DaysWorked, now: datetime
+) -> None:
     """In place of what was stored of these days."""
-    counted, worked = count_days(session, first, beyond), count_work(session, start_of(first), start_of(beyond))
     session.execute(delete(DailyTotals).where(*_between(DailyTotals.day, first, beyond)))
     session.execute(delete(WorkDay).where(*_between(WorkDay.day, first, beyond)))
     session.add_all(
