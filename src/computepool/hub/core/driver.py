@@ -55,7 +55,7 @@ class Driver:
         names = _names_of(columns)
         documents = [dict(zip(names, row, strict=True)) for row in rows]
         is_one = len(rows) == 1  # which it is told, or it would plan for a hundred
-        document = dumps(documents[0] if is_one else documents, default=datetime.isoformat)
+        document = dumps(documents[0] if is_one else documents, default=_instant_in_json)
         read = "json_to_record" if is_one else "json_to_recordset"
         return self.run(_with_document(words, columns, read), (document,))
 
@@ -85,6 +85,14 @@ def driver_of(session: Session) -> Driver:
         driver = Driver(session.connection())
         session.info["driver"] = (session.get_transaction(), driver)
     return cast(Driver, driver)
+
+
+def _instant_in_json(value: object) -> str:
+    if not isinstance(value, datetime):
+        raise TypeError(f"{type(value).__name__} is not JSON serializable")
+    if value.tzinfo is None:
+        raise ValueError("an instant without a zone")
+    return value.isoformat()
 
 
 @cache

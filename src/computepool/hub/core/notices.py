@@ -80,11 +80,13 @@ def severity_of(action: str) -> Severity:
 
 def noticed_by(action: str, topics: tuple[str, ...], details: Mapping[str, Any]) -> frozenset[str]:
     """The owners who get a notice of it."""
-    parts = [topic.partition("/") for topic in topics]
-    found = {owner_id for kind, _, owner_id in parts if kind == "mail" and owner_id != ADMINS}
     kind_told = UNMAILED.get(action)
     # The state alone follows from what the agent says; only a quarantine that was decided says how long it lasts.
     is_echo = action == "node.quarantined" and "until" not in details
-    if kind_told is not None and not is_echo and not details.get("simulated"):
-        found |= {owner_id for kind, _, owner_id in parts if kind == kind_told}
-    return frozenset(found)
+    if is_echo or details.get("simulated"):
+        kind_told = None
+    return frozenset(
+        owner_id
+        for kind, _, owner_id in (topic.partition("/") for topic in topics)
+        if (kind == "mail" and owner_id != ADMINS) or kind == kind_told
+    )

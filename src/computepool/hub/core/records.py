@@ -7,19 +7,21 @@ after it the events go to the bus, and those with a number to the event streams 
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import heappop, heappush
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Table, delete, insert, select, text
+from sqlalchemy import Connection, Table, delete, select, text
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.driver import Driver
 from computepool.hub.core.notices import PREFIX as MAIL_PREFIX
 from computepool.hub.core.notices import noticed_by
 from computepool.hub.core.tables import STREAM_TOPICS, AuditRow, HubFact, NoticeRow, OutboxRow
+
+T = TypeVar("T")
 
 HUB_ACTOR = "hub"
 ADMIN_TOPIC = "admin"
@@ -33,12 +35,16 @@ PRUNED_TO = "events_pruned_to"
 """The hub fact that says up to which id events may be missing."""
 ROWS_AT_ONCE = 1_000
 
-# Plain statements on the tables: the ORM would take longer over them than the database.
-_ADD_AUDITS = insert(cast(Table, AuditRow.__table__))
-_ADD_NOTICES = insert(cast(Table, NoticeRow.__table__))
-_OUTBOX = cast(Table, OutboxRow.__table__)
+# Every commit of a job's life writes rows of these three. SQLAlchemy takes longer over a statement than the database.
 _ADD_EVENTS = "INSERT INTO outbox (topic, payload, created_at) {rows} RETURNING id"
 _EVENT_COLUMNS = "topic text, payload jsonb, created_at timestamptz"
+_ADD_AUDITS = "INSERT INTO audit (at, actor, action, subject, details) {rows}"
+_AUDIT_COLUMNS = "at timestamptz, actor text, action text, subject text, details jsonb"
+_ADD_NOTICES = "INSERT INTO notices (at, owner_id, action, subject, details) {rows}"
+_NOTICE_COLUMNS = "at timestamptz, owner_id text, action text, subject text, details jsonb"
+_AUDIT = cast(Table, AuditRow.__table__)
+_INSTANT, _JSON = _AUDIT.c.at, _AUDIT.c.details
+"""How instants and JSON are stored, in these tables as in all."""
 
 
 @dataclass(slots=True)
@@ -54,11 +60,22 @@ class Event:
     """Its number in the outbox, once it is written."""
 
 
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A row of the audit, whose `who` is the actor; or a notice, whose `who` is its reader."""
+
+    at: datetime
+    who: str
+    action: str
+    subject: str
+    details: dict[str, Any]
+
+
 @dataclass
 class Records:
     events: list[Event] = field(default_factory=list)
-    audits: list[dict[str, Any]] = field(default_factory=list)
-    notices: list[dict[str, Any]] = field(default_factory=list)
+    audits: list[Noted] = field(default_factory=list)
+    notices: list[Noted] = field(default_factory=list)
 
     def add(self, others: "Records") -> None:
         self.events += others.events
@@ -68,29 +85,34 @@ class Records:
     def write(self, connection: Connection) -> None:
         """Put the rows into the transaction, and number the events. The database layer calls it last."""
         kept = [event for event in self.events if event.kept]
-        if kept:
-            _number(Driver(connection), kept)
-        if self.audits:
-            connection.execute(_ADD_AUDITS, self.audits)
-        if self.notices:
-            connection.execute(_ADD_NOTICES, self.notices)
+        if not kept and not self.audits and not self.notices:
+            return
+        driver = Driver(connection)
+        for events in _pieces(kept):
+            _number(driver, events)
+        for statement, columns, noted in (
+            (_ADD_AUDITS, _AUDIT_COLUMNS, self.audits),
+            (_ADD_NOTICES, _NOTICE_COLUMNS, self.notices),
+        ):
+            for some in _pieces(noted):
+                driver.run_rows(statement, columns, [_row_of(driver, each) for each in some])
+
+
+def _pieces(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[start : start + ROWS_AT_ONCE] for start in range(0, len(items), ROWS_AT_ONCE))
+
+
+def _row_of(driver: Driver, noted: Noted) -> tuple[Any, ...]:
+    details = driver.stored(_JSON, noted.details)
+    return driver.stored(_INSTANT, noted.at), noted.who, noted.action, noted.subject, details
 
 
 def _number(driver: Driver, events: Sequence[Event]) -> None:
-    for start in range(0, len(events), ROWS_AT_ONCE):
-        some = events[start : start + ROWS_AT_ONCE]
-        rows = [
-            (
-                event.topic,
-                driver.stored(_OUTBOX.c.payload, event.payload),
-                driver.stored(_OUTBOX.c.created_at, event.at),
-            )
-            for event in some
-        ]
-        # Numbers are given in the order of the rows; the order in which they are returned is not promised.
-        ids = sorted(row[0] for row in driver.run_rows(_ADD_EVENTS, _EVENT_COLUMNS, rows))
-        for event, number in zip(some, ids, strict=True):
-            event.id = number
+    rows = [(event.topic, driver.stored(_JSON, event.payload), driver.stored(_INSTANT, event.at)) for event in events]
+    # Numbers are given in the order of the rows; the order in which they are returned is not promised.
+    ids = sorted(row[0] for row in driver.run_rows(_ADD_EVENTS, _EVENT_COLUMNS, rows))
+    for event, number in zip(events, ids, strict=True):
+        event.id = number
 
 
 def record(
@@ -105,13 +127,10 @@ def record(
 ) -> None:
     """Note that `actor` did `action` to `subject`, and tell everybody who listens on `topics`."""
     records: Records = session.info.setdefault("records", Records())
-    records.audits.append({"at": now, "actor": actor, "action": action, "subject": subject, "details": details})
+    records.audits.append(Noted(now, actor, action, subject, details))
     payload = {"action": action, "subject": subject, **details}
     readers = noticed_by(action, topics, details) if topics else frozenset()
-    records.notices.extend(
-        {"owner_id": owner_id, "at": now, "action": action, "subject": subject, "details": details}
-        for owner_id in sorted(readers)
-    )
+    records.notices.extend(Noted(now, owner_id, action, subject, details) for owner_id in sorted(readers))
     for topic in topics:
         kind, _, owner_id = topic.partition("/")
         told = {**payload, NOTICED: True} if owner_id in readers else payload
