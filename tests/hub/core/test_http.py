@@ -156,6 +156,16 @@ def test_gate_guards_however_routers_are_nested(nested):
     assert ask("POST", "/orders", token="reader", json={"count": 1}, app=app).status_code == 403
 
 
+def test_routes_are_found_behind_the_prefix_of_a_proxy():
+    async def story():
+        transport = httpx.ASGITransport(shop(), root_path="/pool")
+        async with httpx.AsyncClient(transport=transport, base_url="http://hub.test") as client:
+            assert (await client.get("/pool/api/v1/orders")).json()["size"] == "any"
+            assert (await client.get("/pool/api/v1/nothing")).status_code == 404
+
+    asyncio.run(story())
+
+
 def test_routes_that_declare_nothing_stop_the_start_and_are_all_named():
     app = shop()
 

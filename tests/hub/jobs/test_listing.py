@@ -176,6 +176,9 @@ def test_every_order_and_rare_filter_has_an_index_that_is_used(sqlite_hub):
             everybodys = JobFilter(states=[JobState.FAILED])
             await pool.db.read(list_jobs, principal(ADMIN, Role.ADMIN), everybodys, JobOrder.NEWEST, None, 50)
             assert "ix_jobs_everybodys_unsuccessful" in explained(pool, *seen[0])
+            seen.clear()
+            await pool.db.read(list_jobs, principal(ADMIN, Role.ADMIN), JobFilter(), JobOrder.LAST_FINISHED, None, 50)
+            assert "ix_jobs_finished" in explained(pool, *seen[0])
             # What the rows of a page and a timeline show: no scan of all attempts or all records.
             await pool.submit()
             job_id = await pool.submit()
@@ -193,6 +196,17 @@ def test_every_order_and_rare_filter_has_an_index_that_is_used(sqlite_hub):
         with pool.db.engine.connect() as connection:
             rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
             return "\n".join(row[-1] for row in rows)
+
+    play(sqlite_hub, story)
+
+
+def test_what_ended_in_a_time_is_found_by_indexes_without_the_rest(sqlite_hub):
+    async def story(pool):
+        with pool.db.engine.connect() as connection:
+            for table in ("jobs", "attempts"):
+                ended = f"SELECT id FROM {table} WHERE finished_at >= ? AND finished_at < ?"
+                plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {ended}", ("2026-01-01", "2026-01-02")).all()
+                assert f"ix_{table}_finished" in plan[0][-1]
 
     play(sqlite_hub, story)
 

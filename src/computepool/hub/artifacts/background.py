@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 import structlog
-from sqlalchemy import func, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.artifacts.logs import LogStore
@@ -45,16 +45,18 @@ async def seal_logs(logs: LogStore, attempt_ids: Iterable[str]) -> int:
 
 
 def _recently_ended(session: Session) -> list[str]:
-    newest = session.scalar(select(func.max(OutboxRow.created_at)))
+    backwards = OutboxRow.id.desc()
+    newest = session.scalar(select(OutboxRow.created_at).order_by(backwards).limit(1))
     if newest is None:
         return []
+    older = select(OutboxRow.id).where(OutboxRow.created_at < newest - CUT_OFF_WITHIN).order_by(backwards).limit(1)
     payloads = session.scalars(
         select(OutboxRow.payload)
         .where(
-            OutboxRow.created_at >= newest - CUT_OFF_WITHIN,
+            OutboxRow.id > (session.scalar(older) or 0),
             or_(OutboxRow.topic.like("owner/%"), OutboxRow.topic.like("host/%")),
         )
-        .order_by(OutboxRow.id.desc())
+        .order_by(backwards)
         .limit(CUT_OFF_EVENTS_LIMIT)
     )
     return list(dict.fromkeys(payload["subject"] for payload in payloads if payload["action"] in _ENDS))

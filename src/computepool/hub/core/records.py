@@ -233,7 +233,10 @@ def has_more_events(session: Session, topics: Sequence[str], after: int, upto: i
 def prune_outbox(session: Session, before: datetime, limit: int) -> int:
     """Forget news that everybody has heard; how many rows. The newest event stays, so that its number is not given
     again."""
-    old = select(OutboxRow.id).where(OutboxRow.created_at < before, OutboxRow.id != last_event_id(session)).limit(limit)
+    kept = last_event_id(session)
+    first = select(OutboxRow.id, OutboxRow.created_at).where(OutboxRow.id != kept).order_by(OutboxRow.id).limit(limit)
+    oldest = first.subquery()
+    old = select(oldest.c.id).where(oldest.c.created_at < before)
     gone = session.scalars(delete(OutboxRow).where(OutboxRow.id.in_(old)).returning(OutboxRow.id)).all()
     if gone:
         known = session.get(HubFact, PRUNED_TO)

@@ -33,10 +33,12 @@ ARE_OPEN, ARE_UNSUCCESSFUL = text(f"jobs.{_in('state', OPEN)}"), text(f"jobs.{_i
 """Of jobs: few are, however many have succeeded. A query that says it in these words finds them by their index."""
 ARE_SIMULATED = text("jobs.simulated")
 """The same."""
+_ENDED = "finished_at IS NOT NULL"
+"""Every index that a submit writes costs it a page. A comparison with `finished_at` implies this."""
 _LIVE_ATTEMPT = text(_in("state", ATTEMPT_LIVE))
 
 
-def _few_jobs(name: str, which: str, *columns: str) -> Index:
+def _some(name: str, which: str, *columns: str) -> Index:
     return Index(name, *columns, sqlite_where=text(which), postgresql_where=text(which))
 
 
@@ -49,17 +51,17 @@ class Job(Base):
         # The list of jobs in each of its orders: one owner's, and everybody's for operators.
         Index("ix_jobs_owner_created", "owner_id", "created_at", "id"),
         Index("ix_jobs_created", "created_at", "id"),
-        Index("ix_jobs_owner_finished", "owner_id", "finished_at", "id"),
-        Index("ix_jobs_finished", "finished_at", "id"),
+        _some("ix_jobs_owner_finished", _ENDED, "owner_id", "finished_at", "id"),
+        _some("ix_jobs_finished", _ENDED, "finished_at", "id"),
         Index("ix_jobs_owner_cost", "owner_id", "cost_micros", "id"),
         Index("ix_jobs_owner_name", "owner_id", "name", "id"),
         # Its filters by what few jobs are.
-        _few_jobs("ix_jobs_open", _in("state", OPEN), "owner_id", "created_at", "id"),
-        _few_jobs("ix_jobs_unsuccessful", _in("state", UNSUCCESSFUL), "owner_id", "created_at", "id"),
-        _few_jobs("ix_jobs_everybodys_unsuccessful", _in("state", UNSUCCESSFUL), "created_at", "id"),
-        _few_jobs("ix_jobs_simulated", "simulated", "owner_id", "created_at", "id"),
-        _few_jobs("ix_jobs_gpu", "gpu IS NOT NULL", "gpu", "owner_id", "created_at", "id"),
-        _few_jobs("ix_jobs_retries", "retry_of IS NOT NULL", "retry_of", "created_at", "id"),
+        _some("ix_jobs_open", _in("state", OPEN), "owner_id", "created_at", "id"),
+        _some("ix_jobs_unsuccessful", _in("state", UNSUCCESSFUL), "owner_id", "created_at", "id"),
+        _some("ix_jobs_everybodys_unsuccessful", _in("state", UNSUCCESSFUL), "created_at", "id"),
+        _some("ix_jobs_simulated", "simulated", "owner_id", "created_at", "id"),
+        _some("ix_jobs_gpu", "gpu IS NOT NULL", "gpu", "owner_id", "created_at", "id"),
+        _some("ix_jobs_retries", "retry_of IS NOT NULL", "retry_of", "created_at", "id"),
         Index("ix_jobs_reruns", "rerun_of", sqlite_where=_RERUN, postgresql_where=_RERUN),
         Index("ix_jobs_leaving", "id", sqlite_where=_LEAVING, postgresql_where=_LEAVING),
     )
@@ -160,7 +162,7 @@ class Attempt(Base):
         CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', ATTEMPT_ENDED)})", name="finished_iff_ended"),
         Index("ix_attempts_slice", "job_id", "slice_index"),
         Index("ix_attempts_node", "node_id", "id"),
-        Index("ix_attempts_finished", "finished_at"),
+        _some("ix_attempts_finished", _ENDED, "finished_at"),
         Index("ix_attempts_live", "node_id", sqlite_where=_LIVE_ATTEMPT, postgresql_where=_LIVE_ATTEMPT),
     )
 
