@@ -229,7 +229,7 @@ def test_setup_reaches_package_indexes_and_nothing_else(tmp_path):
         receipt, log = await scene.job("true", setup=("sh", "-c", fetch))
         assert receipt.exit_code == 1
         assert b"403" in log
-        assert f"{SITE}:80 is no package index".encode() in log
+        assert f"{SITE}:80 is not a package index".encode() in log
         assert scene.world.requests == []
 
     story(tmp_path, tell)

@@ -216,7 +216,7 @@ def test_regions_are_imported_from_a_file(cli, hub, tmp_path):
     file.write_text("\ufeffcountry,factor\nDE,0.9\n", encoding="utf-8")
     assert cli("admin", "settings", "regions", "import", str(file), "--replace").code == 0
     assert hub.market.asked == [{"csv": "country,factor\nDE,0.9\n", "replace": True}]
-    hub.market.refusal = {"code": "bad_market_table", "message": "line 2: 'UK' is no country."}
+    hub.market.refusal = {"code": "bad_market_table", "message": "line 2: 'UK' is not a country."}
     refused = cli("admin", "settings", "regions", "import", str(file))
     assert refused.code != 0
     assert "line 2" in refused.err

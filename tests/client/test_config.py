@@ -139,7 +139,7 @@ def test_insecure_is_kept_for_its_address_alone(tmp_path):
 
 
 def test_fingerprint_that_is_none_or_has_no_certificate_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="no fingerprint"):
+    with pytest.raises(ConfigError, match="not a fingerprint"):
         find_target("https://pool:1#sha256:12", home=tmp_path, environ={})
     with pytest.raises(ConfigError, match="no certificate"):
         find_target(f"http://127.0.0.1:1#{PIN}", home=tmp_path, environ={})

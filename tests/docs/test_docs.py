@@ -98,7 +98,7 @@ def calls() -> Iterator[tuple[str, list[str]]]:
         try:
             words = shlex.split(line, comments=True)
         except ValueError:
-            continue  # a piece of code that is no shell
+            continue  # a piece of code that is not a shell
         for part in " ".join(f"\0{word}" for word in words).split("\0&&"):
             call = [word.strip() for word in part.split("\0") if word.strip()]
             while call and re.fullmatch(r"[A-Z_]+=.*", call[0]):
@@ -118,7 +118,7 @@ def check_call(words: list[str]) -> None:
     rest = words[1:]
     while isinstance(command, click.Group):
         while rest and rest[0].startswith("-"):
-            assert rest[0] in options_of(command), f"{rest[0]} is no option of computepool"
+            assert rest[0] in options_of(command), f"{rest[0]} is not an option of computepool"
             rest = rest[1:]
         if not rest or rest[0] in ("…", "COMMAND"):
             return
@@ -127,7 +127,7 @@ def check_call(words: list[str]) -> None:
         command, rest = below, rest[1:]
     for word in own_words(command, rest):
         if word.startswith("-") and word != "-":
-            assert word.split("=")[0] in options_of(command), f"{word} is no option of {' '.join(words[:3])}"
+            assert word.split("=")[0] in options_of(command), f"{word} is not an option of {' '.join(words[:3])}"
 
 
 def options_of(command: click.Command) -> dict[str, click.Option]:

@@ -156,7 +156,9 @@ def _refuse_second_agent(home: "AgentHome") -> None:
 def _refuse_foreground_agent(home: "AgentHome") -> None:
     """Somebody started it by hand, or `up` did: it is not ours to end."""
     if _is_running(home):
-        raise CliError(f"The agent that runs from {home.root} is no service.", "Stop it first: computepool agent stop")
+        raise CliError(
+            f"The agent that runs from {home.root} is not a service.", "Stop it first: computepool agent stop"
+        )
 
 
 def _is_running(home: "AgentHome") -> bool:

@@ -251,7 +251,7 @@ def _value(setting: dict[str, Any], text: str) -> Any:
         return json.loads(text)
     except ValueError:
         raise CliError(
-            f"{clean(text)!r} is no value of {clean(setting['name'])}.", f"It takes: {setting['type']}.", USAGE
+            f"{clean(text)!r} is not a value of {clean(setting['name'])}.", f"It takes: {setting['type']}.", USAGE
         ) from None
 
 

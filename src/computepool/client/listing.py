@@ -85,7 +85,7 @@ def list_named(files: Iterable[tuple[Path, str]]) -> Listing:
     for path, name in files:
         parts = name.split("/")
         if not name or "\0" in name or any(part in ("", ".", "..") for part in parts):
-            raise BundleError("bad_name", f"{shown(name)} is no name for a file of a bundle", "Use a relative path.")
+            raise BundleError("bad_name", f"{shown(name)} is not a name for a file of a bundle", "Use a relative path.")
         check_path(name)
         if name in entries:
             raise BundleError("bad_name", f"two files are named {shown(name)}", "Give them different names.")

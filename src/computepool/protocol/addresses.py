@@ -55,7 +55,7 @@ def read_fingerprint(text: str) -> str:
     kind, _, digits = text.strip().lower().partition(":")
     fingerprint = f"{kind}:{digits.replace(':', '').replace(' ', '')}"
     if FINGERPRINT.fullmatch(fingerprint) is None:
-        raise ValueError(f"{text!r} is no fingerprint: expected sha256: and 64 hexadecimal digits")
+        raise ValueError(f"{text!r} is not a fingerprint: expected sha256: and 64 hexadecimal digits")
     return fingerprint
 
 

@@ -23,7 +23,7 @@ COUNTRY_SLIPS = {"UK": "GB", "EN": "GB", "USA": "US", "EL": "GR", "GER": "DE", "
 def _known(code: str) -> str:
     if code not in COUNTRIES:
         meant = COUNTRY_SLIPS.get(code)
-        raise ValueError(f"{code} is no country of ISO 3166" + (f"; is {meant} meant?" if meant else ""))
+        raise ValueError(f"{code} is not an ISO 3166 country code" + (f"; is {meant} meant?" if meant else ""))
     return code
 
 

@@ -177,5 +177,7 @@ def read_key(text: str) -> Ed25519PublicKey:
     except (ValueError, binascii.Error):
         key = None
     if key is None or key_text(key) != text.strip():
-        raise ValueError(f"{text[:60]!r} is no public key; write what `computepool key` prints, such as {KEY_PREFIX}…")
+        raise ValueError(
+            f"{text[:60]!r} is not a public key; write what `computepool key` prints, such as {KEY_PREFIX}…"
+        )
     return key

@@ -17,7 +17,7 @@ _OTHERWISE = "is not what is expected here"
 
 _PATTERNS = {
     r"^[A-Z]{2}$": "is not a country in two capital letters, such as IN",
-    r"^[A-Za-z]{2}$": "is not a country in two letters, such as IN",
+    r"^[A-Za-z]{2}$": "is not a two-letter country code, such as IN",
     r"^[A-Za-z0-9][A-Za-z0-9._:=-]{0,63}$": "is not a letter or digit, and up to 63 more or . _ : = -",
     r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,39}$": "is not a letter or digit, and up to 39 more or spaces . _ -",
     r"^[a-zA-Z0-9_-]+$": "has more in it than letters, digits, _ and -",

@@ -347,7 +347,7 @@ def test_setup_reaches_its_index_and_nothing_else():
             async with proxy(policy, known) as (_, client):
                 assert (await client.get(f"index.example:{port}")).endswith(b"a wheel")
                 refused = await client.get(f"site.example:{port}")
-                assert b"is no package index that this node knows" in refused
+                assert b"is not a package index that this node knows" in refused
                 assert b"network: true" in refused
                 assert known.asked == ["index.example"]  # what is not listed is not even looked up
 

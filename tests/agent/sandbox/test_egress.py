@@ -116,7 +116,7 @@ def test_link_that_a_job_left_is_not_followed(isolated, state):
     assert (folder / "env").is_symlink()
 
     async def story() -> None:
-        with pytest.raises(SandboxError, match="'env' is no folder"):
+        with pytest.raises(SandboxError, match="'env' is not a folder"):
             await isolated.finish("/bin/true", folder=folder, shown={f"env/{target.name}": state})
 
     asyncio.run(story())

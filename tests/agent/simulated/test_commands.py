@@ -183,7 +183,7 @@ def test_value_that_is_no_number_is_left_aside_and_told():
     for value in ("soon", "nan", "inf"):
         plan = make_plan(("x",), {"SIMULATED_SECONDS": value}, MACHINE, seed=1, average_seconds=1)
         assert plan.seconds > 0
-        assert plan.notes == (f"SIMULATED_SECONDS={value!r} is no number, so it was left aside",)
+        assert plan.notes == (f"SIMULATED_SECONDS={value!r} is not a number, so it was left aside",)
 
 
 def test_setup_is_short_and_never_fails_by_what_the_job_itself_asked_for():

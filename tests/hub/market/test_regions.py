@@ -74,7 +74,7 @@ def test_name_of_a_region_is_the_same_however_it_is_spelled():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("DE,0.9\nUK,0.9", "line 2: 'UK' is no country of ISO 3166 in two letters; is GB meant?"),
+        ("DE,0.9\nUK,0.9", "line 2: 'UK' is not an ISO 3166 two-letter country code; is GB meant?"),
         ("DE,zero", "line 1: 'zero' is not a number"),
         ("DE,-1", "line 1: -1 is not a factor from 0.05 to 20.0"),
         ("DE,nan", "line 1: 'nan' is not a number"),
@@ -87,7 +87,7 @@ def test_name_of_a_region_is_the_same_however_it_is_spelled():
         ("DE", "line 1: expected `country,factor`"),
         ("DE,1\nDE,1", "line 2: DE is there already, in line 1"),
         ("DE,1,EU\nFR,2,EU", "line 2: the region EU has the factor 1.0, and here 2"),
-        ("DE,1,elsewhere", "line 1: 'elsewhere' is no name"),
+        ("DE,1,elsewhere", "line 1: 'elsewhere' is not a name"),
         ("DE,1,<script>", "line 1"),
         ("", "there is no country in it"),
         ("country,factor\n", "there is no country in it"),

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 15b2de783febe672b1367e096e06c59849b4bad4449c6163d7de9c7a11d954dc. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 46ce9a59890eb47b26f87623a7306935b4f5288696a663ab31cd94a5cfefb3e3. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -5966,7 +5966,7 @@ export interface components {
             node_name: string;
             /**
              * Owner Email
-             * @description null for an owner that is no user.
+             * @description null for an owner that is not a user.
              */
             owner_email: string | null;
             /**
@@ -8463,7 +8463,7 @@ export interface components {
             owner_id: string;
             /**
              * Owner Name
-             * @description null for an owner that is no user.
+             * @description null for an owner that is not a user.
              */
             owner_name: string | null;
             /**
@@ -9990,7 +9990,7 @@ export interface components {
             owner_id: string;
             /**
              * Owner Name
-             * @description null for an owner that is no user.
+             * @description null for an owner that is not a user.
              */
             owner_name: string | null;
             /** @description What its host set; None where it is left to the pool. */

@@ -84,7 +84,7 @@ async def _ask(place: EngineSocket) -> tuple[Check, dict[str, Any]]:
     name = place.engine
     try:
         if not stat.S_ISSOCK(place.path.stat().st_mode):
-            return Check(name, False, f"{place.path} is no socket", _START[name]), {}
+            return Check(name, False, f"{place.path} is not a socket", _START[name]), {}
         if not os.access(place.path, os.R_OK | os.W_OK):
             return _not_allowed(place), {}
         transport = httpx.AsyncHTTPTransport(uds=str(place.path))

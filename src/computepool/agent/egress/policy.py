@@ -80,7 +80,7 @@ class EgressPolicy:
         if not _is_listed(host, port, self.indexes | self.added):
             raise Refused(
                 "not_an_index",
-                f"{host}:{port} is no package index that this node knows",
+                f"{host}:{port} is not a package index that this node knows",
                 "fetch it in `run` with network: true, bring it along as an input, or ask the operator to add it",
             )
 
@@ -130,7 +130,7 @@ def _literal(host: str) -> Address | None:
         try:
             return IPv6Address(host)
         except ValueError:
-            raise Refused("spelling", "that is no address", "write it as in RFC 5952, or use a name") from None
+            raise Refused("spelling", "that is not an address", "write it as in RFC 5952, or use a name") from None
     if LOOKS_LIKE_NUMBER.fullmatch(host):
         try:
             return IPv4Address(host)
@@ -139,7 +139,7 @@ def _literal(host: str) -> Address | None:
                 "spelling", "that is an unusual way to write an address", "write four decimal numbers, or use a name"
             ) from None
     if not NAME.fullmatch(host):
-        raise Refused("spelling", "that is no host name", "international names are written in their xn-- form")
+        raise Refused("spelling", "that is not a host name", "international names are written in their xn-- form")
     return None
 
 

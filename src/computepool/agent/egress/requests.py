@@ -52,7 +52,7 @@ def parse_request(head: bytes) -> Request:
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     found = REQUEST_LINE.fullmatch(first)
     if not found:
-        raise BadRequest("that is no HTTP/1.1 request")
+        raise BadRequest("that is not an HTTP/1.1 request")
     method, target = found[1].decode(), found[2].decode()
     headers = [_header(line) for line in lines]
     if method == "CONNECT":
@@ -85,13 +85,13 @@ def _split_authority(text: str, default_port: int | None) -> tuple[str, int]:
     """A host in its plain form (no brackets, no final dot, lower case) and a port."""
     found = re.fullmatch(r"(\[[^\[\]@]+\]|[^\[\]@:]+)(?::(\d{1,5}))?", text)
     if not found or (found[2] is None and default_port is None):
-        raise BadRequest(f"{text[:200]!r} is no host and port")
+        raise BadRequest(f"{text[:200]!r} is not a host and port")
     port = int(found[2]) if found[2] else default_port or 0
     if not 0 < port < 65536:
-        raise BadRequest(f"{port} is no port")
+        raise BadRequest(f"{port} is not a port")
     host = found[1].strip("[]") if found[1].startswith("[") else found[1]
     if found[1].startswith("[") and ":" not in host:
-        raise BadRequest(f"{text[:200]!r} is no host and port")
+        raise BadRequest(f"{text[:200]!r} is not a host and port")
     return host.lower().removesuffix("."), port
 
 

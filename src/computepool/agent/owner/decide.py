@@ -18,7 +18,7 @@ SOONEST_CHECK_SECONDS = 0.5
 LATEST_CHECK_SECONDS = 30.0
 REASON_LIMIT = 200
 WHOLE = ""
-"""The place that is no GPU: the machine itself."""
+"""The place that is not a GPU: the machine itself."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def parse_hours(value: object) -> Hours:
     if isinstance(value, Hours):
         return value
     if not isinstance(value, str):
-        raise BadValueError(f"{short_repr(value)} are no hours", f"write them like {EXAMPLES}")
+        raise BadValueError(f"{short_repr(value)} are not hours", f"write them like {EXAMPLES}")
     text = " ".join(value.lower().split())
     if text == "always":
         return Hours()
@@ -135,7 +135,7 @@ def _days(text: str, hint: str) -> tuple[int, ...]:
         return tuple(range(7))
     found = _DAYS.fullmatch(text)
     if found is None:
-        raise BadValueError(f"{short_repr(text)} are no days", hint)
+        raise BadValueError(f"{short_repr(text)} are not days", hint)
     first = _day(found[1], hint)
     last = _day(found[2], hint) if found[2] else first
     return tuple((first + step) % 7 for step in range((last - first) % 7 + 1))
@@ -145,7 +145,7 @@ def _day(word: str, hint: str) -> int:
     if word[:3] in DAYS and _FULL_DAYS[DAYS.index(word[:3])].startswith(word):
         return DAYS.index(word[:3])
     meant = nearest(word, (*DAYS, *_FULL_DAYS))
-    raise BadValueError(f"{short_repr(word)} is no day", f"did you mean {meant}?" if meant else hint)
+    raise BadValueError(f"{short_repr(word)} is not a day", f"did you mean {meant}?" if meant else hint)
 
 
 _FULL_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -77,7 +77,7 @@ def parse_ladder(value: object) -> Ladder:
         return value
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or not items:
-        raise BadValueError(f"{short_repr(value)} is no list of steps", f"write it like {EXAMPLES}")
+        raise BadValueError(f"{short_repr(value)} is not a list of steps", f"write it like {EXAMPLES}")
     steps = tuple(_step(item) for item in items)
     for step, after in itertools.pairwise(steps):
         if step.seconds is None:
@@ -100,10 +100,10 @@ def parse_ladder(value: object) -> Ladder:
 def _step(item: object) -> Step:
     words = item.split(maxsplit=1) if isinstance(item, str) else []
     if not words:
-        raise BadValueError(f"{short_repr(item)} is no step", f"write it like {EXAMPLES}")
+        raise BadValueError(f"{short_repr(item)} is not a step", f"write it like {EXAMPLES}")
     name = words[0].lower().replace("-", "_")
     if name not in set(Reaction):
         meant = nearest(name, list(Reaction))
         hint = f"did you mean {meant}?" if meant else f"there are {', '.join(Reaction)}"
-        raise BadValueError(f"{short_repr(words[0])} is no step", hint)
+        raise BadValueError(f"{short_repr(words[0])} is not a step", hint)
     return Step(Reaction(name), parse_duration(words[1]) if len(words) > 1 else None)

@@ -68,7 +68,7 @@ def _told(error: ErrorDetails) -> str:
         return f"{where}: no such setting; {hint}"
     problem = words_for(error)
     if error["type"] in {"model_type", "dict_type"}:
-        return f"{where}: {short_repr(error['input'])} is no table; write [{where}], and its settings below"
+        return f"{where}: {short_repr(error['input'])} is not a table; write [{where}], and its settings below"
     if field is None:
         return f"{where}: {problem}"
     expected = expected_of(field)

@@ -109,7 +109,9 @@ def read_manifest(content: bytes, kind: str) -> ImageManifest | ManifestList:
 def _image_manifest(said: Json) -> ImageManifest:
     config, listed = _mapping(said.get("config")), _sequence(said.get("layers"))
     if _text(config.get("mediaType")) not in _CONFIGS:
-        raise ImageMissing(f"it is no container image: its configuration is {_text(config.get('mediaType'))[:100]!r}")
+        raise ImageMissing(
+            f"it is not a container image: its configuration is {_text(config.get('mediaType'))[:100]!r}"
+        )
     if len(listed) > LAYER_LIMIT:
         raise ImageMissing(f"it has {len(listed)} layers, and engines take {LAYER_LIMIT}")
     for layer in listed:
@@ -147,7 +149,7 @@ def read_diff_ids(config: bytes, manifest: ImageManifest) -> tuple[str, ...]:
     if len(diff_ids) != len(manifest.layers):
         raise ImageMissing(f"it has {len(manifest.layers)} layers, and its configuration names {len(diff_ids)}")
     if not all(isinstance(one, str) and DIGEST.fullmatch(one) for one in diff_ids):
-        raise ImageMissing("its configuration names a layer that is no SHA-256 digest")
+        raise ImageMissing("its configuration names a layer that is not a SHA-256 digest")
     return tuple(diff_ids)
 
 
@@ -155,16 +157,16 @@ def _object(content: bytes, what: str) -> Json:
     try:
         said = json.loads(content)
     except (ValueError, RecursionError):
-        raise ImageMissing(f"its {what} is no JSON") from None
+        raise ImageMissing(f"its {what} is not JSON") from None
     if not isinstance(said, dict):
-        raise ImageMissing(f"its {what} is no JSON object")
+        raise ImageMissing(f"its {what} is not a JSON object")
     return said
 
 
 def _descriptor(entry: Json) -> Descriptor:
     digest, size = _text(entry.get("digest")), entry.get("size")
     if not DIGEST.fullmatch(digest):
-        raise ImageMissing(f"its manifest names content that is no SHA-256 digest: {digest[:100]!r}")
+        raise ImageMissing(f"its manifest names content that is not a SHA-256 digest: {digest[:100]!r}")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= IMAGE_LIMIT_BYTES:
         raise ImageMissing(f"its manifest gives no usable size of {digest}")
     return Descriptor(digest, size)

@@ -89,9 +89,9 @@ def _gunzip(file: BinaryIO) -> Iterator[bytes]:
                     return
                 member = zlib.decompressobj(wbits=31)
     except zlib.error as error:
-        raise ImageMissing(f"a layer is no whole gzip file: {error}") from None
+        raise ImageMissing(f"a layer is not a whole gzip file: {error}") from None
     if not member.eof:
-        raise ImageMissing("a layer is no whole gzip file: it ends too early")
+        raise ImageMissing("a layer is not a whole gzip file: it ends too early")
 
 
 class _Buffer(ctypes.Structure):
@@ -132,10 +132,10 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
                 made = _Buffer(ctypes.cast(space, ctypes.c_void_p), PIECE_BYTES, 0)
                 left = library.ZSTD_decompressStream(stream, ctypes.byref(made), ctypes.byref(given))
                 if library.ZSTD_isError(left):
-                    raise ImageMissing("a layer is no whole zstd file")
+                    raise ImageMissing("a layer is not a whole zstd file")
                 is_full = made.position == made.size
                 yield space.raw[: made.position]
     finally:
         library.ZSTD_freeDStream(stream)
     if left:
-        raise ImageMissing("a layer is no whole zstd file: it ends too early")
+        raise ImageMissing("a layer is not a whole zstd file: it ends too early")

@@ -54,13 +54,13 @@ def read_name(name: str, digest: str | None) -> ImageName:
         raise ImageMissing(f"{name} is pinned to another digest than {digest}; give one of them")
     for given in filter(None, (pinned, digest)):
         if not DIGEST.fullmatch(given):
-            raise ImageMissing(f"{given} is no digest; it looks like sha256: and 64 hexadecimal digits")
+            raise ImageMissing(f"{given} is not a digest; it looks like sha256: and 64 hexadecimal digits")
     head, slash, last = plain.rpartition("/")
     last, _, tag = last.partition(":")
     repository = f"{head}{slash}{last}"
     host, port, path = _place(repository)
     if host is None or len(path) > PATH_LIMIT or not _PATH.fullmatch(path) or not _TAG.fullmatch(tag or "latest"):
-        raise ImageMissing(f"{name!r} is no name of an image; write it as repository:tag or repository@sha256:…")
+        raise ImageMissing(f"{name!r} is not an image name; write it as repository:tag or repository@sha256:…")
     return ImageName(repository, tag or "latest", pinned or digest, host, port, path)
 
 

@@ -77,7 +77,7 @@ class Exit:
     `reason` tells who ended it: itself (`exited`), a limit (`memory`, `disk`, `pids`), `stop` (`killed`);
     `start_failed` means that the sandbox broke before the command ran;
     `engine_lost` that the container engine went away while it ran, which is the host's doing;
-    `not_runnable` that there is no such command, or that it is no program, which `detail` says.
+    `not_runnable` that there is no such command, or that it is not a program, which `detail` says.
     `ran` is False if the command never ran, for this reason or because it was ended before.
     """
 

@@ -143,7 +143,7 @@ def _make_place(folder: Path, place: str, uid: int | None) -> None:
     bubblewrap would follow it out of the sandbox: every step is a real folder, or it is refused."""
     steps = place.split("/")
     if not all(steps) or {".", ".."} & set(steps):
-        raise SandboxError(f"nothing can be shown at {place!r}: it is no plain place in the attempt's folder")
+        raise SandboxError(f"nothing can be shown at {place!r}: it is not a plain place in the attempt's folder")
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for step in steps:
@@ -154,7 +154,7 @@ def _make_place(folder: Path, place: str, uid: int | None) -> None:
             try:
                 below = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
             except OSError as error:
-                raise SandboxError(f"nothing can be shown at {place!r}: {step!r} is no folder there") from error
+                raise SandboxError(f"nothing can be shown at {place!r}: {step!r} is not a folder there") from error
             os.close(here)
             here = below
     finally:

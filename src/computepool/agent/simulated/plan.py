@@ -81,7 +81,7 @@ def _asked(env: Mapping[str, str], name: str, read: Callable[[str], T], notes: l
             return value
     except ValueError:
         pass
-    notes.append(f"{name}={text[:20]!r} is no number, so it was left aside")
+    notes.append(f"{name}={text[:20]!r} is not a number, so it was left aside")
     return None
 
 

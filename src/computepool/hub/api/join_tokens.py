@@ -95,7 +95,7 @@ class JoinTokenItem(Documented):
     id: str
     owner_id: str
     owner_name: str | None
-    """null for an owner that is no user."""
+    """null for an owner that is not a user."""
     state: JoinTokenState
     """open: machines can join with it."""
     uses: int

@@ -222,7 +222,7 @@ def _country(text: str | None) -> str | None:
     if code not in COUNTRIES:
         meant = COUNTRY_SLIPS.get(code)
         raise Invalid(
-            f"country: {text[:40]!r} is no country in two letters.",
+            f"country: {text[:40]!r} is not a two-letter country code.",
             hint=f"Is {meant} meant?" if meant else "Such as IN or DE.",
         )
     return code

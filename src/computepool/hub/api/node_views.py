@@ -151,7 +151,7 @@ class NodeView(Documented):
     state: NodeState
     owner_id: str
     owner_name: str | None
-    """null for an owner that is no user."""
+    """null for an owner that is not a user."""
     country: str | None
     tags: list[str]
     capacity: Capacity

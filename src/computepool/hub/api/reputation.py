@@ -130,7 +130,7 @@ class ContestView(ReliabilityEvent):
     node_name: str
     owner_id: str
     owner_email: str | None
-    """null for an owner that is no user."""
+    """null for an owner that is not a user."""
     evidence: ContestEvidence | None
     """What happened; null where the attempt is not on record any more."""
     admin_actions: ContestActions

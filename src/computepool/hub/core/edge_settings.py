@@ -107,7 +107,7 @@ class EdgeSettings(TlsSettings):
                 or not parts.netloc
                 or origin != f"{parts.scheme}://{parts.netloc}"
             ):
-                raise ValueError(f"{origin[:80]!r} is no origin such as https://app.example.org, without a path")
+                raise ValueError(f"{origin[:80]!r} is not an origin such as https://app.example.org, without a path")
         return value
 
     @property

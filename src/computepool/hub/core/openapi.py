@@ -117,7 +117,7 @@ COMMON: Mapping[int, list[ErrorCode]] = {
 
 
 class Unreadable(PoolError):
-    """A body that is no text. FastAPI refuses it before a handler runs (`http_shell._tell_http_error`)."""
+    """A body that is not a text. FastAPI refuses it before a handler runs (`http_shell._tell_http_error`)."""
 
     status = 400
     code = "bad_request"

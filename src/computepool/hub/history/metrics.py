@@ -1,7 +1,7 @@
 """What is recorded: each metric has a code that is stored, a unit that is shown, and a range.
 
 A value is stored as a whole number of steps, so that sums of samples are exact. A value above the range counts as the
-largest value of the range; a value that is no number is dropped.
+largest value of the range; a value that is not a number is dropped.
 """
 
 import math

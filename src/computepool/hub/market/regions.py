@@ -125,7 +125,9 @@ def _read_row(cells: Sequence[str], number: int) -> tuple[str, int, str]:
         raise BadRegions(f"line {number}: {cells[1]} is not a factor from {least} to {most}")
     name = cells[2] if len(cells) == 3 and cells[2] else code
     if not re.fullmatch(REGION_NAME, name) or name.lower() == ELSEWHERE:
-        raise BadRegions(f"line {number}: {name[:60]!r} is no name of a region; write letters and digits, such as EU")
+        raise BadRegions(
+            f"line {number}: {name[:60]!r} is not a name of a region; write letters and digits, such as EU"
+        )
     return code, factor, name
 
 
@@ -181,4 +183,4 @@ def spell_millis(millis: int) -> str:
 def _unknown_country(code: str) -> str:
     meant = COUNTRY_SLIPS.get(code.upper()) or (code.upper() if code.upper() in COUNTRIES else None)
     hint = f"; is {meant} meant?" if meant else ", such as IN or DE"
-    return f"{code[:40]!r} is no country of ISO 3166 in two letters{hint}"
+    return f"{code[:40]!r} is not an ISO 3166 two-letter country code{hint}"

@@ -71,11 +71,13 @@ class Units:
     def micros_for(self, amount: str) -> int:
         """What so much of the currency buys, such as `50` or `50.00`: the least whole micros that are worth it."""
         if _MONEY.fullmatch(amount.strip()) is None:
-            raise BadAmount(f"{amount[:40]!r} is no amount of money.", hint="Write it like 50 or 50.00.")
+            raise BadAmount(f"{amount[:40]!r} is not an amount of money.", hint="Write it like 50 or 50.00.")
         minor = Fraction(amount.strip()) * 10**self.decimals
         if minor <= 0 or minor.denominator != 1:
             smallest = self.spelled(1)
-            raise BadAmount(f"{amount[:40]!r} is no whole number of coins.", hint=f"The smallest coin is {smallest}.")
+            raise BadAmount(
+                f"{amount[:40]!r} is not a whole number of coins.", hint=f"The smallest coin is {smallest}."
+            )
         if minor > MOST_MINOR:
             raise BadAmount(
                 f"{self.spelled(int(minor))} is too much for one payment.",

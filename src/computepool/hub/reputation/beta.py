@@ -30,7 +30,7 @@ def quantile(p: float, a: float, b: float) -> float:
     """The x with I_x(a, b) = p. Newton's steps, kept between bounds that close in on it."""
     _check(a, b)
     if not 0.0 <= p <= 1.0:
-        raise ValueError(f"{p} is no probability")
+        raise ValueError(f"{p} is not a probability")
     if p in (0.0, 1.0):
         return p
     low, high = 0.0, 1.0

@@ -95,7 +95,7 @@ def _read_country(text: str) -> frozenset[str]:
     codes = frozenset(code.upper() for code in text.split(",") if code)
     for code in codes:
         if code not in COUNTRIES:
-            raise ValueError(f"{code!r} is no country in two letters")
+            raise ValueError(f"{code!r} is not a two-letter country code")
     if not codes:
         raise ValueError(f"{text!r} names no country")
     return codes
@@ -104,7 +104,7 @@ def _read_country(text: str) -> frozenset[str]:
 def _read_isolation(text: str) -> int:
     if text not in list(IsolationLevel):
         meant = nearest(text, [str(level) for level in IsolationLevel])
-        raise ValueError(f"{text!r} is no level of isolation{f'; is {meant} meant?' if meant else ''}")
+        raise ValueError(f"{text!r} is not a level of isolation{f'; is {meant} meant?' if meant else ''}")
     return IsolationLevel(text).rank
 
 
@@ -334,7 +334,7 @@ def parse_filter(text: str) -> list[Criterion]:
         part = _PART.match(text, at)
         if part is None:
             wrong = text[at:].split()[0]
-            raise BadFilter(f"{wrong[:60]!r} is no part of a filter.", _hint_for_part(wrong))
+            raise BadFilter(f"{wrong[:60]!r} is not part of a filter.", _hint_for_part(wrong))
         found.append(_criterion(part[1].lower(), part[2], part[3] or part[4] or part[5]))
         at = part.end()
         while at < len(text) and text[at].isspace():

@@ -118,7 +118,7 @@ class Listener:
     async def _speak(self, line: socket.socket, place: Connection | TooManyConnections) -> None:
         protocol = self._make(place)
         try:
-            with contextlib.suppress(OSError, AttributeError):  # a socket that is no TCP
+            with contextlib.suppress(OSError, AttributeError):  # a socket that is not TCP
                 line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             line.setblocking(False)
             seconds = self._guard.head_seconds if self._tls is not None else None

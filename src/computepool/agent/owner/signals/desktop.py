@@ -55,7 +55,7 @@ class SessionBus:
         if not isinstance(gnome, Unknown):
             return float(gnome) / 1000
         saver = self._line.use(lambda line: line.ask(SAVER, SAVER_PATH, SAVER, "GetSessionIdleTime"))
-        # Some desktops always answer 0. That is no reading, and the next source is asked.
+        # Some desktops always answer 0. That is not a reading, and the next source is asked.
         if isinstance(saver, Unknown) or not saver:
             return Unknown("the desktop does not tell how long it was idle")
         return float(saver)
