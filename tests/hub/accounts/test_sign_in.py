@@ -136,6 +136,21 @@ def test_refresh_gives_a_new_pair_and_the_old_token_works_no_more(database_url):
     asyncio.run(story())
 
 
+def test_refresh_is_no_act_of_a_person_and_leaves_no_audit_record(database_url):
+    async def story():
+        async with small_hub(database_url) as hub:
+            pair = await hub.register()
+
+            def count(session):
+                return len(session.scalars(select(AuditRow.id)).all())
+
+            before = await hub.context.db.read(count)
+            assert (await hub.post("auth/refresh", {"refresh_token": pair["refresh_token"]})).status_code == 200
+            assert await hub.context.db.read(count) == before
+
+    asyncio.run(story())
+
+
 def test_reused_refresh_token_ends_the_whole_session_at_once(database_url):
     async def story():
         async with small_hub(database_url) as hub:

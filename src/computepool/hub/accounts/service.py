@@ -148,7 +148,7 @@ def rotate_session(session: Session, session_id: str, generation: int, now: date
     expires_at = min(now + SESSION_IDLE, known.created_at + SESSION_LONGEST)
     if repository.advance_session(session, session_id, generation, expires_at, now):
         role = _role_of(session, known.user_id)
-        record(session, "session.refreshed", session_id, now, actor=known.user_id)
+        # No record: a browser does this by itself every few minutes, and `rotated_at` says when it did so last.
         return OpenSession(session_id, known.user_id, role, generation + 1)
     session.refresh(known)  # somebody was faster
     if known.generation == generation + 1 and now - known.rotated_at <= REPEAT_GRACE and known.revoked_at is None:
