@@ -6,6 +6,7 @@ whatever is due next. Transactions run in place, one after the other, unless a t
 
 import asyncio
 import random
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -14,8 +15,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import httpx
 import structlog
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from simulation.virtual_time import VirtualClock, VirtualLoop
-from sqlalchemy import URL, event, make_url, select, text
+from sqlalchemy import URL, event, func, make_url, select, text
 from sqlalchemy import Engine as SqlEngine
 from sqlalchemy.orm import Session
 from support.contract import check_answer
@@ -26,7 +28,7 @@ from computepool.hub.app import create_app
 from computepool.hub.artifacts.blob_urls import BlobSigner
 from computepool.hub.artifacts.charges import charges_are_paid_once
 from computepool.hub.artifacts.store import Store
-from computepool.hub.artifacts.tables import StorageUsage
+from computepool.hub.artifacts.tables import Artifact, StorageUsage
 from computepool.hub.artifacts.usage import Amount
 from computepool.hub.core.bus import Bus
 from computepool.hub.core.clock import Clock, SystemClock
@@ -42,8 +44,7 @@ from computepool.hub.core.tables import STREAM_TOPICS, OutboxRow
 from computepool.hub.engine import Engine
 from computepool.hub.jobs import queries, submission
 from computepool.hub.jobs.invariants import INVARIANTS
-from computepool.hub.jobs.storage import measure
-from computepool.hub.jobs.tables import Attempt, Slice
+from computepool.hub.jobs.tables import Attempt, Job, Slice
 from computepool.hub.jobs.views import JobView
 from computepool.hub.ledger.check import check
 from computepool.hub.live.rendering import is_not_told, render
@@ -56,6 +57,20 @@ SECRET_KEY = b"a secret key of a hub that only lives in tests"
 HUB_ID = "hub_test"
 ALICE, BOB = "user_alice", "user_bob"
 ADMIN = "user_admin"
+
+
+class GivenSettings(Settings):
+    """What a test says and the defaults, without a look at the environment: that takes longer than a short story."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        *_: PydanticBaseSettingsSource,
+        **others: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
 
 
 async def in_place(fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -368,7 +383,7 @@ async def opened(
 ) -> AsyncIterator[Pool]:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     # Most stories do without these two: few slices for an unproven node, and an admin who confirms findings.
-    chosen = Settings(database_url=url, **{"unproven_slices": 0, "confirm_findings": False, **(settings or {})})
+    chosen = GivenSettings(database_url=url, **{"unproven_slices": 0, "confirm_findings": False, **(settings or {})})
     pool = Pool(url, clock, store or MemoryStore(), chosen, threads=threads)
     await pool.start()
     try:
@@ -376,35 +391,53 @@ async def opened(
     finally:
         await pool.stop()
         structlog.reset_defaults()
-    if not pool.tampered:
-        check_books(shared_engine(url))
-        check_usage(shared_engine(url))
-    check_events(shared_engine(url))
+    engine = shared_engine(url)
+    try:
+        with Session(engine) as session:
+            if not pool.tampered:
+                check_books(session)
+                check_usage(session)
+            check_events(session)
+    finally:
+        engine.dispose()  # its next connection is to another database
 
 
-def check_books(engine: SqlEngine) -> None:
+def check_books(session: Session) -> None:
     """Whatever a test was about, all credits add up after it."""
-    with Session(engine) as session:
-        report = check(session, (*INVARIANTS, charges_are_paid_once))
-    engine.dispose()  # its next connection is to another database
+    report = check(session, (*INVARIANTS, charges_are_paid_once))
     assert report.balanced, report.problems
 
 
-def check_usage(engine: SqlEngine) -> None:
-    """Nor does anybody have more stored, or less, than is counted."""
-    with Session(engine) as session:
-        counted = {row.owner_id: Amount(row.bytes, row.objects) for row in session.scalars(select(StorageUsage))}
-        stored = {owner_id: measure(session, owner_id) for owner_id in session.scalars(select(Owner.id))}
-    engine.dispose()
-    assert {owner_id: counted.get(owner_id, Amount()) for owner_id in stored} == stored
+_STORED = (
+    select(Artifact.owner_id, func.sum(Artifact.size_bytes), func.count())
+    .where(Artifact.freed_at.is_(None))
+    .group_by(Artifact.owner_id)
+)
+_LOGGED = (
+    select(Job.owner_id, func.sum(Attempt.log_bytes), func.count())
+    .join(Job, Job.id == Attempt.job_id)
+    .where(Job.logs_removed_at.is_(None), Attempt.log_bytes > 0)
+    .group_by(Job.owner_id)
+)
+_COUNTED = select(StorageUsage.owner_id, StorageUsage.bytes, StorageUsage.objects)
 
 
-def check_events(engine: SqlEngine) -> None:
-    """And whatever happened in it, those who hear of it are told in words that they know."""
-    with Session(engine) as session:
-        rows = session.scalars(select(OutboxRow).where(text(STREAM_TOPICS))).all()
-    engine.dispose()
-    for row in rows:
+def check_usage(session: Session) -> None:
+    """Nobody has more stored, or less, than is counted."""
+    stored = defaultdict[str, Amount](Amount)
+    for query in (_STORED, _LOGGED):
+        for owner_id, size_bytes, objects in session.execute(query):
+            stored[owner_id] += Amount(int(size_bytes), objects)
+    counted = {row.owner_id: Amount(row.bytes, row.objects) for row in session.execute(_COUNTED)}
+    assert {owner_id: amount for owner_id, amount in counted.items() if amount != Amount()} == stored
+
+
+_TOLD = select(OutboxRow).where(text(STREAM_TOPICS))
+
+
+def check_events(session: Session) -> None:
+    """Whatever happened in a test, those who hear of it are told in words that they know."""
+    for row in session.scalars(_TOLD):
         told = render(Event(row.topic, row.payload, row.created_at, id=row.id))
         assert told is not None or is_not_told(row.topic, row.payload["action"]), (row.topic, row.payload)
 
@@ -419,8 +452,12 @@ def prepare_database(url: str) -> None:
 
 
 def _add_owners(session: Session, now: Any) -> None:
-    for user in (ALICE, BOB, ADMIN):
-        if session.get(Owner, user) is None:
-            session.add(Owner(id=user, kind="user", created_at=now - timedelta(days=1)))
-            session.flush()
-            give_credits(session, user, now)
+    known = set(session.scalars(_OWNERS))
+    new = [user for user in (ALICE, BOB, ADMIN) if user not in known]
+    session.add_all(Owner(id=user, kind="user", created_at=now - timedelta(days=1)) for user in new)
+    session.flush()
+    for user in new:
+        give_credits(session, user, now)
+
+
+_OWNERS = select(Owner.id)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+from sqlalchemy.orm import Session
 from support.children import (
     COMPUTEPOOL,
     Child,
@@ -355,7 +356,10 @@ class Pool(Person):
     def check_books(self) -> None:
         """Whatever was killed in the middle of what."""
         if (file := self.home / "pool.db").exists():
-            check_books(durable_engine(f"sqlite:///{file}"))
+            engine = durable_engine(f"sqlite:///{file}")
+            with Session(engine) as session:
+                check_books(session)
+            engine.dispose()
 
 
 def patient(client: Client) -> Client:

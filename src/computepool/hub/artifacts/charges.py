@@ -175,26 +175,30 @@ def _entry(charge: StorageCharge, paid: Pockets) -> Entry:
     )
 
 
+_KEY = literal(f"{STORAGE}/") + StorageCharge.owner_id + "/" + StorageCharge.day
+_POSTED = func.coalesce(func.sum(PostingRow.micros), 0)
+_EXPECTED = func.max(StorageCharge.due_micros)
+_IS_PAID = StorageCharge.paid_at.is_not(None)
+_POSTED_OTHERWISE = (
+    select(_KEY, _EXPECTED, _IS_PAID, _POSTED)
+    .outerjoin(EntryRow, EntryRow.key == _KEY)
+    .outerjoin(PostingRow, PostingRow.entry_id == EntryRow.id)
+    .group_by(StorageCharge.owner_id, StorageCharge.day, StorageCharge.paid_at)
+    .having(or_(and_(_IS_PAID, _POSTED != _EXPECTED), and_(~_IS_PAID, _POSTED > 0)))
+    .limit(PROBLEMS_LIMIT)
+)
+_COUNT_ENTRIES = select(func.count()).where(EntryRow.kind == STORAGE)
+_COUNT_PAID = select(func.count()).where(_IS_PAID).select_from(StorageCharge)
+
+
 def charges_are_paid_once(session: Session) -> list[str]:
     """A charge that is paid has one entry of just that amount, and no other storage was ever paid for."""
-    key = literal(f"{STORAGE}/") + StorageCharge.owner_id + "/" + StorageCharge.day
-    posted = func.coalesce(func.sum(PostingRow.micros), 0)
-    expected = func.max(StorageCharge.due_micros)
-    is_paid = StorageCharge.paid_at.is_not(None)
-    query = (
-        select(key, expected, is_paid, posted)
-        .outerjoin(EntryRow, EntryRow.key == key)
-        .outerjoin(PostingRow, PostingRow.entry_id == EntryRow.id)
-        .group_by(StorageCharge.owner_id, StorageCharge.day, StorageCharge.paid_at)
-        .having(or_(and_(is_paid, posted != expected), and_(~is_paid, posted > 0)))
-        .limit(PROBLEMS_LIMIT)
-    )
     problems = [
         f"{name} is {'paid' if paid else 'not paid'} and cost {due} micros; its entry moved {moved}"
-        for name, due, paid, moved in session.execute(query)
+        for name, due, paid, moved in session.execute(_POSTED_OTHERWISE)
     ]
-    entries = session.scalar(select(func.count()).where(EntryRow.kind == STORAGE)) or 0
-    charges = session.scalar(select(func.count()).where(is_paid).select_from(StorageCharge)) or 0
+    entries = session.scalar(_COUNT_ENTRIES) or 0
+    charges = session.scalar(_COUNT_PAID) or 0
     if entries != charges:
         problems.append(f"{entries} entries paid for storage, and {charges} charges are paid")
     return problems

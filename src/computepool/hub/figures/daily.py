@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Float, and_, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, Float, and_, bindparam, case, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from computepool.hub.accounts.tables import User
@@ -120,15 +120,35 @@ def start_of(day: date) -> datetime:
 
 def count_days(session: Session, first: date, beyond: date) -> dict[date, DayTotals]:
     """Every day from `first` on and before `beyond`, in the same few statements for one as for many."""
-    counted: defaultdict[int, dict[str, Any]] = defaultdict(dict)
-    begin, end = start_of(first), start_of(beyond)
+    counted: Counted = defaultdict(dict)
+    span = span_of(start_of(first), start_of(beyond))
     for part in (_submitted, _ended, _attempts, _waits, _users, _money):
-        part(session, begin, end, counted)
+        part(session, span, counted)
     days = (first + timedelta(days=number) for number in range((beyond - first).days))
     return {day: DayTotals(**counted[(day - EPOCH).days]) for day in days}
 
 
+# The statements are constants, run with the parameters of `span_of`: to build one takes longer than to run it.
 Counted = defaultdict[int, dict[str, Any]]
+Span = dict[str, Any]
+
+
+def span_of(begin: datetime, end: datetime) -> Span:
+    """The parameters of a statement about the rows of a time."""
+    span: Span = {"begin": begin, "end": end}
+    for kind in ("job", "attempt"):
+        for name, at in ((f"first_{kind}", begin - SLACK), (f"beyond_{kind}", end + SLACK)):
+            span[name] = new_id(kind, at, lambda bits: 0)
+    return span
+
+
+def within(column: InstrumentedAttribute[Any]) -> ColumnElement[bool]:
+    return and_(column >= bindparam("begin"), column < bindparam("end"))
+
+
+def _by_id(column: InstrumentedAttribute[str], kind: str) -> ColumnElement[bool]:
+    """Ids sort by age: the rows of a time are a piece of the primary key."""
+    return and_(column >= bindparam(f"first_{kind}"), column < bindparam(f"beyond_{kind}"))
 
 
 def _running_microseconds() -> ColumnElement[int]:
@@ -142,35 +162,36 @@ RUNNING_MICROSECONDS = _running_microseconds()
 """Of an attempt that ended: from its start to the end of its command, without suspension; 0 if it never started."""
 
 
-def _within(column: InstrumentedAttribute[Any], begin: datetime, end: datetime) -> ColumnElement[bool]:
-    return and_(column >= begin, column < end)
-
-
-def _by_id(column: InstrumentedAttribute[str], kind: str, begin: datetime, end: datetime) -> ColumnElement[bool]:
-    """Ids sort by age: the rows of a time are a piece of the primary key."""
-    least, most = (new_id(kind, at, lambda bits: 0) for at in (begin - SLACK, end + SLACK))
-    return and_(column >= least, column < most)
-
-
-def _submitted(session: Session, begin: datetime, end: datetime, counted: Counted) -> None:
-    day = day_number(Job.created_at)
-    simulated, renters = func.count().filter(Job.simulated), func.count(Job.owner_id.distinct())
-    query = select(day, func.count(), simulated, func.sum(Job.slice_count), renters).where(
-        _by_id(Job.id, "job", begin, end), _within(Job.created_at, begin, end), Job.rerun_of.is_(None)
+_CREATED_DAY = day_number(Job.created_at)
+_SUBMITTED = (
+    select(
+        _CREATED_DAY,
+        func.count(),
+        func.count().filter(Job.simulated),
+        func.sum(Job.slice_count),
+        func.count(Job.owner_id.distinct()),
     )
-    for number, jobs, simulated_jobs, slices, owners in session.execute(query.group_by(day)):
+    .where(_by_id(Job.id, "job"), within(Job.created_at), Job.rerun_of.is_(None))
+    .group_by(_CREATED_DAY)
+)
+
+
+def _submitted(session: Session, span: Span, counted: Counted) -> None:
+    for number, jobs, simulated_jobs, slices, owners in session.execute(_SUBMITTED, span):
         figures = {"jobs": jobs, "simulated_jobs": simulated_jobs, "slices": int(slices), "renters": owners}
         counted[number] |= figures
 
 
-def _ended(session: Session, begin: datetime, end: datetime, counted: Counted) -> None:
-    day = day_number(Job.finished_at)
-    query = (
-        select(day, Job.state, Job.verdict, func.count(), func.count().filter(Job.simulated))
-        .where(_within(Job.finished_at, begin, end), Job.rerun_of.is_(None))
-        .group_by(day, Job.state, Job.verdict)
-    )
-    for number, state, verdict, jobs, simulated in session.execute(query):
+_FINISHED_DAY = day_number(Job.finished_at)
+_ENDED = (
+    select(_FINISHED_DAY, Job.state, Job.verdict, func.count(), func.count().filter(Job.simulated))
+    .where(within(Job.finished_at), Job.rerun_of.is_(None))
+    .group_by(_FINISHED_DAY, Job.state, Job.verdict)
+)
+
+
+def _ended(session: Session, span: Span, counted: Counted) -> None:
+    for number, state, verdict, jobs, simulated in session.execute(_ENDED, span):
         if state == JobState.SUCCEEDED:
             counted[number]["simulated_succeeded"] = counted[number].get("simulated_succeeded", 0) + simulated
         for name, key in (("ended", JobState(state)), ("ended_by_verdict", Verdict(verdict) if verdict else None)):
@@ -179,27 +200,33 @@ def _ended(session: Session, begin: datetime, end: datetime, counted: Counted) -
                 known[key.value] = known.get(key.value, 0) + jobs
 
 
-def _attempts(session: Session, begin: datetime, end: datetime, counted: Counted) -> None:
-    day, row, running = day_number(Attempt.finished_at), Attempt, RUNNING_MICROSECONDS
-    gpus = func.coalesce(Job.spec["resources"]["gpu"]["count"].as_integer(), 0)
-    starting = epoch_microseconds(row.started_at) - epoch_microseconds(row.leased_at)
-    query = (
-        select(
-            day,
-            row.verdict,
-            func.count(),
-            func.sum(running),
-            func.sum(running * gpus),
-            func.count(row.started_at),
-            func.sum(starting),
-            func.max(starting),
-        )
-        .join(Job, Job.id == row.job_id)
-        .where(_within(row.finished_at, begin, end))
-        .group_by(day, row.verdict)
+_ATTEMPT_DAY = day_number(Attempt.finished_at)
+_STARTING = epoch_microseconds(Attempt.started_at) - epoch_microseconds(Attempt.leased_at)
+_ATTEMPTS = (
+    select(
+        _ATTEMPT_DAY,
+        Attempt.verdict,
+        func.count(),
+        func.sum(RUNNING_MICROSECONDS),
+        func.sum(RUNNING_MICROSECONDS * func.coalesce(Job.spec["resources"]["gpu"]["count"].as_integer(), 0)),
+        func.count(Attempt.started_at),
+        func.sum(_STARTING),
+        func.max(_STARTING),
     )
+    .join(Job, Job.id == Attempt.job_id)
+    .where(within(Attempt.finished_at))
+    .group_by(_ATTEMPT_DAY, Attempt.verdict)
+)
+_NODES = (
+    select(_ATTEMPT_DAY, func.count(Attempt.node_id.distinct()))
+    .where(within(Attempt.finished_at))
+    .group_by(_ATTEMPT_DAY)
+)
+
+
+def _attempts(session: Session, span: Span, counted: Counted) -> None:
     sums: defaultdict[int, list[int]] = defaultdict(lambda: [0] * 6)
-    for number, verdict, count, *times in session.execute(query):
+    for number, verdict, count, *times in session.execute(_ATTEMPTS, span):
         ran_for, on_gpus, starts, start, most = (int(value or 0) for value in times)
         day_sums = sums[number]
         for place, value in enumerate((count, ran_for, on_gpus, starts, start)):
@@ -216,26 +243,22 @@ def _attempts(session: Session, begin: datetime, end: datetime, counted: Counted
             "start_seconds": start // MICROSECONDS,
             "start_most_seconds": most // MICROSECONDS,
         }
-    nodes = select(day, func.count(row.node_id.distinct())).where(_within(row.finished_at, begin, end)).group_by(day)
-    for number, count in session.execute(nodes):
+    for number, count in session.execute(_NODES, span):
         counted[number]["nodes"] = count
 
 
-def _waits(session: Session, begin: datetime, end: datetime, counted: Counted) -> None:
-    day, row = day_number(Attempt.leased_at), Attempt
-    waited = epoch_microseconds(row.leased_at) - epoch_microseconds(Job.created_at)
-    query = (
-        select(day, func.count(), func.sum(waited), func.max(waited))
-        .join(Job, Job.id == row.job_id)
-        .where(
-            _by_id(row.id, "attempt", begin, end),
-            _within(row.leased_at, begin, end),
-            row.number == 1,
-            Job.rerun_of.is_(None),
-        )
-        .group_by(day)
-    )
-    for number, count, total, most in session.execute(query):
+_LEASED_DAY = day_number(Attempt.leased_at)
+_WAITED = epoch_microseconds(Attempt.leased_at) - epoch_microseconds(Job.created_at)
+_WAITS = (
+    select(_LEASED_DAY, func.count(), func.sum(_WAITED), func.max(_WAITED))
+    .join(Job, Job.id == Attempt.job_id)
+    .where(_by_id(Attempt.id, "attempt"), within(Attempt.leased_at), Attempt.number == 1, Job.rerun_of.is_(None))
+    .group_by(_LEASED_DAY)
+)
+
+
+def _waits(session: Session, span: Span, counted: Counted) -> None:
+    for number, count, total, most in session.execute(_WAITS, span):
         counted[number] |= {
             "waits": count,
             "wait_seconds": int(total) // MICROSECONDS,
@@ -243,15 +266,17 @@ def _waits(session: Session, begin: datetime, end: datetime, counted: Counted) -
         }
 
 
-def _users(session: Session, begin: datetime, end: datetime, counted: Counted) -> None:
-    day = day_number(User.created_at)
-    query = select(day, func.count()).where(_within(User.created_at, begin, end)).group_by(day)
-    for number, count in session.execute(query):
+_USER_DAY = day_number(User.created_at)
+_USERS = select(_USER_DAY, func.count()).where(within(User.created_at)).group_by(_USER_DAY)
+
+
+def _users(session: Session, span: Span, counted: Counted) -> None:
+    for number, count in session.execute(_USERS, span):
         counted[number]["users"] = count
 
 
-def _money(session: Session, begin: datetime, end: datetime, counted: Counted) -> None:
-    day, fees, clearing = day_number(EntryRow.created_at), platform(Platform.FEES), platform(Platform.CLEARING)
+def _money_sums() -> dict[str, ColumnElement[Any]]:
+    fees, clearing = platform(Platform.FEES), platform(Platform.CLEARING)
     source, destination, kind = PostingRow.source, PostingRow.destination, EntryRow.kind
     to_others = destination.not_like(func.replace(source, _HELD, "/%"))
 
@@ -263,7 +288,7 @@ def _money(session: Session, begin: datetime, end: datetime, counted: Counted) -
         of_kinds = kind.in_(kinds)
         return total(destination == clearing, of_kinds) - total(source == clearing, of_kinds)
 
-    sums = {
+    return {
         "spent_micros": total(kind == "settle", source.endswith(_HELD, autoescape=True), to_others),
         "fees_micros": total(destination == fees) - total(source == fees),
         "refunded_micros": total(kind.in_(GIVEN_BACK), destination.not_like(f"{PLATFORM}/%")),
@@ -275,11 +300,18 @@ def _money(session: Session, begin: datetime, end: datetime, counted: Counted) -
         - total(destination == WRITE_OFF, kind == RETURNED),
         "storage_micros": total(kind == STORAGE),
     }
-    query = (
-        select(day, *sums.values())
-        .join(EntryRow, EntryRow.id == PostingRow.entry_id)
-        .where(_within(EntryRow.created_at, begin, end))
-        .group_by(day)
-    )
-    for number, *values in session.execute(query):
-        counted[number] |= {name: int(value) for name, value in zip(sums, values, strict=True)}
+
+
+_SUMS = _money_sums()
+_ENTRY_DAY = day_number(EntryRow.created_at)
+_MONEY = (
+    select(_ENTRY_DAY, *_SUMS.values())
+    .join(EntryRow, EntryRow.id == PostingRow.entry_id)
+    .where(within(EntryRow.created_at))
+    .group_by(_ENTRY_DAY)
+)
+
+
+def _money(session: Session, span: Span, counted: Counted) -> None:
+    for number, *values in session.execute(_MONEY, span):
+        counted[number] |= {name: int(value) for name, value in zip(_SUMS, values, strict=True)}

@@ -4,12 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from datetime import date, datetime, timedelta
+from typing import Any
 
-from sqlalchemy import String, cast, func, select
+from sqlalchemy import Select, String, cast, func, select
 from sqlalchemy.orm import Session
 
 from computepool.hub.core.sql_time import MICROSECONDS, day_number
-from computepool.hub.figures.daily import EPOCH, RUNNING_MICROSECONDS
+from computepool.hub.figures.daily import EPOCH, RUNNING_MICROSECONDS, span_of, within
 from computepool.hub.figures.tables import WorkDay
 from computepool.hub.jobs.tables import Attempt
 from computepool.hub.market.rates import MILLI
@@ -52,8 +53,7 @@ def total(work: Iterable[WorkSum]) -> WorkSum:
     return sum(work, WorkSum())
 
 
-def count_work(session: Session, begin: datetime, end: datetime) -> dict[date, dict[Doer, WorkSum]]:
-    """From the attempts that ended in this time: a piece of an index."""
+def _work_by_node() -> Select[Any]:
     seconds = (RUNNING_MICROSECONDS + MICROSECONDS // 2) // MICROSECONDS
     gpus = func.coalesce(Attempt.price["gpus"].as_integer(), 0)
     cpu_millis = func.coalesce(Attempt.price["cpu_millis"].as_integer(), 0)
@@ -70,14 +70,23 @@ def count_work(session: Session, begin: datetime, end: datetime) -> dict[date, d
             func.sum(seconds * cpu_millis).filter(is_ok).label("core_millis"),
             func.sum(Attempt.earned_micros).label("earned_micros"),
         )
-        .where(Attempt.own.is_(False), Attempt.finished_at >= begin, Attempt.finished_at < end)
+        .where(Attempt.own.is_(False), within(Attempt.finished_at))
         .group_by(Attempt.node_id, day)
         .subquery()
     )
     simulated = func.coalesce(Node.capacity["simulated"].as_boolean(), False)
-    query = select(Node.owner_id, simulated, by_node).join(Node, Node.id == by_node.c.node_id)
+    return select(Node.owner_id, simulated, by_node).join(Node, Node.id == by_node.c.node_id)
+
+
+_WORK = _work_by_node()
+
+
+def count_work(session: Session, begin: datetime, end: datetime) -> dict[date, dict[Doer, WorkSum]]:
+    """From the attempts that ended in this time: a piece of an index."""
     found: defaultdict[date, defaultdict[Doer, WorkSum]] = defaultdict(lambda: defaultdict(WorkSum))
-    for owner_id, is_simulated, _, number, attempts, slices, gpu_seconds, core_millis, earned in session.execute(query):
+    for owner_id, is_simulated, _, number, attempts, slices, gpu_seconds, core_millis, earned in session.execute(
+        _WORK, span_of(begin, end)
+    ):
         work = WorkSum(attempts, slices, int(gpu_seconds or 0), int(core_millis or 0) // MILLI, int(earned or 0))
         found[EPOCH + timedelta(days=number)][(owner_id, bool(is_simulated))] += work
     return {day: dict(work) for day, work in found.items()}

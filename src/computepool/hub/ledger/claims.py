@@ -75,10 +75,17 @@ def owed_to(session: Session, renter_id: str) -> int:
     return int(session.scalar(query) or 0)
 
 
+_OWED_BY_HOST = (
+    select(ClaimRow.host_id, func.sum(ClaimRow.owed_micros))
+    .where(ClaimRow.owed_micros > 0)
+    .group_by(ClaimRow.host_id)
+    .order_by(ClaimRow.host_id)
+)
+
+
 def list_payable(session: Session) -> list[str]:
     """Hosts who have earned something of what they owe renters."""
-    query = select(ClaimRow.host_id, func.sum(ClaimRow.owed_micros)).where(ClaimRow.owed_micros > 0)
-    claims = session.execute(query.group_by(ClaimRow.host_id).order_by(ClaimRow.host_id)).all()
+    claims = session.execute(_OWED_BY_HOST).all()
 
     def has(host_id: str) -> int:
         return sum(balance(session, account(host_id, kind)) for kind in (Kind.DEBT, Kind.EARNINGS))

@@ -181,20 +181,26 @@ def own_cash_out(session: Session, owner_ids: frozenset[str], cash_out_id: str) 
     return row
 
 
+_OPEN_SUMS = (
+    select(CashOutRow.owner_id, func.sum(CashOutRow.micros))
+    .where(CashOutRow.state.in_(sorted(OPEN)))
+    .group_by(CashOutRow.owner_id)
+)
+_WAITING_REFUNDS = select(RequestRow).where(
+    RequestRow.kind == RequestKind.REFUND, RequestRow.state == RequestState.WAITING
+)
+_SUFFIX = f"/{Kind.CASHING_OUT}"
+_KEPT = select(BalanceRow.account, BalanceRow.micros).where(BalanceRow.account.endswith(_SUFFIX, autoescape=True))
+
+
 def cash_outs_are_cashing_out(session: Session) -> list[str]:
     """For `ledger.check`: what an owner has on its way out is their open cash-outs, and refunds to their card."""
     waiting: dict[str, int] = {}
-    query = select(CashOutRow.owner_id, func.sum(CashOutRow.micros)).where(CashOutRow.state.in_(sorted(OPEN)))
-    for owner_id, micros in session.execute(query.group_by(CashOutRow.owner_id)):
+    for owner_id, micros in session.execute(_OPEN_SUMS):
         waiting[owner_id] = int(micros)
-    refunds = select(RequestRow).where(RequestRow.kind == RequestKind.REFUND, RequestRow.state == RequestState.WAITING)
-    for one in session.scalars(refunds):
-        waiting[one.owner_id] = waiting.get(one.owner_id, 0) + int(one.params["micros"])
-    suffix = f"/{Kind.CASHING_OUT}"
-    rows = session.execute(
-        select(BalanceRow.account, BalanceRow.micros).where(BalanceRow.account.endswith(suffix, autoescape=True))
-    )
-    kept = {name.removesuffix(suffix): micros for name, micros in rows if micros}
+    for refund in session.scalars(_WAITING_REFUNDS):
+        waiting[refund.owner_id] = waiting.get(refund.owner_id, 0) + int(refund.params["micros"])
+    kept = {name.removesuffix(_SUFFIX): micros for name, micros in session.execute(_KEPT) if micros}
     return [
         f"{owner_id} has {kept.get(owner_id, 0)} micros on their way out, and open cash-outs of "
         f"{waiting.get(owner_id, 0)}"

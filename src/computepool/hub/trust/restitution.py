@@ -53,6 +53,8 @@ class Restored:
 async def make_good(context: Context) -> AsyncIterator[Unspent]:
     """Whatever waits for it, and what hosts have earned since of what they owe. What counts as not spent after all is
     told as soon as it is true."""
+    if not await context.db.read(_has_work):
+        return
     for attempt_id in await context.db.read(list_pending):
         for unspent in await _tried(attempt_id, context.db.run(carry_out, attempt_id, context.now())):
             yield unspent
@@ -75,31 +77,45 @@ async def _tried(attempt_id: str, act: Awaitable[Restored | None]) -> list[Unspe
     return [done.unspent] if done is not None and done.unspent is not None else []
 
 
+def _has_work(session: Session) -> bool:
+    return bool(list_pending(session) or list_overturned(session) or list_payable(session))
+
+
+_IS_PENDING = (
+    select(Clawback.attempt_id)
+    .where(Clawback.state == PENDING)
+    .group_by(Clawback.attempt_id)
+    .order_by(func.min(Clawback.created_at), Clawback.attempt_id)
+    .limit(AT_ONCE)
+)
+
+
 def list_pending(session: Session) -> Sequence[str]:
     """Attempts, the oldest finding first."""
-    query = select(Clawback.attempt_id).where(Clawback.state == PENDING).group_by(Clawback.attempt_id)
-    query = query.order_by(func.min(Clawback.created_at), Clawback.attempt_id).limit(AT_ONCE)
-    return session.scalars(query).all()
+    return session.scalars(_IS_PENDING).all()
+
+
+_IS_ANSWER = select(CheckResult.check_id).where(
+    CheckResult.check_id == Check.id, CheckResult.attempt_id == ReputationEvent.attempt_id
+)
+_IS_OVERTURNED = (
+    select(Clawback.attempt_id, Clawback.check_id)
+    .distinct()
+    .join(Check, Check.id == Clawback.check_id)
+    # One check may prove several nodes wrong: each for itself.
+    .join(ReputationEvent, ReputationEvent.node_id == Clawback.node_id)
+    .where(Clawback.state.in_([DONE, BESIDE]), ReputationEvent.resolution == Resolution.UPHELD)
+    .where(ReputationEvent.reason.in_([FAILED_AUDIT, DIGEST_MISMATCH]))
+    .where(or_(Check.attempt_id == ReputationEvent.attempt_id, _IS_ANSWER.exists()))
+    .order_by(Clawback.attempt_id, Clawback.check_id)
+    .limit(AT_ONCE)
+)
 
 
 def list_overturned(session: Session) -> Sequence[tuple[str, str]]:
     """(attempt, check) that was carried out, and found to be wrong since: the contest of the very finding was
     upheld."""
-    event = ReputationEvent
-    is_answer = select(CheckResult.check_id).where(
-        CheckResult.check_id == Check.id, CheckResult.attempt_id == event.attempt_id
-    )
-    query = (
-        select(Clawback.attempt_id, Clawback.check_id)
-        .distinct()
-        .join(Check, Check.id == Clawback.check_id)
-        .join(event, event.node_id == Clawback.node_id)  # one check may prove several nodes wrong: each for itself
-        .where(Clawback.state.in_([DONE, BESIDE]), event.resolution == Resolution.UPHELD)
-        .where(event.reason.in_([FAILED_AUDIT, DIGEST_MISMATCH]))
-        .where(or_(Check.attempt_id == event.attempt_id, is_answer.exists()))
-    )
-    query = query.order_by(Clawback.attempt_id, Clawback.check_id).limit(AT_ONCE)
-    return [(attempt_id, check_id) for attempt_id, check_id in session.execute(query)]
+    return [(attempt_id, check_id) for attempt_id, check_id in session.execute(_IS_OVERTURNED)]
 
 
 def carry_out(session: Session, attempt_id: str, now: datetime) -> Restored | None:
