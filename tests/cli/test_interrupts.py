@@ -104,13 +104,23 @@ def test_queued_job_shows_what_it_waits_for_and_can_be_canceled(hub, env, tmp_pa
         assert terminal.end() == 130
 
 
-def test_without_a_terminal_interrupt_cancels(hub, env, tmp_path):
+def test_sigterm_cancels_without_a_question(hub, env, tmp_path):
+    with Terminal(["run", "--", "x"], env, tmp_path) as terminal:
+        terminal.wait_for(b"working")
+        terminal.process.send_signal(signal.SIGTERM)
+        assert terminal.end() == 130
+        assert QUESTION not in terminal.seen
+    assert the_job(hub).document["state"] == "canceled"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_without_a_terminal_interrupt_cancels(hub, env, tmp_path, number):
     log, output = tmp_path / "log", tmp_path / "out"
     words = [*COMPUTEPOOL, "run", "--", "x"]
     process = Child("run", words, log=log, output=output, environment=environment_with(**env), cwd=tmp_path)
     try:
         _wait_for_file(output, b"working\n")
-        process.signal(signal.SIGINT)
+        process.signal(number)
         assert process.wait() == 130
     finally:
         process.kill()

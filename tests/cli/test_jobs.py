@@ -190,9 +190,17 @@ def test_cancel_of_what_is_over_changes_nothing(hub, cli):
 
 def test_retry_makes_a_linked_job(hub, cli):
     made = job(hub, state="failed")
-    result = cli("retry", "last")
+    result = cli("retry", "last", "-d")
     assert result.text.strip() == "job_00000000000000000000000002"
     assert hub.jobs[result.text.strip()].document["retry_of"] == made.id
+
+
+def test_retry_is_followed_as_run_is(hub, cli):
+    job(hub, state="failed")
+    hub.play = prints(b"again\n", exit_code=7)
+    result = cli("retry", "last")
+    assert (result.out, result.code) == (b"again\n", 7)
+    assert "failed" in result.err
 
 
 def test_why_counts_gates_and_suggests(hub, cli):

@@ -1,7 +1,9 @@
 """`run`: what is sent, what is printed, and which code is left."""
 
 import json
+import os
 import random
+import subprocess
 import tarfile
 import threading
 from io import BytesIO
@@ -9,11 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fake_api import FakeHub, FakeJob, node, prints
-from support.waiting import eventually
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.children import environment_with
+from support.fake_api import TOKEN, FakeHub, FakeJob, node, prints
+from support.terminals import COMPUTEPOOL
+from support.waiting import eventually, patience
 
 from computepool.cli import attach
 from computepool.cli.attach import StatusLine
+from computepool.cli.files import progress_lines
+from computepool.cli.logs import NOTICE, NoticeSplitter
+from computepool.cli.terminal import TerminalFilter
 
 NOISE = random.Random(5).randbytes(100_000)
 
@@ -481,3 +490,148 @@ def test_what_a_node_says_of_a_job_that_went_well_is_told(hub, cli):
     done = cli("run", "--output", "nope/**", "--", "true")
     assert done.code == 0
     assert "note: no file matched nope/**" in done.err
+
+
+# ── what goes along ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def run_with_stdin(hub: FakeHub, tmp_path: Path, stdin: Any, *words: str) -> subprocess.CompletedProcess[bytes]:
+    env = {"COMPUTEPOOL_URL": hub.url, "COMPUTEPOOL_TOKEN": TOKEN, "COMPUTEPOOL_HOME": str(tmp_path / "home")}
+    return subprocess.run(
+        [*COMPUTEPOOL, "run", *words],
+        stdin=stdin,
+        env=environment_with(**env),
+        capture_output=True,
+        timeout=patience(),
+        check=False,
+    )
+
+
+def test_what_is_piped_in_is_the_commands_standard_input(hub, tmp_path):
+    read, write = os.pipe()
+    os.write(write, b"hello")
+    os.close(write)
+    done = run_with_stdin(hub, tmp_path, read, "--", "cat", "-n")
+    os.close(read)
+    assert done.returncode == 0, done.stderr
+    assert spec_of(hub)["run"] == ["sh", "-c", 'exec "$0" "$@" < .computepool-stdin', "cat", "-n"]
+    assert (spec_of(hub)["name"], list(spec_of(hub)["inputs"])) == ("cat", [".computepool-stdin"])
+    assert b"hello" in hub.blobs.values()
+    assert "cat -n < stdin" in done.stderr.decode()
+
+
+def test_silent_pipe_is_not_waited_for(hub, tmp_path):
+    """Many CI systems leave one open for ever."""
+    read, write = os.pipe()
+    done = run_with_stdin(hub, tmp_path, read, "--", "true")
+    os.close(read)
+    os.close(write)
+    assert (done.returncode, spec_of(hub)["run"]) == (0, ["true"])
+    assert b"standard input is open and silent" in done.stderr
+
+
+def test_file_that_somebody_has_begun_to_read_is_left_to_them(hub, tmp_path):
+    lines = tmp_path / "lines"
+    lines.write_text("first\nsecond\n")
+    with lines.open("rb") as file:
+        os.lseek(file.fileno(), 6, os.SEEK_SET)
+        assert run_with_stdin(hub, tmp_path, file, "--", "true").returncode == 0
+        assert os.lseek(file.fileno(), 0, os.SEEK_CUR) == 6
+    assert spec_of(hub)["run"] == ["true"]
+
+
+def test_results_of_earlier_runs_are_not_sent(hub, cli):
+    hub.play = prints(b"", outputs={"out/result": b"1"})
+    Path("main.py").write_text("")
+    Path("out/deep").mkdir(parents=True)
+    Path("out/deep/old").write_text("of a run on this machine")
+    assert cli("run", "--output", "out/**", "--", "first").code == 0
+    assert cli("get", "last", "-o", "mine/new").code == 0
+    hub.jobs.clear()
+    result = cli("run", "--workdir", ".", "--output", "out/**", "--", "second")
+    assert set(bundle_of(hub)) == {"main.py"}
+    assert "results of earlier runs are left out: mine/, out/, outputs/" in result.err
+    # A folder of results can be the folder of another job.
+    hub.jobs.clear()
+    assert cli("run", "--workdir", "mine", "--", "third").code == 0
+    assert set(bundle_of(hub)) == {"new/out/result"}
+
+
+def test_lines_of_the_agent_go_to_standard_error(hub, cli):
+    hub.play = prints(b"[computepool] setup: ready\nown [computepool] line\n[comp")
+    result = cli("run", "--", "x")
+    assert result.out == b"own [computepool] line\n[comp"
+    assert "[computepool] setup: ready" in result.err
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from([b"[computepool] a", b"\n", b"[", b"x", b"[comput", NOTICE])),
+    st.integers(1, 9),
+)
+def test_agents_lines_are_told_apart_wherever_a_log_is_cut(data, cut):
+    whole = b"".join(data)
+    splitter, printed, notices = NoticeSplitter(), b"", list[bytes]()
+    for at in range(0, len(whole), cut):
+        some, told = splitter.feed(whole[at : at + cut])
+        printed, notices = printed + some, notices + told
+    printed += splitter.finish()
+    lines = whole.splitlines(keepends=True)
+    assert printed == b"".join(line for line in lines if not (line.startswith(NOTICE) and line.endswith(b"\n")))
+    assert notices == [line for line in lines if line.startswith(NOTICE) and line.endswith(b"\n")]
+
+
+# ── errors as JSON ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "found"),
+    [
+        ("show nope --json", 1, {"code": "not_found", "message": "There is no job 'nope'."}),
+        ("ps --nonsense --json", 2, {"code": "usage"}),
+        ("ps --since never --json", 2, {"code": "refused"}),
+        ("run --json --gpu 0GB -- x", 2, {"code": "bad_spec"}),
+        ("run --json nowhere.py", 2, {"code": "refused"}),
+    ],
+)
+def test_errors_are_json_where_json_was_asked_for(hub, cli, words, code, found):
+    result = cli(*words.split())
+    assert (result.code, result.out) == (code, b"")
+    error = json.loads(result.err)["error"]
+    assert error["message"]
+    assert found.items() <= error.items()
+
+
+def test_options_of_the_script_ask_for_nothing(hub, cli):
+    hub.stop()
+    assert cli("run", "--", "x", "--json").err.startswith("error: ")
+    assert "error" in json.loads(cli("ps", "--json").err)
+
+
+@pytest.mark.parametrize("words", ["ps", "run -- x", "nodes"])
+def test_hub_that_does_not_answer_is_the_pools_doing_everywhere(hub, cli, words):
+    hub.stop()
+    assert cli(*words.split()).code == 75
+
+
+@pytest.mark.parametrize(("word", "said"), [("status", "`ps`"), ("stop", "`cancel JOB`"), ("shwo", "'show'")])
+def test_words_of_other_tools_lead_to_ours(cli, word, said):
+    result = cli(word)
+    assert result.code == 2
+    assert said in result.err
+    assert cli("help", "show").out == cli("show", "--help").out
+
+
+def test_dumb_terminal_gets_text_alone():
+    one = TerminalFilter(plain=True)
+    assert one.feed(b"\x1b[31mred\x1b[0m 10 %\r20 %\n") + one.finish() == "red 10 %\n20 %\n"
+
+
+def test_transfer_is_told_now_and_then_where_there_is_no_terminal(capfd):
+    now = [0.0]
+    report = progress_lines("sending files", clock=lambda: now[0])
+    for done in range(11):
+        report(done * 10**6, 10**7)
+        now[0] += 1
+    shown = capfd.readouterr().err.splitlines()
+    assert shown == ["sending files: 4.8 MB of 9.5 MB (50 %)", "sending files: 9.5 MB of 9.5 MB (100 %)"]

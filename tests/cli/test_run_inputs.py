@@ -1,11 +1,15 @@
 """`run` with inputs: files of this machine are uploaded, artifacts and URLs passed on, and nothing is sent twice."""
 
+import json
 import tarfile
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 from support.fake_api import FakeHub, digest
+
+from computepool.cli.inputs import MAX_FILES
+from computepool.protocol.spec_sections import MAX_INPUTS
 
 SHA = "ab" * 32
 URL = f"https://data.example.org/x.csv#sha256:{SHA}"
@@ -80,11 +84,42 @@ def test_what_comes_as_an_input_is_not_packed_too(hub, cli):
 
 
 @pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("data", {"in/a.csv", "in/b.txt", "in/deep/c.csv"}),
+        ("data/*.csv", {"in/a.csv"}),
+        ("data/**/*.csv", {"in/a.csv", "in/deep/c.csv"}),
+        ("./data/", {"in/a.csv", "in/b.txt", "in/deep/c.csv"}),
+    ],
+)
+@pytest.mark.parametrize("form", ["typed", "inputs", "files"])
+def test_folders_and_patterns_are_many_inputs(hub, cli, source, expected, form):
+    for name in ("a.csv", "b.txt", "deep/c.csv", ".git/x.csv"):
+        file = Path("data") / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    words = ["--input", f"in={source}", "--", "true"]
+    if form != "typed":
+        written = {"run": "true", "inputs": {"in": source}} if form == "inputs" else {"run": "true"}
+        Path("job.yaml").write_text(json.dumps(written | ({"files": [f"{source}:in"]} if form == "files" else {})))
+        words = ["job.yaml"]
+    result = cli("run", *words)
+    assert result.code == 0, result.err
+    assert sent(hub)[0] == {path: id_of(path.removeprefix("in/").encode()) for path in expected}
+
+
+def test_most_files_of_a_pattern_are_as_many_as_a_spec_takes():
+    assert MAX_FILES == MAX_INPUTS
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--input", "train.csv"], "is not PATH=SOURCE"),
         (["--input", "a=nowhere.csv"], "There is no file nowhere.csv for the input a."),
-        (["--input", "a=folder"], "is a folder"),
+        (["--input", "a=empty"], "There is no file in empty for the input a."),
+        (["--input", "a=*.none"], "There is no file *.none for the input a."),
+        (["--input", "a=folder", "--input", "a/x=train.csv"], "a/x is given twice"),
         (["--input", "a=train.csv", "--input", "a=train.csv"], "given twice"),
         (["--input", "../a=train.csv"], "leaves the job's folder"),
         (["--input", "a=train.csv", "--input", "a/b=train.csv"], "a is an input too"),
@@ -98,6 +133,7 @@ def test_wrong_inputs_are_told_before_anything_is_sent(hub, cli, words, said):
     Path("train.csv").write_bytes(b"train")
     Path("folder").mkdir()
     Path("folder/x").write_bytes(b"x")
+    Path("empty").mkdir()
     result = cli("run", *words, "--", "true")
     assert result.code == 2, result.err
     assert said in result.err

@@ -234,7 +234,7 @@ def test_link_that_would_break_elsewhere_is_an_error_that_names_it(target: str, 
         pack(work, tmp_path / "bundle")
     assert caught.value.code == "bad_link"
     assert "relative link" in str(caught.value.hint)
-    fill(work, {".poolignore": "mine"})
+    fill(work, {".computepoolignore": "mine"})
     assert "mine" not in names(work)
 
 
@@ -260,7 +260,7 @@ def test_too_big_a_folder_is_refused_with_its_largest_files_and_a_way_out(tmp_pa
         pack(work, tmp_path / "bundle", max_bytes=7000)
     assert caught.value.code == "too_big"
     assert "f5000 (4.9 KiB), f2000 (2.0 KiB), f300 (300 B), f90 (90 B), f70 (70 B)" in caught.value.message
-    assert ".poolignore" in str(caught.value.hint)
+    assert ".computepoolignore" in str(caught.value.hint)
     assert "inputs" in str(caught.value.hint)
     assert [path.name for path in tmp_path.iterdir()] == ["w"]
     assert pack(work, tmp_path / "bundle", extra_excludes=["f5000"], max_bytes=7000).file_count == 6
@@ -291,7 +291,7 @@ def test_unreadable_file_is_named(what: str) -> None:
         (work / what).chmod(0o755)
     assert done.stdout.startswith("unreadable: cannot read"), done.stderr
     assert what in done.stdout
-    assert ".poolignore" in done.stdout
+    assert ".computepoolignore" in done.stdout
 
 
 def test_missing_folder_is_an_error(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which files a bundle leaves out: what git would, compared with the real git, and what `.poolignore` says."""
+"""Which files a bundle leaves out: what git would, compared with the real git, and what `.computepoolignore` says."""
 
 import os
 import random
@@ -168,13 +168,13 @@ def test_random_rules_ignore_what_git_ignores(seed: int, tmp_path: Path) -> None
 
 def test_poolignore_has_the_last_word(tmp_path: Path) -> None:
     work = fill(tmp_path, {"a.py": "", "b.bin": "", "c.log": "", "sub/d.log": "", "sub/.gitignore": "d.log"})
-    fill(work, {".gitignore": "*.bin\n", ".poolignore": "!b.bin\n!d.log\n*.py\n.*ignore\n"})
+    fill(work, {".gitignore": "*.bin\n", ".computepoolignore": "!b.bin\n!d.log\n*.py\n.*ignore\n"})
     assert names(work) == ["b.bin", "c.log", "sub/d.log"]
 
 
 def test_extra_excludes_come_on_top_of_everything(tmp_path: Path) -> None:
-    work = fill(tmp_path, {"a.py": "", "b.bin": "", ".poolignore": "!b.bin"})
-    assert names(work, "*.bin", "/.poolignore") == ["a.py"]
+    work = fill(tmp_path, {"a.py": "", "b.bin": "", ".computepoolignore": "!b.bin"})
+    assert names(work, "*.bin", "/.computepoolignore") == ["a.py"]
 
 
 def test_state_and_leftovers_are_left_out_without_any_rule(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_state_and_leftovers_are_left_out_without_any_rule(tmp_path: Path) -> No
 
 def test_leftovers_can_be_taken_back_but_the_pools_state_cannot(tmp_path: Path) -> None:
     work = fill(tmp_path, {".venv/x": "", ".git/config": "", ".computepool/key": "secret"})
-    fill(work, {".poolignore": "!.venv/\n!.git/\n!.computepool/\n.poolignore"})
+    fill(work, {".computepoolignore": "!.venv/\n!.git/\n!.computepool/\n.computepoolignore"})
     assert names(work) == [".venv/x"]
 
 

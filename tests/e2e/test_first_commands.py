@@ -172,6 +172,6 @@ def test_everything_can_be_asked_about_a_job(anywhere):
     assert pool.cli("ps", "--json").expect(0).json == {"items": [], "next": None}
     assert "waits for nothing" in pool.cli("why", job_id).expect(0).text
 
-    again = pool.cli("retry", "count", "--json").expect(0).json
+    again = pool.cli("retry", "count", "-d", "--json").expect(0).json
     assert again["retry_of"] == job_id
     assert pool.until_state(again["id"], "failed").exit_code == 4

@@ -563,7 +563,9 @@ class FakeHub:
     async def _retry(self, request: Request) -> Response:
         old = self._find(request)
         assert old is not None
-        return JSONResponse(self.add_job(old.document["spec"], retry_of=old.id).document, 201)
+        again = self.add_job(old.document["spec"], retry_of=old.id)
+        threading.Thread(target=self.play, args=(again,), daemon=True).start()
+        return JSONResponse(again.document, 201)
 
     async def _why(self, request: Request) -> Response:
         job = self._find(request)

@@ -30,8 +30,8 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 
 def command_table() -> str:
-    from computepool.cli.jobs import JOB_HELP
     from computepool.cli.node_price import NODE_HELP
+    from computepool.cli.options import JOB_HELP, ONE_JOB_HELP
 
     rows = []
     for words, command in commands():
@@ -46,7 +46,7 @@ def command_table() -> str:
             if isinstance(one, click.Option) and not one.hidden and one.name not in shared
         ]
         first = (command.help or "").strip().split("\n\n")[0]
-        for explained in (JOB_HELP, NODE_HELP):
+        for explained in (JOB_HELP, ONE_JOB_HELP, NODE_HELP):
             first = first.replace(explained, "").strip()
         rows.append((f"`{usage}`", first, " · ".join(options)))
     return table(("command", "does", "options"), rows)

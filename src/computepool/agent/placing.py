@@ -27,6 +27,7 @@ def place_input(work: Path, paths: Sequence[str], content: Path) -> None:
         target = folder / name
         if target.is_symlink() or target.exists():
             raise InTheWay(
-                f"the bundle has {path} too; leave it out of workdir (.poolignore), or give the input another path"
+                f"the bundle has {path} too; leave it out of workdir (.computepoolignore), or give the input another"
+                " path"
             )
         shutil.copyfile(content, target)

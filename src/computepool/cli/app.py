@@ -5,10 +5,14 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from computepool.cli.errors import INTERRUPTED, READER_GONE, not_utf8, report
+from computepool.cli.errors import INTERRUPTED, READER_GONE, CliError, not_utf8, report
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,37 @@ COMMANDS = {
         Entry(_ACCOUNT, "public-name", "account:public_name", "Show or choose your name on the leaderboard."),
         Entry(_ACCOUNT, "notices", "notices:notices", "Show what you should know."),
         Entry(_ACCOUNT, "key", "account:key", "Print the public key with which jobs are signed here."),
+        Entry(_ACCOUNT, "completion", "completion:completion", "Print the script that completes commands in a shell."),
         Entry(_ACCOUNT, "token", "account:token", "Make, list and revoke access tokens."),
     )
 }
+
+
+MEANT = {
+    "status": "`ps` lists your jobs, `show JOB` shows one, `agent status` shows this machine",
+    **dict.fromkeys(("jobs", "list", "ls", "queue"), "`ps` lists your jobs, `nodes` your machines"),
+    **dict.fromkeys(("stop", "kill", "abort"), "`cancel JOB` ends a job, `agent stop` ends the agent on this machine"),
+    **dict.fromkeys(("submit", "exec", "apply"), "`run` submits a job"),
+    **dict.fromkeys(("log", "tail", "attach"), "`logs -f JOB` follows a job's log"),
+    **dict.fromkeys(("delete", "remove"), "`rm JOB` deletes a job, `artifacts rm ID` a stored file"),
+    **dict.fromkeys(("download", "outputs", "fetch"), "`get JOB` downloads a job's outputs"),
+    **dict.fromkeys(("info", "describe", "inspect"), "`show JOB` shows a job, `node show NODE` a machine"),
+    **dict.fromkeys(("start", "init", "serve"), "`up` starts a pool here, `join URL` shares this machine"),
+    **dict.fromkeys(("register", "signup", "auth"), "`login URL` signs in to a hub"),
+    **dict.fromkeys(("balance", "credits", "billing"), "`wallet` shows your credits"),
+    **dict.fromkeys(("gpus", "gpu", "market", "prices"), "`offers` lists what is for rent"),
+    **dict.fromkeys(("config", "settings"), "`admin settings` is for operators, `agent policy` for hosts"),
+}
+"""What people type who know other tools, and what does that here."""
+
+
+def _suggestion(word: str) -> str:
+    import difflib
+
+    if word.lower() in MEANT:
+        return f" {MEANT[word.lower()]}."
+    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class LazyGroup(click.Group):
@@ -75,15 +107,19 @@ class LazyGroup(click.Group):
         tell_whole_sentences(command)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """From the table: no command's file is loaded for its name."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(e.name, help=e.help) for e in COMMANDS.values() if e.name.startswith(incomplete)]
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            import difflib
-
-            meant = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean {meant[0]!r}?" if meant else ""
-            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
+            raise click.UsageError(f"There is no command {args[0]!r}.{_suggestion(args[0])}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -133,8 +169,12 @@ def _replace_closed_streams() -> None:
 def run(arguments: Sequence[str]) -> int:
     """The exit code. Whatever goes wrong is told in a line or two, never as a traceback."""
     _replace_closed_streams()
+    words = list(arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    state: dict[str, bool] = {}
     try:
-        code = cli.main(args=list(arguments), prog_name="computepool", standalone_mode=False)
+        code = cli.main(args=words, prog_name="computepool", standalone_mode=False, obj=state)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, click.Abort):
@@ -150,4 +190,7 @@ def run(arguments: Sequence[str]) -> int:
             import traceback
 
             traceback.print_exc()
-        return report((not_utf8(arguments) if isinstance(error, UnicodeEncodeError) else None) or error)
+        # What is wrong with the options is found before `--json` among them is.
+        asked = isinstance(error, click.UsageError | CliError) and "--json" in words[: [*words, "--"].index("--")]
+        told = (not_utf8(arguments) if isinstance(error, UnicodeEncodeError) else None) or error
+        return report(told, as_json=state.get("json", asked))

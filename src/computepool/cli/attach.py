@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from computepool.cli.errors import INTERRUPTED, POOL_COULD_NOT, clean, tell
+from computepool.cli.errors import INTERRUPTED, POOL_COULD_NOT, clean, is_dumb, tell
 from computepool.cli.jobs import retry_note, took
 from computepool.cli.logs import JsonSink, LogSink
 from computepool.cli.slices import progress, tell_failures
@@ -31,23 +31,37 @@ MOST_EXIT_CODE = 255
 POOLS_DOING = frozenset({"host", "owner", "preempted", "hub", "budget"})
 
 
+@contextmanager
+def ends_as_interrupt() -> Iterator[None]:
+    """SIGTERM is what Ctrl-C is, from the start of a command on."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class Interrupts:
-    """Ctrl-C as a thing to ask about, so that nothing is torn off midway. The second one in a row is obeyed at once."""
+    """Ctrl-C as a thing to ask about, so that nothing is torn off midway. The second one in a row is obeyed at once.
+    SIGTERM is the same without the question: who sends it does not sit at this terminal."""
 
     def __init__(self) -> None:
         self.pending = False
-        self._before: Any = None
+        self.can_ask = True
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Interrupts":
-        self._before = signal.signal(signal.SIGINT, self._note)
+        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.pending:
             raise KeyboardInterrupt
+        self.can_ask = number == signal.SIGINT
         self.pending = True
 
     @contextmanager
@@ -76,7 +90,7 @@ class StatusLine:
     def say(self, text: str, *, matters: bool = True, urgent: bool = False) -> None:
         """Without a terminal a text that is not urgent waits until the last one is some seconds old: say it again."""
         text = clean(text)
-        is_terminal = sys.stderr.isatty()
+        is_terminal = sys.stderr.isatty() and not is_dumb()
         if self._quiet or text == self._text or not (matters or is_terminal):
             return
         now = time.monotonic()
@@ -185,11 +199,11 @@ class Attachment:
         if attempt is None:
             return ""
         saved = attempt.resumed_from
-        return ": it begins anew" if saved is None else f": it goes on from checkpoint {saved}"
+        return ": it starts from the beginning" if saved is None else f": it continues from checkpoint {saved}"
 
     def _tell_state(self) -> None:
         if self._away:
-            self._say("the hub is away; the job goes on, and so will this", urgent=True)
+            self._say("the hub does not answer; the job goes on, and its log when the hub is back", urgent=True)
         elif self._canceling:
             self._say("canceling …", urgent=True)
         elif self._job.state == "queued":
@@ -249,7 +263,7 @@ class Attachment:
         if self._canceling:
             raise KeyboardInterrupt
         answer = "c"
-        if sys.stdin.isatty() and sys.stderr.isatty():
+        if interrupts.can_ask and sys.stdin.isatty() and sys.stderr.isatty():
             with interrupts.raised():
                 try:
                     answer = _ask_cancel_or_detach(self._job)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from computepool.cli.completion import JOB, NODE
 from computepool.cli.errors import clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
@@ -184,8 +185,8 @@ def dismiss(accusation: str, note: str | None, as_json: bool) -> None:
 
 
 @click.command(epilog="Example: computepool admin canary alpha job_01k9… --slice 3")
-@click.argument("node_name", metavar="NODE")
-@click.argument("job")
+@click.argument("node_name", metavar="NODE", type=NODE)
+@click.argument("job", metavar="JOB", type=JOB)
 @click.option("--slice", "index", type=click.IntRange(0), default=0, show_default=True, help="Which part of it.")
 @json_option
 @pool_options
@@ -245,7 +246,7 @@ def list_canaries(as_json: bool) -> None:
 
 
 @canaries.command("add", epilog="Example: computepool admin canaries add job_01k9… --slice 3")
-@click.argument("job")
+@click.argument("job", metavar="JOB", type=JOB)
 @click.option("--slice", "index", type=click.IntRange(0), default=0, show_default=True, help="Which part of it.")
 @json_option
 @pool_options

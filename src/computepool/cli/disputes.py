@@ -5,12 +5,13 @@ from typing import Any
 
 import click
 
+from computepool.cli.completion import JOB
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
 
 @click.command(epilog="Example: computepool dispute last --reason 'the output is empty'")
-@click.argument("job", required=False)
+@click.argument("job", metavar="[JOB]", required=False, type=JOB)
 @click.option("--reason", metavar="TEXT", help="What was wrong with it.")
 @json_option
 @pool_options

@@ -1,5 +1,6 @@
 """How a failure is told: one red line that says what is wrong, one dim line that says what to do, and an exit code."""
 
+import json
 import os
 from collections.abc import Sequence
 
@@ -9,6 +10,8 @@ FAILED = 1
 USAGE = 2
 POOL_COULD_NOT = 75
 """As sysexits' EX_TEMPFAIL: not the job's fault; trying again may help."""
+POOL_IS_BUSY = (429, 502, 503, 504)
+"""Answers of a hub that is there, and cannot do it now."""
 NOT_SIGNED_IN = 77
 INTERRUPTED = 130
 READER_GONE = 141
@@ -32,9 +35,20 @@ def clean(text: object) -> str:
     return "".join(char if char.isprintable() else " " for char in str(text))
 
 
+def is_dumb() -> bool:
+    """Whether the terminal shows text and newlines only, as those of editors do."""
+    return os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+
+
 def use_color() -> bool | None:
     """None lets click look at the stream itself."""
-    return False if os.environ.get("NO_COLOR") else None
+    return False if os.environ.get("NO_COLOR") or is_dumb() else None
+
+
+def is_json() -> bool:
+    """Whether this call was asked for JSON, so that its errors are JSON too."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool((context.find_root().obj or {}).get("json"))
 
 
 def tell(text: str, **style: object) -> None:
@@ -59,8 +73,11 @@ def hint_line(hint: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in (question, mark, rest))
 
 
-def report(error: Exception) -> int:
+def report(error: Exception, *, as_json: bool | None = None) -> int:
     """Tell it; the exit code."""
+    if is_json() if as_json is None else as_json:
+        click.echo(json.dumps(_document_of(error)), err=True)
+        return error.exit_code if isinstance(error, click.ClickException) else exit_code_of(error)
     if isinstance(error, click.ClickException):
         return _report_usage(error)
     if isinstance(error, OSError) and not _is_ours(error):
@@ -72,9 +89,8 @@ def report(error: Exception) -> int:
             "COMPUTEPOOL_DEBUG=1 shows where. Please report it with that.",
         )
         return FAILED
-    problems = getattr(error, "problems", None) or getattr(error, "fields", None)
-    if problems:
-        return _report_fields(error, list(problems))
+    if problems := _problems_of(error):
+        return _report_fields(error, problems)
     tell_error(str(getattr(error, "message", None) or error), getattr(error, "hint", None) or _hint_for(error))
     return exit_code_of(error)
 
@@ -92,7 +108,42 @@ def exit_code_of(error: Exception) -> int:
     own = getattr(error, "exit_code", None)
     if isinstance(own, int):
         return own
+    if _problems_of(error):
+        return USAGE
+    # By name: a command that failed before it needed the client does not load it now.
+    if type(error).__name__ == "HubUnreachable" or getattr(error, "status", 0) in POOL_IS_BUSY:
+        return POOL_COULD_NOT
     return NOT_SIGNED_IN if type(error).__name__ == "NotSignedIn" else FAILED
+
+
+def _problems_of(error: Exception) -> list[object]:
+    """The wrong fields of a refused job spec."""
+    if not _is_ours(error):
+        return []
+    return list(getattr(error, "problems", None) or getattr(error, "fields", None) or ())
+
+
+def _document_of(error: Exception) -> dict[str, object]:
+    """As the hub's own errors are: `{"error": {"code", "message", "hint"?, "fields"?}}`."""
+    problems = _problems_of(error)
+    if isinstance(error, click.ClickException):
+        code, message, hint = "usage", error.format_message(), None
+    elif not _is_ours(error):
+        code, message, hint = "os_error" if isinstance(error, OSError) else "internal", str(error), None
+    else:
+        code = getattr(error, "code", None) or ("bad_spec" if problems else "refused")
+        message = str(getattr(error, "message", None) or ("The job spec is refused." if problems else error))
+        hint = getattr(error, "hint", None) or _hint_for(error)
+    document: dict[str, object] = {"code": code, "message": clean(message)}
+    if hint:
+        document["hint"] = hint_line(hint)
+    if problems:
+        names = ("field", "message", "value", "hint")
+        document["fields"] = [
+            {name: clean(value) for name in names if (value := getattr(problem, name, None)) is not None}
+            for problem in problems
+        ]
+    return {"error": document}
 
 
 def _is_ours(error: Exception) -> bool:

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from computepool.cli.completion import JOB
 from computepool.cli.errors import clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.protocol.states import JOB_FINAL
@@ -19,7 +20,7 @@ KINDS = {
 
 
 @click.command(epilog="Example: computepool explain last")
-@click.argument("job")
+@click.argument("job", metavar="JOB", type=JOB)
 @click.option(
     "--as",
     "view",

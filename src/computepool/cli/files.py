@@ -2,21 +2,24 @@
 
 import re
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from computepool.cli.errors import tell
-from computepool.cli.jobs import JOB_HELP
-from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.completion import JOB
+from computepool.cli.errors import is_dumb, is_json, tell
+from computepool.cli.options import JOB_HELP, F, json_option, open_pool, pool_options, print_json
 
 if TYPE_CHECKING:
     from computepool.client.models import Job
     from computepool.client.pool import Pool
     from computepool.client.uploads import Progress
+
+LINE_EVERY_SECONDS = 5.0
 
 
 def default_folder(job: "Job") -> Path:
@@ -28,9 +31,12 @@ def default_folder(job: "Job") -> Path:
 
 @contextmanager
 def progress_bar(label: str, total_bytes: int) -> "Iterator[Progress | None]":
-    """A bar on a terminal; nothing elsewhere, and nothing for what is done before it is seen."""
-    if not sys.stderr.isatty() or total_bytes < 256 * 1024:
+    """A bar on a terminal, elsewhere a line every few seconds; nothing for what is done before it is seen."""
+    if total_bytes < 256 * 1024 or is_json():
         yield None
+        return
+    if not sys.stderr.isatty() or is_dumb():
+        yield progress_lines(label)
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
@@ -42,13 +48,39 @@ def progress_bar(label: str, total_bytes: int) -> "Iterator[Progress | None]":
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+def progress_lines(label: str, *, clock: "Callable[[], float]" = time.monotonic) -> "Progress":
+    """Tells now and then how far it is. The first line comes after some seconds."""
+    from computepool.cli.display import size
+
+    told_at = clock()
+
+    def report(done: int, total: int) -> None:
+        nonlocal told_at
+        if clock() - told_at >= LINE_EVERY_SECONDS:
+            told_at = clock()
+            tell(f"{label}: {size(done)} of {size(total)} ({100 * done // max(total, 1)} %)", dim=True)
+
+    return report
+
+
+def output_dir_option(function: F) -> F:
+    return click.option(
+        "-o",
+        "--output-dir",
+        "folder",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Where outputs are put.  [default: outputs/NAME-ID]",
+    )(function)
+
+
 @click.command(
     epilog="Example: computepool get last -o results",
     help="Download a job's outputs, check their digests, and go on where an earlier download stopped. "
     f"With several slices each lands under its number. {JOB_HELP}",
 )
-@click.argument("job", metavar="JOB")
-@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="Folder.  [default: outputs/NAME-ID]")
+@click.argument("job", metavar="JOB", type=JOB)
+@output_dir_option
 @json_option
 @pool_options
 def get(job: str, folder: Path | None, as_json: bool) -> None:

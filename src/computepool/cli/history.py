@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from computepool.cli.completion import NODE
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.node_price import NODE_HELP
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
@@ -20,7 +21,7 @@ EVENTS_LIMIT = 1_000
     epilog="Examples: computepool node history alpha · computepool node history alpha --since 7d --json",
     help=f"Show the load of a machine over time: processor, memory, disk, network and each GPU. {NODE_HELP}",
 )
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @click.option("--since", default="24h", show_default=True, metavar="TIME", help="How far back, such as 1h or 7d.")
 @json_option
 @pool_options

@@ -4,11 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from computepool.cli.completion import JOB, NODE
 from computepool.cli.errors import clean, tell
-from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.files import output_dir_option
+from computepool.cli.options import JOB_HELP, ONE_JOB_HELP, json_option, open_pool, pool_options, print_json, raw_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from computepool.client.models import Attempt, Job, Why
     from computepool.client.pool import Pool
@@ -20,7 +23,6 @@ SAYS_LITTLE = frozenset({"input", "sandbox", "unreachable", "node_disk"})
 DETAIL_LIMIT = 90
 ASKED_LIMIT = 20
 """Jobs of a list that are looked at one by one."""
-JOB_HELP = "JOB is an id, the beginning of one, a name that only one job has, or `last`."
 
 
 @click.command(epilog="Examples: computepool ps -a --limit 20 · computepool ps --state failed --since 7d")
@@ -28,7 +30,7 @@ JOB_HELP = "JOB is an id, the beginning of one, a name that only one job has, or
 @click.option("--state", "states", multiple=True, type=click.Choice(JOB_STATES), help="Only those; may be repeated.")
 @click.option("--name", metavar="TEXT", help="Only those with this in their name.")
 @click.option("--since", metavar="TIME", help="Only those submitted since then, such as 24h or 7d.")
-@click.option("--node", metavar="NODE", help="Only those that ran on this machine: its name or id.")
+@click.option("--node", metavar="NODE", type=NODE, help="Only those that ran on this machine: its name or id.")
 @click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="Show this many.")
 @click.option("--everybody", is_flag=True, help="Other people's too, as far as you may see them: admins see all.")
 @json_option
@@ -129,7 +131,7 @@ def took(job: "Job | Attempt") -> str:
 
 
 @click.command(epilog="Example: computepool show last", help=f"Show a job, its slices and attempts. {JOB_HELP}")
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", type=JOB)
 @click.option("--from-slice", type=click.IntRange(0), default=0, metavar="I", help="Of very many slices, from this on.")
 @click.option("--timeline", is_flag=True, help="What happened to it, and when.")
 @json_option
@@ -248,8 +250,8 @@ def isolation_label(attempt: "Attempt") -> str:
     return attempt.isolation or ""
 
 
-@click.command(epilog="Example: computepool cancel last -y", help=f"Cancel a job. {JOB_HELP}")
-@click.argument("job", metavar="JOB")
+@click.command(epilog="Example: computepool cancel last -y", help=f"Cancel a job. {ONE_JOB_HELP}")
+@click.argument("job", metavar="JOB", type=JOB)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @json_option
 @pool_options
@@ -257,7 +259,7 @@ def cancel(job: str, yes: bool, as_json: bool) -> None:
     import sys
 
     with open_pool() as pool:
-        known = pool.job(pool.find_job(job))
+        known = pool.job(pool.find_job(job, newest=False))
         if not known.is_final and not yes and sys.stdin.isatty():
             click.confirm(f"Cancel {clean(known.name or known.id)}, which is {known.state}?", abort=True, err=True)
         changed = known if known.is_final else pool.cancel(known.id)
@@ -273,28 +275,32 @@ def cancel(job: str, yes: bool, as_json: bool) -> None:
 @click.command(
     epilog="Example: computepool retry last",
     help="Run a job again: a new job with the same spec and files, linked to the old one. Of several slices only those "
-    f"that did not succeed, with the numbers that they had. {JOB_HELP}",
+    "that did not succeed, with the numbers that they had. It is followed as `run` does, with the same exit codes. "
+    f"{JOB_HELP}",
 )
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", type=JOB)
 @click.option("--all", "everything", is_flag=True, help="Every slice, also those that succeeded.")
+@output_dir_option
+@click.option("-d", "--detach", is_flag=True, help="Print the new job's id and leave it running.")
+@raw_option
 @json_option
 @pool_options
-def retry(job: str, everything: bool, as_json: bool) -> None:
-    with open_pool() as pool:
-        again = pool.retry(pool.find_job(job), every_slice=everything)
-        if as_json:
-            print_json(pool.job_document(again.id))
-            return
-    click.echo(clean(again.id))
-    if again.slice_indices is not None:
-        from computepool.cli.display import count
+def retry(job: str, everything: bool, folder: "Path | None", detach: bool, raw: bool, as_json: bool) -> int:
+    from computepool.cli.attach import ends_as_interrupt
+    from computepool.cli.run import stay_with
 
-        tell(f"It runs {count(again.slice_count, 'slice')} again: those that did not succeed. All: --all", dim=True)
-    tell(f"Follow it: computepool logs -f {again.id}", dim=True)
+    with ends_as_interrupt(), open_pool() as pool:
+        again = pool.retry(pool.find_job(job), every_slice=everything)
+        if again.slice_indices is not None and not as_json:
+            from computepool.cli.display import count
+
+            slices = count(again.slice_count, "slice")
+            tell(f"{slices} run again: those that did not succeed. All of them: --all", dim=True)
+        return stay_with(pool, again, folder, detach=detach, raw=raw, as_json=as_json)
 
 
 @click.command(epilog="Example: computepool why last", help=f"Say why a job waits, and what would help. {JOB_HELP}")
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", type=JOB)
 @json_option
 @pool_options
 def why(job: str, as_json: bool) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from computepool.cli.errors import tell
-from computepool.cli.jobs import JOB_HELP
-from computepool.cli.options import json_option, open_pool, pool_options, print_json, raw_option
+from computepool.cli.completion import JOB
+from computepool.cli.errors import is_dumb, tell
+from computepool.cli.options import JOB_HELP, json_option, open_pool, pool_options, print_json, raw_option
 from computepool.cli.terminal import RESET, LinePrefixer, TerminalFilter
 
 if TYPE_CHECKING:
@@ -18,10 +18,58 @@ if TYPE_CHECKING:
     from computepool.client.logs import LogChunk
     from computepool.client.models import Job, Slice
 
+NEWLINE = 0x0A
+
+NOTICE = b"[computepool] "
+"""What a line of the node's agent begins with, in the log of the job."""
+
+
+class NoticeSplitter:
+    """Takes the agent's lines out of a log, whatever the borders of the chunks."""
+
+    def __init__(self) -> None:
+        self._at_line_start = True
+        self._is_notice = False
+        self._held = b""
+        """The beginning of a line that may be the agent's, or is, and is not whole."""
+
+    def feed(self, data: bytes) -> tuple[bytes, list[bytes]]:
+        """What the job printed, and the agent's whole lines."""
+        data, self._held = self._held + data, b""
+        printed, notices, at = list[bytes](), list[bytes](), 0
+        while at < len(data):
+            if self._at_line_start:
+                self._is_notice = data.startswith(NOTICE, at)
+                if not self._is_notice and NOTICE.startswith(data[at:]):
+                    self._held = data[at:]
+                    break
+            end = data.find(b"\n", at) + 1 if self._is_notice else self._end_of_printed(data, at)
+            if self._is_notice and not end:
+                self._held = data[at:]
+                break
+            (notices if self._is_notice else printed).append(data[at:end])
+            self._at_line_start = data[end - 1] == NEWLINE
+            at = end
+        return b"".join(printed), notices
+
+    def finish(self) -> bytes:
+        """What is left of a line without an end."""
+        rest, self._held, self._at_line_start = self._held, b"", True
+        return rest
+
+    @staticmethod
+    def _end_of_printed(data: bytes, at: int) -> int:
+        """Before the next line that may be the agent's."""
+        found = data.find(b"\n" + NOTICE[:1], at)
+        if found >= 0:
+            return found + 1
+        return len(data)
+
 
 class LogSink:
-    """Writes a job's log to stdout, and nothing else ever goes there. A terminal gets it filtered, unless it is to be
-    `raw`, and is left as if nothing had been written: without colours, so that the CLI's own lines are its own."""
+    """Writes what a job printed to stdout, and nothing else ever goes there: the agent's lines in its log go to stderr.
+    A terminal gets it filtered, unless it is to be `raw`, and is left as if nothing had been written: without colours,
+    so that the CLI's own lines are its own."""
 
     def __init__(self, *, several: bool, raw: bool = False) -> None:
         self._is_terminal = sys.stdout.isatty()
@@ -29,6 +77,7 @@ class LogSink:
         self._prefixer = LinePrefixer(filtered=self._is_filtered) if several else None
         self._attempts: dict[int, int] = {}
         self._filters: dict[int, TerminalFilter] = {}
+        self._splitters: dict[int, NoticeSplitter] = {}
         self._encoding = sys.stdout.encoding or "utf-8"
         self._at_line_start = True
 
@@ -36,11 +85,19 @@ class LogSink:
         if self._attempts.setdefault(chunk.slice, chunk.attempt) != chunk.attempt:
             self._attempts[chunk.slice] = chunk.attempt
             self._end_attempt(chunk.slice)
+        printed, notices = self._splitters.setdefault(chunk.slice, NoticeSplitter()).feed(chunk.data)
+        for notice in notices:
+            self.end_line()
+            prefix = f"[{chunk.slice}] " if self._prefixer is not None else ""
+            tell(prefix + notice.decode(errors="replace").rstrip(), dim=True)
+        self._print(chunk.slice, printed)
+
+    def _print(self, slice: int, data: bytes) -> None:
         if not self._is_filtered:
-            self._show(chunk.slice, chunk.data, chunk.data.endswith(b"\n"))
+            self._show(slice, data, data.endswith(b"\n"))
             return
-        one = self._filters.setdefault(chunk.slice, TerminalFilter())
-        self._show_filtered(chunk.slice, one, one.style, one.feed(chunk.data))
+        one = self._filters.setdefault(slice, TerminalFilter(plain=is_dumb()))
+        self._show_filtered(slice, one, one.style, one.feed(data))
 
     def end_line(self) -> None:
         """On a terminal: what comes next, from whomever, begins a line of its own."""
@@ -50,6 +107,8 @@ class LogSink:
                 one.at_line_start = True
 
     def finish(self) -> None:
+        for slice, splitter in self._splitters.items():
+            self._print(slice, splitter.finish())
         for slice, one in self._filters.items():
             self._show_filtered(slice, one, one.style, one.finish())
         if self._prefixer is not None:
@@ -58,6 +117,8 @@ class LogSink:
 
     def _end_attempt(self, slice: int) -> None:
         """What it left unfinished is not for the next one to go on with."""
+        if splitter := self._splitters.pop(slice, None):
+            self._print(slice, splitter.finish())
         self._filters.pop(slice, None)
         if self._prefixer is not None:
             self._put(self._prefixer.flush(slice), at_line_start=True)
@@ -113,7 +174,7 @@ class JsonSink:
     "A terminal gets text, colours and lines that rewrite themselves, and nothing else that it would obey; files and "
     "pipes get every byte.",
 )
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", type=JOB)
 @click.option("-f", "--follow", is_flag=True, help="Until the job is over.")
 @click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines of each slice.")
 @click.option("--slice", "slice_index", type=click.IntRange(0), metavar="I", help="Only this slice.")

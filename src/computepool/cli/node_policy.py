@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from computepool.cli.completion import NODE
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.node_price import NODE_HELP
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
@@ -14,7 +15,7 @@ from computepool.cli.options import json_option, open_pool, pool_options, print_
     help=f"Show what the owner of a machine allows there, or change its hours and idle rules. {NODE_HELP}\n\n"
     "All else is changed on the machine itself: computepool agent policy.",
 )
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @click.option("--hours", metavar="HOURS", help="When strangers' work is welcome, such as mon-fri 22:00-07:00.")
 @click.option("--after-idle", metavar="TIME", help="How long nobody has to use the machine before, such as 15m.")
 @json_option
@@ -51,7 +52,7 @@ def policy(node_name: str, hours: str | None, after_idle: str | None, as_json: b
     epilog="Example: computepool node pause alpha --for 2h",
     help=f"Take a machine back at once, until `node unpause`. {NODE_HELP}",
 )
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @click.option("--for", "for_time", metavar="TIME", help="How long, such as 2h.  [default: until it is unpaused]")
 @json_option
 @pool_options
@@ -69,7 +70,7 @@ def pause(node_name: str, for_time: str | None, as_json: bool) -> None:
     epilog="Example: computepool node unpause alpha",
     help=f"End a pause that was made with `node pause`. {NODE_HELP}",
 )
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @json_option
 @pool_options
 def unpause(node_name: str, as_json: bool) -> None:

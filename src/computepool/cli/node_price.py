@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from computepool.cli.completion import NODE
 from computepool.cli.errors import USAGE, CliError
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
@@ -37,7 +38,7 @@ def price_text(one: "Node") -> str:
     "For a GPU-hour where it has GPUs, else for a core-hour. It counts from the next lease on: what runs keeps its "
     "price.",
 )
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @click.option("--floor", metavar="CREDITS", help="Never below this; more where the pool suggests more.")
 @click.option("--fixed", metavar="CREDITS", help="Exactly this, whatever the pool suggests.")
 @click.option("--per", type=click.Choice(["gpu", "core"]), help="An hour of what, where it is not the usual.")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from computepool.cli.completion import NODE
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.history import history
 from computepool.cli.join_tokens import join_tokens
@@ -117,7 +118,7 @@ node.add_command(join_tokens)
 
 
 @node.command(epilog="Example: computepool node show alpha", help=f"Show a machine. {NODE_HELP}")
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @json_option
 @pool_options
 def show(node_name: str, as_json: bool) -> None:
@@ -186,7 +187,7 @@ def _print_node(document: dict[str, Any], as_json: bool) -> None:
     epilog="Examples: computepool node tags alpha lab fast · computepool node tags alpha --clear",
     help=f"Show or set the tags that jobs can ask for with `where: {{tags: …}}`. {NODE_HELP}",
 )
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @click.argument("tags", nargs=-1, metavar="[TAG]...")
 @click.option("--clear", is_flag=True, help="Remove all tags.")
 @json_option
@@ -238,7 +239,7 @@ def join_token(uses: int, hours: float, as_json: bool) -> None:
     epilog="Example: computepool node drain alpha",
     help=f"Let a machine finish what runs and take nothing new, until it is resumed. {NODE_HELP}",
 )
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @json_option
 @pool_options
 def drain(node_name: str, as_json: bool) -> None:
@@ -246,7 +247,7 @@ def drain(node_name: str, as_json: bool) -> None:
 
 
 @node.command(epilog="Example: computepool node resume alpha", help=f"Take work again after a drain. {NODE_HELP}")
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @json_option
 @pool_options
 def resume(node_name: str, as_json: bool) -> None:
@@ -254,7 +255,7 @@ def resume(node_name: str, as_json: bool) -> None:
 
 
 @node.command(epilog="Example: computepool node rename alpha beta", help=f"Give a machine another name. {NODE_HELP}")
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @click.argument("new_name", metavar="NAME")
 @json_option
 @pool_options
@@ -268,7 +269,7 @@ def rename(node_name: str, new_name: str, as_json: bool) -> None:
     epilog="Example: computepool node ban alpha -y",
     help=f"Take a machine out of the pool for good: it is dismissed at once, and its jobs go elsewhere. {NODE_HELP}",
 )
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @json_option
 @pool_options

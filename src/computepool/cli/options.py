@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 JOIN_TOKEN_VARIABLE = "COMPUTEPOOL_JOIN_TOKEN"
+JOB_HELP = "JOB is an id, the beginning of one, a name (the newest job that has it), or `last`."
+ONE_JOB_HELP = "JOB is an id, the beginning of one, a name that only one job has, or `last`."
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: str | bool | None) -> None:
@@ -44,8 +46,21 @@ def pool_options(function: F) -> F:
     return home_option(url(insecure_option(function)))
 
 
+def _note_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    if value:
+        ctx.find_root().ensure_object(dict)["json"] = True
+    return value
+
+
 def json_option(function: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")(function)
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        is_eager=True,
+        callback=_note_json,
+        help="Print JSON instead; errors too, on standard error.",
+    )(function)
 
 
 def raw_option(function: F) -> F:

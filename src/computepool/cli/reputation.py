@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from computepool.cli.completion import NODE
 from computepool.cli.errors import clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
@@ -74,7 +75,7 @@ def _state(event: dict[str, Any]) -> str:
 
 
 @click.command(epilog="Example: computepool node contest alpha 42 --reason 'the power was cut in the whole street'")
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @click.argument("event", type=click.IntRange(1))
 @click.option("--reason", required=True, help="Why it was not the machine's fault.")
 @json_option
@@ -142,7 +143,7 @@ def resolve(event: int, decision: str, note: str, as_json: bool) -> None:
 
 
 @click.command(epilog="Example: computepool admin verify alpha")
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @json_option
 @pool_options
 def verify(node_name: str, as_json: bool) -> None:
@@ -151,7 +152,7 @@ def verify(node_name: str, as_json: bool) -> None:
 
 
 @click.command(epilog="Example: computepool admin unverify alpha")
-@click.argument("node_name", metavar="NODE")
+@click.argument("node_name", metavar="NODE", type=NODE)
 @json_option
 @pool_options
 def unverify(node_name: str, as_json: bool) -> None:

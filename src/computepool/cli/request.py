@@ -20,6 +20,10 @@ SPEC_SUFFIXES = (".yaml", ".yml")
 DEFAULT_SPEC = "pool.yaml"
 INTERPRETERS = {".py": "python3", ".sh": "bash", ".js": "node", ".rb": "ruby", ".pl": "perl", ".R": "Rscript"}
 
+STDIN_INPUT = ".computepool-stdin"
+"""The input that has what was piped into the CLI."""
+WITH_STDIN = ("sh", "-c", f'exec "$0" "$@" < {STDIN_INPUT}')
+
 Form = Literal["spec", "script", "command"]
 
 
@@ -78,13 +82,18 @@ class Request:
 
     @property
     def command(self) -> str:
-        return self.spec.run if isinstance(self.spec.run, str) else shlex.join(self.spec.run)
+        if isinstance(self.spec.run, str):
+            return self.spec.run
+        reads_stdin = self.spec.run[: len(WITH_STDIN)] == WITH_STDIN
+        return shlex.join(self.spec.run[len(WITH_STDIN) :]) + " < stdin" if reads_stdin else shlex.join(self.spec.run)
 
     def pack(self, target: Path) -> "Bundle | None":
-        from computepool.client.bundle import pack, pack_files
+        from computepool.client.bundle import pack, pack_files, result_folders
 
         if self.folder is not None:
-            return pack(self.folder, target, extra_excludes=not_packed(tuple(self.spec.inputs), self.folder))
+            excludes = not_packed(tuple(self.spec.inputs), self.folder)
+            results = result_folders(self.spec.outputs)
+            return pack(self.folder, target, extra_excludes=excludes, result_folders=results)
         return pack_files(self.files, target) if self.files else None
 
 
@@ -106,8 +115,10 @@ def tell_form(words: Sequence[str], *, after_dashes: bool) -> Typed:
     raise click.UsageError(f"{target!r} is not a file here. To run a command: computepool run -- {shlex.join(words)}")
 
 
-def build_request(typed: Typed, options: Options, environ: Mapping[str, str] = os.environ) -> Request:
-    """Raises `SpecError` with every problem of the spec."""
+def build_request(
+    typed: Typed, options: Options, environ: Mapping[str, str] = os.environ, *, stdin: Path | None = None
+) -> Request:
+    """Raises `SpecError` with every problem of the spec. `stdin` is what a command or script gets as standard input."""
     from computepool.protocol.spec import parse_spec
 
     files: tuple[tuple[Path, str], ...] = ()
@@ -131,6 +142,10 @@ def build_request(typed: Typed, options: Options, environ: Mapping[str, str] = o
         wire = {"run": [typed.target, *typed.arguments]}
     if folder is not None and typed.form != "spec":
         wire["workdir"] = "."
+    if stdin is not None and typed.form != "spec":
+        wire.setdefault("name", Path(typed.target).name)
+        wire["run"] = [*WITH_STDIN, *cast("list[str]", wire["run"])]
+        wire["inputs"] = local.take_typed([f"{STDIN_INPUT}={stdin}"])
     if typed.form != "spec":
         written = wire
     if options.inputs:

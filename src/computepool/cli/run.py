@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from computepool.cli.errors import POOL_COULD_NOT, clean, exit_code_of, report, tell
+from computepool.cli.attach import ends_as_interrupt
+from computepool.cli.completion import NODE
+from computepool.cli.errors import clean, exit_code_of, report, tell
+from computepool.cli.files import output_dir_option
 from computepool.cli.options import json_option, open_pool, pool_options, print_json, raw_option
 from computepool.cli.request import Options, Request, Typed, build_request, tell_form
+from computepool.cli.stdin import kept_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from click.shell_completion import CompletionItem
+
     from computepool.client.models import Job, Node
     from computepool.client.pool import Pool
+    from computepool.client.uploads import Progress
     from computepool.protocol.spec import JobSpec
     from computepool.protocol.units import Range
 
@@ -53,6 +60,13 @@ class RunCommand(click.Command):
             ctx.obj = typed
         return super().parse_args(ctx, head)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(incomplete, type="file")]
+
     def _words_after_options(self, ctx: click.Context, args: list[str]) -> list[str]:
         parser = self.make_parser(ctx)
         parser.allow_interspersed_args = False
@@ -87,12 +101,15 @@ class RunCommand(click.Command):
     "inputs",
     multiple=True,
     metavar="PATH=SOURCE",
-    help="A file for the job: SOURCE is a file here, artifact_… or https://…#sha256:…",
+    help="Files for the job: SOURCE is a file, a folder or a pattern here, artifact_… or https://…#sha256:…",
 )
 @click.option("--name", metavar="NAME", help="What the job is called.")
 @click.option("--network", is_flag=True, help="Let the job reach the internet; never the network around its node.")
 @click.option(
-    "--workdir", type=click.Path(path_type=Path), metavar="DIR", help="Folder to send along (.gitignore holds)."
+    "--workdir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder to send along, without what .gitignore and .computepoolignore name.",
 )
 @click.option(
     "--isolation",
@@ -100,7 +117,7 @@ class RunCommand(click.Command):
     help="The least that is accepted: process, bubblewrap, container or gvisor.",
 )
 @click.option("--mine", is_flag=True, help="Only on your own nodes.")
-@click.option("--node", metavar="NODE", help="On this node.")
+@click.option("--node", metavar="NODE", type=NODE, help="On this node.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="On nodes with this tag.")
 @click.option("--country", "countries", multiple=True, metavar="CC", help="On nodes in this country.")
 @click.option(
@@ -110,7 +127,13 @@ class RunCommand(click.Command):
     metavar="KEY=VALUE",
     help="Any other key of the spec, such as budget=200 or verify.replicas=2.",
 )
-@click.option("-o", "--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where outputs are put.")
+@output_dir_option
+@click.option(
+    "--stdin/--no-stdin",
+    "stdin",
+    default=None,
+    help="Send standard input along, however long it takes to come, or never.  [default: send what is piped in]",
+)
 @click.option("-d", "--detach", is_flag=True, help="Print the job's id and leave it running.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Show plan, price, warnings and the whole spec, and submit nothing.")
@@ -121,7 +144,8 @@ class RunCommand(click.Command):
 def run(
     ctx: click.Context,
     /,
-    output_dir: Path | None,
+    folder: Path | None,
+    stdin: bool | None,
     detach: bool,
     yes: bool,
     dry_run: bool,
@@ -132,17 +156,19 @@ def run(
     """Run a script, a command or a spec file in the pool: submit it, follow its log, fetch its outputs.
 
     Standard output is the job's, byte for byte (a terminal gets no sequence that could rewrite what others have said);
-    everything else goes to standard error. The exit code is the job's own;
+    everything else goes to standard error. What is piped in is the standard input of a command or script. The exit code
+    is the job's own;
     75 when the pool could not do it, 130 when it was canceled. Ctrl-C asks whether to cancel the job or to leave it
-    running.
+    running; without a terminal it cancels, and so does SIGTERM.
     """
-    from computepool.client.errors import HubUnreachable
-
     assert isinstance(ctx.obj, Typed)
-    try:
+    if ctx.obj.form == "spec" and stdin:
+        raise click.UsageError("--stdin is for commands and scripts. A spec gets files by `workdir` and `inputs`.", ctx)
+    forwards = False if dry_run or ctx.obj.form == "spec" else stdin
+    with ends_as_interrupt(), kept_stdin(forwards) as kept:
         if flags["node"]:
             flags["node"] = _node_id(flags["node"])
-        request = build_request(ctx.obj, Options(**flags))
+        request = build_request(ctx.obj, Options(**flags), stdin=kept)
         with open_pool() as pool:
             if dry_run:
                 return _dry_run(pool, request, as_json)
@@ -150,13 +176,15 @@ def run(
                 tell("Nothing was submitted.", dim=True)
                 return 1
             job = submit(pool, request)
-            if detach:
-                _print_detached(pool, job, as_json)
-                return 0
-            return _attach(pool, job, output_dir, raw, as_json)
-    except HubUnreachable as error:
-        report(error)
-        return POOL_COULD_NOT
+            return stay_with(pool, job, folder, detach=detach, raw=raw, as_json=as_json)
+
+
+def stay_with(pool: "Pool", job: "Job", folder: Path | None, *, detach: bool, raw: bool, as_json: bool) -> int:
+    """Follow a new job to its end, or say where to find it; the exit code."""
+    if detach:
+        _print_detached(pool, job, as_json)
+        return 0
+    return _attach(pool, job, folder, raw, as_json)
 
 
 def _dry_run(pool: "Pool", request: Request, as_json: bool) -> int:
@@ -184,8 +212,25 @@ def submit(pool: "Pool", request: Request) -> "Job":
         for notice in bundle.notices if bundle is not None else ():
             tell(f"note: {clean(notice)}", dim=True)
         sizes = [file.stat().st_size for file in request.inputs.values()]
-        with progress_bar("sending files", max([bundle.size_bytes if bundle is not None else 0, *sizes])) as progress:
-            return pool.submit(request.spec, bundle=bundle, inputs=request.inputs, progress=progress)
+        total = sum(sizes) + (bundle.size_bytes if bundle is not None else 0)
+        with progress_bar("sending files", total) as progress:
+            return pool.submit(
+                request.spec, bundle=bundle, inputs=request.inputs, progress=progress and _in_all(progress, total)
+            )
+
+
+def _in_all(progress: "Progress", total: int) -> "Progress":
+    """Files go one after the other, each from nothing to its own size."""
+    before = at = 0
+
+    def report(done: int, _: int) -> None:
+        nonlocal before, at
+        if done < at:
+            before += at
+        at = done
+        progress(before + at, total)
+
+    return report
 
 
 def _print_detached(pool: "Pool", job: "Job", as_json: bool) -> None:

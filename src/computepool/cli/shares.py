@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import click
 
+from computepool.cli.completion import JOB
 from computepool.cli.errors import CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 
@@ -16,7 +17,7 @@ def share() -> None:
 
 
 @share.command("create", epilog="Example: computepool share create job_01k9x3 --logs --outputs --days 7")
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", type=JOB)
 @click.option("--logs", is_flag=True, help="Show the logs too. They hold whatever the job prints.")
 @click.option("--outputs", is_flag=True, help="Show the names, sizes and digests of the outputs too.")
 @click.option("--days", type=click.IntRange(1, 365), help="How long it works.  [default: until it is revoked]")
@@ -39,7 +40,7 @@ def create(job: str, logs: bool, outputs: bool, days: int | None, as_json: bool)
 
 
 @share.command("list", epilog="Example: computepool share list job_01k9x3")
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", type=JOB)
 @json_option
 @pool_options
 def list_shares(job: str, as_json: bool) -> None:
@@ -67,7 +68,7 @@ def list_shares(job: str, as_json: bool) -> None:
 
 
 @share.command("revoke", epilog="Example: computepool share revoke job_01k9x3 share_01k9x4")
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="JOB", type=JOB)
 @click.argument("link", metavar="ID")
 @pool_options
 def revoke(job: str, link: str) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from computepool.cli.completion import JOB
 from computepool.cli.errors import USAGE, CliError, clean, tell
-from computepool.cli.jobs import JOB_HELP
-from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.options import ONE_JOB_HELP, json_option, open_pool, pool_options, print_json
 from computepool.cli.users import owner_id_of
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ def remove_artifacts(ids: tuple[str, ...], as_json: bool) -> None:
 @click.command(
     epilog="Example: computepool rm last",
     help="Delete jobs that have ended, with their logs, outputs and checkpoints. What was paid for them stays on "
-    f"record. {JOB_HELP}",
+    f"record. {ONE_JOB_HELP}",
 )
-@click.argument("jobs", nargs=-1, required=True, metavar="JOB…")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB…", type=JOB)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @json_option
 @pool_options
@@ -93,7 +93,7 @@ def rm(jobs: tuple[str, ...], yes: bool, as_json: bool) -> None:
     deleted = []
     with open_pool() as pool:
         for named in jobs:
-            job_id = pool.find_job(named)
+            job_id = pool.find_job(named, newest=False)
             if not yes and sys.stdin.isatty():
                 click.confirm(f"Delete {clean(job_id)} with its logs and outputs?", abort=True, err=True)
             pool.storage.delete_job(job_id)

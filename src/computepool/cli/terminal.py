@@ -45,7 +45,9 @@ class _State(Enum):
 class TerminalFilter:
     """Bytes in, harmless text out, whatever the borders of the chunks. What is unfinished waits for its rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, plain: bool = False) -> None:
+        """`plain`: for a terminal that knows no sequences, not even colours."""
+        self._plain = plain
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._state = _State.TEXT
         self._sequence = ""
@@ -100,7 +102,7 @@ class TerminalFilter:
         if self._returned:
             self._returned = False
             if not text.startswith("\n") and not self.at_line_start:
-                out.append(REWRITE + self.style)
+                out.append("\n" if self._plain else REWRITE + self.style)
         style = self.style
         # Each line ends without colours and begins with them: others' lines may come between.
         out.append(text.replace("\n", f"{RESET}\n{style}") if style else text)
@@ -143,7 +145,7 @@ class TerminalFilter:
 
     def _set_style(self, parameters: str, out: list[str]) -> None:
         kept = _without_conceal(parameters)
-        if kept is None:
+        if kept is None or self._plain:
             return
         parameters = kept
         if _NOTHING.fullmatch(parameters):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from computepool.cli.completion import JOB
 from computepool.cli.errors import CliError, tell
-from computepool.cli.jobs import JOB_HELP
-from computepool.cli.options import json_option, open_pool, pool_options, print_json
+from computepool.cli.options import JOB_HELP, json_option, open_pool, pool_options, print_json
 
 if TYPE_CHECKING:
     from computepool.client.pool import Pool
@@ -25,9 +25,9 @@ KNOWN_HUBS = "known_hubs"
     help="Check the hub's and the node's signatures, that they belong together, and the digests of log and outputs. "
     f"{JOB_HELP} It can also be a file that --save wrote: then no hub is asked.",
 )
-@click.argument("job", metavar="JOB|FILE")
+@click.argument("job", metavar="JOB|FILE", type=JOB)
 @click.option(
-    "-o", "--outputs", "folder", type=click.Path(path_type=Path, file_okay=False, exists=True),
+    "-o", "--output-dir", "folder", type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Check the files in this folder, as `get` left them.",
 )  # fmt: skip
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Keep the receipts and keys in a file.")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from computepool.cli.cash_outs import cash_out, cash_outs, redeem
+from computepool.cli.completion import JOB
 from computepool.cli.errors import USAGE, CliError, clean, tell
 from computepool.cli.options import json_option, open_pool, pool_options, print_json
 from computepool.cli.top_up import card, payout_account, plan, top_up, top_ups
@@ -75,7 +76,7 @@ def _print_wallet(document: dict[str, Any], least_micros: int) -> None:
 
 @wallet.command(epilog="Example: computepool wallet entries --kind settle --since 2026-11-01")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Such as settle, grant; may be given again.")
-@click.option("--job", metavar="JOB", help="Only those of this job.")
+@click.option("--job", metavar="JOB", type=JOB, help="Only those of this job.")
 @click.option("--since", metavar="TIME", help="Such as 2026-11-01 or 2026-11-01T12:00:00Z; UTC if not said otherwise.")
 @click.option("--until", metavar="TIME", help="The same; itself not included.")
 @click.option("-n", "--limit", default=30, show_default=True, type=click.IntRange(1, 100_000), help="Show this many.")

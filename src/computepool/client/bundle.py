@@ -1,10 +1,12 @@
 """Packs a folder into a bundle: a tar.gz whose bytes, and so whose digest, depend on the content alone.
 
 What goes in: every file that `.gitignore` (nested ones, and those above the folder up to the repository's root) and
-`.poolignore` leave in. `.poolignore` has the same syntax and the last word: it can leave more out, or take something
-back with `!`. Never packed: `.git` and the pool's own `.computepool`. Left out unless a rule takes it back:
-`__pycache__`, which changes with every run, and `.venv`, which only works on the machine that made it. All else,
-`node_modules` for one, is packed if it is not ignored. A tracked file that `.gitignore` names is left out as well.
+`.computepoolignore` leave in. The latter has the same syntax and the last word: it can leave more out, or take
+something back with `!`. Never packed: `.git` and the pool's own `.computepool`. Left out unless a rule takes it back:
+`__pycache__`, which changes with every run, and `.venv`, which only works on the machine that made it. Results of
+earlier runs are left out too: the folders that downloads of outputs made, and what lies in `out/` where the job's
+outputs are `out/**` (the folder itself goes along, empty). All else, `node_modules` for one, is packed if it is not
+ignored. A tracked file that `.gitignore` names is left out as well.
 """
 
 import contextlib
@@ -29,7 +31,7 @@ from computepool.client.listing import (
     shown,
 )
 
-__all__ = ["Bundle", "BundleError", "BundleFile", "Listing", "list_files", "pack", "pack_files"]
+__all__ = ["Bundle", "BundleError", "BundleFile", "Listing", "list_files", "pack", "pack_files", "result_folders"]
 
 MIB = 1024**2
 DEFAULT_MAX_BYTES = 2048 * MIB
@@ -83,11 +85,26 @@ ListEntries = Callable[[frozenset[Identity]], Listing]
 
 
 def pack(
-    folder: Path, target: BinaryIO | Path, *, extra_excludes: Iterable[str] = (), max_bytes: int = DEFAULT_MAX_BYTES
+    folder: Path,
+    target: BinaryIO | Path,
+    *,
+    extra_excludes: Iterable[str] = (),
+    result_folders: Iterable[str] = (),
+    max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> Bundle:
     """Pack a folder. An open target must be seekable; a path gets the bundle when it is whole, or not at all."""
-    excludes = tuple(extra_excludes)
-    return _pack_to(target, lambda outputs: list_files(folder, extra_excludes=excludes, outputs=outputs), max_bytes)
+    excludes, results = tuple(extra_excludes), tuple(result_folders)
+
+    def entries(outputs: frozenset[Identity]) -> Listing:
+        return list_files(folder, extra_excludes=excludes, result_folders=results, outputs=outputs)
+
+    return _pack_to(target, entries, max_bytes)
+
+
+def result_folders(outputs: Iterable[str]) -> tuple[str, ...]:
+    """Of a job's output patterns those that mean all of a folder: what lies there before is of an earlier run."""
+    heads = (pattern.removesuffix("/**") for pattern in outputs if pattern.endswith("/**"))
+    return tuple(head for head in heads if not set("*?[") & set(head))
 
 
 def pack_files(
@@ -137,7 +154,7 @@ def _pack(out: BinaryIO, path: Path | None, list_entries: ListEntries, max_bytes
     raise BundleError(
         "file_changed",
         f"{shown(changed)} keeps changing while it is packed",
-        "Stop the program that writes it, or name it in .poolignore.",
+        "Stop the program that writes it, or name it in .computepoolignore.",
     )
 
 
@@ -209,7 +226,7 @@ def _content(entry: BundleFile) -> Iterator[bytes]:
         raise BundleError(
             "unreadable",
             f"cannot read {shown(entry.name)}: {error.strerror}",
-            "Make it readable (`chmod u+r`), or name it in .poolignore.",
+            "Make it readable (`chmod u+r`), or name it in .computepoolignore.",
         ) from None
     except OSError:
         raise FileChangedError(entry.name) from None
@@ -237,7 +254,7 @@ def _check_size(listing: Listing, max_bytes: int) -> None:
     raise BundleError(
         "too_big",
         f"the folder holds {_size(listing.size_bytes)}, and a bundle at most {_size(max_bytes)}; the largest: {names}",
-        "Name what the job does not need in .poolignore, or store large data once and give it as `inputs`.",
+        "Name what the job does not need in .computepoolignore, or store large data once and give it as `inputs`.",
     )
 
 

@@ -14,6 +14,7 @@ import httpx
 
 from computepool.client.errors import TransferError
 from computepool.client.http import RESUME_HINT, Backoff, Http
+from computepool.client.listing import RESULTS_MARK
 from computepool.client.models import Output
 from computepool.client.uploads import Progress, digest_of
 
@@ -71,6 +72,7 @@ class Downloader:
         self._relist = relist
 
     def fetch(self, outputs: Sequence[Output], *, by_slice: bool, progress: Progress | None = None) -> list[Fetched]:
+        _make_root(self._root)
         places = [(output, place_of(self._root, output, by_slice=by_slice)) for output in outputs]
         total, done = sum(output.size_bytes for output in outputs), 0
         fetched = []
@@ -158,7 +160,6 @@ class Downloader:
 
     def _make_folder(self, folder: Path) -> None:
         """Every step below the root is a real folder: a link could lead anywhere."""
-        self._root.mkdir(parents=True, exist_ok=True)
         step = self._root
         for name in folder.relative_to(self._root).parts:
             step = step / name
@@ -169,6 +170,14 @@ class Downloader:
                 raise UnsafePath(f"The folder {step} cannot be made: {error.strerror}.", hint=OTHER_FOLDER) from None
             if not stat.S_ISDIR(mode):
                 raise UnsafePath(f"{step} is a link, not a folder.", hint=OTHER_FOLDER)
+
+
+def _make_root(root: Path) -> None:
+    """What is made here, from the topmost new folder on, is marked: it is not sent along with the next job."""
+    missing = [folder for folder in (root, *root.parents) if not folder.exists()]
+    root.mkdir(parents=True, exist_ok=True)
+    if missing:
+        (missing[-1] / RESULTS_MARK).touch()
 
 
 OTHER_FOLDER = "Fetch into an empty folder: computepool get JOB -o DIR"

@@ -1,6 +1,7 @@
 """Which entries of a folder go into a bundle. Reads names and sizes only, never content."""
 
 import os
+import re
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,9 +18,15 @@ MAX_NAME_BYTES = 255
 """What every agent unpacks at least; a test compares them with the agent's own limits."""
 
 GIT_RULES = ".gitignore"
-POOL_RULES = ".poolignore"
-NEVER_PACKED = (".git", ".computepool")
+POOL_RULES = ".computepoolignore"
+RESULTS_MARK = ".computepool-results"
+"""Lies in folders that downloads of outputs made. Results of one job are not sent along with the next."""
+NEVER_PACKED = (".git", ".computepool", RESULTS_MARK)
 LEFT_OUT_BY_DEFAULT = (b"__pycache__/", b".venv/")
+
+RESULTS_TOLD = 5
+"""Folders that are named in a notice."""
+_PATTERN_CHARACTERS = re.compile(r"([\\*?\[\]!# ])")
 
 Identity = tuple[int, int]
 """Device and inode of a file, to know it again under another name."""
@@ -65,18 +72,33 @@ class Listing:
 
 
 def list_files(
-    folder: Path, *, extra_excludes: Iterable[str] = (), outputs: Collection[Identity] = frozenset()
+    folder: Path,
+    *,
+    extra_excludes: Iterable[str] = (),
+    result_folders: Iterable[str] = (),
+    outputs: Collection[Identity] = frozenset(),
 ) -> Listing:
-    """What `pack` takes from a folder. `outputs` are files being written just now, which are no part of it."""
+    """What `pack` takes from a folder. `result_folders` go along empty, unless a rule takes their files back.
+    `outputs` are files being written just now, which are no part of it."""
     try:
         top = folder.resolve(strict=True)
     except FileNotFoundError:
         raise BundleError("no_folder", f"the folder {shown(folder)} does not exist", "Check `workdir`.") from None
     if not top.is_dir():
         raise BundleError("no_folder", f"{shown(folder)} is not a folder", "Give the folder that holds it.")
-    walk = _Walk(top, [os.fsencode(pattern) for pattern in extra_excludes], outputs)
+    results = [os.fsencode(f"/{literal_pattern(path)}/**") for path in result_folders]
+    walk = _Walk(top, results, [os.fsencode(pattern) for pattern in extra_excludes], outputs)
     entries = sorted(walk.entries(), key=lambda entry: os.fsencode(entry.name))
+    if walk.results:
+        some = ", ".join(sorted(shown(name) for name in walk.results)[:RESULTS_TOLD])
+        more = " …" if len(walk.results) > RESULTS_TOLD else ""
+        walk.notices.append(f"results of earlier runs are left out: {some}{more}")
     return Listing(tuple(entries), tuple(sorted(walk.notices)))
+
+
+def literal_pattern(path: str) -> str:
+    """A path as a pattern that matches it alone."""
+    return _PATTERN_CHARACTERS.sub(r"\\\1", path)
 
 
 def list_named(files: Iterable[tuple[Path, str]]) -> Listing:
@@ -104,14 +126,17 @@ def list_named(files: Iterable[tuple[Path, str]]) -> Listing:
 class _Walk:
     """One pass over a folder, from the top down; ignored folders are never opened."""
 
-    def __init__(self, top: Path, excludes: list[bytes], outputs: Collection[Identity]) -> None:
+    def __init__(self, top: Path, results: list[bytes], excludes: list[bytes], outputs: Collection[Identity]) -> None:
         self._top = top
         self._outputs = outputs
-        self._weakest = [Rules(LEFT_OUT_BY_DEFAULT)]
+        self._results = Rules(results)
+        self._weakest = [Rules(LEFT_OUT_BY_DEFAULT), self._results]
         self._strongest = [Rules(excludes)]
         self._count = 0
         self._link_count = 0
         self.notices: list[str] = []
+        self.results: set[str] = set()
+        """Folders with results of earlier runs that were left out."""
 
     def entries(self) -> Iterator[BundleFile]:
         git, pool = rules_above(self._top, GIT_RULES), rules_above(self._top, POOL_RULES)
@@ -128,6 +153,11 @@ class _Walk:
             name = prefix + item.name
             is_folder = item.is_dir(follow_symlinks=False)
             if item.name in NEVER_PACKED or is_ignored(layers, os.fsencode(name), is_folder):
+                if self._results.decide(os.fsencode(name), os.fsencode(item.name), is_folder):
+                    self.results.add(prefix)
+                continue
+            if is_folder and os.path.lexists(os.path.join(item.path, RESULTS_MARK)):  # noqa: PTH118 - once a folder
+                self.results.add(name + "/")
                 continue
             self._check(name)
             if is_folder:
@@ -195,7 +225,7 @@ def check_path(name: str) -> None:
         raise BundleError(
             "path_too_long",
             f"the path {shown(name)} is longer than {MAX_PATH_BYTES} bytes or {MAX_DEPTH} folders",
-            "Use shorter paths, or name it in .poolignore.",
+            "Use shorter paths, or name it in .computepoolignore.",
         )
 
 
@@ -206,14 +236,14 @@ def shown(name: str | Path, limit: int = 200) -> str:
 
 
 def _ignore_hint() -> str:
-    return "Name folders that the job does not need in .poolignore, or give large data as `inputs`."
+    return "Name folders that the job does not need in .computepoolignore, or give large data as `inputs`."
 
 
 def _link_error(name: str, target: str, problem: str) -> BundleError:
     return BundleError(
         "bad_link",
         f"the link {shown(name)} -> {shown(target)} {problem}, so it would be broken on another machine",
-        "Make it a relative link to a file in the folder, replace it by a copy, or name it in .poolignore.",
+        "Make it a relative link to a file in the folder, replace it by a copy, or name it in .computepoolignore.",
     )
 
 
@@ -221,5 +251,5 @@ def _unreadable(name: str, error: OSError) -> BundleError:
     return BundleError(
         "unreadable",
         f"cannot read {shown(name)}: {error.strerror}",
-        "Make it readable (`chmod u+r`, for a folder `u+rx`), or name it in .poolignore.",
+        "Make it readable (`chmod u+r`, for a folder `u+rx`), or name it in .computepoolignore.",
     )

@@ -14,10 +14,10 @@ def refuse_nothing(text: str, what: str) -> None:
 
 
 def jobs_named(text: str, jobs: Iterable[Job]) -> list[Job]:
-    """Those whose id begins so, or else those with this name."""
+    """Those with this name, or else those whose id begins so."""
     known = list(jobs)
     beginning = text if text.startswith("job_") else f"job_{text.lower()}"
-    return [job for job in known if job.id.startswith(beginning)] or [job for job in known if job.name == text]
+    return [job for job in known if job.name == text] or [job for job in known if job.id.startswith(beginning)]
 
 
 def limits_path(owner_id: str) -> str:

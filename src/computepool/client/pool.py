@@ -100,16 +100,19 @@ class Pool:
         owner's nodes.
 
         `bundle`: a folder or an archive to send along, what `pack` made of one, or a stored artifact (or its id).
+        Without it the spec's `workdir` is sent, which is relative to the current folder.
         `inputs`: files of this machine, or stored artifacts, by their path in the job's folder; those of the spec stay.
         """
         from computepool.protocol.spec import JobSpec, parse_spec
 
         parsed = spec if isinstance(spec, JobSpec) else parse_spec(spec)
+        if bundle is None and parsed.workdir is not None:
+            bundle = Path(parsed.workdir)
         if inputs:
             wire = parsed.to_wire()
             given = {path: self._input_id(source, progress) for path, source in inputs.items()}
             parsed = parse_spec({**wire, "inputs": {**cast("dict[str, object]", wire.get("inputs", {})), **given}})
-        artifact = self._bundle_id(bundle, progress)
+        artifact = self._bundle_id(bundle, parsed, progress)
         answer = self._http.post(
             "/jobs",
             parsed.to_wire(),
@@ -181,8 +184,9 @@ class Pool:
     def why_document(self, job_id: str) -> dict[str, Any]:
         return dict(self._http.get(f"/jobs/{job_id}/why"))
 
-    def find_job(self, text: str) -> str:
-        """The id that a person meant: whole, its unique beginning (with or without `job_`), a name, `last` or `-`."""
+    def find_job(self, text: str, *, newest: bool = True) -> str:
+        """The id that a person meant: whole, its unique beginning (with or without `job_`), `last` or `-`, or a name.
+        Of several jobs with that name the newest, unless `newest` is false: then it has to be one."""
         if text.startswith("job_") and len(text) == len("job_") + 26:
             return text
         refuse_nothing(text, "job")
@@ -192,7 +196,7 @@ class Pool:
             raise NotFound("You have no job yet.", status=404, hint="Run one: computepool run -- echo hello")
         # One's own first: an admin who writes a few letters does not mean a stranger's job.
         found = jobs_named(text, self.jobs(limit=1000, mine=True)) or jobs_named(text, self.jobs(limit=1000))
-        if len(found) == 1:
+        if len(found) == 1 or (found and newest and found[0].name == text):
             return found[0].id
         if not found:
             raise NotFound(f"There is no job {text!r}.", status=404, hint="computepool ps -a lists them.")
@@ -256,10 +260,12 @@ class Pool:
             return source.id
         return self.upload(source, kind="input", progress=progress).id
 
-    def _bundle_id(self, bundle: "Path | Bundle | Artifact | str | None", progress: Progress | None) -> str | None:
+    def _bundle_id(
+        self, bundle: "Path | Bundle | Artifact | str | None", spec: "JobSpec", progress: Progress | None
+    ) -> str | None:
         if bundle is None:
             return None
-        from computepool.client.bundle import Bundle, pack
+        from computepool.client.bundle import Bundle, pack, result_folders
 
         if isinstance(bundle, str):
             return bundle
@@ -274,7 +280,10 @@ class Pool:
             return self.signer.know(stored).id
         if bundle.is_dir():
             with tempfile.TemporaryDirectory(prefix="computepool-") as folder:
-                return self._bundle_id(pack(bundle, Path(folder) / "bundle.tar.gz"), progress)
+                packed = pack(bundle, Path(folder) / "bundle.tar.gz", result_folders=result_folders(spec.outputs))
+                return self._bundle_id(packed, spec, progress)
+        if not bundle.is_file():
+            raise ClientError(f"There is no file or folder {bundle} to send along.", hint="Check its path.")
         return self.upload(bundle, progress=progress).id
 
     def outputs(self, job_id: str) -> list[Output]:

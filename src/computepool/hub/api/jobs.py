@@ -146,6 +146,12 @@ def _add_submit(routes: Routes, engine: Engine) -> None:
 
     async def create(caller: Principal, key: str | None, raw: bytes, bundle_id: str | None, own: str | None) -> JobView:
         spec = submission.read_spec(raw)
+        if spec.workdir is not None and bundle_id is None:
+            raise BadBundle(
+                "The spec has a `workdir`, and no files came with the job.",
+                hint="Send them: as `bundle` of a multipart request, or as an uploaded artifact in ?bundle=. Or leave "
+                "`workdir` out.",
+            )
         owner_id = owner_for(caller, spec.team)
         with engine.removal.artifacts.taking(submission.artifacts_of(spec, bundle_id)):
             found = await db.read(submission.find_bundle, bundle_id, owner_id) if bundle_id else None

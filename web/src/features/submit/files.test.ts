@@ -43,7 +43,7 @@ test("a chosen folder is sent without what its rule files name", async () => {
     inFolder("project/src/.gitignore", "/secret\n"),
     inFolder("project/src/secret"),
     inFolder("project/src/deep/secret"),
-    inFolder("project/src/.poolignore", "!secret\n"),
+    inFolder("project/src/.computepoolignore", "!secret\n"),
   ]);
   expect(bundle?.files.map(({ path }) => path)).toEqual([
     "train.py",
@@ -53,7 +53,7 @@ test("a chosen folder is sent without what its rule files name", async () => {
     "src/.gitignore",
     "src/secret",
     "src/deep/secret",
-    "src/.poolignore",
+    "src/.computepoolignore",
   ]);
   expect(bundle?.left).toEqual(["run.log", "data/", ".git/", "node_modules/"]);
 });

@@ -1,12 +1,14 @@
 // Folders, files and archives that somebody dropped or chose. A folder or several files become a zip, made here, of what
-// .gitignore and .poolignore leave in: the same files that the command line takes.
+// .gitignore and .computepoolignore leave in: the same files that the command line takes.
 import { byteString, isIgnored, parseRules, type Rules } from "./ignore";
 
 export type Sent = { path: string; file: File };
 /** What goes with the job. `left`: what does not; a folder's path ends with a slash. `archive`: sent as it is. */
 export type Bundle = { files: Sent[]; left: string[]; archive: File | null };
 
-const NEVER_SENT = new Set([".git", ".computepool"]);
+/** Lies in folders that `computepool get` made: results of one job are not sent along with the next. */
+const RESULTS_MARK = ".computepool-results";
+const NEVER_SENT = new Set([".git", ".computepool", RESULTS_MARK]);
 /** Left out unless a rule takes them back, as in `!node_modules/`. */
 const DEFAULTS = parseRules(
   "node_modules/ .hg/ .svn/ __pycache__/ .venv/ venv/ .mypy_cache/ .pytest_cache/ .ruff_cache/ .tox/ .ipynb_checkpoints/ .idea/ .vscode/ .DS_Store Thumbs.db".replaceAll(
@@ -77,14 +79,17 @@ async function bundleOf(items: Item[]): Promise<Bundle | null> {
 /** From the top down. A folder that is left out is not opened: it may have a hundred thousand files. */
 async function walk(items: Item[], above: string, git: Rules[], pool: Rules[], bundle: Bundle): Promise<void> {
   const gitRules = await withOwn(git, items, ".gitignore", above);
-  const poolRules = await withOwn(pool, items, ".poolignore", above);
+  const poolRules = await withOwn(pool, items, ".computepoolignore", above);
   for (const item of items) {
     const path = above + item.name;
     const isFolder = "items" in item;
     if (NEVER_SENT.has(item.name) || isIgnored([DEFAULTS, ...gitRules, ...poolRules], path, isFolder))
       bundle.left.push(isFolder ? `${path}/` : path);
-    else if (isFolder) await walk(await item.items(), `${path}/`, gitRules, poolRules, bundle);
-    else bundle.files.push({ path, file: await item.file() });
+    else if (isFolder) {
+      const below = await item.items();
+      if (below.some(({ name }) => name === RESULTS_MARK)) bundle.left.push(`${path}/`);
+      else await walk(below, `${path}/`, gitRules, poolRules, bundle);
+    } else bundle.files.push({ path, file: await item.file() });
   }
 }
 
