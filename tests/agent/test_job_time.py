@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import threading
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +15,9 @@ from support.secure_site import HOSTS, secure_site
 from computepool.agent import checkpoints, commands, finishing
 from computepool.agent.inputs import InputTooSlow
 from computepool.agent.outputs import Collected, OutputsRefused
+from computepool.agent.ports import TransferFailed
 from computepool.agent.sandbox import BubblewrapSandbox
-from computepool.agent.uploads import UPLOAD_SECONDS, UploadFailed, Uploads
+from computepool.agent.uploads import PUTS_AT_ONCE, UPLOAD_SECONDS, UploadFailed, Uploads
 from computepool.agent.web import SLOW_BYTES_PER_SECOND, SLOW_SECONDS, DownloadPace
 from computepool.hub.jobs.policy import VERDICT_OF_REASON
 from computepool.hub.scheduling.fleet_node import REST_SECONDS, START_SECONDS, TRIAL_START_SECONDS
@@ -214,6 +216,40 @@ def test_uploads_have_a_limit_and_only_a_dead_line_is_the_nodes(tmp_path, parts_
     files = [Collected("a", "output/a", 4, "sha256:" + "0" * 64)]
     with pytest.raises(error, match="were not uploaded in"):
         asyncio.run(Uploads(tmp_path, transfer, ask, limit_seconds=0.1).put_all(files))
+
+
+def test_small_files_go_up_together_and_what_failed_goes_again(tmp_path, monkeypatch):
+    """Of eight at once one fails for good: the others get through, and only it is asked for again."""
+    monkeypatch.setattr("computepool.agent.uploads.RETRY_SECONDS", 0.0)
+    (tmp_path / "output").mkdir()
+    names = [f"f{number}" for number in range(20)]
+    for name in names:
+        (tmp_path / "output" / name).write_bytes(b"x")
+    asked, put, together = list[list[str]](), Counter[str](), list[int]()
+
+    class Line:
+        at_once = 0
+
+        async def upload(self, url, file, *, offset, size_bytes, headers):
+            self.at_once += 1
+            together.append(self.at_once)
+            await asyncio.sleep(0)
+            self.at_once -= 1
+            if url == "/f3" and len(asked) == 1:
+                raise TransferFailed("HTTP 403", retry=False)
+            put[url] += 1
+
+    async def ask(files):
+        asked.append([file.path for file in files])
+        targets = tuple(UploadTarget(path=file.path, urls=(f"/{file.path}",), part_bytes=10) for file in files)
+        return UploadGrant(attempt_id="attempt_1", fence=1, request=1, targets=targets)
+
+    transfer: Any = Line()
+    files = [Collected(name, f"output/{name}", 1, "sha256:" + "0" * 64) for name in names]
+    asyncio.run(Uploads(tmp_path, transfer, ask).put_all(files))
+    assert put == Counter(f"/{name}" for name in names)
+    assert asked == [names, ["f3"]]
+    assert max(together) == PUTS_AT_ONCE
 
 
 def test_last_checkpoint_that_takes_too_long_to_read_is_the_renters_doing(tmp_path, monkeypatch):

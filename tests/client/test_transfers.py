@@ -97,6 +97,17 @@ def test_outputs_come_down_in_parts_and_whole(hub, pool, tmp_path):
     assert not list((tmp_path / "out").rglob("*.part"))
 
 
+def test_many_small_outputs_come_down_together_with_one_progress(hub, pool, tmp_path):
+    outputs = {f"f{number}": f"{number}".encode() for number in range(40)} | {"large.bin": DATA * 5}
+    job, told = finished(hub, outputs), []
+    fetched = pool.download_outputs(job, tmp_path, progress=lambda done, total: told.append((done, total)))
+    assert [item.output.path for item in fetched] == [output.path for output in pool.outputs(job)]
+    assert {item.path.name: item.path.read_bytes() for item in fetched} == outputs
+    total = sum(map(len, outputs.values()))
+    assert told == sorted(told)
+    assert told[-1] == (total, total)
+
+
 def test_present_files_are_not_fetched_again(hub, pool, tmp_path):
     job = finished(hub, {"model.bin": DATA})
     pool.download_outputs(job, tmp_path)

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +18,10 @@ FILES_PER_REQUEST = 64
 REQUEST_LIMIT_BYTES = 1024 * 1024
 """Of one request: large files have many parts, each with its digest."""
 _DIGEST_BYTES = 80
+PUTS_AT_ONCE = 8
+"""Of small files: most of the time of one is waiting for the hub's disk."""
+SMALL_BYTES = 1024 * 1024
+"""Larger files go one after the other: together they would not be quicker."""
 TRIES_PER_URL = 3
 ROUNDS = 30
 """URLs expire: so often in a row without a single part new ones are asked for before the node gives up. However large
@@ -44,6 +49,10 @@ class Uploads:
         """By path: how many parts are there already, of which size."""
         self.parts_put = 0
         self._limit_seconds = self._left_seconds = limit_seconds
+        self._under_way = 0
+        self._since = 0.0
+        """When the first of those that are under way began."""
+        self._one_large = asyncio.Lock()
 
     async def put_all(self, files: Sequence[Collected]) -> None:
         batch: list[Collected] = []
@@ -66,15 +75,30 @@ class Uploads:
                 raise OutputsRefused(grant.refused)
             targets = {target.path: target for target in grant.targets}
             try:
-                while files:
-                    await self._put(files[0], targets.get(files[0].path))
-                    files.pop(0)
+                await self._put_together(files, targets)
                 return
             except TransferFailed as error:
                 log.info("output.retry", extra={"path": files[0].path, "reason": str(error)})
             rounds, put = (rounds + 1, put) if self.parts_put == put else (1, self.parts_put)
             await asyncio.sleep(min(RETRY_SECONDS * 2 ** (rounds - 1), RETRY_LIMIT_SECONDS))
         raise UploadFailed(f"{files[0].path!r} could not be uploaded, {ROUNDS} times over")
+
+    async def _put_together(self, files: list[Collected], targets: Mapping[str, UploadTarget]) -> None:
+        """Takes from `files` what is there. Each of the workers goes on until something goes wrong for it."""
+        waiting = deque(files)
+
+        async def work() -> None:
+            while waiting:
+                file = waiting.popleft()
+                async with self._one_large if file.size_bytes > SMALL_BYTES else contextlib.nullcontext():
+                    await self._put(file, targets.get(file.path))
+                files.remove(file)
+
+        ended = await asyncio.gather(*(work() for _ in range(min(PUTS_AT_ONCE, len(files)))), return_exceptions=True)
+        errors = [error for error in ended if error is not None]
+        # What ends the upload counts before what may be tried again.
+        for error in sorted(errors, key=lambda error: isinstance(error, TransferFailed)):
+            raise error
 
     async def _put(self, file: Collected, target: UploadTarget | None) -> None:
         if target is None:
@@ -94,8 +118,12 @@ class Uploads:
     @contextlib.asynccontextmanager
     async def _within_limit(self) -> AsyncIterator[None]:
         """Raises OutputsRefused, or UploadFailed where nothing has come through."""
-        loop = asyncio.get_running_loop()
-        started, timeout = loop.time(), asyncio.timeout(self._left_seconds)
+        now = asyncio.get_running_loop().time
+        if not self._under_way:
+            self._since = now()
+        left = None if self._left_seconds is None else max(0.0, self._left_seconds - (now() - self._since))
+        timeout = asyncio.timeout(left)
+        self._under_way += 1
         try:
             async with timeout:
                 yield
@@ -107,8 +135,9 @@ class Uploads:
                 raise OutputsRefused(f"{why}, which is the limit: keep less, or pack it") from None
             raise UploadFailed(why) from None
         finally:
-            if self._left_seconds is not None:
-                self._left_seconds = max(0.0, self._left_seconds - (loop.time() - started))
+            self._under_way -= 1
+            if self._left_seconds is not None and not self._under_way:
+                self._left_seconds = max(0.0, self._left_seconds - (now() - self._since))
 
     async def _put_part(self, file: BinaryIO, size_bytes: int, target: UploadTarget, number: int) -> None:
         offset = number * target.part_bytes

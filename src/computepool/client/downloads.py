@@ -6,7 +6,9 @@ the chosen folder, through a link, or over anything but a plain file.
 
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -20,8 +22,28 @@ from computepool.client.uploads import Progress, digest_of
 
 READ_BYTES = 256 * 1024
 TRIES = 3
+FETCHES_AT_ONCE = 8
+SMALL_BYTES = 1024 * 1024
 MAX_PATH_CHARS = 4096
 UNSAFE_ON_WINDOWS = '<>:"|?*'
+
+
+class _Tally:
+    """The progress of all files together."""
+
+    def __init__(self, total_bytes: int, progress: Progress | None) -> None:
+        self._total_bytes = total_bytes
+        self._progress = progress
+        self._by_place: dict[Path, int] = {}
+        self._done_bytes = 0
+        self._lock = threading.Lock()
+
+    def at(self, place: Path, done_bytes: int) -> None:
+        with self._lock:
+            self._done_bytes += done_bytes - self._by_place.get(place, 0)
+            self._by_place[place] = done_bytes
+            if self._progress is not None:
+                self._progress(self._done_bytes, self._total_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +96,27 @@ class Downloader:
     def fetch(self, outputs: Sequence[Output], *, by_slice: bool, progress: Progress | None = None) -> list[Fetched]:
         _make_root(self._root)
         places = [(output, place_of(self._root, output, by_slice=by_slice)) for output in outputs]
-        total, done = sum(output.size_bytes for output in outputs), 0
-        fetched = []
-        for output, place in places:
-            start = done
+        tally = _Tally(sum(output.size_bytes for output in outputs), progress)
+        small = [place for place in places if place[0].size_bytes <= SMALL_BYTES]
+        # Most of the time of a small file is waiting for the hub.
+        with ThreadPoolExecutor(FETCHES_AT_ONCE) as threads:
+            fetching = {
+                id(output): threads.submit(self._fetch_counted, output, place, tally) for output, place in small
+            }
+            try:
+                return [
+                    fetching[id(output)].result()
+                    if id(output) in fetching
+                    else self._fetch_counted(output, place, tally)
+                    for output, place in places
+                ]
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
 
-            def report(bytes_done: int, _all: int, start: int = start) -> None:
-                if progress is not None:
-                    progress(start + bytes_done, total)
-
-            fetched.append(self._fetch_one(output, place, report))
-            done += output.size_bytes
-            report(output.size_bytes, total)
+    def _fetch_counted(self, output: Output, place: Path, tally: "_Tally") -> Fetched:
+        fetched = self._fetch_one(output, place, lambda done, _: tally.at(place, done))
+        tally.at(place, output.size_bytes)
         return fetched
 
     def _fetch_one(self, output: Output, place: Path, report: Progress) -> Fetched:
@@ -148,7 +179,6 @@ class Downloader:
                 file.write(fresh)
                 have += len(fresh)
                 report(have, output.size_bytes)
-        file.flush()
         return have
 
     def _renewed(self, output: Output) -> Output:
@@ -205,9 +235,6 @@ class _Writable:
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
-
-    def flush(self) -> None:
-        os.fsync(self._descriptor)
 
 
 def _open_private(path: Path) -> _Writable:

@@ -7,6 +7,7 @@ always be repeated. The wait is at least what `Retry-After` says.
 
 import random
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -90,6 +91,7 @@ class Http:
         headers = AGENT | ({"Authorization": f"Bearer {token}"} if token else {})
         # A proxy from the environment cannot know this machine's own loopback.
         self.is_local = is_loopback(urlsplit(url).hostname or "")
+        self._making = threading.Lock()
         self._client = httpx.Client(
             base_url=url + API, headers=headers, timeout=TIMEOUT, trust_env=not self.is_local, verify=self.hub_trust
         )
@@ -125,7 +127,8 @@ class Http:
         return httpx.Client(headers=AGENT, timeout=TIMEOUT, trust_env=not self.is_local, verify=self.hub_trust)
 
     def _signed(self, url: str) -> httpx.Client:
-        return self._bare_hub if same_origin(url, self.url) else self._bare
+        with self._making:  # downloads ask from several threads
+            return self._bare_hub if same_origin(url, self.url) else self._bare
 
     def close(self) -> None:
         self._client.close()
