@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+from support.fake_api import prints
 from support.fake_wallet import CREDIT, entry, wallet
 
 from computepool.hub.jobs.metering import Meter
@@ -27,7 +28,7 @@ def test_wallet_shows_what_can_be_spent_and_what_it_is_made_of(cli, hub):
     hub.wallet.wallet = wallet(spendable=12_500_000, available=10 * CREDIT, promotional=2_500_000, held=36 * CREDIT)
     text = cli("wallet").text
     assert re.search(r"spendable +12\.500000", text)
-    assert re.search(r"promotional +2\.500000 +presents", text)
+    assert re.search(r"promotional +2\.500000 +promotional credit", text)
     assert re.search(r"held +36\.000000 +for what runs now", text)
     assert "debt" not in text
     assert "earnings" not in text
@@ -226,6 +227,7 @@ def test_explain_can_be_followed_with_a_pocket_calculator(cli, hub):
 def test_run_and_show_say_what_a_job_cost(cli, hub):
     first = f"job_{1:026}"
     hub.wallet.explained = {first: explained("renter")}
+    hub.play = prints(b"42\n", own=False)
     assert cli("run", "--", "x").err.strip().endswith("· 6.42 credits")
     assert re.search(r"^cost +6\.42 credits", cli("show", first).text, re.MULTILINE)
     free = cli("run", "--", "x")

@@ -329,6 +329,8 @@ def exit_code_for(job: "Job") -> int:
 
 def cost_of(pool: "Pool", job: "Job") -> str:
     """In words, if it cost anything. Whoever may not see it, or has a pool without money, is told nothing."""
+    if job.next_slice is None and all(attempt.own for part in job.slices for attempt in part.attempts):
+        return ""  # one's own nodes cost nothing
     from computepool.cli.display import in_credits
     from computepool.client.errors import ClientError
 

@@ -15,7 +15,6 @@ from computepool.client.errors import ClientError, HubError, NotSignedIn, WrongK
 from computepool.client.http import API, Http
 from computepool.client.logs import LogChunk, LogReader, Position, chosen_slices, pause
 from computepool.client.models import Attempt, Job, Slice
-from computepool.protocol.errors import SIGNED_OUT
 
 TICK_SECONDS = 0.2
 PATIENCE_SECONDS = 900.0
@@ -161,6 +160,8 @@ class Follower:
                         if isinstance(event, Ended):
                             return
         except (OSError, WebSocketException) as error:
+            from computepool.protocol.errors import SIGNED_OUT
+
             if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code == SIGNED_OUT:
                 raise NotSignedIn(
                     "You were signed out: the token was revoked, or the account disabled. The job goes on.",

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import Field, ValidationError
 
-from computepool.protocol.manifest import Manifest
 from computepool.protocol.model import Wire
 from computepool.protocol.signing import SignatureRefused, Signed, key_id_of, sign, verify
 from computepool.protocol.states import IsolationLevel
 
 if TYPE_CHECKING:
+    # The CLI signs, and only agents open: it does not pay for the models of a manifest.
+    from computepool.protocol.manifest import Manifest
     from computepool.protocol.spec import JobSpec
 
 OWN_JOB = "own-job"
@@ -59,7 +60,7 @@ class Work(Wire):
     max_runtime_seconds: float
 
     @classmethod
-    def ordered_by(cls, manifest: Manifest) -> "Work":
+    def ordered_by(cls, manifest: "Manifest") -> "Work":
         return cls(
             argv=manifest.argv,
             env=manifest.env,
@@ -136,7 +137,7 @@ def sign_own_job(key: Ed25519PrivateKey, spec: "JobSpec", work: Work, *, hub_id:
     return sign(key, key_id_of(key.public_key().public_bytes_raw()), OWN_JOB, statement.to_bytes())
 
 
-def open_own_job(manifest: Manifest, keys: Mapping[str, Ed25519PublicKey], *, now: datetime) -> OwnJob:
+def open_own_job(manifest: "Manifest", keys: Mapping[str, Ed25519PublicKey], *, now: datetime) -> OwnJob:
     """What the node's owner signed about the work that this manifest orders. Raises SignatureRefused.
 
     The manifest itself was opened before: it is of this node's hub, and for this node. `now` is the machine's own
