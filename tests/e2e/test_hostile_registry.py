@@ -13,6 +13,8 @@ from support.secure_registry import SecureRegistry, secure_registry
 from support.secure_site import PUBLIC
 
 pytestmark = pytest.mark.slow
+PRIVATE = "10.11.12.13"
+"""Where the proxy is asked to go if the agent does not refuse it."""
 SECRET = "what-only-the-house-may-know"
 
 
@@ -73,11 +75,15 @@ def test_registry_cannot_make_a_host_ask_its_own_network(
 
     with docker_engine(way_out) as engine:
         pool.join("host", PATH=path_without("bwrap"), DOCKER_HOST=f"unix://{engine.socket}", **way_out)
-        registry.realm = f"http://127.0.0.1:{internal.server_address[1]}/token"
-        refused = run()
-        assert internal.asked == []  # type: ignore[attr-defined]
-        assert not [asked for asked in registry.seen if SECRET in asked.authorization]
-        assert (refused["state"], refused["verdict"]) == ("failed", "renter"), pool.story()
+        # By the scheme, the port and the address: each realm is refused by another rule.
+        port = internal.server_address[1]
+        for realm in (f"http://127.0.0.1:{port}", f"https://127.0.0.1:{port}", f"https://{PRIVATE}"):
+            registry.realm = f"{realm}/token"
+            refused = run()
+            assert internal.asked == []  # type: ignore[attr-defined]
+            assert not {f"127.0.0.1:{port}", f"{PRIVATE}:443"} & set(world.targets), realm
+            assert not [asked for asked in registry.seen if SECRET in asked.authorization]
+            assert (refused["state"], refused["verdict"]) == ("failed", "renter"), f"{realm}\n{pool.story()}"
         assert [asked.path for asked in registry.seen][:1] == ["/v2/tools/shell/manifests/1"], "it was never asked"
         # The control: with a realm on the public internet, the same image runs.
         registry.realm = f"https://{PUBLIC}/token"

@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,8 @@ def test_keys_are_rotated_under_an_agent_that_pinned_them(pool):
     assert all(each["verified"] for each in signers), "what the old key signed holds too"
     keys = [pool.client.receipts(job.id)[0].manifest.key_id for job in (first, second)]
     assert keys == [*before, announced]
+    later = datetime.now(UTC) + timedelta(days=30)
+    pool.until(lambda: set(agent.files.node().keys_at(later)) == {announced}, "the agent hears when the old key ends")
 
 
 def test_restored_hub_goes_on_with_what_ran_at_the_backup_and_ends_what_came_after(pool):
