@@ -36,15 +36,18 @@ def test_no_trick_of_a_renter_is_the_nodes_fault_or_free(pool):
         with pytest.raises(HubError) as refused:
             client.call("POST", "/jobs", {"run": ["true"], "checkpoint": "c" * 300})  # as somebody without our client
         assert (refused.value.status, refused.value.code) == (422, "bad_spec"), "no file system has such a name"
-        ended: dict[str, Job] = {}
         for name, attack in ATTACKS.items():
             spec = {"run": "sleep 0.2", "max_price": "36000", "max_runtime": "5m", **attack}
-            job = client.submit({**spec, "resources": {"cpus": 0.5, "memory": "256MB", "disk": "64MB"}})
-            ended[name] = pool.until(lambda: j if (j := client.job(job.id)).is_final else None, f"{name}: it ends")  # noqa: B023
-        for name, job in ended.items():
-            attempts = job.slices[0].attempts
-            told = [(one.verdict, one.reason, one.detail) for one in attempts]
-            assert [one.verdict for one in attempts] in (["renter"], ["ok"]), f"{name}: {told}"
-            assert client.wallet.cost_micros(job.id) > 0, f"{name} was free: {told}"
+            job_id = client.submit({**spec, "resources": {"cpus": 0.5, "memory": "256MB", "disk": "64MB"}}).id
+
+            def ended(name: str = name, job_id: str = job_id) -> Job | None:
+                job = client.job(job_id)
+                told = [(attempt.verdict, attempt.reason, attempt.detail) for attempt in job.slices[0].attempts]
+                assert {verdict for verdict, _, _ in told} <= {None, "renter", "ok"}, f"{name}: {told}"
+                return job if job.is_final else None
+
+            attempts = pool.until(ended, f"{name}: it ends").slices[0].attempts
+            assert len(attempts) == 1, f"{name}: {attempts}"
+            assert client.wallet.cost_micros(job_id) > 0, f"{name} was free: {attempts}"
     node = host.cli("node", "show", machine.node_id, "--json").expect(0).json
     assert node["state"] == "online", node
