@@ -1,5 +1,7 @@
 """A renter who breaks what a node does for the job: it is the renter's fault and bill, never the node's."""
 
+from typing import Any
+
 import pytest
 from support.pool import patient, running_pool
 
@@ -10,6 +12,14 @@ from computepool.client.pool import Pool as Client
 pytestmark = [pytest.mark.slow, pytest.mark.engine("bwrap")]
 
 SETTINGS = {"COMPUTEPOOL_WELCOME_CREDITS": "1000"}
+SPEC: dict[str, Any] = {
+    "run": "sleep 0.2",
+    "max_price": "36000",
+    "max_runtime": "5m",
+    "resources": {"cpus": 0.5, "memory": "256MB", "disk": "64MB"},
+}
+ROOMY = {**SPEC["resources"], "disk": "512MB"}
+"""Each folder counts, and the job is to get to its end."""
 DIG = 'import os\nos.chdir(os.environ["COMPUTEPOOL_ENV"])\nfor _ in range(4000): os.mkdir("d"); os.chdir("d")'
 LONG_NAMES = 'cd "$COMPUTEPOOL_CHECKPOINT"; x=$(printf %0200d 0); for i in $(seq 1000); do mkdir -p $i/$x/$x/$x; '
 ATTACKS = {
@@ -17,7 +27,8 @@ ATTACKS = {
     "setup puts a link in its place": {"setup": 'rm -rf "$COMPUTEPOOL_ENV"; ln -s /usr "$COMPUTEPOOL_ENV"'},
     "setup puts a file in its place": {"setup": 'rm -rf "$COMPUTEPOOL_ENV"; : > "$COMPUTEPOOL_ENV"'},
     "setup removes where the job works": {"setup": "cd /; rm -rf /job/work"},
-    "setup digs 4,000 folders deep": {"setup": f"python3 -c '{DIG}'"},
+    "setup puts a file where the job works": {"setup": "cd /; rm -rf /job/work; : > /job/work"},
+    "setup digs 4,000 folders deep": {"setup": f"python3 -c '{DIG}'", "resources": ROOMY},
     "1,000 long names in a checkpoint": {"run": LONG_NAMES + ": > $i/$x/$x/$x/$x; done; exit 85"},
 }
 
@@ -37,8 +48,7 @@ def test_no_trick_of_a_renter_is_the_nodes_fault_or_free(pool):
             client.call("POST", "/jobs", {"run": ["true"], "checkpoint": "c" * 300})  # as somebody without our client
         assert (refused.value.status, refused.value.code) == (422, "bad_spec"), "no file system has such a name"
         for name, attack in ATTACKS.items():
-            spec = {"run": "sleep 0.2", "max_price": "36000", "max_runtime": "5m", **attack}
-            job_id = client.submit({**spec, "resources": {"cpus": 0.5, "memory": "256MB", "disk": "64MB"}}).id
+            job_id = client.submit({**SPEC, **attack}).id
 
             def ended(name: str = name, job_id: str = job_id) -> Job | None:
                 job = client.job(job_id)
