@@ -38,6 +38,17 @@ def test_limits_are_shown_with_what_is_used_of_them(cli, hub):
     assert "12.5 credits" in shown  # this month, without a limit
 
 
+def test_what_waits_is_shown_with_its_limits(cli, hub):
+    hub.market.used |= {"queued_slices": 3_000, "limit_queued_slices": 50_000}
+    hub.market.used |= {"queued_bytes": 2 * 1024**2, "limit_queued_bytes": None}
+    told = cli("admin", "limits", "set", USER, "--slices", "1").text
+    lines = [line.split(maxsplit=1) for line in told.splitlines()]
+    assert [(name, rest.strip()) for name, rest in lines[-2:]] == [
+        ("queued", "3000 of 50000 slices"),
+        ("specs", "2 MB"),
+    ]
+
+
 def test_limits_as_json_are_what_the_hub_said(cli, hub):
     told = json.loads(cli("admin", "limits", "set", USER, "--slices", "1", "--json").out)
     assert told == json.loads(cli("admin", "limits", "show", USER, "--json").out)

@@ -338,12 +338,18 @@ def _micros(text: str) -> int:
         raise CliError(error.sentence, error.hint_sentence, USAGE) from None
 
 
-def _queued(document: dict[str, Any]) -> str:
-    """Nothing where the hub does not tell."""
+def _queued(document: dict[str, Any]) -> tuple[str, str]:
+    """Waiting slices, and the specs of open jobs. Nothing where the hub does not tell."""
+    from computepool.cli.display import size
+
     if "queued_slices" not in document:
-        return ""
-    most = document["limit_queued_slices"]
-    return f"{document['queued_slices']}" + (f" of {most} slices" if most is not None else " slices")
+        return "", ""
+    slices, most = document["queued_slices"], document["limit_queued_slices"]
+    spec_bytes, most_bytes = document["queued_bytes"], document["limit_queued_bytes"]
+    return (
+        f"{slices} of {most} slices" if most is not None else f"{slices} slices",
+        f"{size(spec_bytes)} of {size(most_bytes)}" if most_bytes is not None else size(spec_bytes),
+    )
 
 
 def _print_limits(document: dict[str, Any]) -> None:
@@ -354,7 +360,7 @@ def _print_limits(document: dict[str, Any]) -> None:
             return ""
         return f"{credits(used)} of {in_credits(limit)}" if limit is not None else in_credits(used)
 
-    most = document["slices"]
+    most, (queued, specs) = document["slices"], _queued(document)
     print_pairs(
         (
             ("owner", document["owner_id"]),
@@ -362,6 +368,7 @@ def _print_limits(document: dict[str, Any]) -> None:
             ("an hour", shown(document["hourly_micros"], document["running_hourly_micros"])),
             ("today", shown(document["daily_micros"], document["spent_today_micros"])),
             ("this month", shown(document["monthly_micros"], document["spent_this_month_micros"])),
-            ("queued", _queued(document)),
+            ("queued", queued),
+            ("specs", specs),
         )
     )

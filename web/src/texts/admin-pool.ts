@@ -138,6 +138,7 @@ export const adminPool = {
     now: "Now",
     running: "Running slices",
     queued: "Waiting slices",
+    specs: "Specs of open jobs",
     runningCost: "Running cost",
     spentToday: "Spent today",
     spentMonth: "Spent this month",

@@ -62,7 +62,16 @@ function Limits({ owner, money }: { owner: string; money: boolean }) {
             </Facts>
             <Facts>
               <Fact name={text.running}>{count(limits.running_slices)}</Fact>
-              <Fact name={text.queued}>{count(limits.queued_slices)}</Fact>
+              <Fact name={text.queued}>
+                {limits.limit_queued_slices == null
+                  ? count(limits.queued_slices)
+                  : storage.of(count(limits.queued_slices), count(limits.limit_queued_slices))}
+              </Fact>
+              <Fact name={text.specs}>
+                {limits.limit_queued_bytes == null
+                  ? bytes(limits.queued_bytes)
+                  : storage.of(bytes(limits.queued_bytes), bytes(limits.limit_queued_bytes))}
+              </Fact>
               {money && (
                 <>
                   <Fact name={text.runningCost}>
