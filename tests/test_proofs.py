@@ -14,6 +14,10 @@ TWINS = {
     "e2e/test_blocked_websocket.py::test_agent_finds_out_by_itself_that_the_wall_is_gone": (
         "e2e/test_blocked_websocket.py::test_polling_job_survives_a_restart_and_the_agent_returns_to_the_websocket"
     ),
+    # It needs the indexes of pip and npm.
+    "e2e/test_real_packages.py::test_packages_of_the_machines_own_index_are_installed_and_used": (
+        "agent/test_setup.py::test_index_on_this_machine_is_used_once_the_host_allows_it"
+    ),
     # It needs npm and a registry.
     "hub/test_typescript_client.py::test_typescript_client_is_made_and_compiles": (
         "hub/test_openapi.py::test_no_answer_has_a_field_that_may_be_anything"

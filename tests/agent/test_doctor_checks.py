@@ -5,17 +5,20 @@ import contextlib
 import json
 import socket
 import stat
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
 from support.agents import enrolled_home
 from support.fake_hub import FakeHub
+from support.outer_world import INDEX, outer_world
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.detect import Hardware
 from computepool.agent.doctor import Check, examine, folder, sandboxes_to_examine
 from computepool.agent.doctor.engines import EngineSocket, check_engines, check_view
 from computepool.agent.doctor.folder import check_agent, check_permissions, check_policy
+from computepool.agent.doctor.indexes import check_indexes
 from computepool.agent.doctor.isolation import check_bubblewrap, why_no_user_namespaces
 from computepool.agent.doctor.machine import check_gpus_inside
 from computepool.agent.doctor.network import check_network
@@ -288,13 +291,42 @@ def test_a_proxy_is_named_without_its_password(home, monkeypatch):
 def test_every_failure_says_how_to_mend_it(home):
     home.root.chmod(0o755)
     checks = asyncio.run(examine(home, [], SystemClock()))
-    assert {check.group for check in checks} >= {"this node", "the machine", "isolation", "the hub"}
+    assert {check.group for check in checks} == set(GROUPS)
     assert [check.name for check in checks if check.level != "ok" and not check.hint] == []
-    assert len(dict.fromkeys(check.group for check in checks)) == 4
     assert [check.group for check in checks] == sorted((check.group for check in checks), key=GROUPS.index)
 
 
-GROUPS = ["this node", "the machine", "isolation", "the hub"]
+GROUPS = ["this node", "the machine", "isolation", "package indexes", "the hub"]
+
+
+# ── package indexes ──
+
+
+async def on_loopback(host, port):
+    return [ip_address("127.0.0.1")]
+
+
+def test_index_is_asked_by_the_way_that_jobs_have():
+    async def story():
+        async with outer_world() as world:
+            world.publish("tiny", "1", "")
+            place = f"{INDEX}:{world.port}"
+
+            async def found(page, **more):
+                outside = world.outside(upstream=None, lookup=on_loopback, **more)
+                [check] = await check_indexes(outside, {"pip": f"http://{place}{page}"})
+                return check
+
+            refused = await found("/simple/tiny/", indexes=frozenset({place}))
+            assert (refused.level, world.requests) == ("warn", [])
+            assert f'indexes = ["{place}"] under [network] in policy.toml' in refused.hint
+            allowed = {"allowed": lambda: frozenset({place})}
+            assert (await found("/simple/tiny/", **allowed)).message == f"`setup` reaches {INDEX}"
+            assert "404" in (await found("/simple/other/", **allowed)).message
+        assert "does not reach" in (await found("/simple/tiny/", **allowed)).message
+        assert (await check_indexes(world.outside(), {}))[0].level == "warn"
+
+    asyncio.run(story())
 
 
 # ── with real sandboxes ──

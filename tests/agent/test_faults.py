@@ -26,7 +26,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
 
 def attempt_in(folder, disk_bytes) -> Any:
     grant = Grant(cpus=1, memory_bytes=1, disk_bytes=disk_bytes)
-    return SimpleNamespace(id="attempt_1", folder=str(folder), manifest=SimpleNamespace(grant=grant))
+    return SimpleNamespace(id="attempt_1", folder=str(folder), manifest=SimpleNamespace(grant=grant), room_bytes=0)
 
 
 @pytest.mark.parametrize("place", FaultPlace)

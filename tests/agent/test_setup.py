@@ -5,6 +5,7 @@ import io
 import os
 import shutil
 import tarfile
+from ipaddress import ip_address
 
 import pytest
 from support.agents import running_agent
@@ -53,7 +54,7 @@ class Scene:
         return self.hub.receipts[attempt_id], bytes(self.hub.logs[attempt_id])
 
 
-def story(tmp_path, tell, sandbox=None):
+def story(tmp_path, tell, sandbox=None, **outside):
     async def run():
         async with FakeHub() as hub, outer_world() as world:
             world.publish("tiny", "1", "VALUE = 'one'\n")
@@ -61,7 +62,7 @@ def story(tmp_path, tell, sandbox=None):
             state = tmp_path / "state"
             used = sandbox(state) if sandbox else BubblewrapSandbox(state, bwrap=shutil.which("bwrap") or "bwrap")
             try:
-                async with running_agent(hub, tmp_path, sandboxes=[used], outside=world.outside()) as running:
+                async with running_agent(hub, tmp_path, sandboxes=[used], outside=world.outside(**outside)) as running:
                     await tell(Scene(hub, running, world))
             finally:
                 await used.close()
@@ -109,7 +110,8 @@ except urllib.error.HTTPError as error:
     async def tell(scene):
         receipt, log = await scene.job("python3", "-c", look, setup=INSTALL, network=True, isolation="gvisor")
         assert receipt.exit_code == 0, log
-        assert b"one 200\n403\n" in log
+        assert b"one 200\n" in log
+        assert b"\n403\n" in log
         assert b"network: 192.168.1.1:80 was refused" in log
         assert receipt.isolation == "gvisor"
         assert receipt.usage.network_bytes > 0
@@ -271,3 +273,41 @@ def test_plain_process_builds_its_environment_each_time(tmp_path):
             assert (receipt.exit_code, log) == (0, b"hello\n"), log
 
     story(tmp_path, tell, sandbox=lambda state: ProcessSandbox(state, cgroups=None))
+
+
+def test_index_on_this_machine_is_used_once_the_host_allows_it(tmp_path):
+    """As a company has it: what the index's name leads to is not public."""
+    allowed: set[str] = set()
+
+    async def home(host, port):
+        return [ip_address("127.0.0.1")]
+
+    async def tell(scene):
+        place = f"{INDEX}:{scene.world.port}"
+        index = {"PIP_INDEX_URL": f"http://{place}/simple", "PIP_TRUSTED_HOST": INDEX}
+        receipt, log = await imports_tiny(scene, env=index)
+        assert receipt.exit_code != 0
+        assert f'the node\'s owner allows it with indexes = ["{place}"] under [network]'.encode() in log
+        allowed.add(place)
+        receipt, log = await imports_tiny(scene, env=index)
+        assert (receipt.exit_code, log.splitlines()[-1]) == (0, b"one"), log
+
+    story(tmp_path, tell, upstream=None, lookup=home, allowed=lambda: frozenset(allowed))
+
+
+def test_what_setup_installs_does_not_count_against_the_jobs_disk(tmp_path):
+    small = Grant(cpus=1.0, memory_bytes=256 << 20, disk_bytes=16 << 20)
+    install = ("sh", "-c", "head -c 48M /dev/zero > $TMPDIR/part; mv $TMPDIR/part $COMPUTEPOOL_ENV/large; sleep 3")
+    writes = "head -c {} /dev/zero > result; sleep {}"
+
+    async def tell(scene):
+        for elsewhere in ("", "; touch ~/elsewhere"):  # kept apart from the job's folder, or left in it
+            setup = (*install[:2], install[2] + elsewhere)
+            receipt, log = await scene.job("sh", "-c", writes.format("8M", 3), setup=setup, grant=small)
+            assert (receipt.reason, receipt.exit_code) == (EndReason.EXITED, 0), log
+            receipt, log = await scene.job("sh", "-c", writes.format("32M", 600), setup=setup, grant=small)
+            assert receipt.reason is EndReason.DISK, log
+        receipt, log = await scene.job("ls", "-a", setup=("sh", "-c", "ls -d $TMPDIR; exit 5"))
+        assert (receipt.exit_code, b"/env/.tmp" in log) == (5, True)
+
+    story(tmp_path, tell)

@@ -96,8 +96,8 @@ def test_every_key_of_the_documented_example_is_read():
         name="train-mnist",
         resources=Resources(
             cpus=Range[float](minimum=8),
-            memory=Range[int](minimum=16 * GIB),
-            disk=Range[int](minimum=20 * GIB),
+            memory=Range[int](minimum=16 * GIB, maximum=16 * GIB),
+            disk=Range[int](minimum=20 * GIB, maximum=20 * GIB),
             gpu=GpuRequest(memory=Range[int](minimum=24 * GIB)),
         ),
         image="python:3.12-slim",
@@ -135,7 +135,7 @@ def test_the_example_with_secrets_for_strangers_is_refused_for_that_alone():
 def test_the_least_spec_has_sensible_defaults():
     spec = parse_spec({"run": "true"})
     assert spec == JobSpec(run="true")
-    assert spec.max_runtime_seconds == DEFAULT_MAX_RUNTIME_SECONDS == 3600
+    assert spec.max_runtime_seconds == DEFAULT_MAX_RUNTIME_SECONDS == 24 * 3600
     assert spec.resources.cpus.minimum == 1
     assert spec.resources.memory.minimum == spec.resources.disk.minimum == GIB
     assert spec.resources.gpu is None
@@ -173,6 +173,11 @@ def test_all_problems_come_at_once_and_read_well():
 
 # ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+TWO_CARDS = Resources(
+    cpus=Range[float](minimum=2),
+    memory=Range[int](minimum=4 * GIB),
+    gpu=GpuRequest(name="rtx-4090", count=2),
+)
 ACCEPTED = [
     ("name", " train ", "name", "train"),
     ("name", 7, "name", "7"),
@@ -228,14 +233,15 @@ ACCEPTED = [
     ("where", {"min_reliability": "0.9"}, "where", Where(min_reliability=0.9)),
     ("where", {"node": NODE}, "where", Where(node=NODE)),
     ("where", {"trust": "mine"}, "where", Where(trust=Trust.MINE)),
-    ("resources", {"cpus": 0.5}, "resources", Resources(cpus=Range[float](minimum=0.5))),
+    ("resources", {"cpus": 0.5}, "resources", Resources(cpus=Range[float](minimum=0.5, maximum=0.5))),
+    ("resources", {"cpus": "4+"}, "resources", Resources(cpus=Range[float](minimum=4))),
     ("resources", {"cpus": "4..8"}, "resources", Resources(cpus=Range[float](minimum=4, maximum=8))),
     ("resources", {"cpus": "..8"}, "resources", Resources(cpus=Range[float](minimum=1, maximum=8))),
     ("resources", {"cpus": "..0.5"}, "resources", Resources(cpus=Range[float](minimum=0.5, maximum=0.5))),
-    ("resources", {"memory": 16}, "resources", Resources(memory=Range[int](minimum=16 * GIB))),
+    ("resources", {"memory": 16}, "resources", Resources(memory=Range[int](minimum=16 * GIB, maximum=16 * GIB))),
     ("resources", {"memory": "..5MB"}, "resources", Resources(memory=Range[int](minimum=5 * MIB, maximum=5 * MIB))),
     ("resources", {"disk": {"size": "20GB.."}}, "resources", Resources(disk=Range[int](minimum=20 * GIB))),
-    ("resources", {"gpu": "rtx-4090:2"}, "resources", Resources(gpu=GpuRequest(name="rtx-4090", count=2))),
+    ("resources", {"gpu": "rtx-4090:2"}, "resources", TWO_CARDS),
     ("resources", {"gpu": 0}, "resources", Resources()),
     ("resources", {}, "resources", Resources()),
 ]  # fmt: skip
@@ -460,7 +466,7 @@ def test_a_name_cannot_be_both_env_and_secret():
         ({"run": "x", "resources": {"accelerators": "H100:8"}}, {"run": "x", "resources": {"gpu": "H100:8"}}),
         ({"run": "x", "resources": {"accelerators": {"H100": 8}}}, {"run": "x", "resources": {"gpu": "H100:8"}}),
         ({"run": "x", "resources": {"gpus": 1}}, {"run": "x", "resources": {"gpu": 1}}),
-        ({"run": "x", "resources": {"cpu": "4+"}}, {"run": "x", "resources": {"cpus": 4}}),
+        ({"run": "x", "resources": {"cpu": "4+"}}, {"run": "x", "resources": {"cpus": "4.."}}),
         ({"run": "x", "resources": {"disk_size": 256}}, {"run": "x", "resources": {"disk": "256GB"}}),
         ({"run": "x", "resources": {"max_hourly_cost": 4}}, {"run": "x", "max_price": 4}),
         ({"run": "x", "resources": {"use_spot": True}}, {"run": "x", "preemptible": True}),
@@ -663,7 +669,7 @@ def test_a_digest_depends_on_the_meaning_and_not_on_the_spelling():
 
 
 def test_the_digest_of_a_known_spec_never_changes():
-    wire = b'{"max_runtime":"1h","optimize":"balanced","priority":0,"resources":{"cpus":"1..","disk":"1GB..",'
+    wire = b'{"max_runtime":"1d","optimize":"balanced","priority":0,"resources":{"cpus":"1..","disk":"1GB..",'
     wire += b'"memory":"1GB.."},"retries":0,"run":"true","slices":1,"where":{"trust":"any"}}'
     assert spec_of().canonical_json() == wire
 

@@ -39,7 +39,7 @@ class FakeProcess:
         return not self.over
 
     async def _live(self) -> None:
-        code = 0
+        code, peak_bytes = 0, 0
         for step in _steps(self.command.argv):
             await self._thawed.wait()
             match step:
@@ -49,10 +49,12 @@ class FakeProcess:
                     self._say((" ".join(words) + "\n").encode())
                 case ["touch", path]:
                     _make_file(self.command.folder / path)
+                case ["peak", size]:
+                    peak_bytes = int(size)
                 case ["exit", number]:
                     code = int(number)
                     break
-        self._end(Exit(code, None, "exited", 0.0, 0))
+        self._end(Exit(code, None, "exited", 0.0, peak_bytes))
 
     def _say(self, data: bytes) -> None:
         self.said.append(data)

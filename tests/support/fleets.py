@@ -13,6 +13,7 @@ from computepool.hub.scheduling.fleet import FleetNode, Held, free_of, grant_on,
 from computepool.hub.scheduling.queue import Waiting
 from computepool.protocol.capacity import Capacity, Gpu
 from computepool.protocol.gpus import GpuRequest
+from computepool.protocol.manifest import Grant
 from computepool.protocol.states import IsolationLevel, NodeState
 from computepool.protocol.units import Range
 
@@ -101,8 +102,10 @@ def make_waiting(job_id: str = "job_1", index: int = 0, *, priority: int = 0, **
 ORDER = Order("job_x", "sha256:spec", "sha256:manifest", IsolationLevel.PROCESS, 60.0)
 
 
-def occupy(node: FleetNode, attempt_id: str, needs: Requirements) -> None:
-    take_room(node, Held(attempt_id, 1, grant_on(node, needs), ORDER, renewed_at=0.0))
+def occupy(node: FleetNode, attempt_id: str, needs: Requirements) -> Grant:
+    grant = grant_on(node, needs)
+    take_room(node, Held(attempt_id, 1, grant, ORDER, renewed_at=0.0))
+    return grant
 
 
 # ── anything that may be ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,6 +129,7 @@ many_needs = st.builds(
     cpu_millis=st.integers(1, 16_000),
     memory_bytes=st.integers(0, 64 * GIB),
     disk_bytes=st.integers(0, 200 * GIB),
+    by_share=st.sampled_from([(), ("memory", "disk"), ("cpus", "memory", "disk")]),
     gpu=st.none() | gpu_requests,
     countries=st.frozensets(st.sampled_from(COUNTRIES), max_size=2),
     tags=st.frozensets(st.sampled_from(TAGS), max_size=2),

@@ -12,6 +12,7 @@ import io
 import zipfile
 from collections.abc import AsyncIterator
 from ipaddress import ip_address
+from typing import Any
 
 from computepool.agent.clock import SystemClock
 from computepool.agent.egress.upstream import Upstream
@@ -66,14 +67,14 @@ class OuterWorld:
         return [ip_address(PUBLIC)]
 
     def outside(self, **changes) -> Outside:
-        return Outside(
-            clock=SystemClock(),
-            lookup=self.lookup,
-            upstream=Upstream("127.0.0.1", self.port),
-            indexes=frozenset({INDEX}),
-            mirrors={"PIP_INDEX_URL": f"http://{INDEX}/simple", "PIP_TRUSTED_HOST": INDEX},
-            **changes,
-        )
+        usual: dict[str, Any] = {
+            "clock": SystemClock(),
+            "lookup": self.lookup,
+            "upstream": Upstream("127.0.0.1", self.port),
+            "indexes": frozenset({INDEX}),
+            "mirrors": {"PIP_INDEX_URL": f"http://{INDEX}/simple", "PIP_TRUSTED_HOST": INDEX},
+        }
+        return Outside(**(usual | changes))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -95,7 +96,7 @@ class OuterWorld:
         writer.close()
 
     def _answer(self, host: str, path: str) -> tuple[str, bytes]:
-        if host != INDEX:
+        if host.partition(":")[0] != INDEX:
             return "200 OK", b"hello from the site\n"
         if path.startswith("/files/"):
             data = self.wheels.get(path.removeprefix("/files/"))

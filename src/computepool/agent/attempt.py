@@ -55,6 +55,8 @@ class Attempt:
     state: AttemptState = AttemptState.LEASED
     folder: str | None = None
     """The job's folder, once it was made."""
+    room_bytes: int = 0
+    """What may lie in its folder beside the disk that it was granted: what `setup` installed."""
     ended: Ended | None = None
     """Set once the command is gone, or never was: the attempt uses no room from then on."""
     command_over_at: float | None = None

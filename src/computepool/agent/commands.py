@@ -22,10 +22,15 @@ from computepool.agent.logs import LogIntake
 from computepool.agent.placement import ENVIRONMENT, WORK, job_environment, limits_of
 from computepool.agent.preparing import Prepared, interruptible, raise_if_ending
 from computepool.agent.sandbox import find_fault
-from computepool.agent.sandbox.interface import Command, Exit, Process, Sandbox, SandboxBroken
+from computepool.agent.sandbox.interface import Command, Exit, Limits, Process, Sandbox, SandboxBroken
+from computepool.agent.sandbox.space import folder_bytes
+from computepool.agent.shells import in_shell
+from computepool.agent.trees import Uncountable, open_folder
 from computepool.agent.workshop import Workshop
+from computepool.protocol.exit_words import KILLED, exit_words
 from computepool.protocol.receipt import EndReason
 from computepool.protocol.states import IsolationLevel
+from computepool.protocol.units import about_bytes, format_bytes
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +41,14 @@ STARTS = 2
 PIPE_PATIENCE_SECONDS = 1.0
 """After the command and all it started are gone, how long to wait for the end of its output."""
 TIME_MARGIN_SECONDS = 0.05
+NEAR_LIMIT = 0.9
+"""A job that was killed with so much of its memory in use was killed for its memory."""
 
 _REASONS = {
     "exited": (EndReason.EXITED, ""),
-    "memory": (EndReason.MEMORY, "the job used more memory than it asked for"),
-    "disk": (EndReason.DISK, "the job wrote more to disk than it asked for"),
-    "pids": (EndReason.EXITED, "the job started more processes than it may"),
+    "memory": (EndReason.MEMORY, ""),
+    "disk": (EndReason.DISK, ""),
+    "pids": (EndReason.EXITED, "the job had more processes at once than it may"),
     "killed": (EndReason.EXITED, "the job was ended from outside"),
     "engine_lost": (EndReason.SANDBOX, ""),
     "not_runnable": (EndReason.START_FAILED, ""),
@@ -92,8 +99,9 @@ class Commands:
                 return True
             async with at(FaultPlace.SETUP, attempt):
                 before = await shop.offload(environments.look, self._folder)
+                attempt.room_bytes = await shop.offload(environments.room_at, self._folder)
             self._in_setup = True
-            argv = environments.set_up_argv(attempt.manifest.setup)
+            argv = environments.set_up_argv(in_shell(attempt.manifest.setup, attempt.manifest.setup_shell))
             await self._execute(argv, internet=attempt.manifest.network, wants_out=True)
             self._setup_seconds = attempt.ran_seconds(shop.clock.monotonic())
             if self._last is None or self._last.code != 0 or attempt.ending is not None:
@@ -102,7 +110,18 @@ class Commands:
             if place is not None:
                 async with at(FaultPlace.SETUP, attempt):
                     await self._keep(place, before)
+            attempt.room_bytes = 0 if ENVIRONMENT in self._shown else await self._environment_bytes()
         return True
+
+    async def _environment_bytes(self) -> int:
+        """Of one that stays in the job's folder."""
+        root = open_folder(self._folder / ENVIRONMENT)
+        try:
+            return await folder_bytes(root, enough=self._attempt.room_bytes)
+        except Uncountable:
+            return self._attempt.room_bytes
+        finally:
+            os.close(root)
 
     async def _keep(self, place: Path, before: object) -> None:
         if await self._shop.offload(environments.look, self._folder) != before:
@@ -135,7 +154,8 @@ class Commands:
 
     async def run(self) -> None:
         manifest = self._attempt.manifest
-        argv = environments.entered_argv(manifest.argv) if manifest.setup else manifest.argv
+        argv = in_shell(manifest.argv, manifest.run_shell)
+        argv = environments.entered_argv(argv) if manifest.setup else argv
         await self._execute(argv, internet=manifest.network, wants_out=manifest.network)
 
     async def close(self) -> None:
@@ -224,13 +244,15 @@ class Commands:
         if manifest.setup:
             inside = self._sandbox.path_inside(self._folder, ENVIRONMENT)
             variables = environments.environment_variables(inside) | variables
+        if self._sandbox.level is IsolationLevel.PROCESS and shop.outside is not None:
+            variables = {**shop.outside.mirrors, **variables}
         if egress is not None and shop.outside is not None:
-            variables |= shop.outside.variables()
+            variables = shop.outside.variables(variables, with_image=manifest.image is not None)
         return Command(
             argv=argv,
             env=variables,
             folder=self._folder,
-            limits=limits_of(manifest.grant),
+            limits=self._limits,
             cwd=WORK,
             devices=shop.devices_for(manifest.grant.gpus),
             gpus=manifest.grant.gpus,
@@ -297,8 +319,11 @@ class Commands:
             return await self.ended_by(AttemptOver(reason, detail))
         if reason is EndReason.EXITED and exited.code != 0 and has_no_room_left(str(self._folder)):
             reason, detail = EndReason.NODE_DISK, "the node's disk is full"
+        if reason is EndReason.EXITED and not await is_within_grant(attempt):
+            # It left before anybody looked, maybe with a file that was cut and nobody missed.
+            reason, detail = EndReason.DISK, self._disk_words()
         if reason is EndReason.NODE_DISK and not await is_within_grant(attempt, attempt.spool.stored_bytes):
-            reason, detail = EndReason.DISK, "the job wrote more to disk than it asked for, its log included"
+            reason, detail = EndReason.DISK, f"{self._disk_words()}; its log counts, because the node's disk is full"
         elif reason is EndReason.NODE_DISK and self._shop.is_filled_by_logs(str(self._folder)):
             reason, detail = EndReason.UNREACHABLE, "the node's disk was full with the logs of jobs"
         return await self._ended(exited.code, reason, detail)
@@ -344,9 +369,42 @@ class Commands:
             return ending.reason, ending.detail
         reason, detail = _REASONS[exited.reason]
         detail = exited.detail or detail
+        limit = self._attempt.manifest.grant.memory_bytes
+        if reason is EndReason.EXITED and exited.code == KILLED and exited.reason == "exited":
+            # Not every engine tells that the kernel ended it for its memory.
+            if exited.peak_memory_bytes >= limit * NEAR_LIMIT:
+                reason = EndReason.MEMORY
+            else:
+                detail = (
+                    f"by itself or by the kernel; its memory was {about_bytes(exited.peak_memory_bytes)} of"
+                    f" {about_bytes(limit)} when it was last looked at, so it was memory only if that grew within a"
+                    " moment"
+                )
+        if reason is EndReason.MEMORY:
+            detail = (
+                f"limit {about_bytes(limit)}, peak {about_bytes(exited.peak_memory_bytes)}: ask for more"
+                f" with resources.memory (--memory {format_bytes(2 * limit)})"
+            )
+        elif reason is EndReason.DISK:
+            detail = self._disk_words()
         if self._in_setup:
-            detail = f"in setup: {detail}" if detail else f"setup failed with exit code {exited.code}"
+            words = exit_words(exited.code)
+            failed = f"setup failed with exit code {exited.code}{f' ({words})' if words else ''}"
+            detail = f"in setup: {detail}" if detail else failed
         return reason, detail
+
+    def _disk_words(self) -> str:
+        if self._in_setup:
+            return f"setup wrote more than {about_bytes(self._limits.disk_bytes)}, the most that this node has for it"
+        limit = self._attempt.manifest.grant.disk_bytes
+        return (
+            f"limit {about_bytes(limit)}, with all that the job was sent and wrote: ask for more with resources.disk"
+            f" (--disk {format_bytes(2 * limit)})"
+        )
+
+    @property
+    def _limits(self) -> Limits:
+        return limits_of(self._attempt.manifest.grant, self._attempt.room_bytes)
 
 
 def _use(place: Path) -> bool:

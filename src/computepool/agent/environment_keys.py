@@ -51,6 +51,7 @@ def key_of(manifest: Manifest, folder: Path, image_digest: str | None, *, truste
     `trusted`: the owner's own. The hub names the renter, so that what others built must not serve the owner by name.
     """
     parts = [FORMAT, manifest.renter, str(trusted), "\0".join(manifest.setup)]
+    parts += [] if manifest.setup_shell is None else [manifest.setup_shell]
     parts += [image_digest or _host_python(), str(manifest.network)]
     parts += [f"{name}={value}" for name, value in sorted(manifest.env.items())]
     with opened(str(folder)) as root:

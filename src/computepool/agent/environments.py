@@ -24,6 +24,7 @@ from computepool.agent.sandbox.interface import Sandbox
 from computepool.agent.trees import Uncountable, name_of, open_folder, walk
 from computepool.agent.unremoved import UnremovedFolders
 from computepool.protocol.states import IsolationLevel
+from computepool.protocol.units import GIB
 
 FOLDER = "environments"
 NEW, GONE, SIZE = ".new", ".gone", ".size"
@@ -32,6 +33,8 @@ INSTALLERS_CACHES = (".npm", f"{CACHES}/pip", f"{CACHES}/uv")
 """In the job's home: no job misses what they hold. Any other cache may be what the job is to find there."""
 _LEFT_OUT = frozenset((ENVIRONMENT, *INSTALLERS_CACHES))
 _MOST_ENTRIES = 2_000_000
+ROOM_BYTES = 16 * GIB
+"""What `setup` may write beside the job's own disk, at most half of what is free on the node's."""
 
 PREPARE = """\
 PATH="$COMPUTEPOOL_ENV/bin:$PATH"; export PATH
@@ -50,6 +53,14 @@ if [ ! -e "$COMPUTEPOOL_ENV/bin/python" ] && command -v python3 >/dev/null 2>&1;
     computepool_venv >/dev/null 2>&1 || rm -rf "$COMPUTEPOOL_ENV"/[a-z]*
 fi
 unset -f computepool_venv
+if [ "$TMPDIR" = /tmp ]; then
+    # That is memory, and installers unpack there what is larger.
+    TMPDIR="$COMPUTEPOOL_ENV/.tmp"; export TMPDIR
+    mkdir "$TMPDIR" && "$@"
+    code=$?
+    rm -rf "$TMPDIR"
+    exit $code
+fi
 exec "$@"
 """
 """Before `setup`: a virtual environment, where Python can make one. Elsewhere pip's user installs lead to it."""
@@ -74,6 +85,12 @@ def environment_variables(inside: str) -> dict[str, str]:
         "PIP_NO_CACHE_DIR": "1",
         "PIP_NO_INPUT": "1",
     }
+
+
+def room_at(folder: Path) -> int:
+    """For a `setup` that begins now. Blocking."""
+    disk = os.statvfs(folder)
+    return min(ROOM_BYTES, disk.f_bavail * disk.f_frsize // 2)
 
 
 class Environments:

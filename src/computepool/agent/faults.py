@@ -105,7 +105,7 @@ async def judged(place: FaultPlace, attempt: Attempt, error: Exception) -> Attem
 
 async def is_within_grant(attempt: Attempt, more_bytes: int = 0) -> bool:
     """Whether the job's folder, and `more_bytes` that lie elsewhere, take no more of the disk than it may use."""
-    limit = attempt.manifest.grant.disk_bytes - more_bytes
+    limit = attempt.manifest.grant.disk_bytes + attempt.room_bytes - more_bytes
     if attempt.folder is None:
         return True
     try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from computepool.agent.clock import Clock
 from computepool.agent.egress import (
+    CERTIFICATES,
     Allowance,
     Egress,
     EgressLimits,
@@ -41,7 +42,8 @@ class Outside:
     indexes: frozenset[str] = frozenset()
     added: frozenset[str] = frozenset()
     mirrors: Mapping[str, str] = field(default_factory=dict)
-    private_indexes: bool = False
+    allowed: Callable[[], frozenset[str]] = frozenset
+    """The package indexes that the host allows, by its policy of now."""
     cap_bytes: int | None = None
     tls: ssl.SSLContext | None = None
     """Whom the agent trusts when it fetches by itself; None for those whom browsers trust."""
@@ -51,13 +53,15 @@ class Outside:
 
         The owner's own jobs use neither the allowance nor the rate that strangers' work has.
         """
-        policy = EgressPolicy(
+        return self.open_with(self.policy(internet=internet), own=own, tell=tell, may_pass=may_pass)
+
+    def policy(self, *, internet: bool) -> EgressPolicy:
+        return EgressPolicy(
             Mode.INTERNET if internet else Mode.INDEXES,
             indexes=self.indexes,
             added=self.added,
-            private_indexes=self.private_indexes,
+            allowed=self.allowed(),
         )
-        return self.open_with(policy, own=own, tell=tell, may_pass=may_pass)
 
     def open_with(
         self,
@@ -79,9 +83,13 @@ class Outside:
             may_pass=may_pass,
         )
 
-    def variables(self) -> dict[str, str]:
-        """What programs inside read to find the proxy."""
-        return proxy_environment(mirrors=self.mirrors)
+    def variables(self, given: Mapping[str, str], *, with_image: bool) -> dict[str, str]:
+        """A job's environment with what programs inside read to find the proxy, and the indexes that this machine is
+        set up for, where the spec does not name others. An image has certificates of its own, at places that are not
+        known here."""
+        left_out = CERTIFICATES if with_image else ()
+        mirrors = {name: value for name, value in self.mirrors.items() if name not in left_out}
+        return {**mirrors, **given, **proxy_environment()}
 
 
 def find_outside(
@@ -91,6 +99,7 @@ def find_outside(
     *,
     allowance: Allowance | None = None,
     bucket: TokenBucket | None = None,
+    allowed: Callable[[], frozenset[str]] = frozenset,
 ) -> Outside:
     """As this machine is set up. Blocking."""
     try:
@@ -104,6 +113,7 @@ def find_outside(
         allowance=allowance,
         bucket=bucket,
         indexes=find_indexes(environ),
+        allowed=allowed,
         mirrors=find_mirrors(environ),
         upstream=upstream,
     )

@@ -17,6 +17,9 @@ _RANK = {level: level.rank for level in IsolationLevel}
 VISIBLE_GPUS = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 """They take the ids of GPUs; with empty ones no GPU is seen."""
 DRIVERS_IDS = ("GPU-", "MIG-")
+CPU_COUNTS = ("OMP_NUM_THREADS", "PYTHON_CPU_COUNT")
+"""Programs that start a thread for each core read the machine's count, and not what the job may use. `nproc`, OpenMP,
+MKL, OpenBLAS and PyTorch follow the first, Python's own `os.cpu_count` from 3.13 on the second."""
 WORK, OUTPUT, CHECKPOINT, ENVIRONMENT = "work", "output", "checkpoint", "env"
 PREFERRED = (IsolationLevel.BUBBLEWRAP, IsolationLevel.CONTAINER, IsolationLevel.GVISOR, IsolationLevel.PROCESS)
 """Of the levels that will do, the quickest to start comes first; no isolation at all comes last."""
@@ -128,8 +131,11 @@ def job_environment(manifest: Manifest, sandbox: Sandbox, folder: Path) -> dict[
     # Ids that only we understand mean nothing to a driver: there the device files choose, and their numbers name them.
     names = [gpu if gpu.startswith(DRIVERS_IDS) else str(number) for number, gpu in enumerate(manifest.grant.gpus)]
     gpus = dict.fromkeys(VISIBLE_GPUS, ",".join(names))
+    cpus = str(max(1, int(manifest.grant.cpus)))
+    defaults = dict.fromkeys(CPU_COUNTS, cpus) | {"PYTHONUNBUFFERED": "1"}
     return (
-        manifest.env
+        defaults
+        | manifest.env
         | gpus
         | {
             "COMPUTEPOOL_JOB_ID": manifest.job_id,
@@ -143,5 +149,8 @@ def job_environment(manifest: Manifest, sandbox: Sandbox, folder: Path) -> dict[
     )
 
 
-def limits_of(grant: Grant) -> Limits:
-    return Limits(cpus=grant.cpus, memory_bytes=grant.memory_bytes, pids=grant.pids, disk_bytes=grant.disk_bytes)
+def limits_of(grant: Grant, room_bytes: int = 0) -> Limits:
+    """`room_bytes` of the disk are not the job's own."""
+    return Limits(
+        cpus=grant.cpus, memory_bytes=grant.memory_bytes, pids=grant.pids, disk_bytes=grant.disk_bytes + room_bytes
+    )

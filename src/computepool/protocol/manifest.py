@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import Field
 
 from computepool.protocol.model import Wire
+from computepool.protocol.shell import Shell
 from computepool.protocol.signing import SignatureRefused, Signed, verify
 from computepool.protocol.states import IsolationLevel
 
@@ -98,6 +99,9 @@ class Manifest(Wire):
     """What that name meant when the job's first attempt ran; None before that."""
     setup: tuple[str, ...] = ()
     """Runs before `argv`, and may reach package indexes."""
+    run_shell: Shell | None = None
+    """How `argv` is run if the spec has a text there. None for a program with its arguments, and from older hubs."""
+    setup_shell: Shell | None = None
     checkpoint: str | None = None
     """The folder to save, below the job's working folder; None for the one that every job has beside it."""
     checkpoint_seconds: float = CHECKPOINT_SECONDS

@@ -8,6 +8,7 @@ What is signed is an `OwnJob`: for which hub, for which node if the spec names o
 when, and the digest of the work. The work is all that decides which code runs on which data, and what it can reach. Its
 canonical form is JSON with sorted keys, without spaces, in UTF-8 (`Work.canonical_json`). What differs between attempts
 is not part of it: ids, fence, grant, the slice's index, the saved checkpoint, the digest that an image's name meant.
+Nor is whether a text runs in bash, and stops at the first line that fails: older agents know nothing of that.
 """
 
 import base64

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from computepool.protocol.shell import Shell
 from computepool.protocol.spec_aliases import (
     ELSEWHERE,
     LIFTED_FROM_RESOURCES,
@@ -82,7 +83,8 @@ __all__ = [
     "parse_spec",
 ]
 
-DEFAULT_MAX_RUNTIME_SECONDS = 3600
+DEFAULT_MAX_RUNTIME_SECONDS = 86_400
+"""A night's training ends by itself. What it costs is bounded by `budget`, and set aside hour by hour (ADR 0053)."""
 MAX_RUNTIME_SECONDS = 30 * 86_400
 MAX_SLICES = 10_000
 MAX_RETRIES = 100
@@ -98,7 +100,7 @@ class JobSpec(SpecPart):
     workdir: str | None = None
     setup: str | None = None
     run: str | tuple[str, ...]
-    """Text for `sh -c`, or a program and its arguments."""
+    """Text for a shell, or a program and its arguments."""
     env: dict[str, str] = Field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
@@ -130,6 +132,14 @@ class JobSpec(SpecPart):
 
     def setup_argv(self) -> tuple[str, ...]:
         return ("sh", "-c", self.setup) if self.setup else ()
+
+    @property
+    def run_shell(self) -> Shell | None:
+        return Shell.STRICT if isinstance(self.run, str) else None
+
+    @property
+    def setup_shell(self) -> Shell | None:
+        return Shell.STRICT if self.setup else None
 
     def to_wire(self) -> dict[str, object]:
         """JSON-able, and itself a valid spec.

@@ -1,16 +1,19 @@
 """The parts of a job spec, in their canonical form."""
 
+from collections.abc import Callable
 from enum import StrEnum
 
 from pydantic import ConfigDict, Field
 
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.model import Documented
-from computepool.protocol.units import GIB, Range, format_bytes, format_cpus, format_range
+from computepool.protocol.units import GIB, Number, Range, format_bytes, format_cpus, format_range
 
 DEFAULT_CPUS = 1.0
 DEFAULT_MEMORY_BYTES = GIB
 DEFAULT_DISK_BYTES = GIB
+MEMORY_BYTES_OF_A_GPU = 2 * GIB
+"""At least, with a core and the usual disk, where the spec leaves it open."""
 MIN_REPLICAS = 2
 MAX_REPLICAS = 10
 
@@ -33,9 +36,14 @@ class SpecPart(Documented):
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_serialization_defaults_required=False)
 
 
+def _amount(asked: Range[Number], format_one: Callable[[Number], str]) -> str:
+    """`8` is exactly so much, `8..` at least."""
+    return format_one(asked.minimum) if asked.minimum == asked.maximum else format_range(asked, format_one)
+
+
 class Resources(SpecPart):
-    """What one slice needs. It is given the minimum of each range, which is also what it pays for; a maximum is the
-    most that it has use for, and never passed."""
+    """What one slice needs. It is given the minimum of a range that has a maximum, which is the most that it has use
+    for. Without one the minimum is the least: see `by_share`."""
 
     cpus: Range[float] = Range[float](minimum=DEFAULT_CPUS)
     memory: Range[int] = Range[int](minimum=DEFAULT_MEMORY_BYTES)
@@ -44,11 +52,23 @@ class Resources(SpecPart):
     """Bytes."""
     gpu: GpuRequest | None = None
 
+    @property
+    def by_share(self) -> tuple[str, ...]:
+        """Of cpus, memory and disk, those with no maximum. On its node a slice is given the share that it has of the
+        node's GPUs, and of memory and disk, where it asks for none, the share that it has of the cores. Cores without
+        a GPU are what it pays for: it is given no more of them."""
+        has_none = {
+            "cpus": self.gpu is not None and self.cpus.maximum is None,
+            "memory": self.memory.maximum is None,
+            "disk": self.disk.maximum is None,
+        }
+        return tuple(key for key, is_open in has_none.items() if is_open)
+
     def to_wire(self) -> dict[str, object]:
         wire: dict[str, object] = {
-            "cpus": format_range(self.cpus, format_cpus),
-            "memory": format_range(self.memory, format_bytes),
-            "disk": format_range(self.disk, format_bytes),
+            "cpus": _amount(self.cpus, format_cpus),
+            "memory": _amount(self.memory, format_bytes),
+            "disk": _amount(self.disk, format_bytes),
         }
         if self.gpu is not None:
             wire["gpu"] = self.gpu.to_wire()

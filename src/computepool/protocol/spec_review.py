@@ -53,10 +53,13 @@ def defaults_of(written: Mapping[str, object], spec: JobSpec, *, money: bool = T
     given = _given(written)
     wire = spec.to_wire()
     resources: dict[str, str] = wire["resources"]  # type: ignore[assignment]
+    share = "the node's GPUs" if spec.resources.gpu is not None else "the node's cores"
+    by_share = f"At least so much: on its node a slice gets as much as its share of {share}."
+    open_to = dict.fromkeys(spec.resources.by_share, by_share)
     rows: list[tuple[str, str | None, str]] = [
-        ("resources.cpus", resources["cpus"], "Each slice gets one core."),
-        ("resources.memory", resources["memory"], "A slice that uses more memory is stopped."),
-        ("resources.disk", resources["disk"], "A slice that writes more is stopped, and its inputs count."),
+        ("resources.cpus", resources["cpus"], open_to.get("cpus", "Each slice gets one core.")),
+        ("resources.memory", resources["memory"], open_to.get("memory", "A slice that uses more is stopped.")),
+        ("resources.disk", resources["disk"], open_to.get("disk", "A slice that writes more is stopped.")),
         ("max_runtime", str(wire["max_runtime"]), "An attempt that runs longer is stopped; `setup` counts."),
         ("slices", str(spec.slices), "The job runs once; more slices run in parallel."),
         ("retries", str(spec.retries), "A failure of the command itself is final. Lost nodes are retried anyway."),
@@ -79,7 +82,8 @@ def defaults_of(written: Mapping[str, object], spec: JobSpec, *, money: bool = T
 
 def warnings_of(written: Mapping[str, object], spec: JobSpec, *, money: bool = True) -> list[SpecWarning]:
     """`written` is what `spec` was read from. Without money nothing is said of prices."""
-    found = [*_about_keys(written), *_about_needs(spec), *_about_work(spec), *_about_trust(spec, money)]
+    is_long = "max_runtime" in _given(written) and spec.max_runtime_seconds > LONG_SECONDS
+    found = [*_about_keys(written), *_about_needs(spec), *_about_work(spec, is_long), *_about_trust(spec, money)]
     return [SpecWarning(code=code, field=name, message=message) for code, name, message in found]
 
 
@@ -125,7 +129,7 @@ def _about_needs(spec: JobSpec) -> Iterator[Finding]:
         yield "only_own_nodes", "isolation", message
 
 
-def _about_work(spec: JobSpec) -> Iterator[Finding]:
+def _about_work(spec: JobSpec, is_long: bool) -> Iterator[Finding]:
     if spec.workdir is not None:
         message = (
             "`workdir` is a folder of the machine that submits. Send it as the job's bundle; the CLI does so itself."
@@ -143,7 +147,7 @@ def _about_work(spec: JobSpec) -> Iterator[Finding]:
             "A preemptible job may lose its node at any time, and without `checkpoint` it starts from the beginning."
         )
         yield "preemptible_without_checkpoint", "checkpoint", message
-    elif spec.checkpoint is None and spec.max_runtime_seconds > LONG_SECONDS:
+    elif spec.checkpoint is None and is_long:
         message = (
             "An attempt that is interrupted after hours starts from the beginning. Save progress with `checkpoint`."
         )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from computepool.protocol.gpus import parse_gpu
+from computepool.protocol.gpus import GpuRequest, parse_gpu
 from computepool.protocol.output_paths import find_path_problem
 from computepool.protocol.spec_aliases import (
     ELSEWHERE,
@@ -33,7 +33,17 @@ from computepool.protocol.spec_fields import (
     whole_number,
 )
 from computepool.protocol.spec_input import join_path
-from computepool.protocol.spec_models import MAX_REPLICAS, MIN_REPLICAS, Input, Publish, Resources, Trust, Verify, Where
+from computepool.protocol.spec_models import (
+    MAX_REPLICAS,
+    MEMORY_BYTES_OF_A_GPU,
+    MIN_REPLICAS,
+    Input,
+    Publish,
+    Resources,
+    Trust,
+    Verify,
+    Where,
+)
 from computepool.protocol.units import (
     MIB,
     BadValueError,
@@ -59,26 +69,42 @@ def read_resources(problems: Problems, path: str, data: object) -> Resources:
     if isinstance(data, Mapping):
         data = {key: value for key, value in data.items() if key not in LIFTED_FROM_RESOURCES}
     section = open_section(problems, path, data, RESOURCE_KEYS, RESOURCE_ALIASES, ELSEWHERE)
-    default = Resources()
+    gpu = section.read("gpu", parse_gpu, None)
+    default = default_resources(gpu)
     return Resources(
-        cpus=section.read("cpus", lambda value: _floor(parse_cpu_range(value), default.cpus), default.cpus),
+        cpus=section.read("cpus", lambda value: _floor(value, parse_cpu_range(value), default.cpus), default.cpus),
         memory=section.read("memory", lambda value: _size(value, default.memory), default.memory),
         disk=section.read("disk", lambda value: _size(value, default.disk), default.disk),
-        gpu=section.read("gpu", parse_gpu, None),
+        gpu=gpu,
     )
 
 
-def _floor(asked: Range[Number], default: Range[Number]) -> Range[Number]:
-    """`..8` leaves its beginning open; something must be reserved all the same."""
-    if asked.minimum or asked.maximum is None:
+def default_resources(gpu: GpuRequest | None) -> Resources:
+    """Where the spec says nothing else: the least of each."""
+    if gpu is None:
+        return Resources()
+    return Resources(
+        cpus=Range[float](minimum=float(gpu.count)),
+        memory=Range[int](minimum=gpu.count * MEMORY_BYTES_OF_A_GPU),
+        gpu=gpu,
+    )
+
+
+def _floor(value: object, asked: Range[Number], default: Range[Number]) -> Range[Number]:
+    """`8` is exactly so much, `8..` at least. `..8` leaves its beginning open; something must be reserved all the
+    same."""
+    if asked.maximum is None:
+        is_open = isinstance(value, str) and value.strip().endswith(("..", "+"))
+        return asked if is_open else asked.model_copy(update={"maximum": asked.minimum})
+    if asked.minimum:
         return asked
     return asked.model_copy(update={"minimum": min(default.minimum, asked.maximum)})
 
 
 def _size(value: object, default: Range[int]) -> Range[int]:
     # dstack writes a disk as {size: 100GB..}.
-    size = parse_size_range(value["size"] if isinstance(value, Mapping) and set(value) == {"size"} else value)
-    size = _floor(size, default)
+    value = value["size"] if isinstance(value, Mapping) and set(value) == {"size"} else value
+    size = _floor(value, parse_size_range(value), default)
     if size.minimum < MIN_SIZE_BYTES:
         raise BadValueError(f"{short_repr(value)} is less than 1MB", "the nearest valid value is 1MB")
     return size

@@ -255,6 +255,7 @@ class _Judge:
         """The digest is only what the hub says of the order: what the node was told to do is compared itself."""
         pairs: tuple[tuple[str, object, object], ...] = (
             ("command", manifest.argv, spec.argv()),
+            ("shell", True, manifest.run_shell in (None, spec.run_shell)),
             ("env", manifest.env, dict(spec.env)),
             ("outputs", manifest.outputs, tuple(spec.outputs)),
             ("max_runtime", manifest.max_runtime_seconds, spec.max_runtime_seconds),

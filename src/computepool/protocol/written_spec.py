@@ -48,14 +48,15 @@ class WrittenDisk(_Written):
 
 
 class WrittenResources(_Written):
-    """What one slice needs. It gets the minimum of each range, and pays for that."""
+    """What one slice needs. `8` is exactly 8; `8..` is at least 8, and more where its share of the node is more; of
+    `4..8` it gets 4. What is left out is its share of the node."""
 
     cpus: Cores | None = None
-    """Cores of one slice: `8`, `8+`, `0.5`; default 1."""
+    """Cores of one slice: `8`, `8+`, `0.5`; default 1, or its share with a GPU."""
     memory: Size | None = None
-    """`16GB`, `512MB`; default 1GB. Powers of two; a bare number is gigabytes."""
+    """`16GB`, `512MB`; default at least 1GB. Powers of two; a bare number is gigabytes."""
     disk: Size | WrittenDisk | None = None
-    """What one slice may write; default 1GB."""
+    """What one slice may write; default at least 1GB."""
     gpu: (
         Annotated[int | str, Field(examples=["rtx-4090:2", "24GB..", "A100:80GB:1", 2])]
         | WrittenGpu
@@ -136,7 +137,8 @@ class WrittenSpec(_Written):
     setup: str | None = None
     """Runs before `run`, to install things."""
     run: str | list[Text] | None = None
-    """Text for `sh -c`, or a list: a program and its arguments. The only key that is needed."""
+    """Text for bash, or sh where there is none, which ends at the first line that fails; or a list: a program and its
+    arguments. The only key that is needed."""
     env: dict[str, Text | None] | list[str] | str | None = None
     """Variables of the job; a name without a value takes the caller's."""
     secrets: list[str] | str | dict[str, None] | None = None
@@ -150,7 +152,7 @@ class WrittenSpec(_Written):
     max_price: Amount | None = None
     """The most that a slice-hour may cost, in credits; default: a quarter more than was quoted."""
     max_runtime: Duration | None = None
-    """Of one attempt: `90s`, `2h`, up to 30d; default 1h."""
+    """Of one attempt: `90s`, `2h`, up to 30d; default 24h."""
     budget: Amount | None = None
     """Credits for the whole job."""
     priority: Annotated[int, Field(ge=MIN_PRIORITY, le=MAX_PRIORITY)] | None = None
@@ -223,7 +225,7 @@ class WireGpu(_OnWire):
 
 
 class WireResources(_OnWire):
-    """What one slice needs, as ranges: `8..` is at least 8, `..8` at most."""
+    """What one slice needs: `8` is exactly 8, `8..` at least, `..8` at most."""
 
     cpus: str
     memory: str

@@ -138,9 +138,22 @@ def test_job_is_pointed_at_the_machines_mirror_without_its_credentials(root):
     assert find_mirrors(environ, home=root / "home", root=root)["PIP_INDEX_URL"] == "https://mirror.example:444/simple"
 
 
+def test_certificates_that_jobs_see_and_hosts_without_tls_are_passed_on(tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/pip.conf").write_text("[global]\ntrusted-host =\n    a.example\n    b.example:8080\n")
+    environ = {
+        "PIP_CERT": "/etc/ssl/certs/corp.pem",
+        "SSL_CERT_FILE": "/root/corp.pem",
+        "PIP_TRUSTED_HOST": "c.example",
+    }
+    assert find_mirrors(environ, home=tmp_path, root=tmp_path) == {
+        "PIP_CERT": "/etc/ssl/certs/corp.pem",
+        "PIP_TRUSTED_HOST": "a.example b.example:8080 c.example",
+    }
+
+
 def test_proxy_is_named_in_both_cases():
-    given = proxy_environment(3128, {"PIP_INDEX_URL": "https://mirror.example/simple"})
+    given = proxy_environment(3128)
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         assert given[name] == given[name.upper()] == "http://127.0.0.1:3128"
     assert given["no_proxy"] == given["NO_PROXY"] == "localhost,127.0.0.1,::1"
-    assert given["PIP_INDEX_URL"] == "https://mirror.example/simple"

@@ -101,17 +101,43 @@ def test_private_index_needs_the_hosts_word():
     assert refusal(INDEXES, "10.1.2.3", 3141) == "not_public"
 
 
-def test_with_the_hosts_word_only_the_machines_own_indexes_may_be_private():
-    trusting = EgressPolicy(Mode.INDEXES, INDEXES.indexes, INDEXES.added, private_indexes=True)
+@pytest.mark.parametrize("mode", list(Mode))
+def test_index_that_the_host_allows_may_be_private_or_on_this_machine(mode):
+    """Also for a command with the internet: what others call `run` installs packages too."""
+    trusting = EgressPolicy(
+        mode, INDEXES.indexes, INDEXES.added, frozenset({"mirror.corp.example:8443", "nexus", "10.1.2.3:3141"})
+    )
+    wire = ("192.168.1.0/24", "192.168.1.1/32")
     assert refusal(trusting, "mirror.corp.example", 8443, "10.1.1.1") is None
     assert refusal(trusting, "nexus", 443, "192.168.1.1") is None
     assert refusal(trusting, "10.1.2.3", 3141) is None
-    assert refusal(trusting, "10.1.2.3", 443) == "not_an_index"
+    assert refusal(trusting, "10.1.2.3", 443) in {"not_an_index", "not_public"}
+    assert refusal(trusting, "10.1.2.3", 8080) in {"not_an_index", "port"}
     assert refusal(trusting, "wheels.example", 443, "10.1.1.1") == "not_public"  # an operator's word is not the host's
     assert refusal(trusting, "10.9.9.9", 443) == "not_public"
-    for address in ("127.0.0.1", "169.254.169.254", "::1", "fe80::1", "0.0.0.0"):
+    for address in ("127.0.0.1", "::1", "203.0.113.80", "240.0.0.1", "fd00::1"):
+        assert refusal(trusting, "nexus", 443, address) is None
+    for address in ("169.254.169.254", "168.63.129.16", "fe80::1", "0.0.0.0", "224.0.0.1", "192.0.0.192"):
         assert refusal(trusting, "nexus", 443, address) == "not_public"
-    wire = ("192.168.1.0/24", "192.168.1.1/32")
-    assert refusal(trusting, "nexus", 443, "192.168.1.1", around=wire) == "around"  # never this machine itself
+    assert refusal(trusting, "nexus", 443, "192.168.1.1", around=wire) is None
     assert refusal(trusting, "nexus", 443, "192.168.1.7", around=wire) is None
     assert refusal(trusting, "wheels.example", 443, "192.168.1.7", around=wire) == "around"
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "addresses", "setting"),
+    [
+        ("mirror.corp.example", 8443, ["10.1.1.1"], 'indexes = ["mirror.corp.example:8443"]'),
+        ("nexus", 443, ["10.1.1.1"], 'indexes = ["nexus"]'),
+        ("index.example", 443, ["203.0.113.80"], 'indexes = ["index.example"]'),
+        ("unknown.example", 443, [], 'indexes = ["unknown.example"]'),
+    ],
+)
+def test_refused_index_names_the_setting_that_allows_it(host, port, addresses, setting):
+    def check():
+        INDEXES.check_name(host, port)
+        INDEXES.check_addresses(host, port, map(ip_address, addresses), frozenset())
+
+    with pytest.raises(Refused) as caught:
+        check()
+    assert f"{setting} under [network] in policy.toml" in caught.value.advice

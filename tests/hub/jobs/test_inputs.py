@@ -13,12 +13,14 @@ from computepool.hub.artifacts.freeing import sweep_abandoned
 from computepool.hub.artifacts.parts import PART_BYTES
 from computepool.hub.artifacts.tables import Artifact, ArtifactKind, ArtifactState
 from computepool.hub.jobs import submission
+from computepool.hub.jobs.brief import brief_of
 from computepool.hub.jobs.errors import BadInputs
 from computepool.hub.jobs.tables import Job
 from computepool.protocol.manifest import InputRef
 from computepool.protocol.messages import NodeReport
 from computepool.protocol.receipt import EndReason
-from computepool.protocol.spec import parse_spec
+from computepool.protocol.spec import Resources, parse_spec
+from computepool.protocol.units import GIB
 
 DATA = b"1,2,3\n"
 HEX = hashlib.sha256(DATA).hexdigest()
@@ -152,7 +154,17 @@ def test_inputs_larger_than_the_jobs_disk_are_refused_at_once(sqlite_hub):
 
 def test_inputs_have_no_more_parts_than_an_offer_can_name():
     with pytest.raises(BadInputs, match="too large"):
-        submission._check_sizes([PART_BYTES * submission.INPUT_PARTS_LIMIT, 1], disk_bytes=2**60)
+        submission._check_sizes([PART_BYTES * submission.INPUT_PARTS_LIMIT, 1], Resources())
+
+
+@pytest.mark.parametrize(
+    ("written", "sent_bytes", "disk_bytes"),
+    [({}, 100 * GIB, 200 * GIB), ({}, 3, GIB), ({}, GIB + 1, 3 * GIB), ({"disk": "2GB"}, 100 * GIB, 2 * GIB)],
+)
+def test_disk_that_the_spec_leaves_open_has_room_for_what_is_sent(written, sent_bytes, disk_bytes):
+    parsed = parse_spec({**spec(a="artifact_00000000000000000000000001"), "resources": written})
+    stored = {"a": {"id": "x", "digest": f"sha256:{HEX}", "size_bytes": sent_bytes}}
+    assert brief_of("j", "u", "n", parsed, "d", None, stored).requirements.disk_bytes == disk_bytes
 
 
 def test_node_that_has_the_input_is_preferred(sqlite_hub):

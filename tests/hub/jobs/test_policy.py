@@ -118,6 +118,13 @@ def test_every_failure_of_the_renters_is_told_in_words():
             "The command ended with exit code 3. The job started more processes than it may",
         ),
         (EndReason.EXITED, "", "The command ended with exit code 3."),
+        (EndReason.EXITED, "setup failed with exit code 3", "Setup failed with exit code 3"),
+        (
+            EndReason.MEMORY,
+            "limit 1 GB, peak 1 GB: ask for more with resources.memory (--memory 2GB)",
+            "The command used more memory than `resources.memory` allows. Limit 1 GB, peak 1 GB: ask for more with"
+            " resources.memory (--memory 2GB)",
+        ),
     ],
 )
 def test_failure_is_not_told_twice(reason, detail, message):

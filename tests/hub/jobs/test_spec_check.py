@@ -26,7 +26,7 @@ def test_check_answers_with_the_canonical_spec_or_with_what_is_wrong(sqlite_hub)
         assert found["errors"] == []
         assert found["spec"]["run"] == "set -e\npython sweep.py"
         assert found["spec"]["resources"]["gpu"] == {"name": "rtx-4090", "count": 2}
-        assert found["command"].startswith("computepool run --gpu rtx-4090:2 --memory 16GB.. --name sweep")
+        assert found["command"].startswith("computepool run --gpu rtx-4090:2 --memory 16GB --name sweep")
         assert "max_runtime" in [each["field"] for each in found["defaults"]]
         assert ("other_systems_key", "commands") in [(each["code"], each["field"]) for each in found["warnings"]]
         # What is canonical stays so, in every form.

@@ -6,9 +6,11 @@ from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_node, many_n
 from support.proofs import figure
 
 from computepool.hub.market.feasibility import Gate, closed_gate, fits
+from computepool.hub.market.requirements import requirements_of
 from computepool.hub.scheduling.fleet import ATTEMPTS_LIMIT, Fleet, free_of, give_room_back, grant_on, traits_of
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.messages import HOLDING_LIMIT
+from computepool.protocol.spec import parse_spec
 from computepool.protocol.states import NodeState
 
 
@@ -168,3 +170,59 @@ def test_traits_of_a_fraction_of_a_core_are_exact():
     traits = traits_of("node_1", ME, None, ["b", "a"], node.capacity.model_copy(update={"cpus": 0.1}))
     assert traits.cpu_millis == 100
     assert traits.tags == {"a", "b"}
+
+
+# ── what the spec leaves open ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked(resources, **more):
+    return requirements_of(parse_spec({"run": "true", "resources": resources, **more}), ME)
+
+
+def given_to(node, *wishes):
+    """What each of them is given there, one after the other: cores, GB of memory, GB of disk."""
+    found = []
+    for number, needs in enumerate(wishes):
+        assert fleet_of(node).gate(needs, node) is None
+        grant = occupy(node, f"attempt_{number}", needs)
+        found.append((grant.cpus, grant.memory_bytes / GIB, grant.disk_bytes / GIB))
+    return found
+
+
+def large_node(**changes):
+    cards = tuple(gpu(number, "a100-sxm4-80gb", 80) for number in range(8))
+    return make_node(
+        **{"cpu_millis": 128_000, "memory_bytes": 1024 * GIB, "disk_bytes": 2048 * GIB, "gpus": cards, **changes}
+    )
+
+
+def test_slice_gets_the_share_that_it_has_of_the_nodes_gpus():
+    all_of_it, half = asked({"gpu": "A100:8"}), asked({"gpu": "A100:4"})
+    assert given_to(large_node(), all_of_it) == [(115.0, 921.5625, 1843.1875)]
+    assert given_to(large_node(), half, half) == [(57.0, 460.75, 921.5625)] * 2
+    # A tenth is left for small slices, of which none pays for a GPU.
+    assert given_to(large_node(), all_of_it, asked({"cpus": 8, "memory": "64GB", "disk": "100GB"}))[1] == (8, 64, 100)
+
+
+def test_what_the_spec_says_is_given_as_it_says_and_the_rest_by_share():
+    said = asked({"gpu": "A100:4", "cpus": 6, "memory": "600GB..", "disk": "10GB..20GB"})
+    assert given_to(large_node(), said) == [(6.0, 600.0, 10.0)]
+
+
+def test_slice_without_a_gpu_gets_the_share_that_it_has_of_the_cores_and_pays_for_one():
+    laptop = make_node(cpu_millis=2000, memory_bytes=5 * GIB, disk_bytes=40 * GIB)
+    plain = asked({})
+    assert given_to(laptop, plain, plain) == [(1.0, 2.5, 20.0)] * 2
+    assert given_to(make_node(cpu_millis=2000, memory_bytes=GIB, disk_bytes=GIB), plain) == [(1.0, 1.0, 1.0)]
+
+
+def test_share_is_no_more_than_what_is_free_and_no_less_than_the_least():
+    node = large_node()
+    occupy(node, "other", asked({"cpus": 120, "memory": "1008GB", "disk": "2000GB"}))
+    assert given_to(node, asked({"gpu": "A100:8"})) == [(8.0, 16.0, 48.0)]
+    assert fleet_of(node).gate(asked({"gpu": "A100:8"}), node) is Gate.BUSY
+
+
+def test_deterministic_slice_is_given_the_same_on_every_node():
+    needs = asked({"gpu": "A100:2"}, deterministic=True)
+    assert given_to(large_node(), needs) == given_to(large_node(cpu_millis=64_000), needs) == [(2.0, 4.0, 1.0)]

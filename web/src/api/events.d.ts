@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 5dcd4dacaec4f2efb7f310cc0104eb14192bdc384d7d46b51c1f92270030c379. Do not edit.
+// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 9c510b57bf9c564299d9268415bc5b7e7c4db67a44f589c0a34e26021e191034. Do not edit.
 export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1171,17 +1171,17 @@ export interface components {
         };
         /**
          * WireResources
-         * @description What one slice needs, as ranges: `8..` is at least 8, `..8` at most.
+         * @description What one slice needs: `8` is exactly 8, `8..` at least, `..8` at most.
          */
         WireResources: {
             /**
              * Cpus
-             * @description Cores of one slice: `8`, `8+`, `0.5`; default 1.
+             * @description Cores of one slice: `8`, `8+`, `0.5`; default 1, or its share with a GPU.
              */
             cpus: string;
             /**
              * Disk
-             * @description What one slice may write; default 1GB.
+             * @description What one slice may write; default at least 1GB.
              */
             disk: string;
             /**
@@ -1191,7 +1191,7 @@ export interface components {
             gpu?: components["schemas"]["WireGpu"] | null;
             /**
              * Memory
-             * @description `16GB`, `512MB`; default 1GB. Powers of two; a bare number is gigabytes.
+             * @description `16GB`, `512MB`; default at least 1GB. Powers of two; a bare number is gigabytes.
              */
             memory: string;
         };
@@ -1252,7 +1252,7 @@ export interface components {
             max_price?: string | null;
             /**
              * Max Runtime
-             * @description Of one attempt: `90s`, `2h`, up to 30d; default 1h.
+             * @description Of one attempt: `90s`, `2h`, up to 30d; default 24h.
              */
             max_runtime: string;
             /**
@@ -1304,7 +1304,8 @@ export interface components {
             retries: number;
             /**
              * Run
-             * @description Text for `sh -c`, or a list: a program and its arguments. The only key that is needed.
+             * @description Text for bash, or sh where there is none, which ends at the first line that fails; or a list: a program and its
+             *     arguments. The only key that is needed.
              */
             run: string | string[];
             /**

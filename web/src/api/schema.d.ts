@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 46ce9a59890eb47b26f87623a7306935b4f5288696a663ab31cd94a5cfefb3e3. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 c8534de239fe8b3489a87b642cfaee4982e201b47d8197e1bd97d7f47f5a7c40. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -9830,6 +9830,8 @@ export interface components {
              * @description It could begin at once.
              */
             free_now: boolean;
+            /** @description What a slice would get there: now, or where it is not free now, once it is. */
+            gives: components["schemas"]["SliceAmounts"];
             /**
              * Gpus
              * @description The cards.
@@ -12109,6 +12111,8 @@ export interface components {
         Quote: {
             /** @description What the caller may do with it. */
             actions: components["schemas"]["QuoteActions"];
+            /** @description What a slice gets on every node. `nodes` tell what it would get there, where the spec leaves that open. */
+            at_least: components["schemas"]["SliceAmounts"];
             /**
              * At Most Micros
              * @description If every slice ran for the whole of its time at the ceiling; and not more than the spec's budget.
@@ -13915,6 +13919,27 @@ export interface components {
              * @default 0
              */
             slices_running: number;
+        };
+        /**
+         * SliceAmounts
+         * @description What a slice is given of a node, beside GPUs.
+         */
+        SliceAmounts: {
+            /**
+             * Cpus
+             * @description Cores.
+             */
+            cpus: number;
+            /**
+             * Disk Bytes
+             * @description Disk, in bytes.
+             */
+            disk_bytes: number;
+            /**
+             * Memory Bytes
+             * @description Memory, in bytes.
+             */
+            memory_bytes: number;
         };
         /** SliceGrid */
         SliceGrid: {
@@ -15730,24 +15755,24 @@ export interface components {
         };
         /**
          * WireResources
-         * @description What one slice needs, as ranges: `8..` is at least 8, `..8` at most.
+         * @description What one slice needs: `8` is exactly 8, `8..` at least, `..8` at most.
          */
         WireResources: {
             /**
              * Cpus
-             * @description Cores of one slice: `8`, `8+`, `0.5`; default 1.
+             * @description Cores of one slice: `8`, `8+`, `0.5`; default 1, or its share with a GPU.
              */
             cpus: string;
             /**
              * Disk
-             * @description What one slice may write; default 1GB.
+             * @description What one slice may write; default at least 1GB.
              */
             disk: string;
             /** @description Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`; or `{name, memory, count}`. */
             gpu?: components["schemas"]["WireGpu"] | null;
             /**
              * Memory
-             * @description `16GB`, `512MB`; default 1GB. Powers of two; a bare number is gigabytes.
+             * @description `16GB`, `512MB`; default at least 1GB. Powers of two; a bare number is gigabytes.
              */
             memory: string;
         };
@@ -15801,7 +15826,7 @@ export interface components {
             max_price?: string | null;
             /**
              * Max Runtime
-             * @description Of one attempt: `90s`, `2h`, up to 30d; default 1h.
+             * @description Of one attempt: `90s`, `2h`, up to 30d; default 24h.
              */
             max_runtime: string;
             /**
@@ -15849,7 +15874,8 @@ export interface components {
             retries: number;
             /**
              * Run
-             * @description Text for `sh -c`, or a list: a program and its arguments. The only key that is needed.
+             * @description Text for bash, or sh where there is none, which ends at the first line that fails; or a list: a program and its
+             *     arguments. The only key that is needed.
              */
             run: string | string[];
             /**
@@ -16085,7 +16111,8 @@ export interface components {
         };
         /**
          * WrittenResources
-         * @description What one slice needs. It gets the minimum of each range, and pays for that.
+         * @description What one slice needs. `8` is exactly 8; `8..` is at least 8, and more where its share of the node is more; of
+         *     `4..8` it gets 4. What is left out is its share of the node.
          */
         WrittenResources: {
             /**
@@ -16104,13 +16131,13 @@ export interface components {
             cpu?: (number | string) | null;
             /**
              * Cpus
-             * @description Cores of one slice: `8`, `8+`, `0.5`; default 1.
+             * @description Cores of one slice: `8`, `8+`, `0.5`; default 1, or its share with a GPU.
              * @default null
              */
             cpus?: (number | string) | null;
             /**
              * Disk
-             * @description What one slice may write; default 1GB.
+             * @description What one slice may write; default at least 1GB.
              * @default null
              */
             disk?: (number | string) | components["schemas"]["WrittenDisk"] | null;
@@ -16150,7 +16177,7 @@ export interface components {
             max_hourly_cost?: (number | string) | null;
             /**
              * Memory
-             * @description `16GB`, `512MB`; default 1GB. Powers of two; a bare number is gigabytes.
+             * @description `16GB`, `512MB`; default at least 1GB. Powers of two; a bare number is gigabytes.
              * @default null
              */
             memory?: (number | string) | null;
@@ -16285,7 +16312,7 @@ export interface components {
             max_price?: (number | string) | null;
             /**
              * Max Runtime
-             * @description Of one attempt: `90s`, `2h`, up to 30d; default 1h.
+             * @description Of one attempt: `90s`, `2h`, up to 30d; default 24h.
              * @default null
              */
             max_runtime?: (number | string) | null;
@@ -16363,7 +16390,8 @@ export interface components {
             retries?: number | null;
             /**
              * Run
-             * @description Text for `sh -c`, or a list: a program and its arguments. The only key that is needed.
+             * @description Text for bash, or sh where there is none, which ends at the first line that fails; or a list: a program and its
+             *     arguments. The only key that is needed.
              * @default null
              */
             run?: string | (number | string)[] | null;

@@ -14,6 +14,7 @@ from computepool.agent.sandbox.containers import find_engines
 
 from .engines import EngineSocket, check_engines, check_view, places
 from .folder import check_agent, check_enrolment, check_permissions, check_policy, check_unremoved
+from .indexes import check_own_indexes
 from .isolation import check_bubblewrap, check_limits, check_sandboxes
 from .machine import check_gpus_inside, check_machine, check_system, existing
 from .model import Check, Level, warn
@@ -58,6 +59,7 @@ async def examine(home: AgentHome, sandboxes: Sequence[Sandbox], clock: Clock) -
     theirs = [EngineSocket(str(one["kind"]), Path(str(one["socket"]))) for one in seen or ()]
     add("isolation", await check_engines(hardware, [*theirs, *places()]))
     add("isolation", await check_gpus_inside(proven, hardware))
+    add("package indexes", await check_own_indexes(home, clock))
     if home.is_enrolled():
         add("the hub", await check_network(home, clock))
     return found

@@ -7,7 +7,7 @@ Uses: a listening socket that the sandbox hands over. Never: the job spec, the h
 from .addresses import surroundings, why_not_public
 from .allowance import Allowance
 from .environment import proxy_environment
-from .indexes import find_indexes, find_mirrors
+from .indexes import CERTIFICATES, find_indexes, find_mirrors, find_pages
 from .meter import TokenBucket
 from .policy import EgressPolicy, HomePolicy, Mode, Refused
 from .proxy import Egress, EgressLimits
@@ -15,6 +15,7 @@ from .resolver import Resolver
 from .upstream import Upstream, UpstreamUnusable, find_upstream
 
 __all__ = [
+    "CERTIFICATES",
     "Allowance",
     "Egress",
     "EgressLimits",
@@ -28,6 +29,7 @@ __all__ = [
     "UpstreamUnusable",
     "find_indexes",
     "find_mirrors",
+    "find_pages",
     "find_upstream",
     "proxy_environment",
     "surroundings",

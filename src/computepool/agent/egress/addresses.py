@@ -14,6 +14,7 @@ SHORTEST_WIRE = 16
 HOME_PREFIX = 56
 
 THE_MACHINE = "the machine itself"
+RESERVED = "reserved or broadcast"
 _NOT_PUBLIC_V4 = {
     "0.0.0.0/8": "this network",
     "10.0.0.0/8": "a private network",
@@ -30,7 +31,7 @@ _NOT_PUBLIC_V4 = {
     "198.51.100.0/24": "for documentation",
     "203.0.113.0/24": "for documentation",
     "224.0.0.0/4": "multicast",
-    "240.0.0.0/4": "reserved or broadcast",
+    "240.0.0.0/4": RESERVED,
 }
 # Everything outside of 2000::/3 is refused, with these of it.
 _NOT_PUBLIC_V6 = {
@@ -83,9 +84,9 @@ def why_not_public(address: Address) -> str | None:
     return None
 
 
-def is_private(address: Address) -> bool:
-    """What a home, a company or a laboratory gives to its machines: neither this machine itself nor its link."""
-    return why_not_public(address) in INNER
+def may_be_allowed(address: Address) -> bool:
+    """Where a host's own package index may be: anywhere but on the link and at a cloud's metadata."""
+    return why_not_public(address) in {None, THE_MACHINE, RESERVED, *INNER}
 
 
 def is_home(address: Address, around: frozenset[Network]) -> bool:

@@ -22,6 +22,8 @@ PIP_KEYS = ("index-url", "extra-index-url", "find-links")
 UV_KEYS = ("index-url", "default-index", "extra-index-url", "find-links")
 URL = re.compile(r"""https?://[^\s'"\],]+""")
 INDEX_MODULE = "pip/_internal/models/index.py"
+CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+"""Files of authorities that tools on this machine trust, such as a company's own."""
 NPM_DEFINITIONS = "node_modules/@npmcli/config/lib/definitions/definitions.js"
 NPM_DEFAULT = re.compile(r"""Definition\('registry',\s*\{\s*default:\s*['"`](https?://[^'"`]+)""")
 
@@ -57,8 +59,8 @@ def find_indexes(
     machine = IndexConfiguration(environ, home or Path.home(), root)
     urls = [*_pip(machine), *_uv(machine), *_npm(machine), *_conda(machine), *_apt(machine)]
     urls += [*_pip_defaults(root), *_npm_default(root)] if defaults else []
-    places = [_place_of(url) for url in urls]
-    places += [_place_of(one if "://" in one else f"https://{one}") for one in added]
+    places = [place_of(url) for url in urls]
+    places += [place_of(one if "://" in one else f"https://{one}") for one in added]
     return frozenset(place for place in places if place)
 
 
@@ -70,13 +72,29 @@ def find_mirrors(environ: Mapping[str, str], *, home: Path | None = None, root: 
     npm = _web_only(machine.variables("npm_config_registry", "NPM_CONFIG_REGISTRY")) or _web_only(
         url for path in _npm_files(machine) for name, url in _npm_settings(path) if name == "registry"
     )
-    found = {
+    certificates = {name: [machine.environ[name]] for name in CERTIFICATES if _is_seen(machine.environ.get(name))}
+    found = certificates | {
         "PIP_INDEX_URL": pip.get("index-url", [])[:1],
         "PIP_EXTRA_INDEX_URL": pip.get("extra-index-url", []),
+        "PIP_TRUSTED_HOST": list(dict.fromkeys(_trusted_hosts(machine))),
         "UV_DEFAULT_INDEX": (uv or pip.get("index-url", []))[:1],
         "npm_config_registry": npm[:1],
     }
     return {name: " ".join(urls) for name, urls in found.items() if urls}
+
+
+def find_pages(environ: Mapping[str, str], *, home: Path | None = None, root: Path = Path("/")) -> dict[str, str]:
+    """By tool, a page that its index has for sure, if it is one: what the tool itself would ask for."""
+    found = find_mirrors(environ, home=home, root=root)
+    pip = found.get("PIP_INDEX_URL") or next((f"{url.rstrip('/')}/simple" for url in _pip_defaults(root)), "")
+    npm = found.get("npm_config_registry") or next(iter(_npm_default(root)), "")
+    pages = {"pip": (pip, "pip/"), "uv": (found.get("UV_DEFAULT_INDEX", ""), "uv/"), "npm": (npm, "npm")}
+    return {tool: f"{url.rstrip('/')}/{name}" for tool, (url, name) in pages.items() if url}
+
+
+def _is_seen(path: str | None) -> bool:
+    """Whether jobs without an image see the file in the same place."""
+    return path is not None and path.startswith(("/etc/ssl/certs/", "/etc/pki/", "/usr/")) and ".." not in path
 
 
 def _pip(machine: IndexConfiguration) -> list[str]:
@@ -97,6 +115,14 @@ def _first_of_pip(machine: IndexConfiguration) -> dict[str, list[str]]:
     return found
 
 
+def _trusted_hosts(machine: IndexConfiguration) -> Iterator[str]:
+    """Of indexes without TLS, which pip uses only if it is told so."""
+    for path in _pip_files(machine):
+        for values in _pip_settings(path, ("trusted-host",)).values():
+            yield from values
+    yield from machine.variables("PIP_TRUSTED_HOST")
+
+
 def _pip_files(machine: IndexConfiguration) -> list[Path]:
     home = machine.home
     paths = machine.etc("xdg/pip/pip.conf", "pip.conf")
@@ -106,14 +132,14 @@ def _pip_files(machine: IndexConfiguration) -> list[Path]:
     return machine.named("PIP_CONFIG_FILE", *paths)
 
 
-def _pip_settings(path: Path) -> dict[str, list[str]]:
+def _pip_settings(path: Path, keys: tuple[str, ...] = PIP_KEYS) -> dict[str, list[str]]:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     with contextlib.suppress(configparser.Error):
         parser.read_string(_text_of(path))
     found: dict[str, list[str]] = {}
     for section in ("global", "download", "wheel", "install"):
         if parser.has_section(section):
-            for key in PIP_KEYS:
+            for key in keys:
                 value = parser[section].get(key) or parser[section].get(key.replace("-", "_"))
                 if value:
                     found.setdefault(key, []).extend(value.split())
@@ -232,12 +258,13 @@ def _web_only(urls: Iterable[str]) -> list[str]:
     for url in urls:
         with contextlib.suppress(ValueError):
             parts = urlsplit(url)
-            if _place_of(url):
+            if place_of(url):
                 found.append(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
     return found
 
 
-def _place_of(url: str) -> str | None:
+def place_of(url: str) -> str | None:
+    """`host`, or `host:port` where the URL names a port; None for what is no URL of the web."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
 
-from .addresses import Address, Network, is_home, is_private, plain, why_not_public
+from .addresses import Address, Network, is_home, may_be_allowed, plain, why_not_public
 
 WEB_PORTS = frozenset({80, 443})
 MAIL_PORTS = frozenset({25, 465, 587})
@@ -38,13 +38,14 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class EgressPolicy:
-    """`indexes` are what this machine's own tools are configured for, `added` what the operator or the host adds:
-    `host` for the web's ports, `host:port` for one port. Only the machine's own may be private, if the host says so."""
+    """`indexes` are what this machine's own tools are configured for, `added` what the operator adds, `allowed` what
+    the host allows by name (`network.indexes` in policy.toml): `host` for the web's ports, `host:port` for one port.
+    Only the allowed ones may be at a private address or on this machine, and jobs with the internet reach them too."""
 
     mode: Mode
     indexes: frozenset[str] = frozenset()
     added: frozenset[str] = frozenset()
-    private_indexes: bool = False
+    allowed: frozenset[str] = frozenset()
     more_ports: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
@@ -54,42 +55,44 @@ class EgressPolicy:
     def check_name(self, host: str, port: int) -> Address | None:
         """The address, if the host is written as one; None for a name, which is to be resolved. Raises Refused."""
         literal = _literal(host)
+        if self._is_allowed(host, port):
+            return literal
         if self.mode is Mode.INDEXES:
             self._check_index(host, port)
         elif port not in WEB_PORTS | self.more_ports:
             ports = ", ".join(map(str, sorted(WEB_PORTS | self.more_ports)))
             raise Refused("port", f"port {port} is not open to jobs", f"use {ports}")
-        if literal is None and not self._may_be_private(host, port) and _is_local_name(host):
-            raise Refused("local_name", f"{host} is a name of a local network", NOT_PUBLIC)
+        if literal is None and _is_local_name(host):
+            raise Refused("local_name", f"{host} is a name of a local network", self._advice(host, port))
         return literal
 
     def check_addresses(self, host: str, port: int, addresses: Iterable[Address], around: frozenset[Network]) -> None:
         """One bad address is enough: a name that leads to several is not to be tried until it fits. Raises Refused."""
         for address in addresses:
+            if self._is_allowed(host, port) and may_be_allowed(address):
+                continue
             target = plain(address)
-            allowed = is_private(address) and self._may_be_private(host, port)
-            for network in around:
-                is_machine = network.prefixlen == network.max_prefixlen
-                if target in network and (is_machine or not allowed):
-                    raise Refused("around", f"{host} is this machine, or on the same network", NOT_PUBLIC)
+            if any(target in network for network in around):
+                raise Refused("around", f"{host} is this machine, or on the same network", self._advice(host, port))
             why = why_not_public(address)
-            if why and not allowed:
-                raise Refused("not_public", f"{host} leads to {address}: {why}", self._advice(host, port, address))
+            if why:
+                raise Refused("not_public", f"{host} leads to {address}: {why}", self._advice(host, port))
 
     def _check_index(self, host: str, port: int) -> None:
         if not _is_listed(host, port, self.indexes | self.added):
             raise Refused(
                 "not_an_index",
                 f"{host}:{port} is not a package index that this node knows",
-                "fetch it in `run` with network: true, bring it along as an input, or ask the operator to add it",
+                "fetch it in `run` with network: true, or bring it along as an input; if it is an index, the node's"
+                f" owner allows it with {_setting(host, port)}",
             )
 
-    def _may_be_private(self, host: str, port: int) -> bool:
-        return self.mode is Mode.INDEXES and self.private_indexes and _is_listed(host, port, self.indexes)
+    def _is_allowed(self, host: str, port: int) -> bool:
+        return _is_listed(host, port, self.allowed)
 
-    def _advice(self, host: str, port: int, address: Address) -> str:
-        if self.mode is Mode.INDEXES and is_private(address) and _is_listed(host, port, self.indexes):
-            return "the host can let `setup` use this machine's own private package indexes"
+    def _advice(self, host: str, port: int) -> str:
+        if _is_listed(host, port, self.indexes | self.added):
+            return f"the node's owner allows this package index with {_setting(host, port)}"
         return NOT_PUBLIC
 
 
@@ -121,6 +124,12 @@ class HomePolicy(EgressPolicy):
 def _is_listed(host: str, port: int, listed: frozenset[str]) -> bool:
     shown = f"[{host}]" if ":" in host else host
     return f"{shown}:{port}" in listed or (port in WEB_PORTS and shown in listed)
+
+
+def _setting(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    place = shown if port in WEB_PORTS else f"{shown}:{port}"
+    return f'indexes = ["{place}"] under [network] in policy.toml'
 
 
 def _literal(host: str) -> Address | None:

@@ -24,6 +24,7 @@ from computepool.agent.owner.values import (
     MaybeWatts,
     OpenHours,
     Percent,
+    Places,
     Price,
     Seconds,
     Size,
@@ -103,6 +104,12 @@ class Network(Section):
         "images, bundles, checkpoints and results.",
     )
     rate: MaybeRate = Field(default=None, description="The most that it may transfer in one second.")
+    indexes: Places = Field(
+        default=(),
+        description="Package indexes that jobs may use although they are in your own network or on this machine,"
+        ' such as ["pypi.example.com", "10.0.0.5:3141"]. Public ones that pip, uv, npm, conda or apt are set up for'
+        " here need no mention.",
+    )
 
 
 class Reactions(Section):

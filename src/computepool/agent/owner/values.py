@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, Strict
 
+from computepool.agent.egress.indexes import place_of
 from computepool.agent.owner import hours, ladder
 from computepool.protocol.own_job import read_key
 from computepool.protocol.units import (
@@ -75,6 +76,18 @@ def _keys(value: object) -> object:
     return texts
 
 
+def _places(value: object) -> object:
+    texts = _texts(value)
+    assert isinstance(texts, list | tuple)
+    places = [
+        place_of(text if "://" in text else f"https://{text}") if isinstance(text, str) else None for text in texts
+    ]
+    for text, place in zip(texts, places, strict=True):
+        if place is None:
+            raise BadValueError(f"{short_repr(text)} is not a host", "write pypi.example.com, HOST:PORT or a URL")
+    return tuple(places)
+
+
 def _plain(value: Any) -> Any:
     return value
 
@@ -132,6 +145,13 @@ Keys = Annotated[
     PlainSerializer(list),
     Field(max_length=1000),
     Expected('a list of public keys, such as ["cpk_…"]'),
+]
+Places = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_places),
+    PlainSerializer(list),
+    Field(max_length=1000),
+    Expected('a list of hosts, such as ["pypi.example.com", "10.0.0.5:3141"]'),
 ]
 MaybeTexts = Annotated[
     tuple[str, ...] | None,

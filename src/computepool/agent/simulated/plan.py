@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from computepool.agent.environments import ENTER, PREPARE
+from computepool.agent.shells import PLAIN, STRICT
 from computepool.agent.simulated.machines import SimulatedMachine
 
 SECONDS_VARIABLE, EXIT_CODE_VARIABLE = "SIMULATED_SECONDS", "SIMULATED_EXIT_CODE"
@@ -66,9 +67,12 @@ _SAME_IF_ALIKE = ("COMPUTEPOOL_SLICE", "COMPUTEPOOL_ATTEMPT")
 
 def _told(argv: Sequence[str]) -> tuple[Sequence[str], bool]:
     """The job's own words, and whether they are its `setup`: the agent's own words before them tell."""
-    if len(argv) > 4 and argv[2] in {PREPARE, ENTER}:
-        return argv[4:], argv[2] == PREPARE
-    return argv, False
+    is_setup = False
+    while len(argv) > 4 and argv[2] in {PREPARE, ENTER, STRICT, PLAIN}:
+        is_setup |= argv[2] == PREPARE
+        # A shell is given the job's text, an environment the whole command.
+        argv = ("sh", "-c", argv[4]) if argv[2] in {STRICT, PLAIN} else argv[4:]
+    return argv, is_setup
 
 
 def _asked(env: Mapping[str, str], name: str, read: Callable[[str], T], notes: list[str]) -> T | None:

@@ -10,10 +10,12 @@ from computepool.hub.market.requirements import Requirements, requirements_of
 from computepool.protocol.gpus import GpuRequest
 from computepool.protocol.manifest import CHECKPOINT_SECONDS, BundleRef, Grant, InputRef, Manifest, Saved
 from computepool.protocol.messages import cached_image
+from computepool.protocol.shell import Shell
 from computepool.protocol.signing import Signed
 from computepool.protocol.spec import Input, JobSpec
 from computepool.protocol.states import IsolationLevel
 from computepool.protocol.timing import MANIFEST_VALID_SECONDS
+from computepool.protocol.units import GIB
 
 JOB_BYTES = 4096
 """Of memory, for an open job of one slice with a small spec: benchmarks/queue_memory.py measures it."""
@@ -63,6 +65,8 @@ class JobBrief:
     requirements: Requirements
     image: str | None = None
     setup: tuple[str, ...] = ()
+    run_shell: Shell | None = None
+    setup_shell: Shell | None = None
     checkpoint: str | None = None
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     network: bool = False
@@ -114,6 +118,10 @@ def brief_of(
 ) -> JobBrief:
     """`inputs` are the artifacts among the spec's inputs, by path."""
     stored = inputs or {}
+    needs = requirements_of(spec, owner_id)
+    if "disk" in spec.resources.by_share:
+        sent = [*stored.values(), *([bundle] if bundle else [])]
+        needs = replace(needs, disk_bytes=max(needs.disk_bytes, least_disk(sum(each["size_bytes"] for each in sent))))
     return JobBrief(
         job_id=job_id,
         owner_id=owner_id,
@@ -127,9 +135,11 @@ def brief_of(
         max_runtime_seconds=spec.max_runtime_seconds,
         slices=spec.slices,
         priority=spec.priority,
-        requirements=replace(requirements_of(spec, owner_id), budget_of="" if spec.budget_micros is None else job_id),
+        requirements=replace(needs, budget_of="" if spec.budget_micros is None else job_id),
         image=spec.image,
         setup=spec.setup_argv(),
+        run_shell=spec.run_shell,
+        setup_shell=spec.setup_shell,
         checkpoint=spec.checkpoint,
         checkpoint_seconds=spec.checkpoint_seconds or CHECKPOINT_SECONDS,
         network=spec.network,
@@ -138,6 +148,12 @@ def brief_of(
         image_digest=image_digest,
         budget_micros=spec.budget_micros,
     )
+
+
+def least_disk(sent_bytes: int) -> int:
+    """For a job that does not say: twice what is sent along, so that it can be unpacked and worked on. In whole
+    gigabytes, because jobs of equal needs wait in one line."""
+    return -(-2 * sent_bytes // GIB) * GIB
 
 
 def with_signature(brief: JobBrief, own_job: Signed | None) -> JobBrief:
@@ -230,6 +246,8 @@ def manifest_of(
         image=brief.image,
         image_digest=brief.image_digest,
         setup=brief.setup,
+        run_shell=brief.run_shell,
+        setup_shell=brief.setup_shell,
         checkpoint=brief.checkpoint,
         checkpoint_seconds=brief.checkpoint_seconds,
         saved=saved,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from computepool.protocol.exit_words import exit_sentence
 from computepool.protocol.limits import DETAIL_LIMIT_CHARACTERS
 from computepool.protocol.receipt import CONTINUE_LATER, EndReason
 from computepool.protocol.states import AttemptState, JobState, Verdict
@@ -266,7 +267,7 @@ def _in_words(ending: Ending) -> str:
     if ending.verdict is not Verdict.RENTER:
         return f"Lost {LOST_LIMIT} times ({ending.reason} the last time): the pool gave up."
     words: dict[str, str] = {
-        EndReason.EXITED: f"The command ended with exit code {ending.exit_code}.",
+        EndReason.EXITED: exit_sentence(ending.exit_code or 0),
         EndReason.MEMORY: "The command used more memory than `resources.memory` allows.",
         EndReason.DISK: "The command wrote more than `resources.disk` allows.",
         EndReason.RUNTIME: "The command ran longer than `max_runtime` allows.",
@@ -278,6 +279,8 @@ def _in_words(ending: Ending) -> str:
         OUT_OF_STORAGE: "The log could not be kept.",
     }
     text = words.get(ending.reason, f"Ended: {ending.reason}.")
+    if ending.reason == EndReason.EXITED and ending.detail.startswith("setup failed"):
+        text = ""
     if wants_to_go_on(ending):
         text = f"The command ended with exit code {CONTINUE_LATER}, to be continued, but saved no new checkpoint."
     return f"{text} {_what_it_adds(ending.detail)}".strip()[:DETAIL_LIMIT_CHARACTERS]

@@ -25,7 +25,7 @@ from computepool.hub.jobs.verification import Role
 from computepool.protocol.errors import FieldError
 from computepool.protocol.own_job import OWN_JOB, OWN_JOB_LIMIT_BYTES, OwnJob, Work
 from computepool.protocol.signing import Signed
-from computepool.protocol.spec import JobSpec, SpecError, Trust, not_supported_yet, parse_spec
+from computepool.protocol.spec import JobSpec, Resources, SpecError, Trust, not_supported_yet, parse_spec
 from computepool.protocol.spec_input import join_path
 from computepool.protocol.units import about_bytes
 
@@ -132,7 +132,7 @@ def find_inputs(session: Session, spec: JobSpec, owner_id: str) -> dict[str, Any
             found[path] = {"id": row.id, "digest": row.digest, "size_bytes": row.size_bytes}
     if problems:
         raise BadInputs(problems)
-    _check_sizes([each["size_bytes"] for each in found.values()], int(spec.resources.disk.minimum or 0))
+    _check_sizes([each["size_bytes"] for each in found.values()], spec.resources)
     return found
 
 
@@ -145,8 +145,9 @@ def _input_problem(artifact_id: str, row: Row[*tuple[Any, ...]] | None) -> tuple
     return None
 
 
-def _check_sizes(sizes: list[int], disk_bytes: int) -> None:
-    if sum(sizes) > disk_bytes:
+def _check_sizes(sizes: list[int], asked: Resources) -> None:
+    disk_bytes = asked.disk.minimum
+    if sum(sizes) > disk_bytes and "disk" not in asked.by_share:
         message = f"The inputs have {about_bytes(sum(sizes))}, and the job's disk only {about_bytes(disk_bytes)}."
         hint = "Ask for more, with room for what the job writes: resources: {disk: …}."
         raise BadInputs([FieldError(field="resources.disk", message=message, hint=hint)])

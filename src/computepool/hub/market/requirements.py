@@ -19,6 +19,8 @@ class Requirements:
     """Cores in thousandths: integers, so that taking and giving back leaves nothing over."""
     memory_bytes: int
     disk_bytes: int
+    by_share: tuple[str, ...] = ()
+    """Of cpus, memory and disk, those of which these are the least: on its node a slice is given its share."""
     gpu: GpuRequest | None = None
     countries: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -75,6 +77,8 @@ def requirements_of(spec: JobSpec, owner_id: str) -> Requirements:
         cpu_millis=max(1, round((needs.cpus.minimum or 1) * MILLI)),
         memory_bytes=int(needs.memory.minimum or 0),
         disk_bytes=int(needs.disk.minimum or 0),
+        # Replicas, and whoever checks a result, are given the same everywhere: threads decide about last digits.
+        by_share=() if spec.deterministic else needs.by_share,
         gpu=needs.gpu,
         countries=frozenset(where.country),
         tags=frozenset(where.tags),

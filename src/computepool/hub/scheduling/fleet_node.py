@@ -24,6 +24,7 @@ from computepool.protocol.timing import (
     PROGRESS_SECONDS,
     STOP_GRACE_SECONDS,
 )
+from computepool.protocol.units import MIB
 from computepool.protocol.versions import unsafe_software
 
 ATTEMPTS_LIMIT = HOLDING_LIMIT // 2
@@ -40,6 +41,11 @@ HEARD_SECONDS = 2 * HEARTBEAT_SECONDS
 """The most that counts between two heartbeats: for the rest of the time the node could not be heard."""
 REST_SECONDS = 24 * 3600.0
 """For which an attempt may stand still, all in all, and for which its outputs may be on their way."""
+
+GPU_SHARE_PERCENT = 90
+"""Of a node's cores, memory and disk, divided by its GPUs: what a slice is given with one, where its spec says nothing
+else."""
+SHARE_STEP_BYTES = 64 * MIB
 
 AVAILABLE = Availability()
 MATTERS = frozenset({"traits", "state", "free", "drain_requested", "reported", "line", "availability", "cached"})
@@ -262,12 +268,30 @@ def has_room(node: FleetNode, needs: Requirements) -> bool:
 
 
 def grant_on(node: FleetNode, needs: Requirements) -> Grant:
+    """Of a node that has room for it."""
     gpus = alike_gpus(needs, node.free.gpus, kept_from(needs, node)) if needs.gpu is not None else []
+    return amounts_on(node.traits, node.free, needs).model_copy(update={"gpus": tuple(gpu.id for gpu in gpus)})
+
+
+def amounts_on(node: Traits, free: Free, needs: Requirements) -> Grant:
+    """Without GPUs: what is asked; and of what is left open, the share that the slice has of the node, as far as it is
+    free. That is its share of the GPUs, less a tenth, so that small slices have room beside it; or of the cores."""
+    part, whole = 0, 1
+    if needs.gpu_count:
+        cards = [gpu for gpu in node.gpus if not gpu.integrated] or node.gpus
+        part, whole = needs.gpu_count * GPU_SHARE_PERCENT, max(needs.gpu_count, len(cards)) * 100
+    elif needs.by_share:
+        part, whole = needs.cpu_millis, max(needs.cpu_millis, node.cpu_millis)
+
+    def given(key: str, asked: int, free: int, all_of_it: int, step: int) -> int:
+        if key not in needs.by_share:
+            return asked
+        return max(asked, min(free, all_of_it * part // whole) // step * step)
+
     return Grant(
-        cpus=needs.cpu_millis / MILLI,
-        memory_bytes=needs.memory_bytes,
-        disk_bytes=needs.disk_bytes,
-        gpus=tuple(gpu.id for gpu in gpus),
+        cpus=given("cpus", needs.cpu_millis, free.cpu_millis, node.cpu_millis, MILLI) / MILLI,
+        memory_bytes=given("memory", needs.memory_bytes, free.memory_bytes, node.memory_bytes, SHARE_STEP_BYTES),
+        disk_bytes=given("disk", needs.disk_bytes, free.disk_bytes, node.disk_bytes, SHARE_STEP_BYTES),
     )
 
 

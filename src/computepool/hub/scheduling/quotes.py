@@ -24,11 +24,13 @@ from computepool.hub.market.pricing import hourly_price
 from computepool.hub.market.rates import SECONDS_PER_HOUR, divide_up, fee_of, round_up, slice_cost
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.hub.scheduling.findings import GateCount, Look, RelaxationView, nodes
-from computepool.hub.scheduling.fleet import Fleet
+from computepool.hub.scheduling.fleet import Fleet, free_of
+from computepool.hub.scheduling.fleet_node import amounts_on
 from computepool.hub.scheduling.queue import Waiting
 from computepool.hub.scheduling.room import how_many_fit
 from computepool.hub.scheduling.scheduler import Scheduler
 from computepool.hub.scheduling.survey import Candidate, Survey
+from computepool.protocol.manifest import Grant
 from computepool.protocol.messages import cached_image
 from computepool.protocol.model import Documented
 from computepool.protocol.spec import JobSpec
@@ -63,6 +65,18 @@ class Ceiling:
     """What the best free node of another owner asks for a slice-hour; None if there is none."""
 
 
+class SliceAmounts(Documented):
+    """What a slice is given of a node, beside GPUs."""
+
+    cpus: float
+    memory_bytes: int
+    disk_bytes: int
+
+    @staticmethod
+    def of(grant: Grant) -> "SliceAmounts":
+        return SliceAmounts(cpus=grant.cpus, memory_bytes=grant.memory_bytes, disk_bytes=grant.disk_bytes)
+
+
 class NodePrice(Documented):
     """A node that would do, without a word about whose it is."""
 
@@ -76,6 +90,8 @@ class NodePrice(Documented):
     country: str | None
     reliability: float
     free_now: bool
+    gives: SliceAmounts
+    """What a slice would get there: now, or where it is not free now, once it is."""
 
 
 class CostLine(Documented):
@@ -154,6 +170,8 @@ class Quote(Documented):
     """When it starts, in words, where that can be known; null where it depends on others."""
     slices_now: int
     """Slices for which there is room now, at least."""
+    at_least: SliceAmounts
+    """What a slice gets on every node. `nodes` tell what it would get there, where the spec leaves that open."""
     cost: Annotated[list[CostLine] | None, MONEY]
     """What the price is made of, line by line; null without money."""
     input_bytes: int
@@ -260,13 +278,16 @@ async def quote(scheduler: Scheduler, book: Book, asked: Asked, now: datetime, t
         feasible=look.feasible,
         free_now=look.free,
         gates=look.gates(),
-        nodes=[_shown(one, owner_id, free_now=number < len(free)) for number, one in enumerate(best[:SHOWN_NODES])],
+        nodes=[_shown(one, needs, free_now=number < len(free)) for number, one in enumerate(best[:SHOWN_NODES])],
         summary=f"{nodes(look.free)} could begin it now." if look.free else look.summary(),
         relaxations=look.relaxations(),
         suggestions=[one.words for one in look.relaxations()],
         begin=begin,
         start=None,
         slices_now=min(spec.slices, _room(placed, look.free) // (runs // spec.slices)),
+        at_least=SliceAmounts(
+            cpus=needs.cpu_millis / MILLI, memory_bytes=needs.memory_bytes, disk_bytes=needs.disk_bytes
+        ),
         cost=None,
         input_bytes=sum(one.size_bytes or 0 for one in asked.brief.inputs),
         actions=QuoteActions(submit=unless(asked.refusal)),
@@ -384,15 +405,17 @@ def _at_most(ceiling_micros: int | None, seconds: int, runs: int, budget_micros:
     return most if budget_micros is None else min(most, budget_micros)
 
 
-def _shown(one: Candidate, owner_id: str, *, free_now: bool) -> NodePrice:
+def _shown(one: Candidate, needs: Requirements, *, free_now: bool) -> NodePrice:
     traits = one.node.traits
+    free = one.node.free if free_now else free_of(traits)
     return NodePrice(
         node_id=traits.node_id,
-        own=traits.owner_id == owner_id,
+        own=traits.owner_id == needs.owner_id,
         price_micros=one.hourly_micros,
         gpus=[gpu.slug for gpu in traits.gpus],
         cpus=traits.cpu_millis / MILLI,
         country=traits.country,
         reliability=round(traits.standing.lower, 3),
         free_now=free_now,
+        gives=SliceAmounts.of(amounts_on(traits, free, needs)),
     )

@@ -9,14 +9,14 @@ test("a canonical spec becomes a form and the same spec again, without defaults 
     retries: 2,
     optimize: "balanced",
     max_runtime: "1h",
-    resources: { cpus: "4..", memory: "16GB..", disk: "1GB..8GB", gpu: { count: 2, memory: "24GB.." } },
+    resources: { cpus: "4", memory: "16GB..", disk: "1GB..8GB", gpu: { count: 2, memory: "24GB.." } },
     where: { trust: "any", country: ["DE"] },
   });
   expect(toSpec(draft)).toEqual({
     run: "echo",
     retries: 2,
     max_runtime: "1h",
-    resources: { cpus: "4", memory: "16GB", disk: "1GB..8GB", gpu: { count: 2, memory: "24GB.." } },
+    resources: { cpus: "4", memory: "16GB..", disk: "1GB..8GB", gpu: { count: 2, memory: "24GB.." } },
     where: { country: ["DE"] },
   });
 });

@@ -12,16 +12,15 @@ export const EMPTY: Draft = { resources: {}, where: {} };
 
 const PLAIN = { slices: 1, priority: 0, retries: 0, optimize: "balanced" } as const;
 
-/** Of a canonical spec, without the defaults that nobody wrote. `8..` reads as 8: a slice gets the minimum anyway. */
+/** Of a canonical spec, without the defaults that nobody wrote. */
 export function fromWire(spec: Wire): Draft {
   const { resources, where, ...rest } = spec;
-  const least = (range: string) => range.replace(/^([\d.]+[A-Z]*)\.\.$/, "$1");
   const draft: Draft = {
     ...rest,
     resources: {
-      cpus: least(resources.cpus),
-      memory: least(resources.memory),
-      disk: least(resources.disk),
+      cpus: resources.cpus,
+      memory: resources.memory,
+      disk: resources.disk,
       ...(resources.gpu ? { gpu: resources.gpu } : {}),
     },
     where: { ...where },
