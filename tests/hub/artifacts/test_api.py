@@ -1,6 +1,7 @@
 """Artifacts over HTTP, as the CLI does it, on local disk and on a real S3."""
 
 import hashlib
+import random
 
 import pytest
 
@@ -38,6 +39,20 @@ def test_what_goes_up_comes_down(server, data):
     assert b"".join(server.get(url).content for url in shown["downloads"]) == data
     again = server.api("POST", "artifacts", announcement(data)).json()
     assert (again["id"], again["state"], again["uploads"]) == (answer["id"], "stored", [])
+
+
+@pytest.mark.parametrize("size", [100, 100_000], ids=["small", "in pieces"])
+@pytest.mark.parametrize("sent", [-1, 0, 1, 200_000], ids=["fewer", "others", "more", "many more"])
+def test_other_bytes_than_announced_are_refused_and_nothing_is_kept(server, size, sent):
+    """Without a length in its head, as a chunked body."""
+    data = random.Random(size + sent).randbytes(size)
+    answer = server.api("POST", "artifacts", announcement(data)).json()
+    (upload,) = answer["uploads"]
+    refused = server.put(upload["url"], iter([b"x" * (size + sent)]), upload["headers"])
+    assert 400 <= refused.status_code < 500
+    assert server.api("POST", f"artifacts/{answer['id']}/complete").status_code == 409
+    assert server.api("GET", f"artifacts/{answer['id']}").json()["state"] == "uploading"
+    put_all(server, answer, data)
 
 
 def test_an_unfinished_upload_shows_no_downloads_and_is_not_completed(server):

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 from starlette.requests import ClientDisconnect
 
-from computepool.hub.artifacts.blob_urls import BadSignature, BlobSigner, GetRight, NotSigned, UrlExpired
+from computepool.hub.artifacts.blob_urls import BadSignature, BlobSigner, GetRight, NotSigned, PutRight, UrlExpired
 from computepool.hub.artifacts.local import LocalStore, NotAsAnnounced, UploadClosed, disk_trouble_told
 from computepool.hub.artifacts.media import disposition
 from computepool.hub.artifacts.parts import PART_BYTES
@@ -25,6 +25,10 @@ WRITES_BYTES = 8 * 1024**2
 """of all uploads together."""
 SMALL_BYTES = 16 * 1024
 """Smaller pieces are joined: a client that sends single bytes must not cost an object for each of them."""
+
+
+SMALL_UPLOAD_BYTES = 64 * 1024
+"""Up to so much is written in one go, and is no bulk work: it costs the hub what any short request does."""
 
 
 class UploadRefused(Invalid):
@@ -55,7 +59,7 @@ def router(engine: Engine) -> APIRouter:
 
 
 def _add_blobs(routes: Routes, store: LocalStore, signer: BlobSigner, offload: Offload, bulk: BulkLane) -> None:
-    under_way = UnderWay()
+    receiver = Receiver(store, offload, bulk)
 
     @routes.put(
         "/blobs/{key:path}",
@@ -82,21 +86,17 @@ def _add_blobs(routes: Routes, store: LocalStore, signer: BlobSigner, offload: O
         if declared is not None and declared != str(right.size_bytes):
             raise UploadRefused(f"{right.size_bytes} bytes were announced, not {declared}")
         with disk_trouble_told():
-            incoming = await offload(store.receive, key, right.size_bytes, right.digest)
             try:
-                with under_way.one():
-                    async for pieces in _gathered(request.stream(), under_way):
-                        async with bulk.turn(address_of(request.scope)):
-                            await offload(incoming.write, *pieces)
-                await offload(incoming.keep)
+                if right.size_bytes <= SMALL_UPLOAD_BYTES:
+                    await receiver.keep_whole(key, right, request)
+                else:
+                    await receiver.keep_in_pieces(key, right, request)
             except NotAsAnnounced as error:
                 raise UploadRefused(str(error)) from None
             except UploadClosed:
                 raise UploadOver from None
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody hears it
-            finally:
-                await offload(incoming.drop)
         return Response(status_code=201)
 
     # Before GET, which would answer it too, and read the file for nothing.
@@ -124,6 +124,42 @@ def _add_blobs(routes: Routes, store: LocalStore, signer: BlobSigner, offload: O
             "Cache-Control": "private, no-store",
         }
         return FileResponse(store.path(right.key), media_type="application/octet-stream", headers=headers)
+
+
+class Receiver:
+    """Takes the bodies of uploads."""
+
+    def __init__(self, store: LocalStore, offload: Offload, bulk: BulkLane) -> None:
+        self._store, self._offload, self._bulk = store, offload, bulk
+        self._under_way = UnderWay()
+
+    async def keep_whole(self, key: str, right: PutRight, request: Request) -> None:
+        body = bytearray()
+        async for piece in request.stream():
+            body += piece
+            if len(body) > right.size_bytes:
+                raise NotAsAnnounced("more bytes than announced")
+        await self._offload(_keep, self._store, key, right, body)
+
+    async def keep_in_pieces(self, key: str, right: PutRight, request: Request) -> None:
+        incoming = await self._offload(self._store.receive, key, right.size_bytes, right.digest)
+        try:
+            with self._under_way.one():
+                async for pieces in _gathered(request.stream(), self._under_way):
+                    async with self._bulk.turn(address_of(request.scope)):
+                        await self._offload(incoming.write, *pieces)
+            await self._offload(incoming.keep)
+        finally:
+            await self._offload(incoming.drop)
+
+
+def _keep(store: LocalStore, key: str, right: PutRight, body: bytearray) -> None:
+    incoming = store.receive(key, right.size_bytes, right.digest)
+    try:
+        incoming.write(body)
+        incoming.keep()
+    finally:
+        incoming.drop()
 
 
 class UnderWay:
