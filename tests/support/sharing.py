@@ -25,6 +25,8 @@ WAITING = ("tests/agent/", "tests/cli/", "tests/client/", "tests/e2e/", "tests/s
 SECONDS_OF_A_GROUP, SECONDS_OF_A_SLOW_TEST, SECONDS_OF_ANOTHER = 30.0, 10.0, 0.15
 """On average; only what they are to each other matters."""
 TOGETHER = 40
+ONE_IN = 6
+"""Of a file's stories, one in so many runs on PostgreSQL too."""
 
 
 class SharingScheduler(LoadScopeScheduling):  # type: ignore[misc]
@@ -77,7 +79,8 @@ def is_slow(item: pytest.Item) -> bool:
 
 
 def rest_on_postgresql(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """Stories of the hub (fixture `hub_url`) that run on PostgreSQL only with --both-databases: two of three in a file.
+    """Stories of the hub (fixture `hub_url`) that run on PostgreSQL only with --both-databases: all of a file but its
+    first, seventh and so on.
 
     They run one transaction after the other, so what PostgreSQL may find is a statement that it reads otherwise, and
     hundreds of stories share their statements. Tests of transactions at the same time ask for PostgreSQL by name.
@@ -89,5 +92,5 @@ def rest_on_postgresql(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
             continue
         file = item.nodeid.partition("::")[0]
         met[file] += 1
-        if met[file] % 3 != 1:
+        if met[file] % ONE_IN != 1:
             yield item
