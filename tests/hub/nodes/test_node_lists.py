@@ -84,8 +84,13 @@ def test_host_sees_what_runs_and_what_it_earns(sqlite_hub):
         hour = now["price_micros"] * 8 // 10  # less the pool's fee
         assert now["gpus"] == [gpu(0).id]
         assert now["unsettled_micros"] == pytest.approx(hour / 2, rel=0.02)
+        job = f"jobs/{work.manifest.job_id}"  # as the renter sees the same
+        cost = (await pool.call("GET", job, user=ALICE)).json()["running_cost"]
+        assert cost["per_hour_micros"] == now["price_micros"] < cost["held_micros"]
+        assert cost["unbilled_micros"] == pytest.approx(now["price_micros"] / 2, rel=0.02)
         await agent.finish(work)
         await pool.settle(5)
+        assert (await pool.call("GET", job, user=ALICE)).json()["running_cost"] is None
         assert (await pool.call("GET", f"{path}?running=true", user=BOB)).json()["total"] == 0
         ended = (await pool.call("GET", f"{path}?running=false", user=BOB)).json()["items"][0]
         assert ended["unsettled_micros"] == 0

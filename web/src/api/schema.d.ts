@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 c8534de239fe8b3489a87b642cfaee4982e201b47d8197e1bd97d7f47f5a7c40. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 441d3698b523e13786713a1694016f68c477c664f739fa89db73cd819852f2e5. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -8363,6 +8363,8 @@ export interface components {
              * @description The job that this one repeats.
              */
             retry_of: string | null;
+            /** @description Of a job with attempts that somebody pays for and that have not ended. Null in its stream. */
+            running_cost: components["schemas"]["RunningCost"] | null;
             /**
              * Simulated
              * @description It runs on simulated nodes alone: nothing of it is really run.
@@ -13301,6 +13303,33 @@ export interface components {
              * @description Since when it is in this state; after a start of the hub, that start.
              */
             state_since: string;
+        };
+        /**
+         * RunningCost
+         * @description What the live attempts of a job cost beside what was billed: they are billed hour by hour and at their ends.
+         */
+        RunningCost: {
+            /**
+             * At
+             * Format: date-time
+             * @description When this was computed.
+             */
+            at: string;
+            /**
+             * Held Micros
+             * @description What is set aside for them. What they do not use comes back.
+             */
+            held_micros: number;
+            /**
+             * Per Hour Micros
+             * @description What those whose command runs cost together in an hour.
+             */
+            per_hour_micros: number;
+            /**
+             * Unbilled Micros
+             * @description About what they cost since they were last billed.
+             */
+            unbilled_micros: number;
         };
         /**
          * Scope

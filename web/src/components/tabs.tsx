@@ -1,6 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import { cn } from "@/lib/cn";
 
+/** A tab that a narrow screen cut off: its row is scrolled to it. */
+export const intoSight = (tab: HTMLElement | null) => {
+  const row = tab?.parentElement;
+  if (tab && row) row.scrollLeft = tab.offsetLeft + tab.offsetWidth - row.offsetLeft - row.clientWidth;
+};
+
 export type Tab = { to: string; name: string; exact?: boolean };
 /** Parts of a page, each at its own address. */
 export function TabLinks({ label, tabs }: { label: string; tabs: Tab[] }) {

@@ -195,6 +195,7 @@ export const jobTexts = {
   cost: {
     title: "Cost",
     soFar: "So far",
+    about: "about",
     final: "Paid",
     price: "Price",
     ceiling: "Ceiling",

@@ -33,7 +33,9 @@ def show_with_actions(
 ) -> JobView:
     view = queries.show_job(session, principal, job_id, from_slice, slice_limit)
     (shown,) = _with_actions(session, context, principal, [view])
-    return shown
+    if shown.finished_at is not None:
+        return shown
+    return shown.model_copy(update={"running_cost": queries.find_running_cost(session, job_id, context.now())})
 
 
 def list_with_actions(

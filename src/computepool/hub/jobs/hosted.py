@@ -12,12 +12,10 @@ from computepool.hub.core.money import MONEY
 from computepool.hub.core.paging import read_list
 from computepool.hub.jobs.metering import hub_seconds
 from computepool.hub.jobs.tables import Attempt
-from computepool.hub.jobs.terms import Terms
+from computepool.hub.jobs.terms import Terms, unbilled_micros
 from computepool.hub.market.rates import fee_of
 from computepool.protocol.state_words import EndedBy
 from computepool.protocol.states import ATTEMPT_LIVE, AttemptState, IsolationLevel, Verdict
-
-SECONDS_OF_AN_HOUR = 3600
 
 
 class NodeAttempt(BaseModel):
@@ -90,8 +88,5 @@ def _node_attempt(row: Attempt, now: datetime) -> NodeAttempt:
 
 def _unsettled(row: Attempt, ran: float) -> int:
     terms = Terms.of(row.terms)
-    if terms is None or not row.price_micros:
-        return 0
-    seconds = max(0, int(min(ran, terms.max_seconds)) - row.settled_seconds)
-    gross = row.price_micros * seconds // SECONDS_OF_AN_HOUR
-    return gross - fee_of(gross, terms.fee_bps)
+    gross = unbilled_micros(terms, row.price_micros, ran, row.settled_seconds)
+    return gross - fee_of(gross, terms.fee_bps) if terms is not None else 0

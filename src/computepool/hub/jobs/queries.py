@@ -6,20 +6,33 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, func, or_, select, tuple_
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session, defer, load_only
 
 from computepool.hub.accounts.visibility import sees
 from computepool.hub.artifacts.tables import Artifact, ArtifactState
 from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Principal
 from computepool.hub.jobs.errors import NoSuchJob, Removed
+from computepool.hub.jobs.metering import hub_seconds
 from computepool.hub.jobs.tables import Attempt, Job, Slice
-from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobView, find_view
+from computepool.hub.jobs.terms import Terms, unbilled_micros
+from computepool.hub.jobs.views import SHOWN_SLICES_LIMIT, JobView, RunningCost, find_view
+from computepool.hub.ledger.holds import HoldRow
 from computepool.hub.nodes.tables import Node, NodeKey
 from computepool.protocol.signing import Signed
+from computepool.protocol.spec import MAX_SLICES
 from computepool.protocol.states import ATTEMPT_ENDED, ATTEMPT_LIVE, JOB_FINAL, AttemptState, JobState
 
 CURSOR_DIGITS = 9
+_METERED = (
+    Attempt.started_at,
+    Attempt.exited_at,
+    Attempt.rested_since,
+    Attempt.rested_seconds,
+    Attempt.settled_seconds,
+    Attempt.price_micros,
+    Attempt.terms,
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,29 @@ def show_job(
     if view is None or not sees(principal, view.owner_id):
         raise NoSuchJob(job_id)
     return view
+
+
+def find_running_cost(session: Session, job_id: str, now: datetime) -> RunningCost | None:
+    held = HoldRow.promotional + HoldRow.available + HoldRow.earnings
+    rows = session.execute(
+        select(Attempt, held)
+        .join(HoldRow, and_(HoldRow.attempt_id == Attempt.id, HoldRow.resolved_at.is_(None)))
+        .where(Attempt.job_id == job_id, Attempt.state.in_(sorted(ATTEMPT_LIVE)))
+        .options(load_only(*_METERED))
+        .limit(MAX_SLICES)
+    ).all()
+    if not rows:
+        return None
+    unbilled = per_hour = 0
+    for attempt, _ in rows:
+        rested = attempt.rested_since, attempt.rested_seconds
+        ran = hub_seconds(attempt.started_at, attempt.exited_at, *rested, now)
+        terms = Terms.of(attempt.terms)
+        unbilled += unbilled_micros(terms, attempt.price_micros, ran, attempt.settled_seconds)
+        runs = attempt.started_at is not None and attempt.exited_at is None and attempt.rested_since is None
+        per_hour += (attempt.price_micros or 0) if runs else 0
+    held_micros = sum(micros for _, micros in rows)
+    return RunningCost(at=now, unbilled_micros=unbilled, per_hour_micros=per_hour, held_micros=held_micros)
 
 
 def count_suspended(session: Session, job_id: str) -> tuple[int, int]:

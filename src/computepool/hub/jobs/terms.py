@@ -67,6 +67,13 @@ def terms_of(settings: Settings, brief: JobBrief, host_id: str, price_micros: in
     )
 
 
+def unbilled_micros(terms: Terms | None, price_micros: int | None, ran_seconds: float, settled_seconds: int) -> int:
+    """About what a running attempt cost its payer since it was last billed, fee included."""
+    if terms is None or not price_micros:
+        return 0
+    return cost_of(price_micros, max(0, int(min(ran_seconds, terms.max_seconds)) - settled_seconds))
+
+
 def max_seconds_of(brief: JobBrief) -> int:
     return max(1, math.ceil(brief.max_runtime_seconds))
 

@@ -210,8 +210,23 @@ class StreamedJob(JobHead):
     """All slices that did not succeed, those that ended alike together."""
 
 
+class RunningCost(Documented):
+    """What the live attempts of a job cost beside what was billed: they are billed hour by hour and at their ends."""
+
+    at: datetime
+    """When this was computed."""
+    unbilled_micros: int
+    """About what they cost since they were last billed."""
+    per_hour_micros: int
+    """What those whose command runs cost together in an hour."""
+    held_micros: int
+    """What is set aside for them. What they do not use comes back."""
+
+
 class JobView(StreamedJob):
     spec: StoredSpec
+    running_cost: Annotated[RunningCost | None, MONEY] = None
+    """Of a job with attempts that somebody pays for and that have not ended. Null in its stream."""
     slices: list[SliceView]
     """In order, from the first that was asked for; at most a thousand, and fewer if they had many attempts."""
 

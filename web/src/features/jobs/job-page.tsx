@@ -13,8 +13,9 @@ import { Money } from "@/components/money";
 import { Page } from "@/components/page";
 import { Skeleton, SkeletonRows } from "@/components/skeleton";
 import { lookOf, State, Tag } from "@/components/state";
+import { intoSight } from "@/components/tabs";
 import { Trouble } from "@/components/trouble";
-import { Took, When } from "@/components/when";
+import { Took, useNow, When } from "@/components/when";
 import { count } from "@/lib/amounts";
 import { cn } from "@/lib/cn";
 import { patiently } from "@/lib/patiently";
@@ -123,6 +124,7 @@ function Shown({ job, slice, grid, indices, search }: ShownProps) {
             {tabs.map(([key, name]) => (
               <Link
                 key={key}
+                ref={tab === key ? intoSight : undefined}
                 to="."
                 search={((before: Search) => ({ ...before, tab: key || undefined, file: undefined })) as never}
                 replace
@@ -230,6 +232,17 @@ function Log({ job, slice, attempt }: { job: Job; slice: number; attempt: number
   );
 }
 
+/** What was billed, and about what has come since by the hub's clock: attempts are billed hour by hour. */
+function CostSoFar({ billed, running }: { billed: number; running: Schemas["RunningCost"] }) {
+  const seconds = Math.max(0, Math.floor((useNow() - Date.parse(running.at)) / 1000));
+  const since = (BigInt(running.per_hour_micros) * BigInt(seconds)) / 3600n;
+  return (
+    <>
+      {jobTexts.cost.about} <Money micros={BigInt(billed) + BigInt(running.unbilled_micros) + since} places={4} />
+    </>
+  );
+}
+
 function CostCard({ job, attempt }: { job: Job; attempt: Attempt | undefined }) {
   const text = jobTexts.cost;
   return (
@@ -237,7 +250,11 @@ function CostCard({ job, attempt }: { job: Job; attempt: Attempt | undefined }) 
       <Facts>
         {job.cost_micros != null && (
           <Fact name={job.finished_at ? text.final : text.soFar}>
-            <Money micros={job.cost_micros} />
+            {job.running_cost ? (
+              <CostSoFar billed={job.cost_micros} running={job.running_cost} />
+            ) : (
+              <Money micros={job.cost_micros} />
+            )}
           </Fact>
         )}
         {attempt?.own ? (
@@ -252,6 +269,11 @@ function CostCard({ job, attempt }: { job: Job; attempt: Attempt | undefined }) 
         {job.ceiling_micros != null && (
           <Fact name={text.ceiling}>
             <Money micros={job.ceiling_micros} per="h" />
+          </Fact>
+        )}
+        {!!job.running_cost?.held_micros && (
+          <Fact name={text.held}>
+            <Money micros={job.running_cost.held_micros} />
           </Fact>
         )}
         {job.spec.budget && <Fact name={text.budget}>{job.spec.budget}</Fact>}
