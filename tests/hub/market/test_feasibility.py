@@ -5,7 +5,16 @@ from hypothesis import given, settings
 from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_node, make_traits, many_needs, many_nodes
 from support.proofs import figure
 
-from computepool.hub.market.feasibility import RULES, Gate, closed_gate, fits, weakest_level
+from computepool.hub.market.feasibility import (
+    NOT_SIGNED,
+    RULES,
+    UNSIGNED,
+    Gate,
+    closed_gate,
+    fits,
+    missing_isolation,
+    weakest_level,
+)
 from computepool.hub.market.requirements import requirements_of
 from computepool.hub.scheduling.fleet import Fleet, free_of, grant_on
 from computepool.protocol.capacity import HouseRules, image_is_welcome
@@ -238,3 +247,13 @@ def test_lower_end_of_a_range_is_what_a_slice_is_given_and_the_upper_end_is_neve
     grant = grant_on(node, requirements_of(spec, ME))
     assert (grant.cpus, grant.disk_bytes) == (4, 2 * GIB)
     assert 0 < grant.memory_bytes <= GIB
+
+
+@pytest.mark.parametrize(("signed_by", "words"), [(None, UNSIGNED), ("another key", NOT_SIGNED)])
+def test_own_job_that_a_machine_without_a_sandbox_refuses_is_told_about_its_signature(signed_by, words):
+    """Jobs from a browser have none: they never run there, and their renter reads why before and after submitting."""
+    node = make_traits(isolation=(L.PROCESS,), owner_keys=frozenset({"own key"}))
+    assert closed_gate(make_needs(signed_by="own key"), node) is None
+    needs = make_needs(signed_by=signed_by)
+    assert closed_gate(needs, node) is Gate.ISOLATION
+    assert missing_isolation(needs, node) == words

@@ -99,6 +99,10 @@ NO_SANDBOX = (
     "without a sandbox: install bubblewrap there, or let the owner's own jobs do without one"
     " (computepool agent policy own.process true)"
 )
+UNSIGNED = (
+    "without a sandbox, and the job is not signed: jobs from the web app never are"
+    " (submit it with computepool run, or install bubblewrap there)"
+)
 NOT_SIGNED = (
     "without a sandbox, and the job is not signed with a key that they trust"
     " (computepool key prints yours; there: computepool agent trust KEY)"
@@ -142,7 +146,7 @@ def missing_isolation(needs: Requirements, node: Traits) -> str:
     if not levels and not node.isolation:
         return NO_SANDBOX
     if not levels and node.owner_id == needs.owner_id and not own:
-        return NOT_SIGNED
+        return UNSIGNED if needs.signed_by is None else NOT_SIGNED
     if not levels:
         return f"below {least}"
     if needs.image is not None and not any(level in _WITH_IMAGES for level in levels):
