@@ -64,13 +64,15 @@ def _shown(session: Session, context: Context, rows: Sequence[NoticeRow]) -> lis
 
 def _one(row: NoticeRow, notice: Notice, known: Known) -> ShownNotice:
     item = item_of(notice, known, ALL_WORDS)
-    facts = [f"{label}: {one_line(value, NOTE_SHOWN)}" for label, value in item.facts if value not in (None, "")]
+    # What it is about stands in its title, and its link leads there.
+    told = [(label, value) for label, value in item.facts if value not in (None, "", notice.subject)]
+    facts = [f"{label.capitalize()}: {one_line(value, NOTE_SHOWN)}" for label, value in told]
     return ShownNotice(
         row=row,
         severity=severity_of(row.action),
         kind=str(kind_of(row.action) or OTHER_KINDS.get(row.action.partition(".")[0], "account")),
         title=item.title,
-        text=" ".join([*([item.text] if item.text else []), *([f"({'; '.join(facts)})"] if facts else [])]),
+        text=" ".join(part for part in (item.text, " · ".join(facts)) if part),
         link=page_of(notice),
     )
 
