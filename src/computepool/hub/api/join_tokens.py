@@ -30,14 +30,15 @@ PAGE_LIMIT = 500
 Platform = Literal["linux", "macos", "windows"]
 JoinTokenState = Literal["open", "used_up", "expired", "revoked"]
 INSTALL: Mapping[Platform, tuple[str, ...]] = {
-    "linux": ("sudo apt install bubblewrap python3-pip", "python3 -m pip install ."),
-    "macos": ("python3 -m pip install .",),
-    "windows": ("wsl --install", "wsl", "sudo apt install bubblewrap python3-pip", "python3 -m pip install ."),
+    "linux": ("sudo apt install bubblewrap pipx", "pipx install ."),
+    "macos": ("brew install pipx", "pipx install ."),
+    "windows": ("wsl --install", "wsl", "sudo apt install bubblewrap pipx", "pipx install ."),
 }
 NOTES: Mapping[Platform, str] = {
     "linux": "Install in a clone of the ComputePool repository. Other systems than Debian and Ubuntu have packages of "
-    "the same names.",
-    "macos": "Install in a clone of the ComputePool repository. Strangers' work needs Docker here.",
+    "the same names. If the shell does not find `computepool`: `pipx ensurepath`, and open a new one.",
+    "macos": "Install in a clone of the ComputePool repository. Strangers' work needs Docker here. If the shell does "
+    "not find `computepool`: `pipx ensurepath`, and open a new one.",
     "windows": "The machine joins from inside WSL 2: run everything after the first line there, in a clone of the "
     "ComputePool repository.",
 }
