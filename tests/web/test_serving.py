@@ -95,7 +95,7 @@ def test_every_page_has_a_nonce_and_a_policy_of_its_own(folder):
 def test_address_that_nothing_answers_is_the_apps_own_but_never_below_the_api(folder):
     async def story():
         async with serving(folder) as client:
-            for path in ("/jobs/job_1", "/market", "/models/ann/llama-3.1"):
+            for path in ("/jobs/job_1", "/models/ann/llama-3.1", *(f"/{page}" for page in sorted(web.PAGES - {""}))):
                 answer = await client.get(path, headers=PAGE)
                 assert (answer.status_code, "<title>app</title>" in answer.text) == (200, True), path
             assert (await client.get("/apiary", headers=PAGE)).status_code == 404  # the app says so
