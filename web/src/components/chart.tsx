@@ -22,17 +22,29 @@ type Props = {
   /** Only the lines, without axes and pointer. */
   bare?: boolean;
   time?: boolean;
+  /** The smallest step between ticks, so that they differ in what `format` writes; "binary" for bytes. */
+  step?: number | "binary";
   format?: (value: number) => string;
 };
 
 /** Lines or bars over time. uPlot draws on a canvas: colours come from the tokens, and again when the theme changes. */
-export function Chart({ label, x, series, height = 160, max, bare = false, time = true, format = String }: Props) {
+export function Chart({
+  label,
+  x,
+  series,
+  height = 160,
+  max,
+  bare = false,
+  time = true,
+  step,
+  format = String,
+}: Props) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const latest = useRef({ x, series, format });
   latest.current = { x, series, format };
   // A chart is made anew when its form changes; new values only move its lines.
-  const form = JSON.stringify([series.map(({ values: _, ...rest }) => rest), height, max, bare, time]);
+  const form = JSON.stringify([series.map(({ values: _, ...rest }) => rest), height, max, bare, time, step]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `form` has all that it is made of
   useEffect(() => {
@@ -41,6 +53,7 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
       const { x, series } = latest.current;
       const format = (value: number) => latest.current.format(value);
       plot.current?.destroy();
+      const isDaily = series.some((one) => one.bars); // a bar is a day
       const muted = token(node, "--muted");
       const grid = { stroke: token(node, "--line"), width: 1 };
       const axis = {
@@ -59,7 +72,7 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
           legend: { show: !bare, live: true },
           hooks: bare ? {} : { ready: [showLatest], setData: [showLatest], setCursor: [showLatest] },
           scales: {
-            x: { time, ...(series.some((one) => one.bars) ? { range: roomForBars } : {}) },
+            x: { time, ...(isDaily ? { range: roomForBars } : {}) },
             y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? ((high ?? 0) * 1.08 || 1)] },
           },
           axes: bare
@@ -68,10 +81,20 @@ export function Chart({ label, x, series, height = 160, max, bare = false, time 
                 time
                   ? { ...axis, values: (_, ticks, __, ___, step) => ticks.map((tick) => tickTime(tick, step)) }
                   : axis,
-                { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+                {
+                  ...axis,
+                  size: 56,
+                  ...(step ? { incrs: stepsFrom(step) } : {}),
+                  values: (_, ticks) => ticks.map((tick) => format(tick)),
+                },
               ],
           series: [
-            time ? { label: "", value: (_: uPlot, at: number | null) => (at == null ? "" : pointTime(at)) } : {},
+            time
+              ? {
+                  label: "",
+                  value: (_: uPlot, at: number | null) => (at == null ? "" : (isDaily ? DAY : POINT).format(at * 1000)),
+                }
+              : {},
             ...series.map(({ name, colour, fill = true, bars }) => {
               const stroke = token(node, colour);
               return {
@@ -135,7 +158,11 @@ function tickTime(at: number, step: number): string {
     ? DAY.format(then)
     : CLOCK.format(then);
 }
-const pointTime = (at: number) => POINT.format(at * 1000);
+/** 1, 2, 5, 10, 20 … times the smallest; of bytes, powers of two. */
+const stepsFrom = (least: number | "binary") =>
+  Array.from({ length: 48 }, (_, i) =>
+    least === "binary" ? 2 ** i : least * [1, 2, 5][i % 3]! * 10 ** Math.floor(i / 3),
+  );
 const known = (values: ArrayLike<number | null | undefined>) =>
   Array.from(values).reduce<number>((sum, value) => sum + Number(value != null), 0);
 

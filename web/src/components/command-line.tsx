@@ -36,18 +36,15 @@ export function CommandLine({ line, className }: { line: string; className?: str
   return (
     <div
       className={cn(
-        "flex w-full items-center gap-2 rounded-md border border-line bg-sunken pl-3 text-left font-mono text-sm",
+        "flex w-full items-baseline gap-2 rounded-md border border-line bg-sunken pl-3 text-left font-mono text-sm",
         className,
       )}
     >
       <span aria-hidden className="text-muted select-none">
         $
       </span>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long command scrolls, with the keyboard too */}
-      <code tabIndex={0} className="flex-1 overflow-x-auto py-2 whitespace-nowrap">
-        {line}
-      </code>
-      <CopyButton text={line} className="m-1" />
+      <code className="min-w-0 flex-1 py-2 wrap-anywhere">{line}</code>
+      <CopyButton text={line} className="m-1 self-start" />
     </div>
   );
 }

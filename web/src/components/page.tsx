@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { ChevronLeft } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import { cn } from "@/lib/cn";
+import { common } from "@/texts/common";
 import { Prose } from "./prose";
 
 /** Sets the tab's title. */
@@ -10,6 +11,16 @@ export function useTitle(title: string): void {
     document.title = title ? `${title} · ComputePool` : "ComputePool";
   }, [title]);
 }
+
+/** To the page that this one is a part of. */
+export const Back = ({ to, name }: { to: string; name: string }) => (
+  <nav aria-label={common.breadcrumb} className="mb-1.5 text-sm text-muted">
+    <Link to={to} className="inline-flex items-center gap-0.5 hover:text-text hover:underline">
+      <ChevronLeft size={14} aria-hidden className="-ml-1" />
+      {name}
+    </Link>
+  </nav>
+);
 
 type Props = {
   title: string;
@@ -25,14 +36,7 @@ export function Page({ title, back, beside, actions, about, medium, children }: 
   useTitle(title);
   return (
     <div className={cn("mx-auto w-full flex-1 px-4 pt-6 pb-12 sm:px-6", medium ? "max-w-4xl" : "max-w-7xl")}>
-      {back && (
-        <nav aria-label="Breadcrumb" className="mb-1.5 text-sm text-muted">
-          <Link to={back.to} className="inline-flex items-center gap-0.5 hover:text-text hover:underline">
-            <ChevronLeft size={14} aria-hidden className="-ml-1" />
-            {back.name}
-          </Link>
-        </nav>
-      )}
+      {back && <Back {...back} />}
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
         <h1 className="min-w-0 text-2xl font-semibold break-words">{title}</h1>
         {beside}

@@ -1,6 +1,9 @@
 // Credits are integers of millionths everywhere. Only this file writes them for people, and it never divides as floats.
 const group = new Intl.NumberFormat("en");
 
+/** A hundredth of a credit: prices and sums are shown to it. */
+export const CENT = 10_000;
+
 /** "1,234.50". `places`: digits after the point, rounded half up; a price below a cent gets as many as it needs. */
 export function credits(micros: number | bigint, places = 2): string {
   const all = BigInt(micros);

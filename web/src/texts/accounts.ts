@@ -141,7 +141,6 @@ export const accounts = {
     name: "Name",
     nameHint: "How this pool addresses you.",
     country: "Country",
-    countryHint: "Optional.",
     noCountry: "Prefer not to say",
     passwordHint: (characters: number) =>
       `At least ${characters} characters. Several words are easier to remember than symbols.`,

@@ -2,7 +2,6 @@
 export const admin = {
   title: "Admin",
   sections: "Sections of the admin pages",
-  breadcrumb: "Breadcrumb",
   notAllowed: "Not possible now.",
   found: (total: string) => `${total} total`,
   removeFilter: (name: string) => `Remove the filter: ${name}`,

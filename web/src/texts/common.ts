@@ -1,4 +1,5 @@
 export const common = {
+  breadcrumb: "Breadcrumb",
   tryAgain: "Try again",
   loading: "Loading",
   cancel: "Cancel",

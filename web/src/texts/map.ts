@@ -18,6 +18,7 @@ export const map = {
   states: { online: "Online", paused: "Paused", draining: "Draining", quarantined: "Quarantined", offline: "Offline" },
   kind: "Machines",
   kinds: { "": "All", real: "Real", simulated: "Simulated" },
+  someSimulated: (nodes: number) => `${count(nodes)} simulated`,
   simulatedHow: "A dot with a hole is simulated: no real hardware.",
   awayHow: "A ring is not online.",
   at: (name: string, nodes: number, online: number) =>

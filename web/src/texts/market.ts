@@ -36,6 +36,8 @@ export const market = {
   notMeasured: "not measured",
   isVerified: "verified",
   isSimulated: "simulated",
+  memoryAndDisk: (memory: string, disk: string) => `${memory}, disk ${disk}`,
+  reliable: (part: number) => `${Math.round(part * 100)} % reliable`,
   share: (part: number) => `${(part * 100).toFixed(part >= 0.995 ? 1 : 0)} %`,
   isolation: { process: "process", bubblewrap: "bubblewrap", container: "container", gvisor: "gVisor" },
   none: "No offer fits",

@@ -51,6 +51,8 @@ export const submit = {
   gpuMemory: "Memory per card",
   gpuCount: "Cards",
   cpus: "Cores",
+  core: "core",
+  cores: "cores",
   memory: "Memory",
   disk: "Disk",
   runtime: "Max. runtime",

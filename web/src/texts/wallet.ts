@@ -1,3 +1,5 @@
+import { count } from "@/lib/amounts";
+
 export const wallet = {
   title: "Wallet",
   off: {
@@ -8,6 +10,8 @@ export const wallet = {
   balances: { title: "Balances", others: "Breakdown" },
   actions: { topUp: "Top up", cashOut: "Cash out", voucher: "Redeem a voucher" },
   entries: {
+    jobOn: (node: string) => `A job on ${node}`,
+    sumOf: (entries: number) => `Sum of ${count(entries)} entries`,
     title: "Entries",
     when: "When",
     what: "What",

@@ -46,7 +46,7 @@ export default function SignUpPage() {
             >
               <Input type="password" autoComplete="new-password" required />
             </Field>
-            <Field name="country" label={text.country} hint={text.countryHint} optional>
+            <Field name="country" label={text.country} optional>
               <CountrySelect none={text.noCountry} />
             </Field>
             <Button type="submit" look="primary" size="lg" pending={pending}>

@@ -3,7 +3,7 @@ import type { Schemas } from "@/api/client";
 import { Card } from "@/components/card";
 import { Chart, type Series } from "@/components/chart";
 import { count, percent } from "@/lib/amounts";
-import { credits } from "@/lib/money";
+import { CENT, credits } from "@/lib/money";
 import { duration } from "@/lib/time";
 import { admin } from "@/texts/admin";
 
@@ -19,6 +19,7 @@ function Panel({
   series,
   format,
   max,
+  step,
   className,
 }: {
   title: string;
@@ -26,13 +27,22 @@ function Panel({
   series: Series[];
   format: (value: number) => string;
   max?: number;
+  step?: number;
   className?: string | undefined;
 }) {
   const some = series.some(({ values }) => values.some((value) => value != null)) && x.length > 1;
   return (
     <Card title={title} {...(className ? { className } : {})}>
       {some ? (
-        <Chart label={title} x={x} series={series} format={format} height={170} {...(max ? { max } : {})} />
+        <Chart
+          label={title}
+          x={x}
+          series={series}
+          format={format}
+          height={170}
+          {...(max ? { max } : {})}
+          {...(step ? { step } : {})}
+        />
       ) : (
         <p className="flex h-42 items-center justify-center text-muted">{text.empty}</p>
       )}
@@ -91,6 +101,7 @@ export default function OverviewCharts({
         title={text.jobs}
         x={x}
         format={whole}
+        step={1}
         series={[
           bars(
             text.submitted,
@@ -109,6 +120,7 @@ export default function OverviewCharts({
           title={text.money}
           x={x}
           format={money}
+          step={CENT}
           {...(days.some((day) => day.spent_micros) ? {} : { max: ONE_CREDIT })}
           series={[
             bars(
@@ -128,6 +140,7 @@ export default function OverviewCharts({
         title={text.queue}
         x={times}
         format={whole}
+        step={1}
         series={[
           line(text.waitingSlices, "--warn-dot", measured("queue_length")),
           line(text.runningSlices, "--live-dot", measured("running"), false),
@@ -137,6 +150,7 @@ export default function OverviewCharts({
         title={text.nodes}
         x={times}
         format={whole}
+        step={1}
         series={[line(text.online, "--good-dot", measured("nodes_online"))]}
       />
       <Panel

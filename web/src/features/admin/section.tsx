@@ -7,7 +7,8 @@ import { flat } from "@/api/queries/pages";
 import { Card } from "@/components/card";
 import { FilterSelect, SearchField, useFilters } from "@/components/filters";
 import { More } from "@/components/more";
-import { useTitle } from "@/components/page";
+import { Back, useTitle } from "@/components/page";
+import { Prose } from "@/components/prose";
 import { SkeletonRows } from "@/components/skeleton";
 import { type Column, Table } from "@/components/table";
 import { Trouble } from "@/components/trouble";
@@ -34,21 +35,18 @@ export function Section({
   useTitle(title);
   return (
     <>
-      {back && (
-        <nav aria-label={admin.breadcrumb} className="mb-1.5 text-sm text-muted">
-          <Link to={back.to} className="hover:text-text hover:underline">
-            {back.name}
-          </Link>{" "}
-          <span aria-hidden>/</span>
-        </nav>
-      )}
+      {back && <Back {...back} />}
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
         <h1 className="min-w-0 text-2xl font-semibold break-words">{title}</h1>
         {beside}
         <span className="flex-1" />
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </div>
-      {about && <p className="mt-1 max-w-2xl text-muted text-pretty">{about}</p>}
+      {about && (
+        <p className="mt-1 max-w-2xl text-muted text-pretty">
+          <Prose>{about}</Prose>
+        </p>
+      )}
       <div className="mt-5 grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">{children}</div>
     </>
   );

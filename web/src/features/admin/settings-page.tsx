@@ -5,6 +5,7 @@ import { settingsQuery } from "@/api/queries/admin";
 import { Card } from "@/components/card";
 import { useFilters } from "@/components/filters";
 import { Loaded } from "@/components/loaded";
+import { Prose } from "@/components/prose";
 import { Tag } from "@/components/state";
 import { When } from "@/components/when";
 import { adminHub } from "@/texts/admin-hub";
@@ -23,7 +24,9 @@ const Row = ({ setting }: { setting: Setting }) => (
     >
       <span className="min-w-0">
         <code className="font-medium break-all">{setting.name}</code>
-        <span className="block text-sm text-muted text-pretty">{setting.description}</span>
+        <span className="block text-sm text-muted text-pretty">
+          <Prose>{setting.description}</Prose>
+        </span>
       </span>
       <span className="flex items-center gap-2 sm:justify-end">
         <span className="font-medium">{shownValue(setting.value, setting)}</span>

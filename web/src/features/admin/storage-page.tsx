@@ -26,7 +26,7 @@ export default function StoragePage() {
         <Loaded query={query}>
           {(all) => (
             <>
-              <Figures className="sm:grid-cols-3!">
+              <Figures className="grid-cols-1! sm:grid-cols-3!">
                 <Figure name={text.all} value={bytes(all.bytes)} />
                 <Figure name={text.objects} value={count(all.objects)} />
                 <Figure name={text.owners} value={count(all.owners)} />
@@ -52,7 +52,7 @@ export default function StoragePage() {
                     {
                       name: text.used,
                       cell: (one) => (
-                        <div className="min-w-36">
+                        <div className="sm:min-w-36">
                           <p className="text-sm">
                             {text.of(bytes(one.bytes), one.limit_bytes == null ? text.noLimit : bytes(one.limit_bytes))}
                           </p>

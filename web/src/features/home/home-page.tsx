@@ -66,14 +66,14 @@ function PoolFigures() {
   );
 }
 
-/** Real nodes where there are any, else simulated ones, which the caption says. */
+/** The nodes that can be reached, by country. The caption says when all of them are simulated. */
 function PoolMap() {
   useLive("map");
   const map = useQuery(mapQuery).data;
   const reached = (map?.cells ?? []).filter((cell) => cell.country && CAN_BE_REACHED.has(cell.state));
-  const real = reached.filter((cell) => !cell.simulated);
-  const shown = real.length > 0 ? real : reached;
-  const places = JSON.stringify(shown.map(({ country, nodes, tier }) => ({ country, nodes, tier: tierColour(tier) })));
+  const places = JSON.stringify(
+    reached.map(({ country, nodes, tier }) => ({ country, nodes, tier: tierColour(tier) })),
+  );
   const spots = useMemo(() => JSON.parse(places) as Spot[], [places]);
   const countries = new Set(spots.map((spot) => spot.country)).size;
   return (
@@ -90,7 +90,7 @@ function PoolMap() {
           </span>
         ))}
         <span className="flex-1" />
-        <span>{map ? text.countries(countries, real.length === 0) : ""}</span>
+        <span>{map ? text.countries(countries, !reached.some((cell) => !cell.simulated)) : ""}</span>
       </figcaption>
     </>
   );

@@ -101,7 +101,10 @@ const Attempt = ({ attempt, open }: { attempt: Schemas["VerifiedAttempt"]; open:
         <li key={check.name} className="flex gap-2 py-0.5">
           <Mark passed={check.passed} />
           <span className="min-w-0 break-words">
-            {check.title} <span className="text-sm text-muted">{check.detail}</span>
+            {check.title}{" "}
+            {!check.title.toLowerCase().startsWith(check.detail.toLowerCase()) && (
+              <span className="text-sm text-muted">{check.detail}</span>
+            )}
           </span>
         </li>
       ))}

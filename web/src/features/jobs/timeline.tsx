@@ -77,7 +77,7 @@ export function TimelineStrip({
             key={step.id}
             aria-current={isNow ? "step" : undefined}
             title={`${step.message} ${fullTime(step.at)}`}
-            className="relative min-w-0 px-4 py-3 sm:pt-3.5"
+            className="relative flex min-w-0 items-baseline gap-x-3 px-4 py-2 sm:block sm:py-3 sm:pt-3.5"
           >
             <span
               aria-hidden
@@ -86,8 +86,8 @@ export function TimelineStrip({
                 BARS[look],
               )}
             />
-            <span className="block truncate font-medium">{text.steps[step.action]}</span>
-            <span className="mt-0.5 flex flex-wrap justify-between gap-x-2 text-sm text-muted">
+            <span className="block w-24 truncate font-medium sm:w-auto">{text.steps[step.action]}</span>
+            <span className="flex flex-1 flex-wrap justify-between gap-x-2 text-sm text-muted sm:mt-0.5">
               <When at={step.at} />
               {next ? <Took from={step.at} to={next.at} /> : isNow && <Took from={step.at} />}
             </span>

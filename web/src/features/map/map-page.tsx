@@ -142,7 +142,9 @@ export default function MapPage() {
           onClick={() => set({ country: filters.country === row.country ? "" : row.country })}
         >
           <span className="truncate">{nameOf(row.country)}</span>
-          {row.simulated > 0 && <Tag>{row.simulated === row.nodes ? text.kinds.simulated : count(row.simulated)}</Tag>}
+          {row.simulated > 0 && (
+            <Tag>{row.simulated === row.nodes ? text.kinds.simulated : text.someSimulated(row.simulated)}</Tag>
+          )}
         </button>
       ),
     },
@@ -154,7 +156,7 @@ export default function MapPage() {
     <Page title={text.title} about={text.about}>
       <div className="flex flex-wrap items-center gap-2">
         <Tiers cells={ofKind} chosen={filters.tier ?? ""} onChoose={(tier) => set({ tier })} />
-        <span className="flex-1" />
+        <span className="flex-1 max-sm:hidden" />
         <FilterSelect
           label={text.state}
           value={filters.state ?? ""}

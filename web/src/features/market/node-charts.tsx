@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import type { Schemas } from "@/api/client";
 import { Chart } from "@/components/chart";
 import { percent } from "@/lib/amounts";
-import { credits } from "@/lib/money";
+import { CENT, credits } from "@/lib/money";
 import { marketNode as text } from "@/texts/market";
 
 const SHOWN_DAYS = 30;
@@ -36,6 +36,7 @@ export function PriceChart({ days }: { days: Schemas["DayPrice"][] }) {
       x={x}
       series={series}
       height={150}
+      step={CENT}
       format={(micros) => credits(Math.round(micros))}
     />
   );

@@ -41,14 +41,16 @@ function Row({ offer }: { offer: Offer }) {
         <span className="block truncate pl-4 text-sm text-muted">
           {offer.gpus.length > 0 &&
             `${bytes(offer.gpu_memory_bytes)} · ${text.free(offer.gpus_free, offer.gpus.length)}`}
-          {offer.gpus.length === 0 && `${text.cores(offer.cpus)} · ${bytes(offer.memory_bytes)}`}
+          {offer.gpus.length === 0 && (
+            <span className="md:hidden">{`${text.cores(offer.cpus)} · ${bytes(offer.memory_bytes)}`}</span>
+          )}
           <span className="md:hidden">{offer.country ? ` · ${offer.country}` : ""}</span>
         </span>
       </span>
       <span className="max-md:hidden">
         <span className="block truncate">{text.cores(offer.cpus)}</span>
         <span className="block truncate text-sm text-muted">
-          {bytes(offer.memory_bytes)} · {bytes(offer.disk_bytes)}
+          {text.memoryAndDisk(bytes(offer.memory_bytes), bytes(offer.disk_bytes))}
         </span>
       </span>
       <span className="max-md:hidden">
@@ -67,7 +69,7 @@ function Row({ offer }: { offer: Offer }) {
       </span>
       <span className="text-right">
         {offer.price_micros == null ? "–" : <Money micros={offer.price_micros} per="h" className="font-medium" />}
-        <span className="block text-sm text-muted md:hidden">{text.share(offer.reliability)}</span>
+        <span className="block text-sm text-muted md:hidden">{text.reliable(offer.reliability)}</span>
       </span>
     </Link>
   );

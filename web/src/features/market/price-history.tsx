@@ -9,7 +9,7 @@ import { Loaded } from "@/components/loaded";
 import { Skeleton } from "@/components/skeleton";
 import { Choices } from "@/components/tabs";
 import { cn } from "@/lib/cn";
-import { credits } from "@/lib/money";
+import { CENT, credits } from "@/lib/money";
 import { market as text } from "@/texts/market";
 
 type PriceSeries = Schemas["PriceSeries"];
@@ -33,6 +33,7 @@ function Lines({ history, chosen }: { history: Schemas["PriceHistory"]; chosen: 
       x={x}
       series={series}
       height={150}
+      step={CENT}
       format={(micros) => credits(Math.round(micros))}
     />
   );

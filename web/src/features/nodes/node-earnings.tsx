@@ -5,7 +5,7 @@ import { Chart } from "@/components/chart";
 import { Loaded } from "@/components/loaded";
 import { Money } from "@/components/money";
 import { Skeleton } from "@/components/skeleton";
-import { credits } from "@/lib/money";
+import { CENT, credits } from "@/lib/money";
 import { nodes as texts } from "@/texts/nodes";
 
 const t = texts.earnings;
@@ -27,6 +27,7 @@ export function NodeEarnings({ nodeId }: { nodeId: string }) {
               series={[
                 { name: t.series, colour: "--good-dot", bars: true, values: days.map((day) => day.earned_micros) },
               ]}
+              step={CENT}
               format={(micros) => credits(Math.round(micros))}
             />
           )

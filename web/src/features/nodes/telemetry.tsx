@@ -106,6 +106,7 @@ function OneChart({
         series={series}
         height={HEIGHT}
         {...(max === undefined ? {} : { max })}
+        {...(unit.startsWith("bytes") ? { step: "binary" as const } : {})}
         format={FORMATS[unit] ?? String}
       />
     </figure>

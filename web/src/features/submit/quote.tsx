@@ -6,7 +6,7 @@ import { useMoney } from "@/api/hooks";
 import { Money } from "@/components/money";
 import { Skeleton } from "@/components/skeleton";
 import { Trouble } from "@/components/trouble";
-import { count, country } from "@/lib/amounts";
+import { count, country, plural } from "@/lib/amounts";
 import { cn } from "@/lib/cn";
 import { submit as text } from "@/texts/submit";
 
@@ -136,7 +136,7 @@ function Best({ nodes }: { nodes: Schemas["NodePrice"][] }) {
               className="min-w-0 truncate hover:underline"
               target="_blank"
             >
-              {node.gpus[0] ?? `${node.cpus} × CPU`}
+              {node.gpus[0] ?? plural(node.cpus, text.core, text.cores)}
               {node.country && <span className="text-muted"> · {country(node.country)}</span>}
             </Link>
             {node.own ? (

@@ -7,7 +7,7 @@ import { Chart } from "@/components/chart";
 import { Loaded } from "@/components/loaded";
 import { Money } from "@/components/money";
 import { Skeleton } from "@/components/skeleton";
-import { credits } from "@/lib/money";
+import { CENT, credits } from "@/lib/money";
 import { wallet as texts } from "@/texts/wallet";
 
 const t = texts.earnings;
@@ -35,6 +35,7 @@ export function Earnings() {
                 series={[
                   { name: t.series, colour: "--good-dot", bars: true, values: days.map((day) => day.earned_micros) },
                 ]}
+                step={CENT}
                 format={(micros) => credits(Math.round(micros))}
               />
               <div className="min-w-0">

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ChevronRight, X } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { flat } from "@/api/queries/pages";
 import { type EntryKind, entriesQuery, explainQuery } from "@/api/queries/wallet";
@@ -85,9 +85,13 @@ export function Entries() {
         )
       ) : rows.length > 0 ? (
         <ul aria-label={t.title} className="divide-y divide-line border-t border-line">
-          {rows.map((entry) => (
-            <EntryRow key={entry.id} entry={entry} />
-          ))}
+          {grouped(rows, !filters.job).map((group) =>
+            group.length > 1 ? (
+              <JobRow key={group[0]!.job_id} entries={group} />
+            ) : (
+              <EntryRow key={group[0]!.id} entry={group[0]!} />
+            ),
+          )}
         </ul>
       ) : isFiltered ? (
         <Empty title={t.noneLike} about={t.noneLikeAbout}>
@@ -107,9 +111,19 @@ const Chip = ({ text, close }: { text: string; close: () => void }) => (
   </Button>
 );
 
-function EntryRow({ entry }: { entry: Entry }) {
+/** The entries of a job together, where its newest one is; all others alone. */
+function grouped(entries: Entry[], byJob: boolean): Entry[][] {
+  const groups = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    const key = (byJob && entry.job_id) || entry.id;
+    groups.set(key, [...(groups.get(key) ?? []), entry]);
+  }
+  return [...groups.values()];
+}
+
+type RowProps = { at: string; title: string; about: string | null; change: bigint; children: ReactNode };
+function Row({ at, title, about, change, children }: RowProps) {
   const [open, setOpen] = useState(false);
-  const about = entry.job_name ?? entry.node_name ?? entry.note;
   return (
     <li>
       <button
@@ -124,22 +138,45 @@ function EntryRow({ entry }: { entry: Entry }) {
           className={cn("translate-y-0.5 text-muted transition-transform", open && "rotate-90")}
         />
         <span className="text-sm text-muted max-sm:order-3 max-sm:col-start-2">
-          <When at={entry.at} />
+          <When at={at} />
         </span>
         <span className="min-w-0">
-          {entry.title}
+          {title}
           {about && <span className="block truncate text-sm text-muted">{about}</span>}
         </span>
         <span className="font-medium">
-          {entry.change_micros === 0 ? (
-            <span className="text-muted">–</span>
-          ) : (
-            <Money micros={entry.change_micros} signed />
-          )}
+          {change === 0n ? <span className="text-muted">–</span> : <Money micros={change} signed />}
         </span>
       </button>
-      {open && <Explanation entry={entry} />}
+      {open && children}
     </li>
+  );
+}
+
+const EntryRow = ({ entry }: { entry: Entry }) => (
+  <Row
+    at={entry.at}
+    title={entry.title}
+    about={entry.job_name ?? entry.node_name ?? entry.note}
+    change={BigInt(entry.change_micros)}
+  >
+    <Explanation entry={entry} />
+  </Row>
+);
+
+/** A job with the sum of its entries that are shown here. */
+function JobRow({ entries }: { entries: Entry[] }) {
+  const { at, job_name, node_name } = entries[0]!;
+  const change = entries.reduce((sum, entry) => sum + BigInt(entry.change_micros), 0n);
+  const title = job_name ?? (node_name ? t.jobOn(node_name) : t.job);
+  return (
+    <Row at={at} title={title} about={t.sumOf(entries.length)} change={change}>
+      <ul className="divide-y divide-line border-t border-line bg-sunken/40 sm:pl-6">
+        {entries.map((entry) => (
+          <EntryRow key={entry.id} entry={entry} />
+        ))}
+      </ul>
+    </Row>
   );
 }
 
