@@ -44,6 +44,11 @@ def test_dispute_appears_by_itself_is_refunded_and_is_gone(visitors, web_pool):
     expect(page.get_by_text("It is, indeed.")).to_be_visible()
     expect(page.get_by_text("Refunded in full").first).to_be_visible()
     assert renter.cli("dispute", job, "--reason", "Again.").code != 0
+    theirs = visitors()
+    seen = theirs.sign_in("iris")
+    theirs.go(f"/jobs/{job}")
+    expect(seen.get_by_role("region", name="Dispute")).to_contain_text("Refunded in full")
+    expect(seen.get_by_role("region", name="Dispute")).to_contain_text("It is, indeed.")
     page.get_by_role("link", name=re.compile("Queue")).click()
     expect(page.get_by_role("heading", name="Queue")).to_be_visible()
     expect(page.get_by_text("A renter disputes the job melody.")).to_be_hidden()

@@ -207,6 +207,14 @@ export const jobTexts = {
     payments: "Payments",
     rate: "Price per hour",
   },
+  dispute: {
+    title: "Dispute",
+    open: "Waits for the operator",
+    outcomes: { full: "Refunded in full", partial: "Refunded in part", none: "Refused" },
+    opened: "Opened",
+    refunded: "Refunded",
+    note: "Operator’s note",
+  },
   node: {
     title: "Runs on",
     ran: "Ran on",

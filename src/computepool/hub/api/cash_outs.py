@@ -184,7 +184,7 @@ def _may_request(
         return unless(Frozen())
     if cashable_micros < max(least, 1):
         least_shown = spell_credits(max(least, 1))
-        return refused(f"At least {least_shown} are paid out at once; {spell_credits(cashable_micros)} can be now.")
+        return refused(f"A cash-out is at least {least_shown}; you can cash out {spell_credits(cashable_micros)} now.")
     if payments.provider.moves_money:
         profile = profile_of(session, owner_id)
         if profile is None or profile.account_state != "ready":

@@ -244,7 +244,7 @@ def _dispute_resolved(notice: Notice, known: Known) -> Item:
 def _dispute_decided_about_you(notice: Notice, known: Known) -> Item:
     about = notice.details
     went = {
-        "full": "The renter gets everything back, and you what you earned with it not at all.",
+        "full": "The renter gets everything back: you earn nothing with it.",
         "partial": "The renter gets a part back, which is taken from what you earned with it.",
         "none": "You keep what you earned with it.",
     }

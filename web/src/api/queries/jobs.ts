@@ -131,6 +131,11 @@ export const cloneQuery = (id: string) =>
     queryKey: ["job", id, "clone"],
     queryFn: () => ask(api.GET("/api/v1/jobs/{job_id}/clone", { params: path(id) })),
   });
+export const disputeQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["disputes", id],
+    queryFn: () => ask(api.GET("/api/v1/disputes/{dispute_id}", { params: { path: { dispute_id: id } } })),
+  });
 export const sharesQuery = (id: string) =>
   queryOptions({
     queryKey: ["job", id, "shares"],

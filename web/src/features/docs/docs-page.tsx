@@ -74,7 +74,9 @@ const RouteRow = memo(function RouteRow({ listed, shared }: { listed: Listed; sh
   const summary = (
     <>
       <span className={cn("w-14 shrink-0 text-xs font-semibold uppercase", METHOD[method])}>{method}</span>
-      <code className="min-w-0 flex-1 text-sm font-medium break-all md:flex-none">{path}</code>
+      <code className="order-1 min-w-0 basis-full text-sm font-medium wrap-anywhere md:order-none md:basis-auto">
+        {path}
+      </code>
       <span className="order-last min-w-0 basis-full text-sm text-muted md:order-none md:flex-1 md:basis-0">
         <Prose>{firstSentence(about)}</Prose>
       </span>

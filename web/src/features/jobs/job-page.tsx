@@ -28,6 +28,7 @@ import { Why } from "./why";
 // The log comes first: what is beside it, or behind a tab, is loaded after it.
 const Usage = lazy(patiently(() => import("./usage").then((module) => ({ default: module.Usage }))));
 const JobActions = lazy(patiently(() => import("./job-actions").then((module) => ({ default: module.JobActions }))));
+const Dispute = lazy(patiently(() => import("./dispute").then((module) => ({ default: module.Dispute }))));
 const Outputs = lazy(patiently(() => import("./outputs").then((module) => ({ default: module.Outputs }))));
 const Cost = lazy(patiently(() => import("./cost").then((module) => ({ default: module.Cost }))));
 const Receipts = lazy(patiently(() => import("./receipts").then((module) => ({ default: module.Receipts }))));
@@ -168,6 +169,11 @@ function Shown({ job, slice, grid, indices, search }: ShownProps) {
             </Suspense>
           )}
           {money && <CostCard job={job} attempt={attempt} />}
+          {job.dispute_id && (
+            <Suspense>
+              <Dispute id={job.dispute_id} />
+            </Suspense>
+          )}
           <RunsOn job={job} slice={slice} attempt={attempt} />
         </aside>
       </div>

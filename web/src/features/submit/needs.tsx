@@ -43,17 +43,18 @@ function Gpu({ draft, change, problems, catalog }: Props & { catalog: Catalog | 
   const set = (next: Partial<Schemas["WireGpu"]> | null) =>
     change(withField(draft, "resources.gpu", next && { count: 1, ...gpu, ...next }));
   const names = catalog?.gpus ?? [];
+  const choose = (value: string) => {
+    const chosen = value && { count: 1, ...gpu, name: value === ANY ? null : value };
+    const next = withField(draft, "resources.gpu", chosen || null);
+    const card = names.find(({ name }) => name === value);
+    // A card that only simulated nodes have is only given to jobs that ask for those.
+    change(card && !card.gpus_free && card.nodes_simulated ? simulated(next, true) : next);
+  };
   return (
     <>
       <Control label={text.gpu} field="resources.gpu" problems={problems}>
         {(given) => (
-          <SelectBox
-            given={given}
-            value={gpu ? (gpu.name ?? ANY) : ""}
-            onChange={({ target }) =>
-              set(target.value === "" ? null : { name: target.value === ANY ? null : target.value })
-            }
-          >
+          <SelectBox given={given} value={gpu ? (gpu.name ?? ANY) : ""} onChange={({ target }) => choose(target.value)}>
             <option value="">{text.noGpu}</option>
             <option value={ANY}>{text.anyGpu}</option>
             {gpu?.name && !names.some(({ name }) => name === gpu.name) && <option value={gpu.name}>{gpu.name}</option>}

@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Schemas } from "@/api/client";
 import { Card } from "@/components/card";
 import { CommandLine, CopyButton } from "@/components/command-line";
+import { Prose } from "@/components/prose";
 import { Choices } from "@/components/tabs";
 import { submit as text } from "@/texts/submit";
 
@@ -12,7 +13,7 @@ const Block = ({ text, label }: { text: string; label: string }) => (
   <div className="relative rounded-md border border-line bg-sunken">
     <CopyButton text={text} label={label} className="absolute top-1 right-1" />
     {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
-    <pre tabIndex={0} className="max-h-80 overflow-auto p-3 font-mono text-sm">
+    <pre tabIndex={0} className="max-h-80 overflow-auto p-3 pr-10 font-mono text-sm">
       {text}
     </pre>
   </div>
@@ -57,7 +58,7 @@ export function SameJob({ check, hasFiles }: { check: Schemas["SpecCheck"] | und
           <ul className="grid gap-1.5">
             {valid.warnings.map(({ code, field, message }) => (
               <li key={code + (field ?? "")} className="text-pretty">
-                {message}
+                <Prose>{message}</Prose>
               </li>
             ))}
           </ul>
