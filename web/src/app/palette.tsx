@@ -110,8 +110,8 @@ export default function Palette({ open, setOpen }: { open: boolean; setOpen: (op
                         onClick={() => choose(entry)}
                         className="flex cursor-pointer items-baseline gap-3 rounded-md px-3 py-2 data-highlighted:bg-sunken"
                       >
-                        <span className="truncate">{entry.name}</span>
-                        {entry.note && <span className="ml-auto shrink-0 text-sm text-muted">{entry.note}</span>}
+                        <span className="max-w-2/3 shrink-0 truncate">{entry.name}</span>
+                        {entry.note && <span className="ml-auto truncate text-sm text-muted">{entry.note}</span>}
                       </Autocomplete.Item>
                     )}
                   </Autocomplete.Collection>
