@@ -466,6 +466,21 @@ def test_plan_says_where_it_may_go(hub, cli, words, said):
     assert said in cli("run", *words, "--", "x").err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "1 CPU, 1 GB RAM, 1 GB disk, or its share of the node ·"),
+        ("--cpus 2 --memory 512MB --disk 3GB", "2 CPUs, 512 MB RAM, 3 GB disk ·"),
+        (
+            "--gpu rtx-4090 --memory 512MB --disk 3GB",
+            "1 CPU, 512 MB RAM, 3 GB disk, or its share of the node · GPU rtx",
+        ),
+    ],
+)
+def test_plan_says_what_a_slice_is_given(hub, cli, words, said):
+    assert said in cli("run", *words.split(), "--", "true").err
+
+
 def test_plan_says_that_a_slice_gets_the_lower_end_of_a_range(hub, cli):
     told = cli("run", "--cpus", "1..2", "--memory", "..8GB", "--", "x").err
     assert "note: of a range a slice gets the lower end, never more (cpus, memory)" in told

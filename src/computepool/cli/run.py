@@ -372,9 +372,13 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, 
     from computepool.protocol.units import format_cpus, format_duration
 
     spec = request.spec
-    needs = [f"{format_cpus(spec.resources.cpus.minimum)} cpu", size(spec.resources.memory.minimum)]
-    if spec.resources.gpu is not None:
-        needs.append(f"gpu {spec.resources.gpu}")
+    resources = spec.resources
+    cpus = format_cpus(resources.cpus.minimum)
+    least = [f"{cpus} {'CPU' if resources.cpus.minimum <= 1 else 'CPUs'}", f"{size(resources.memory.minimum)} RAM"]
+    least.append(f"{size(resources.disk.minimum)} disk")
+    needs = [", ".join(least) + (", or its share of the node" if resources.by_share else "")]
+    if resources.gpu is not None:
+        needs.append(f"GPU {resources.gpu}")
     if spec.image is not None:
         needs.append(f"image {spec.image}")
     parts = [
