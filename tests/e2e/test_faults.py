@@ -22,7 +22,7 @@ ROOMY = {**SPEC["resources"], "disk": "512MB"}
 """Each folder counts, and the job is to get to its end."""
 DIG = 'import os\nos.chdir(os.environ["COMPUTEPOOL_ENV"])\nfor _ in range(4000): os.mkdir("d"); os.chdir("d")'
 LONG_NAMES = 'cd "$COMPUTEPOOL_CHECKPOINT"; x=$(printf %0200d 0); for i in $(seq 1000); do mkdir -p $i/$x/$x/$x; '
-ATTACKS = {
+ATTACKS: dict[str, dict[str, Any]] = {
     "setup removes its environment": {"setup": 'rm -rf "$COMPUTEPOOL_ENV"'},
     "setup puts a link in its place": {"setup": 'rm -rf "$COMPUTEPOOL_ENV"; ln -s /usr "$COMPUTEPOOL_ENV"'},
     "setup puts a file in its place": {"setup": 'rm -rf "$COMPUTEPOOL_ENV"; : > "$COMPUTEPOOL_ENV"'},
