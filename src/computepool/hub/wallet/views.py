@@ -213,7 +213,11 @@ _BALANCES: tuple[tuple[BalanceName, str, str], ...] = (
         "Credits that can pay for jobs now: promotional first, then available, then earned.",
     ),
     ("available", "Available", "Bought, or granted in return for a payment."),
-    ("promotional", "Promotional", "Given by the pool, or earned with such. Spent first; cannot be cashed out."),
+    (
+        "promotional",
+        "Promotional",
+        "Given by the pool, or earned from jobs paid with such credits. Spent first; cannot be cashed out.",
+    ),
     ("earnings", "Earned", "Earned by your nodes. Can be spent, and cashed out once it can no longer be disputed."),
     ("cashable", "Can be cashed out", "The part of your earnings that can no longer be disputed."),
     ("held", "Held", "Reserved for running slices. Whatever is not used comes back."),
