@@ -30,14 +30,7 @@ def refreshed(text: str) -> str:
 
 def spec_table() -> str:
     from computepool.protocol.model import docstrings_of
-    from computepool.protocol.spec_aliases import (
-        LIFTED_FROM_RESOURCES,
-        RESOURCE_ALIASES,
-        RESOURCE_KEYS,
-        SPEC_ALIASES,
-        SPEC_KEYS,
-        WHERE_KEYS,
-    )
+    from computepool.protocol.spec_aliases import RESOURCE_ALIASES, RESOURCE_KEYS, SPEC_ALIASES, SPEC_KEYS, WHERE_KEYS
     from computepool.protocol.spec_support import NOT_YET
     from computepool.protocol.written_spec import WrittenResources, WrittenSpec, WrittenWhere
 
@@ -54,8 +47,6 @@ def spec_table() -> str:
         aliases.setdefault(key, []).append(alias)
     for alias, key in RESOURCE_ALIASES.items():
         aliases.setdefault(f"resources.{key}", []).append(f"resources.{alias}")
-    for alias, key in LIFTED_FROM_RESOURCES.items():
-        aliases.setdefault(key, []).append(f"resources.{alias}")
     rows = []
     for key in keys:
         also = ", ".join(f"`{alias}`" for alias in aliases.get(key, []))
@@ -67,6 +58,20 @@ def _support(key: str, missing: Mapping[str, str]) -> str:
     if key not in missing:
         return "works"
     return PARTLY.get(key) or f"not yet; {missing[key]}"
+
+
+def foreign_table() -> str:
+    from computepool.protocol.foreign import TABLES
+    from computepool.protocol.foreign_keys import Fate
+
+    parts = []
+    for system, keys in TABLES.items():
+        rows = [
+            (f"`{row.name}`", row.fate.value, row.note.replace(": ", "; ", 1) if row.fate is Fate.REFUSED else row.note)
+            for row in keys.values()
+        ]
+        parts.append(f"**{system}**\n\n{table((f'key of {system}', 'what happens', 'how, or why'), rows)}")
+    return "\n\n".join(parts)
 
 
 PARTLY: dict[str, str] = {"notify": "`[email]` works: a mail to you; no webhooks yet"}
@@ -88,6 +93,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "routes": interfaces.route_table,
     "settings": interfaces.setting_table,
     "spec": spec_table,
+    "foreign": foreign_table,
     "settlement": money.settlement,
     "mutation": money.mutation,
     "reliability-weights": reputation.reliability_weights,

@@ -13,7 +13,7 @@ from support.fake_hub import MEGABYTE, FakeHub
 
 from computepool.agent.inputs import InputCache, InputFailed
 from computepool.agent.partial import Partial
-from computepool.agent.placing import InTheWay, place_input
+from computepool.agent.placing import InTheWay, place_input, place_links
 from computepool.agent.ports import TransferFailed, offload_to_threads
 from computepool.agent.sandbox import BubblewrapSandbox
 from computepool.protocol.manifest import BundleRef, Grant, InputRef
@@ -138,6 +138,31 @@ def test_link_of_the_bundle_is_never_written_through(tmp_path):
     for path in ("folder/x", "file"):
         with pytest.raises(InTheWay):
             place_input(work, [path], content)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_links_in_the_home_folder_are_made_and_what_they_lead_to(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "kept.json").write_text("{}")
+    place_links(tmp_path, work, {"/data": "a/b", "~/sky": ".", "~/.config/x.json": "kept.json"})
+    assert (work / "a" / "b").is_dir()
+    assert (tmp_path / "sky" / "kept.json").read_text() == "{}"
+    assert (tmp_path / ".config" / "x.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    "links",
+    [{"~/work": "."}, {"~/../x": "."}, {"/data": "../x"}, {"/data": "link/x"}, {"/data": "link"}, {"~/link/x": "a"}],
+)
+def test_links_never_leave_the_jobs_folder(tmp_path, links):
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "job"
+    elsewhere.mkdir()
+    (folder / "work").mkdir(parents=True)
+    for place in (folder, folder / "work"):
+        (place / "link").symlink_to(elsewhere)
+    with pytest.raises(InTheWay):
+        place_links(folder, folder / "work", links)
     assert list(elsewhere.iterdir()) == []
 
 

@@ -62,9 +62,9 @@ def test_spec_file_may_name_files_beside_it(hub, cli):
 
 @pytest.mark.parametrize(
     "section",
-    ["file_mounts: {data/a: train.csv}", "files: {data/a: train.csv}", "files: ['train.csv:data/a']"],
+    ["files: {data/a: train.csv}", "files: ['train.csv:data/a']"],
 )
-def test_words_of_neighbouring_systems_mean_the_same(hub, cli, section):
+def test_files_mean_the_same_as_inputs(hub, cli, section):
     Path("train.csv").write_bytes(b"train")
     Path("pool.yaml").write_text(f"run: 'true'\n{section}\n")
     result = cli("run", "pool.yaml")

@@ -94,7 +94,8 @@ def test_yaml_that_is_written_has_blocks_and_reads_as_the_same():
 def test_review_of_a_spec_names_what_was_left_out_and_what_is_odd():
     written = {
         "commands": ["python train.py"],
-        "resources": {"cpu": "2..8", "use_spot": True},
+        "resources": {"cpu": "2..8"},
+        "preemptible": True,
         "image": "pytorch/pytorch",
         "env": {"HF_TOKEN": "x", "MONKEY": "y"},
         "slices": 3,
@@ -110,7 +111,6 @@ def test_review_of_a_spec_names_what_was_left_out_and_what_is_odd():
     assert found == {
         ("other_systems_key", "commands"),
         ("other_systems_key", "resources.cpu"),
-        ("other_systems_key", "resources.use_spot"),
         ("range_gets_minimum", "resources.cpus"),
         ("image_may_change", "image"),
         ("nothing_kept", "outputs"),

@@ -257,6 +257,7 @@ class Commands:
             devices=shop.devices_for(manifest.grant.gpus),
             gpus=manifest.grant.gpus,
             shown=dict(self._shown),
+            links={path: f"{WORK}/{place}" for path, place in manifest.links.items() if path.startswith("/")},
             image=self._image_digest,
             egress=egress.serve if egress is not None else None,
         )

@@ -17,7 +17,7 @@ from computepool.agent.faults import AttemptOver, FaultPlace, at
 from computepool.agent.images import ImageMissing, Images, ImageTooSlow, ImageUnavailable
 from computepool.agent.inputs import InputFailed, Source
 from computepool.agent.placement import WORK, checkpoint_place
-from computepool.agent.placing import place_input
+from computepool.agent.placing import place_input, place_links
 from computepool.agent.progress import Progress
 from computepool.agent.restoring import empty_checkpoint_folder, make_checkpoint_folder, put_back
 from computepool.agent.sandbox.interface import Sandbox
@@ -78,7 +78,7 @@ async def prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: Pa
     """A stop interrupts it. Raises AttemptOver."""
     manifest = attempt.manifest
     nothing = (manifest.bundle, manifest.image, manifest.saved, manifest.checkpoint) == (None, None, None, None)
-    if nothing and not manifest.inputs:
+    if nothing and not manifest.inputs and not manifest.links:
         return Prepared()
     shop.tell(attempt, "preparing")
     return await interruptible(attempt, lambda: _prepare(shop, attempt, sandbox, folder))
@@ -119,6 +119,7 @@ async def _prepare(shop: Workshop, attempt: Attempt, sandbox: Sandbox, folder: P
         elif attempt.manifest.checkpoint is not None:
             await shop.offload(make_checkpoint_folder, folder, checkpoint_place(attempt.manifest))
     async with at(FaultPlace.PUT, attempt):
+        await shop.offload(place_links, folder, folder / WORK, attempt.manifest.links)
         await shop.offload(sandbox.adopt, folder)
     return Prepared(image_digest)
 

@@ -17,8 +17,17 @@ if TYPE_CHECKING:
 
 def show_dry_run(pool: "Pool", request: Request, *, signed_by: str | None, as_json: bool) -> int:
     """The exit code: 0 if the job could be submitted."""
+    from computepool.cli.request import notes_of
+
     spec = _without_files_here(request)
     check = pool.market.check(_as_written(request, spec))
+    told = {(one["code"], one["field"]) for one in check["warnings"]}
+    more = [note.model_dump() for note in notes_of(request) if (note.code, note.field) not in told]
+    more += [
+        {"code": "workdir_is_local", "field": "workdir", "message": f"{path} is not here, and would be sent along."}
+        for path in request.missing
+    ]
+    check["warnings"] = [*more, *check["warnings"]]
     quote = pool.market.quote(spec, signed_by=signed_by)
     allowed = bool(check["valid"] and quote["actions"]["submit"]["allowed"])
     if as_json:

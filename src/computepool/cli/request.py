@@ -14,7 +14,9 @@ from computepool.cli.inputs import LocalFiles, not_packed
 
 if TYPE_CHECKING:
     from computepool.client.bundle import Bundle
+    from computepool.protocol.foreign import Translation
     from computepool.protocol.spec import JobSpec
+    from computepool.protocol.spec_review import SpecWarning
 
 SPEC_SUFFIXES = (".yaml", ".yml")
 DEFAULT_SPEC = "pool.yaml"
@@ -75,6 +77,8 @@ class Request:
     """Packed and sent along."""
     files: tuple[tuple[Path, str], ...] = field(default=())
     """Or only these, each with its name in the bundle."""
+    parts: tuple[tuple[Path, str], ...] = ()
+    """Or these files and folders, each with its place in the bundle: what a file of another system sends."""
     inputs: Mapping[str, Path] = field(default_factory=dict)
     """Uploaded first, each for its path in the job's folder."""
     written: Mapping[str, object] = field(default_factory=dict)
@@ -87,9 +91,20 @@ class Request:
         reads_stdin = self.spec.run[: len(WITH_STDIN)] == WITH_STDIN
         return shlex.join(self.spec.run[len(WITH_STDIN) :]) + " < stdin" if reads_stdin else shlex.join(self.spec.run)
 
-    def pack(self, target: Path) -> "Bundle | None":
-        from computepool.client.bundle import pack, pack_files, result_folders
+    @property
+    def missing(self) -> list[Path]:
+        """What it would send and is not there."""
+        return [path for path, _ in self.parts if not path.exists()]
 
+    def pack(self, target: Path) -> "Bundle | None":
+        from computepool.client.bundle import pack, pack_files, pack_parts, result_folders
+
+        if self.parts:
+            for path in self.missing:
+                raise CliError(f"There is no {path}, which the file sends along.", "Make it, or change the file.", 2)
+            top = next((path for path, place in self.parts if place == "."), None)
+            excludes = not_packed(tuple(self.spec.inputs), top) if top is not None else ()
+            return pack_parts(self.parts, target, extra_excludes=excludes)
         if self.folder is not None:
             excludes = not_packed(tuple(self.spec.inputs), self.folder)
             results = result_folders(self.spec.outputs)
@@ -122,19 +137,13 @@ def build_request(
     from computepool.protocol.spec import parse_spec
 
     files: tuple[tuple[Path, str], ...] = ()
+    parts: tuple[tuple[Path, str], ...] = ()
     local = LocalFiles()
     folder = options.workdir
     if folder is not None and not folder.is_dir():
         raise CliError(f"The workdir {folder} is not a folder.", "Name a folder, such as --workdir .", 2)
     if typed.form == "spec":
-        path = Path(typed.target)
-        written = local.take_from(_read_spec(path), path.parent)
-        spec = parse_spec(written, environ=environ)
-        wire = spec.to_wire()
-        if folder is None and spec.workdir is not None:
-            folder = path.parent / spec.workdir
-            if not folder.is_dir():
-                raise CliError(f"The workdir {folder} of {path} is not a folder.", "It is relative to the file.", 2)
+        written, wire, folder, parts = _from_file(Path(typed.target), local, folder, environ)
     elif typed.form == "script":
         words, files = _script(Path(typed.target), typed.arguments, folder)
         wire = {"run": words, "name": Path(typed.target).stem}
@@ -154,7 +163,40 @@ def build_request(
     for _, name in files:
         if name in request.inputs:
             raise CliError(f"{name} is the script, and an input too.", "Give the input another path.", 2)
-    return Request(request, folder, files, local.of(request), _overlay(written, options, environ))
+    inputs = local.of(request)
+    return Request(request, None if parts else folder, files, parts, inputs, _overlay(written, options, environ))
+
+
+def _from_file(
+    path: Path, local: LocalFiles, folder: Path | None, environ: Mapping[str, str]
+) -> tuple[Any, dict[str, Any], Path | None, tuple[tuple[Path, str], ...]]:
+    """What is written there, its canonical form, and what is sent along: a folder, or parts."""
+    from computepool.protocol.foreign import read_foreign
+    from computepool.protocol.spec import parse_spec
+
+    written = _read_spec(path)
+    foreign = read_foreign(written)
+    if foreign is not None:
+        wire = parse_spec(written, environ=environ).to_wire()
+        return written, wire, folder, _parts(foreign, path.parent, folder)
+    written = local.take_from(written, path.parent)
+    spec = parse_spec(written, environ=environ)
+    if folder is None and spec.workdir is not None:
+        folder = path.parent / spec.workdir
+        if not folder.is_dir():
+            raise CliError(f"The workdir {folder} of {path} is not a folder.", "It is relative to the file.", 2)
+    return written, spec.to_wire(), folder, ()
+
+
+def _parts(foreign: "Translation", beside: Path, folder: Path | None) -> tuple[tuple[Path, str], ...]:
+    """What a file of another system sends. SkyPilot's paths are relative to the caller, dstack's to the file."""
+    from computepool.protocol.foreign import System
+
+    base = Path() if foreign.system is System.SKYPILOT else beside
+    found = [(base / Path(part.source).expanduser(), part.place) for part in foreign.local]
+    if folder is not None:
+        found = [(folder, "."), *((path, place) for path, place in found if place != ".")]
+    return tuple(found)
 
 
 def _read_spec(path: Path) -> Any:
@@ -265,3 +307,10 @@ def _environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, 
             value = environ[name]
         found[name] = value
     return found
+
+
+def notes_of(request: Request) -> "list[SpecWarning]":
+    """What a person should see of a job before it is sent."""
+    from computepool.protocol.spec_review import PLAN_CODES, warnings_of
+
+    return [note for note in warnings_of(request.written, request.spec) if note.code in PLAN_CODES]

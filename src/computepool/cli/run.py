@@ -12,7 +12,7 @@ from computepool.cli.completion import NODE
 from computepool.cli.errors import clean, exit_code_of, report, tell
 from computepool.cli.files import output_dir_option
 from computepool.cli.options import json_option, open_pool, pool_options, print_json, raw_option
-from computepool.cli.request import Options, Request, Typed, build_request, tell_form
+from computepool.cli.request import Options, Request, Typed, build_request, notes_of, tell_form
 from computepool.cli.stdin import kept_stdin
 
 if TYPE_CHECKING:
@@ -386,12 +386,15 @@ def _tell_plan(request: Request, nodes: "list[Node]", me: str, strangers: bool, 
         count(len(spec.inputs), "input") if spec.inputs else "",
         " · ".join(needs),
         _where_words(request, nodes, me, strangers),
+        "with internet" if spec.network else "",
         f"at most {format_duration(spec.max_runtime_seconds)}",
         price,
     ]
     command = request.command.strip().replace("\n", "; ")
     tell(f"› {clean(command[:100] + ('…' if len(command) > 100 else ''))}", dim=True)
     tell(f"  {' · '.join(part for part in parts if part)}", dim=True)
+    for note in notes_of(request):
+        tell(f"  note: {clean(note.message)}", fg="yellow" if note.code == "dropped_key" else None, dim=True)
     if open_ended := [name for name, asked in _ranges(spec) if asked.maximum not in (None, asked.minimum)]:
         tell(f"  note: of a range a slice gets the lower end, never more ({', '.join(open_ended)})", dim=True)
 

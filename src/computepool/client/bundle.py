@@ -28,10 +28,13 @@ from computepool.client.listing import (
     Listing,
     list_files,
     list_named,
+    list_parts,
     shown,
 )
 
-__all__ = ["Bundle", "BundleError", "BundleFile", "Listing", "list_files", "pack", "pack_files", "result_folders"]
+__all__ = [
+    "Bundle", "BundleError", "BundleFile", "Listing", "list_files", "pack", "pack_files", "pack_parts", "result_folders",
+]  # fmt: skip
 
 MIB = 1024**2
 DEFAULT_MAX_BYTES = 2048 * MIB
@@ -112,6 +115,18 @@ def pack_files(
 ) -> Bundle:
     """Pack single files under chosen names, for a job that is one script. Links are packed as what they lead to."""
     return _pack_to(target, lambda _outputs: list_named(files), max_bytes)
+
+
+def pack_parts(
+    parts: Sequence[tuple[Path, str]],
+    target: Path,
+    *,
+    extra_excludes: Iterable[str] = (),
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> Bundle:
+    """Pack files and folders under chosen names; `.` is the top. `extra_excludes` hold for what is packed there."""
+    excludes = tuple(extra_excludes)
+    return _pack_to(target, lambda outputs: list_parts(parts, extra_excludes=excludes, outputs=outputs), max_bytes)
 
 
 def _pack_to(target: BinaryIO | Path, list_entries: ListEntries, max_bytes: int) -> Bundle:

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from computepool.client.errors import ClientError
@@ -121,6 +121,32 @@ def list_named(files: Iterable[tuple[Path, str]]) -> Listing:
         entries[name] = BundleFile(name, source, found.st_size, bool(found.st_mode & stat.S_IXUSR))
     ordered = sorted(entries.values(), key=lambda entry: os.fsencode(entry.name))
     return Listing(tuple(ordered), ())
+
+
+def list_parts(
+    parts: Iterable[tuple[Path, str]],
+    *,
+    extra_excludes: Iterable[str] = (),
+    outputs: Collection[Identity] = frozenset(),
+) -> Listing:
+    """Files and whole folders under chosen names; `.` is the top of the bundle."""
+    entries: dict[str, BundleFile] = {}
+    notices: list[str] = []
+    for path, place in parts:
+        if not path.is_dir():
+            listing, prefix = list_named([(path, path.name if place == "." else place)]), ""
+        else:
+            listing = list_files(path, extra_excludes=extra_excludes if place == "." else (), outputs=outputs)
+            prefix = "" if place == "." else f"{place}/"
+        notices += listing.notices
+        for entry in listing.entries:
+            name = prefix + entry.name
+            check_path(name)
+            if name in entries and not entry.is_folder:
+                raise BundleError("bad_name", f"two files are named {shown(name)}", "Give them different names.")
+            entries[name] = replace(entry, name=name)
+    ordered = sorted(entries.values(), key=lambda entry: os.fsencode(entry.name))
+    return Listing(tuple(ordered), tuple(sorted(notices)))
 
 
 class _Walk:

@@ -106,6 +106,8 @@ class Pool:
         from computepool.protocol.spec import JobSpec, parse_spec
 
         parsed = spec if isinstance(spec, JobSpec) else parse_spec(spec)
+        if bundle is None and not isinstance(spec, JobSpec):
+            _refuse_local_parts(spec)
         if bundle is None and parsed.workdir is not None:
             bundle = Path(parsed.workdir)
         if inputs:
@@ -460,3 +462,13 @@ class Pool:
             if cursor is None:
                 return
             left = None if left is None else left - len(page["items"])
+
+
+def _refuse_local_parts(spec: Mapping[str, object]) -> None:
+    """A file of another system may name files to send, which only a bundle brings."""
+    from computepool.protocol.foreign import read_foreign
+
+    foreign = read_foreign(spec)
+    if foreign is not None and foreign.local:
+        names = ", ".join(dict.fromkeys(part.source for part in foreign.local))
+        raise ClientError(f"The spec sends {names}, and `bundle` is not given.", hint="Pass a folder as `bundle`.")

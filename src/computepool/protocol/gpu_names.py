@@ -12,6 +12,13 @@ from functools import lru_cache
 LONGEST_READ_CHARS = 200
 UNKNOWN = "unknown"
 
+VENDORS = {
+    "nvidia": r"rtx|gtx|gt|titan|quadro|mx[0-9]+|[abhltpvk][0-9]{1,3}[a-z]*|m[0-9]0|gh200|g?b[0-9]{3}",
+    "amd": r"mi[0-9]+[a-z]*|rx|pro|vii|radeon|fury|vega",
+    "intel": r"arc|flex|max|gaudi[0-9]?|iris|uhd",
+    "apple": r"m[1-9]",
+}
+"""The first words of their cards' names. A request may name a vendor alone: any card of theirs will do."""
 _VENDORS = frozenset({"nvidia", "geforce", "tesla", "amd", "ati", "radeon", "instinct", "intel", "apple"})
 _NOISE = frozenset({
     "gpu", "graphics", "generation", "edition", "with", "design", "device", "series", "founders", "r", "tm",
@@ -67,6 +74,8 @@ def normalise_gpu_name(name: str) -> str:
 def gpu_name_matches(requested: str, actual: str) -> bool:
     """Whether a card is what was asked for: `a100` accepts `a100-sxm4`, `rtx-4090` no `rtx-4090-laptop`."""
     wanted, found = normalise_gpu_name(requested).split("-"), normalise_gpu_name(actual).split("-")
+    if len(wanted) == 1 and wanted[0] in VENDORS:
+        return re.fullmatch(VENDORS[wanted[0]], found[0]) is not None
     if wanted[-1] == "sxm":
         found = ["sxm" if word.startswith("sxm") else word for word in found]
     same = found[: len(wanted)] == wanted

@@ -106,6 +106,8 @@ class Manifest(Wire):
     """The folder to save, below the job's working folder; None for the one that every job has beside it."""
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     saved: Saved | None = None
+    links: dict[str, str] = Field(default_factory=dict, max_length=100)
+    """Absolute paths, and paths in the job's home (`~/…`), each leading to a path below the working folder."""
     own_job: Signed | None = None
     """The owner's signature under the job (`own_job.py`), on the owner's own nodes."""
 

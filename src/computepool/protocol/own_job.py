@@ -59,6 +59,8 @@ class Work(Wire):
     checkpoint: str | None
     slices: int
     max_runtime_seconds: float
+    links: tuple[tuple[str, str], ...] = ()
+    """Left out of the canonical form if there are none, as in signatures from before there were any."""
 
     @classmethod
     def ordered_by(cls, manifest: "Manifest") -> "Work":
@@ -74,6 +76,7 @@ class Work(Wire):
             checkpoint=manifest.checkpoint,
             slices=manifest.slices,
             max_runtime_seconds=manifest.max_runtime_seconds,
+            links=tuple(sorted(manifest.links.items())),
         )
 
     @classmethod
@@ -97,10 +100,11 @@ class Work(Wire):
             checkpoint=spec.checkpoint,
             slices=spec.slices,
             max_runtime_seconds=spec.max_runtime_seconds,
+            links=tuple(sorted(spec.links.items())),
         )
 
     def canonical_json(self) -> bytes:
-        fields = self.model_dump(mode="json")
+        fields = self.model_dump(mode="json", exclude=None if self.links else {"links"})
         return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
     def digest(self) -> str:

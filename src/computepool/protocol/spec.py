@@ -11,18 +11,12 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from computepool.protocol.foreign import read_foreign
 from computepool.protocol.shell import Shell
-from computepool.protocol.spec_aliases import (
-    ELSEWHERE,
-    LIFTED_FROM_RESOURCES,
-    ONE_MACHINE_KEYS,
-    SPEC_ALIASES,
-    SPEC_KEYS,
-)
+from computepool.protocol.spec_aliases import ELSEWHERE, SPEC_ALIASES, SPEC_KEYS
 from computepool.protocol.spec_errors import FieldProblem, Problems, SpecError
 from computepool.protocol.spec_fields import (
     SLUG,
-    Section,
     choice,
     flag,
     image,
@@ -32,7 +26,6 @@ from computepool.protocol.spec_fields import (
     output_pattern,
     relative_path,
     script,
-    sky_image,
     whole_number,
 )
 from computepool.protocol.spec_input import MAX_SPEC_BYTES, clean_input, join_path, too_large
@@ -50,6 +43,7 @@ from computepool.protocol.spec_sections import (
     read_checkpoint,
     read_env,
     read_inputs,
+    read_links,
     read_publish,
     read_resources,
     read_run,
@@ -126,6 +120,10 @@ class JobSpec(SpecPart):
     deterministic: bool = False
     verify: Verify | None = None
     publish: Publish | None = None
+    links: dict[str, str] = Field(default_factory=dict)
+    """Absolute paths, and paths in the job's home, that lead into its working folder."""
+    keep_going: bool = False
+    """A line of `run` or `setup` that fails does not end it."""
 
     def argv(self) -> tuple[str, ...]:
         return ("sh", "-c", self.run) if isinstance(self.run, str) else self.run
@@ -134,12 +132,16 @@ class JobSpec(SpecPart):
         return ("sh", "-c", self.setup) if self.setup else ()
 
     @property
+    def _shell(self) -> Shell:
+        return Shell.PLAIN if self.keep_going else Shell.STRICT
+
+    @property
     def run_shell(self) -> Shell | None:
-        return Shell.STRICT if isinstance(self.run, str) else None
+        return self._shell if isinstance(self.run, str) else None
 
     @property
     def setup_shell(self) -> Shell | None:
-        return Shell.STRICT if self.setup else None
+        return self._shell if self.setup else None
 
     def to_wire(self) -> dict[str, object]:
         """JSON-able, and itself a valid spec.
@@ -193,20 +195,22 @@ def parse_spec(data: Mapping[str, object], *, environ: Mapping[str, str] | None 
     """
     problems = Problems()
     cleaned = clean_input(data, problems)
-    _check_foreign_headers(cleaned, problems)
-    section = _open_spec(cleaned, problems)
-    resources_field = section.field("resources")
+    foreign = read_foreign(cleaned, problems)
+    if foreign is not None:
+        cleaned, problems.origins = foreign.values, foreign.origins
+    else:
+        _check_headers(cleaned, problems)
+    section = open_section(problems, "", cleaned, SPEC_KEYS, SPEC_ALIASES, ELSEWHERE)
     where, secrets = read_where(problems, section.get("where")), read_secrets(section)
     checkpoint, checkpoint_seconds = read_checkpoint(section)
-    image_reader = sky_image if section.field("image") == "resources.image_id" else image
     spec = JobSpec(
         name=section.read("name", label, None),
-        resources=read_resources(problems, resources_field, section.get("resources")),
-        image=section.read("image", image_reader, None),
+        resources=read_resources(problems, "resources", section.get("resources")),
+        image=section.read("image", image, None),
         workdir=section.read("workdir", relative_path, None),
         setup=section.read("setup", script, None),
         run=read_run(section),
-        env=read_env(section, environ),
+        env={**(foreign.system_env if foreign is not None else {}), **read_env(section, environ)},
         secrets=secrets,
         outputs=section.read_list("outputs", output_pattern),
         checkpoint=checkpoint,
@@ -228,7 +232,12 @@ def parse_spec(data: Mapping[str, object], *, environ: Mapping[str, str] | None 
         deterministic=section.read("deterministic", flag, False),
         verify=read_verify(problems, section.get("verify")),
         publish=read_publish(problems, section.get("publish")),
+        links=read_links(section),
+        keep_going=section.read("keep_going", flag, False),
     )
+    if spec.isolation is None and any(path.startswith("/") for path in spec.links):
+        # A plain process sees the machine's own folders there.
+        spec = spec.model_copy(update={"isolation": IsolationLevel.BUBBLEWRAP})
     _check_across_fields(spec, problems)
     problems.raise_if_any()
     if len(spec.canonical_json()) > MAX_SPEC_BYTES:
@@ -236,26 +245,14 @@ def parse_spec(data: Mapping[str, object], *, environ: Mapping[str, str] | None 
     return spec
 
 
-def _open_spec(cleaned: dict[str, object], problems: Problems) -> Section:
-    """The spec's own keys, and those that SkyPilot writes under `resources`."""
-    section = open_section(problems, "", cleaned, SPEC_KEYS, SPEC_ALIASES, ELSEWHERE)
-    resources = section.get("resources")
-    if isinstance(resources, Mapping):
-        for key, canonical in LIFTED_FROM_RESOURCES.items():
-            if key in resources:
-                section.lift(canonical, resources[key], f"resources.{key}")
-    return section
-
-
-def _check_foreign_headers(cleaned: dict[str, object], problems: Problems) -> None:
-    """dstack's `type: task` and both systems' count of machines say nothing new here, as long as they say that."""
+def _check_headers(cleaned: dict[str, object], problems: Problems) -> None:
+    """Keys that say what every job here is, as long as they say that."""
     kind = cleaned.pop("type", None)
-    if kind not in (None, "task"):
-        problems.add("type", kind, "only tasks run here", "write type: task, or leave it out")
-    for key in ONE_MACHINE_KEYS:
-        count = cleaned.pop(key, None)
-        if count is not None and (isinstance(count, bool) or count != 1):
-            problems.add(key, count, "a job here runs on one machine", "for parallel parts write them as `slices`")
+    if kind is not None:
+        problems.add("type", kind, "only tasks run here", "write type: task for a dstack file, or leave it out")
+    count = cleaned.pop("nodes", None)
+    if count is not None and (isinstance(count, bool) or count != 1):
+        problems.add("nodes", count, "a job here runs on one machine", "for parallel parts write them as `slices`")
 
 
 def _check_across_fields(spec: JobSpec, problems: Problems) -> None:
@@ -272,6 +269,10 @@ def _check_across_fields(spec: JobSpec, problems: Problems) -> None:
         if spec.checkpoint is not None and _overlap(path, spec.checkpoint):
             message = f"{path} lies in the way of the checkpoint folder {spec.checkpoint}, which is replaced as a whole"
             problems.add(join_path("inputs", path), path, message, "give one of the two another path")
+    absolute = [path for path in spec.links if path.startswith("/")]
+    if absolute and spec.isolation is IsolationLevel.PROCESS:
+        message = f"without a sandbox, {absolute[0]} would be the machine's own"
+        problems.add("isolation", "process", message, "ask for bubblewrap, or leave it out")
     if spec.verify is not None and not spec.deterministic:
         hint = "add deterministic: true, if two runs give the same outputs, or leave verify out"
         problems.add("verify", {"replicas": spec.verify.replicas}, "verify needs deterministic: true", hint)

@@ -1,7 +1,6 @@
-"""The keys of a job spec, and the words of neighbouring systems for them.
+"""The keys of a job spec, other words for them, and what to write instead of words that are none.
 
-A dstack task or a single-node SkyPilot file should run as it is. What has no meaning here is refused with a word on
-what to write instead, never ignored.
+Whole files of dstack and SkyPilot are read in `foreign.py`.
 """
 
 from collections.abc import Mapping
@@ -9,34 +8,21 @@ from collections.abc import Mapping
 SPEC_KEYS = (
     "name", "resources", "image", "workdir", "setup", "run", "env", "secrets", "outputs", "checkpoint", "slices",
     "max_price", "max_runtime", "budget", "priority", "preemptible", "retries", "optimize", "where", "isolation",
-    "inputs", "notify", "team", "network", "deterministic", "verify", "publish",
+    "inputs", "notify", "team", "network", "deterministic", "verify", "publish", "links", "keep_going",
 )  # fmt: skip
 RESOURCE_KEYS = ("cpus", "memory", "disk", "gpu")
 WHERE_KEYS = ("country", "trust", "tags", "min_reliability", "node")
 
 SPEC_ALIASES: Mapping[str, str] = {
     "commands": "run",
-    "envs": "env",
     "max_hourly_cost": "max_price",
     "max_duration": "max_runtime",
-    "file_mounts": "inputs",
     "files": "inputs",
 }
 RESOURCE_ALIASES: Mapping[str, str] = {
-    "accelerators": "gpu",
     "gpus": "gpu",
     "cpu": "cpus",
-    "disk_size": "disk",
 }
-LIFTED_FROM_RESOURCES: Mapping[str, str] = {
-    "max_hourly_cost": "max_price",
-    "use_spot": "preemptible",
-    "image_id": "image",
-}
-"""SkyPilot keeps under `resources` what concerns the whole job."""
-
-ONE_MACHINE_KEYS = ("nodes", "num_nodes")
-"""Accepted when they say 1: that is what a job here is."""
 
 ELSEWHERE: Mapping[str, str] = {
     "command": "write it as `run`",

@@ -21,7 +21,18 @@ PLAIN = (
     "workdir",
 )
 """Keys whose flag has their name, and takes their value as it is."""
-WITHOUT_FLAG = ("budget", "preemptible", "optimize", "notify", "team", "deterministic", "verify", "publish")
+WITHOUT_FLAG = (
+    "budget",
+    "preemptible",
+    "optimize",
+    "notify",
+    "team",
+    "deterministic",
+    "verify",
+    "publish",
+    "links",
+    "keep_going",
+)
 
 
 def command_of(spec: JobSpec) -> str:

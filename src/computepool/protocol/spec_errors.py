@@ -1,6 +1,6 @@
 """What is wrong with a job spec: everything at once, each with its field, its value and what to write instead."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict
 
@@ -43,15 +43,27 @@ class Problems:
 
     def __init__(self) -> None:
         self._found: dict[str, FieldProblem] = {}
+        self.origins: Mapping[str, str] = {}
+        """Where a field of ours is written, in a file of another system."""
 
     def add(self, field: str, value: object, message: str, hint: str | None = None) -> None:
-        if field not in self._found and len(self._found) < MAX_PROBLEMS:
-            self._found[field] = FieldProblem(field=field, value=short_repr(value), message=message, hint=hint)
+        self._add(FieldProblem(field=self._origin(field), value=short_repr(value), message=message, hint=hint))
 
     def add_hidden(self, field: str, message: str, hint: str | None = None) -> None:
         """Without the value, which may be a secret."""
-        if field not in self._found and len(self._found) < MAX_PROBLEMS:
-            self._found[field] = FieldProblem(field=field, message=message, hint=hint)
+        self._add(FieldProblem(field=self._origin(field), message=message, hint=hint))
+
+    def _add(self, problem: FieldProblem) -> None:
+        if problem.field not in self._found and len(self._found) < MAX_PROBLEMS:
+            self._found[problem.field] = problem
+
+    def _origin(self, field: str) -> str:
+        above = field
+        while above:
+            if above in self.origins:
+                return self.origins[above] + field[len(above) :]
+            above = above[: max(above.rfind("."), above.rfind("["), 0)]
+        return field
 
     def raise_if_any(self) -> None:
         if self._found:

@@ -45,13 +45,6 @@ class Section:
     def get(self, key: str) -> object:
         return self._values.get(key)
 
-    def lift(self, key: str, value: object, written: str) -> None:
-        """Takes over what belongs here but was written in another section."""
-        if key in self._values:
-            self.problems.add(written, value, f"{self.field(key)} says the same", "keep one of the two")
-        else:
-            self._values[key], self._written[key] = value, written
-
     def read(self, key: str, reader: Callable[[object], T], default: T) -> T:
         value = self._values.get(key)
         if value is None:
@@ -267,13 +260,6 @@ def image(value: object) -> str:
     if isinstance(value, str) and len(value) <= 512 and IMAGE.fullmatch(value.strip()):
         return value.strip()
     raise BadValueError(f"{short_repr(value)} is not the name of an image", "write it like python:3.12-slim")
-
-
-def sky_image(value: object) -> str:
-    """SkyPilot's `image_id`: a machine image of a cloud, or `docker:` and an image."""
-    if isinstance(value, str) and value.startswith("docker:"):
-        return image(value.removeprefix("docker:"))
-    raise BadValueError(f"{short_repr(value)} is not a container image", "write image: python:3.12-slim")
 
 
 # ── paths ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from computepool.protocol.spec_errors import FieldProblem, Problems, SpecError
 from computepool.protocol.units import short_repr
 
 MAX_SPEC_BYTES = 256 * 1024
-MAX_DEPTH = 8
+MAX_DEPTH = 16
 MAX_INTEGER = 2**63 - 1
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_./-]{1,80}")

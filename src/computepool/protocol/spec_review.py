@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from computepool.protocol.capacity import SIMULATED
+from computepool.protocol.foreign import Translation, read_foreign
 from computepool.protocol.manifest import CHECKPOINT_SECONDS
 from computepool.protocol.model import Documented
 from computepool.protocol.spec import JobSpec
-from computepool.protocol.spec_aliases import LIFTED_FROM_RESOURCES, RESOURCE_ALIASES, SPEC_ALIASES
+from computepool.protocol.spec_aliases import RESOURCE_ALIASES, SPEC_ALIASES
 from computepool.protocol.spec_input import join_path
 from computepool.protocol.spec_models import Trust
 from computepool.protocol.states import IsolationLevel
@@ -19,11 +20,36 @@ _SECRET_NAME = re.compile(
     r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|(?:API|ACCESS|PRIVATE|SECRET)_?KEY)(?:$|_)"
 )
 
+_SECRET_VALUE = re.compile(
+    r"hf_[A-Za-z0-9]{16,}|gh[opusr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|AKIA[A-Z0-9]{12,}"
+    r"|AIza[\w-]{30,}|xox[abprs]-[\w-]{10,}|cpp?_[A-Za-z0-9]{20,}|-----BEGIN [A-Z ]*PRIVATE KEY-----.*",
+    re.DOTALL,
+)
+"""Tokens of services that mark theirs."""
+_INDEXES = (
+    r"\b(?:pip3?|uv) (?:\S+ )*?(?:install|sync|add)\b|\buvx\b|\buv run\b|\bnpm (?:ci|i|install)\b|\bnpx\b"
+    r"|\bcargo install\b"
+)
+_INTERNET = (
+    r"\b(?:curl|wget|aria2c)\b|\bgit clone\b|\bhuggingface-cli\b|\bhf download\b|\bapt(?:-get)? (?:\S+ )*?install\b"
+    r"|\bconda (?:create|install)\b|\b(?:aws s3|gsutil|gcloud|rclone)\b|\bfrom_pretrained\(|\bload_dataset\(|\bwandb\b"
+    r"|\bollama pull\b|\bhttps?://(?!localhost|127\.|0\.0\.0\.0)"
+)
+_NEEDS_INTERNET = re.compile(f"{_INDEXES}|{_INTERNET}")
+_SETUP_NEEDS_INTERNET = re.compile(_INTERNET)
+"""`setup` reaches package indexes by itself."""
+_NEEDS_ROOT = re.compile(r"\bsudo\b|\bapt(?:-get)? (?:\S+ )*?install\b|\b(?:yum|dnf|apk) (?:install|add)\b")
+
 WarningCode = Literal[
-    "deterministic_with_network", "image_may_change", "long_without_checkpoint", "nothing_kept", "only_own_nodes",
-    "other_systems_key", "paid_for_each_replica", "preemptible_without_checkpoint", "range_gets_minimum",
-    "secret_in_env", "simulated", "slices_alike", "workdir_is_local",
+    "deterministic_with_network", "dropped_key", "image_may_change", "long_without_checkpoint", "needs_network",
+    "needs_root", "nothing_kept", "only_own_nodes", "other_systems_key", "paid_for_each_replica",
+    "preemptible_without_checkpoint", "range_gets_minimum", "secret_in_env", "simulated", "slices_alike",
+    "workdir_is_local",
 ]  # fmt: skip
+PLAN_CODES: frozenset[WarningCode] = frozenset(
+    {"dropped_key", "needs_network", "needs_root", "other_systems_key", "range_gets_minimum", "secret_in_env"}
+)
+"""What a person should see before the job is sent, also without asking for every remark."""
 
 
 class FilledDefault(Documented):
@@ -83,7 +109,11 @@ def defaults_of(written: Mapping[str, object], spec: JobSpec, *, money: bool = T
 def warnings_of(written: Mapping[str, object], spec: JobSpec, *, money: bool = True) -> list[SpecWarning]:
     """`written` is what `spec` was read from. Without money nothing is said of prices."""
     is_long = "max_runtime" in _given(written) and spec.max_runtime_seconds > LONG_SECONDS
-    found = [*_about_keys(written), *_about_needs(spec), *_about_work(spec, is_long), *_about_trust(spec, money)]
+    foreign = read_foreign(written)
+    notes = _about_keys(written) if foreign is None else _about_file(foreign)
+    counts = _about_gpu_range(written if foreign is None else foreign.values)
+    about_work = _about_work(spec, lines_of(spec, foreign), is_long)
+    found = [*notes, *counts, *_about_needs(spec), *about_work, *_about_env(spec), *_about_trust(spec, money)]
     return [SpecWarning(code=code, field=name, message=message) for code, name, message in found]
 
 
@@ -98,13 +128,27 @@ def _about_keys(written: Mapping[str, object]) -> Iterator[Finding]:
             if key in aliases:
                 name = join_path(place, key)
                 yield "other_systems_key", name, f"`{name}` is read as `{join_path(place, aliases[key])}`."
-    for key in inner:
-        if key in LIFTED_FROM_RESOURCES:
-            yield (
-                "other_systems_key",
-                f"resources.{key}",
-                f"`resources.{key}` is read as `{LIFTED_FROM_RESOURCES[key]}`.",
-            )
+
+
+def _about_file(foreign: Translation) -> Iterator[Finding]:
+    for note in foreign.notes:
+        yield note.code, note.field, note.message
+    for part in foreign.local:
+        if part.place != ".":
+            message = f"{part.source} is a file of the machine that submits; `computepool run` sends it along."
+            yield "workdir_is_local", part.field, message
+
+
+_COUNTS = re.compile(r"(?:^|:)\s*([0-9]*\s*\.\.\s*[0-9]*|[0-9]+\+)\s*(?=:|$)")
+
+
+def _about_gpu_range(written: Mapping[str, object]) -> Iterator[Finding]:
+    resources = written.get("resources")
+    gpu = resources.get("gpu") if isinstance(resources, Mapping) else None
+    counts = gpu.get("count") if isinstance(gpu, Mapping) else gpu
+    if isinstance(counts, str) and (match := _COUNTS.search(counts)) and match[1].replace(" ", "") != "..":
+        message = f"Of the range of {match[1].strip()} GPUs a slice gets the lower end, never more."
+        yield "range_gets_minimum", "resources.gpu", message
 
 
 def _about_needs(spec: JobSpec) -> Iterator[Finding]:
@@ -129,13 +173,28 @@ def _about_needs(spec: JobSpec) -> Iterator[Finding]:
         yield "only_own_nodes", "isolation", message
 
 
-def _about_work(spec: JobSpec, is_long: bool) -> Iterator[Finding]:
+def lines_of(spec: JobSpec, foreign: Translation | None) -> str:
+    """What the author wrote as `run`, without what was put before it."""
+    text = spec.run if isinstance(spec.run, str) else " ".join(spec.run)
+    prelude = foreign.prelude if foreign is not None else []
+    return "\n".join(line for line in text.splitlines() if line not in prelude)
+
+
+def _about_work(spec: JobSpec, text: str, is_long: bool) -> Iterator[Finding]:
+    if not spec.network:
+        for name, lines, needs in (("run", text, _NEEDS_INTERNET), ("setup", spec.setup or "", _SETUP_NEEDS_INTERNET)):
+            if match := needs.search(lines):
+                words = f"`{match[0]}` in `{name}` needs the internet, and the network is off: add network: true."
+                yield "needs_network", name, words
+    for name, lines in (("run", text), ("setup", spec.setup or "")):
+        if match := _NEEDS_ROOT.search(lines):
+            words = f"`{match[0]}` in `{name}` needs root, and jobs are not root: choose an `image` that has it."
+            yield "needs_root", name, words
     if spec.workdir is not None:
         message = (
             "`workdir` is a folder of the machine that submits. Send it as the job's bundle; the CLI does so itself."
         )
         yield "workdir_is_local", "workdir", message
-    text = spec.run if isinstance(spec.run, str) else " ".join(spec.run)
     if not spec.outputs and "COMPUTEPOOL_OUTPUT" not in text and spec.checkpoint is None:
         message = "There are no `outputs`. Besides the log, only files under $COMPUTEPOOL_OUTPUT are kept."
         yield "nothing_kept", "outputs", message
@@ -159,14 +218,21 @@ def _about_work(spec: JobSpec, is_long: bool) -> Iterator[Finding]:
         yield "deterministic_with_network", "network", message
 
 
+def _about_env(spec: JobSpec) -> Iterator[Finding]:
+    for name, value in spec.env.items():
+        if _SECRET_VALUE.fullmatch(value.strip()):
+            message = (
+                f"The value of {name} looks like a token. It is stored with the job, and the owner of the node can read"
+                " it: use one that can do little, and revoke it afterwards."
+            )
+        elif spec.where.trust is not Trust.MINE and _SECRET_NAME.search(name.upper()):
+            message = f"{name} looks like a secret, and the owner of the node can read it. Add where: {{trust: mine}}."
+        else:
+            continue
+        yield "secret_in_env", join_path("env", name), message
+
+
 def _about_trust(spec: JobSpec, money: bool) -> Iterator[Finding]:
-    if spec.where.trust is not Trust.MINE:
-        for name in spec.env:
-            if _SECRET_NAME.search(name.upper()):
-                message = (
-                    f"{name} looks like a secret, and the owner of the node can read it. Add where: {{trust: mine}}."
-                )
-                yield "secret_in_env", join_path("env", name), message
     if money and spec.verify is not None:
         count = spec.verify.replicas
         message = f"Each slice runs on {count} nodes of different owners, and each of them is paid."
@@ -177,12 +243,13 @@ def _about_trust(spec: JobSpec, money: bool) -> Iterator[Finding]:
 
 def _given(written: Mapping[str, object]) -> set[str]:
     """The canonical fields that were written, with a dot where they are inside another."""
+    foreign = read_foreign(written)
+    written = written if foreign is None else foreign.values
     found = {SPEC_ALIASES.get(key, key) for key, value in written.items() if value is not None}
     resources, where, checkpoint = (written.get(key) for key in ("resources", "where", "checkpoint"))
     if isinstance(resources, Mapping):
         given = [key for key, value in resources.items() if value is not None]
         found |= {f"resources.{RESOURCE_ALIASES.get(key, key)}" for key in given}
-        found |= {LIFTED_FROM_RESOURCES[key] for key in given if key in LIFTED_FROM_RESOURCES}
     if isinstance(where, Mapping):
         found |= {f"where.{key}" for key, value in where.items() if value is not None}
     if isinstance(checkpoint, Mapping):

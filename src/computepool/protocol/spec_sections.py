@@ -7,7 +7,6 @@ from computepool.protocol.gpus import GpuRequest, parse_gpu
 from computepool.protocol.output_paths import find_path_problem
 from computepool.protocol.spec_aliases import (
     ELSEWHERE,
-    LIFTED_FROM_RESOURCES,
     RESOURCE_ALIASES,
     RESOURCE_KEYS,
     WHERE_KEYS,
@@ -27,6 +26,7 @@ from computepool.protocol.spec_fields import (
     matching,
     named_path,
     open_section,
+    relative_path,
     scalar_text,
     script,
     share,
@@ -66,8 +66,6 @@ _DIGEST = re.compile(r"(?:sha256[:=])?([0-9a-fA-F]{64})")
 
 
 def read_resources(problems: Problems, path: str, data: object) -> Resources:
-    if isinstance(data, Mapping):
-        data = {key: value for key, value in data.items() if key not in LIFTED_FROM_RESOURCES}
     section = open_section(problems, path, data, RESOURCE_KEYS, RESOURCE_ALIASES, ELSEWHERE)
     gpu = section.read("gpu", parse_gpu, None)
     default = default_resources(gpu)
@@ -322,6 +320,62 @@ def _url(url: object, digest: object) -> Input:
         hint = "write {url: …, sha256: …} with the 64 hex digits that `sha256sum FILE` prints"
         raise BadValueError(f"{short_repr(url)} has no SHA-256 digest, so nobody could tell what was downloaded", hint)
     return Input(url=url, sha256=match[1].lower())
+
+
+# ── links ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+MAX_LINKS = 100
+SYSTEM_FOLDERS = (
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "job",
+    "lib",
+    "lib32",
+    "lib64",
+    "libx32",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "sys",
+    "usr",
+)
+"""The sandbox makes them, so nothing of a job's can be put there."""
+
+
+def read_links(section: Section) -> dict[str, str]:
+    value = section.get("links")
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or len(value) > MAX_LINKS:
+        section.problems.add("links", value, f"that is no mapping of at most {MAX_LINKS} paths", "write {/data: data}")
+        return {}
+    links: dict[str, str] = {}
+    for path, place in value.items():
+        where = join_path("links", path)
+        target = section.attempt(where, path, _linked_path, None)
+        read = section.attempt(where, place, relative_path, None)
+        if target is not None and read is not None:
+            links[target] = read
+    for path in links:
+        if any(path.startswith(f"{above}/") for above in links):
+            message = "it lies inside of another link, whose folder it would have to be in"
+            section.problems.add(join_path("links", path), path, message, "put it into that folder")
+    return links
+
+
+def _linked_path(value: object) -> str:
+    """`/data` or `~/data`."""
+    path = str(value).rstrip("/")
+    inside = path.removeprefix("~").lstrip("/")
+    if not path.startswith(("/", "~/")) or find_path_problem(inside) is not None:
+        raise BadValueError(f"{short_repr(value)} is neither an absolute path nor one in ~/", "write it like /data")
+    if path.startswith("/") and (inside.partition("/")[0] in SYSTEM_FOLDERS or inside in ("tmp", "var")):
+        raise BadValueError(f"{short_repr(path)} belongs to the sandbox", "choose another path, such as /data")
+    return path
 
 
 # ── verify, publish ──────────────────────────────────────────────────────────────────────────────────────────────────

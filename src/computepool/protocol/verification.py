@@ -27,7 +27,7 @@ INSTEAD = 0
 """The number under which an attempt is told whose outputs replaced those of the job's own: these count from 1."""
 SAME_WORK = (
     *("hub_id", "renter", "name", "spec_digest", "slice_index", "slices", "argv", "env", "bundle", "inputs", "outputs"),
-    *("image", "setup", "checkpoint", "network", "max_runtime_seconds"),
+    *("image", "setup", "checkpoint", "network", "max_runtime_seconds", "links"),
 )
 """What two orders of the same slice have in common."""
 
@@ -261,6 +261,7 @@ class _Judge:
             ("max_runtime", manifest.max_runtime_seconds, spec.max_runtime_seconds),
             ("slices", manifest.slices, spec.slices),
             ("network", manifest.network, spec.network),
+            ("links", manifest.links, dict(spec.links)),
             ("isolation", True, spec.isolation is None or manifest.isolation.rank >= spec.isolation.rank),
             ("spec digest", manifest.spec_digest, spec.digest()),
         )

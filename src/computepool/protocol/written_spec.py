@@ -29,15 +29,26 @@ class _Written(Documented):
     model_config = ConfigDict(extra="forbid")
 
 
+class WrittenGpuChoice(_Written):
+    """Another model that will do as well."""
+
+    name: str | int | None = None
+    """The model."""
+    memory: Size | None = None
+    """Of each card."""
+
+
 class WrittenGpu(_Written):
     """Whole GPUs, all alike."""
 
     name: str | int | list[str] | None = Field(default=None, examples=["rtx-4090", "A100"])
-    """The model, as people write it."""
+    """The model, as people write it; of several in a list, any."""
     memory: Size | None = None
     """Of each card: `24GB..` for at least so much."""
     count: Annotated[int, Field(ge=0, le=MAX_GPU_COUNT)] | str | None = None
-    """How many cards; default 1."""
+    """How many cards; default 1. Of a range such as `1..2` a slice gets the lower end."""
+    alternatives: list[WrittenGpuChoice] | None = None
+    """Other models that will do, in the same number."""
 
 
 class WrittenDisk(_Written):
@@ -60,18 +71,19 @@ class WrittenResources(_Written):
     gpu: (
         Annotated[int | str, Field(examples=["rtx-4090:2", "24GB..", "A100:80GB:1", 2])]
         | WrittenGpu
-        | dict[str, int | float]
-        | list[str]
+        | dict[str, int | float | None]
+        | list[str | int | WrittenGpu]
         | None
     ) = None
-    """Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`; or `{name, memory, count}`."""
+    """Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`, `nvidia`; or `{name, memory, count}`. Of several,
+    as in `[A100, L4]` or `{A100: 1, L4: 1}`, any will do."""
     cpu: Cores | None = None
     """The same as `cpus`."""
     disk_size: Size | None = None
     """The same as `disk`, as SkyPilot writes it."""
-    gpus: int | str | WrittenGpu | dict[str, int | float] | list[str] | None = None
+    gpus: int | str | WrittenGpu | dict[str, int | float | None] | list[str | int | WrittenGpu] | None = None
     """The same as `gpu`."""
-    accelerators: int | str | WrittenGpu | dict[str, int | float] | list[str] | None = None
+    accelerators: int | str | WrittenGpu | dict[str, int | float | None] | list[str | int | WrittenGpu] | None = None
     """The same as `gpu`, as SkyPilot writes it."""
     max_hourly_cost: Amount | None = None
     """The same as `max_price` of the spec, as SkyPilot writes it."""
@@ -182,6 +194,11 @@ class WrittenSpec(_Written):
     publish: Publish | None = None
     """Make a model of the outputs."""
 
+    links: dict[str, str] | None = Field(default=None, examples=[{"/data": "data"}])
+    """Absolute paths and paths in `~/`, each leading to a path in the folder where the command runs."""
+    keep_going: bool | None = None
+    """A line of `run` or `setup` that fails does not end it: the last line's exit code counts."""
+
     commands: str | list[Text] | None = None
     """The same as `run`, as dstack writes it: line by line, and the first that fails ends the job."""
     envs: dict[str, Text | None] | list[str] | str | None = None
@@ -216,12 +233,20 @@ class _OnWire(Documented):
         return schema
 
 
+class WireGpuChoice(_OnWire):
+    """Another model that will do as well."""
+
+    name: str | None = None
+    memory: str | None = None
+
+
 class WireGpu(_OnWire):
     """Whole GPUs, all alike."""
 
     count: int = Field(ge=1, le=MAX_GPU_COUNT)
     name: str | None = None
     memory: str | None = None
+    alternatives: list[WireGpuChoice] = Field(default_factory=list)
 
 
 class WireResources(_OnWire):
@@ -286,6 +311,8 @@ class WireSpec(_OnWire):
     deterministic: bool = False
     verify: Verify | None = None
     publish: Publish | None = None
+    links: dict[str, str] = Field(default_factory=dict)
+    keep_going: bool = False
 
 
 def written_spec_schemas(ref_template: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from support.sandboxes import ROOMY
 from computepool.agent.sandbox import Command, self_test
 from computepool.agent.sandbox.containers.profile import seccomp_profile
 from computepool.agent.sandbox.containers.spec import Host, Image, User, container_spec
+from computepool.agent.sandbox.interface import SandboxError
 from computepool.agent.sandbox.seccomp import FORBIDDEN
 
 
@@ -19,6 +20,20 @@ def test_every_engine_proves_itself(every):
     assert result.problems == ()
     assert result.facts["limits"] == "cgroups"
     assert list(every.sandbox.attempts_folder.glob("self-test-*")) == []
+
+
+def test_absolute_path_leads_into_the_jobs_folder(every):
+    folder = every.folder()
+    (folder / "work" / "data").mkdir(parents=True, exist_ok=True)
+    (folder / "work" / "data" / "a.txt").write_text("input\n")
+    every.sandbox.adopt(folder)
+    links = {"/data": "work/data", "/opt/deep/a.txt": "work/data/a.txt"}
+    _, output = every.shell("cat /data/a.txt /opt/deep/a.txt; echo result > /data/b.txt", folder=folder, links=links)
+    assert output == "input\ninput\n"
+    assert (folder / "work" / "data" / "b.txt").read_text() == "result\n"
+    every.shell("mv data kept; ln -s /etc data", folder=folder)
+    with pytest.raises(SandboxError, match="neither a folder nor a file"):
+        every.shell("true", folder=folder, links=links)
 
 
 def test_variables_that_choose_gpus_or_load_code_are_stripped(every):

@@ -99,6 +99,21 @@ def test_what_is_shown_is_read_only_and_its_programs_can_be_run(isolated, state)
     assert tool.read_text() == "#!/bin/sh\necho tool\n"
 
 
+def test_absolute_path_leads_into_the_jobs_folder(isolated):
+    """At the top, in a folder that is not there, and in /tmp: written there, it is in the job's folder."""
+    folder = isolated.folder()
+    (folder / "work" / "data").mkdir(parents=True, exist_ok=True)
+    (folder / "work" / "data" / "a.txt").write_text("input\n")
+    isolated.sandbox.adopt(folder)
+    links = {"/data": "work/data", "/opt/deep/a.txt": "work/data/a.txt", "/tmp/all": "work"}
+    script = "cat /data/a.txt /opt/deep/a.txt /tmp/all/data/a.txt; echo result > /data/b.txt; mkdir /other"
+    ended, output = isolated.shell(script, folder=folder, links=links)
+    assert output.startswith("input\ninput\ninput\n")
+    assert "Read-only" in output, "the rest is as closed as before"
+    assert (folder / "work" / "data" / "b.txt").read_text() == "result\n"
+    assert ended.code != 0
+
+
 @pytest.mark.parametrize("place", ["../out", "/abs", "", "a//b", "./x"])
 def test_things_are_shown_in_the_jobs_folder_only(isolated, state, place):
     async def story() -> None:

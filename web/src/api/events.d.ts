@@ -1136,8 +1136,13 @@ export interface components {
          */
         WireGpu: {
             /**
+             * Alternatives
+             * @description Other models that will do, in the same number.
+             */
+            alternatives?: components["schemas"]["WireGpuChoice"][];
+            /**
              * Count
-             * @description How many cards; default 1.
+             * @description How many cards; default 1. Of a range such as `1..2` a slice gets the lower end.
              */
             count: number;
             /**
@@ -1148,7 +1153,25 @@ export interface components {
             memory?: string | null;
             /**
              * Name
-             * @description The model, as people write it.
+             * @description The model, as people write it; of several in a list, any.
+             * @default null
+             */
+            name?: string | null;
+        };
+        /**
+         * WireGpuChoice
+         * @description Another model that will do as well.
+         */
+        WireGpuChoice: {
+            /**
+             * Memory
+             * @description Of each card.
+             * @default null
+             */
+            memory?: string | null;
+            /**
+             * Name
+             * @description The model.
              * @default null
              */
             name?: string | null;
@@ -1185,7 +1208,8 @@ export interface components {
              */
             disk: string;
             /**
-             * @description Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`; or `{name, memory, count}`.
+             * @description Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`, `nvidia`; or `{name, memory, count}`. Of several,
+             *     as in `[A100, L4]` or `{A100: 1, L4: 1}`, any will do.
              * @default null
              */
             gpu?: components["schemas"]["WireGpu"] | null;
@@ -1244,6 +1268,19 @@ export interface components {
              * @default null
              */
             isolation?: components["schemas"]["IsolationLevel"] | null;
+            /**
+             * Keep Going
+             * @description A line of `run` or `setup` that fails does not end it: the last line's exit code counts.
+             * @default false
+             */
+            keep_going?: boolean;
+            /**
+             * Links
+             * @description Absolute paths and paths in `~/`, each leading to a path in the folder where the command runs.
+             */
+            links?: {
+                [key: string]: string;
+            };
             /**
              * Max Price
              * @description The most that a slice-hour may cost, in credits; default: a quarter more than was quoted.

@@ -27,6 +27,7 @@ from .layout import (
     ISOLATION,
     JOB_FOLDER,
     build_etc,
+    links_arguments,
     owners_arguments,
     problem_with_command,
     runtime_arguments,
@@ -183,7 +184,17 @@ class BubblewrapSandbox:
             *self._system,
             *runtime_arguments(command.limits.memory_bytes, command.devices),
             *self._owners,
-            *("--bind", str(command.folder), JOB_FOLDER, *shown, "--remount-ro", "/", "--chdir", cwd),
+            *(
+                "--bind",
+                str(command.folder),
+                JOB_FOLDER,
+                *shown,
+                *links_arguments(command.links),
+                "--remount-ro",
+                "/",
+                "--chdir",
+                cwd,
+            ),
             *variables,
         ]
         launch = Launch(self._bwrap, arguments, argv, mark=mark, seccomp=self._filter, uid=uid, cgroup=cgroup)

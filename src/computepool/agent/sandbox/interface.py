@@ -53,6 +53,7 @@ class Command:
     `folder` is the attempt's own folder on the host, the only place the job may write and keep something.
     `cwd` is relative to it. `devices` are device files of the host (`/dev/nvidia0`) that the job may use, `gpus` the
     ids of GPUs. `shown` are folders of the host that the job sees read-only, by their place in its own folder.
+    `links` are absolute paths that lead to places in the job's own folder.
     `image` is the digest of an image that is there already; None for the host's own programs.
     `egress` is called before the command runs; without it there is no way out at all.
     """
@@ -65,6 +66,7 @@ class Command:
     devices: Sequence[str] = ()
     gpus: Sequence[str] = ()
     shown: Mapping[str, Path] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
     image: str | None = None
     egress: ServeEgress | None = None
 

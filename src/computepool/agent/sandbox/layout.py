@@ -138,6 +138,25 @@ def shown_arguments(shown: Mapping[str, Path], folder: Path, uid: int | None) ->
     return arguments
 
 
+def links_arguments(links: Mapping[str, str]) -> list[str]:
+    """Symbolic links: only the job itself ever follows them."""
+    return [word for path, place in links.items() for word in ("--symlink", f"{JOB_FOLDER}/{place}", path)]
+
+
+def linked_places(links: Mapping[str, str], folder: Path) -> list[tuple[Path, str]]:
+    """For engines, which follow links of the host: what each leads to, reached without one."""
+    found = []
+    for path, place in links.items():
+        here = folder
+        for step in [step for step in place.split("/") if step != "."]:
+            here = here / step
+            mode = here.lstat().st_mode
+            if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                raise SandboxError(f"{path} cannot lead to {place}: {step!r} is neither a folder nor a file there")
+        found.append((here, path))
+    return found
+
+
 def _make_place(folder: Path, place: str, uid: int | None) -> None:
     """The folder that something is shown over. An earlier command of the attempt may have put a link there, and
     bubblewrap would follow it out of the sandbox: every step is a real folder, or it is refused."""

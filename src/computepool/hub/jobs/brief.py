@@ -70,6 +70,7 @@ class JobBrief:
     checkpoint: str | None = None
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     network: bool = False
+    links: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[InputRef, ...] = ()
     input_ids: Mapping[str, str] = field(default_factory=dict)
     """By digest, the artifacts among the inputs."""
@@ -143,6 +144,7 @@ def brief_of(
         checkpoint=spec.checkpoint,
         checkpoint_seconds=spec.checkpoint_seconds or CHECKPOINT_SECONDS,
         network=spec.network,
+        links=dict(spec.links),
         inputs=tuple(_input_ref(path, source, stored.get(path)) for path, source in spec.inputs.items()),
         input_ids={one["digest"]: one["id"] for one in stored.values()},
         image_digest=image_digest,
@@ -195,7 +197,7 @@ def as_rerun(brief: JobBrief, role: str, rerun_of: str, rerun: Rerun) -> JobBrie
 
 def of_class(gpu: GpuRequest | None, gpu_class: str | None) -> GpuRequest | None:
     """The same, of one model only: another computes other last digits."""
-    return gpu if gpu is None or gpu_class is None else gpu.model_copy(update={"name": gpu_class})
+    return gpu if gpu is None or gpu_class is None else gpu.only(gpu_class)
 
 
 def _input_ref(path: str, source: Input, stored: Mapping[str, Any] | None) -> InputRef:
@@ -241,6 +243,7 @@ def manifest_of(
         isolation=isolation,
         own=own,
         max_runtime_seconds=brief.max_runtime_seconds,
+        links=dict(brief.links),
         network=brief.network,
         renter=brief.requirements.on_behalf_of or brief.owner_id,
         image=brief.image,

@@ -169,8 +169,10 @@ class Book:
             factors = Factors(tables.rates.base_micros, tables.tiers.cpu_millis, region, spot)
             return divide_up(needs.cpu_millis * core_rate(factors), MILLI)
         tier = max(*tables.tiers.cards.values(), *(millis for _, millis in SPEED_TIERS), LEAST_GPU_TIER_MILLIS)
-        if needs.gpu.name is not None and is_listed(needs.gpu.name, tables.tiers.cards):
-            tier = self.tier(needs.gpu.name).millis  # measured, it is worth that or less; a card of no list may be any
+        names = [choice.name for choice in needs.gpu.choices if choice.name is not None]
+        if len(names) == len(needs.gpu.choices) and all(is_listed(name, tables.tiers.cards) for name in names):
+            # Measured, it is worth that or less; a card of no list may be any.
+            tier = max(self.tier(name).millis for name in names)
         return needs.gpu_count * gpu_rate(Factors(tables.rates.base_micros, tier, region, spot))
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────

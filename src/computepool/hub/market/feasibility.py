@@ -223,7 +223,7 @@ def matching_gpus(needs: Requirements, gpus: Sequence[Gpu], kept: Collection[str
 
 def _may_be_given(asked: GpuRequest, gpu: Gpu) -> bool:
     """One that shares the machine's memory is no card: it is given only to those who ask for it by name."""
-    return not gpu.integrated or asked.name is not None
+    return not gpu.integrated or any(choice.name is not None for choice in asked.choices)
 
 
 @lru_cache(maxsize=16_384)

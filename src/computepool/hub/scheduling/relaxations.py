@@ -148,10 +148,10 @@ def _other_gpu(needs: Requirements, node: Traits) -> Iterator[Relaxation]:
             words = f"gpu memory: up to {format_bytes(most)} → {format_bytes(larger)} would find a node"
             wider = Range[int](minimum=least or 0, maximum=larger)
             yield _gpu_change(needs, asked, words, 1 - most / larger, memory=wider)
-        same_memory = asked.model_copy(update={"name": None})
+        same_memory = asked.only(None)
         if asked.name is not None and same_memory.accepts(gpu.slug, gpu.memory_bytes):
             words = f"gpu: {gpu.slug} instead of {asked.name} would find a node"
-            yield _gpu_change(needs, asked, words, OF_KIND, name=gpu.slug)
+            yield _gpu_change(needs, asked.only(gpu.slug), words, OF_KIND)
     matching = sum(1 for gpu in node.gpus if asked.accepts(gpu.slug, gpu.memory_bytes))
     if 0 < matching < asked.count:
         words = f"gpu count: {asked.count} → {matching} would find a node"

@@ -14,7 +14,7 @@ from typing import Any
 
 from computepool.agent.sandbox.environment import job_environment, welcome
 from computepool.agent.sandbox.interface import EGRESS_PORT, Command
-from computepool.agent.sandbox.layout import JOB_FOLDER, SYSTEM_FOLDERS, shown_arguments
+from computepool.agent.sandbox.layout import JOB_FOLDER, SYSTEM_FOLDERS, linked_places, shown_arguments
 from computepool.agent.sandbox.spawn import MAX_OPEN_FILES, OOM_SCORE_ADJ
 
 from .empty_image import DOOR, INIT
@@ -240,6 +240,8 @@ def _mounts(command: Command, *, host: Host, user: User) -> list[Json]:
         mounts += [_bind(path, path) for path in host.read_only]
     words = iter(shown_arguments(command.shown, command.folder, user.uid if _is_root() else None))
     mounts += [_bind(source, target) for _, source, target in zip(words, words, words, strict=True)]
+    # No process of the job runs now, that could put a link there after the look.
+    mounts += [_bind(source, path, read_only=False) for source, path in linked_places(command.links, command.folder)]
     return mounts
 
 
