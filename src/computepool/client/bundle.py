@@ -33,8 +33,16 @@ from computepool.client.listing import (
 )
 
 __all__ = [
-    "Bundle", "BundleError", "BundleFile", "Listing", "list_files", "pack", "pack_files", "pack_parts", "result_folders",
-]  # fmt: skip
+    "Bundle",
+    "BundleError",
+    "BundleFile",
+    "Listing",
+    "list_files",
+    "pack",
+    "pack_files",
+    "pack_parts",
+    "result_folders",
+]
 
 MIB = 1024**2
 DEFAULT_MAX_BYTES = 2048 * MIB

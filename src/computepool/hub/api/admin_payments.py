@@ -36,7 +36,7 @@ from computepool.hub.core.idempotency import claim, digest_of_fields
 from computepool.hub.core.money import money_routes
 from computepool.hub.core.owners import Owner, OwnerKind
 from computepool.hub.core.paging import ByCreation, Cursor
-from computepool.hub.core.texts import STORABLE_IDS
+from computepool.hub.core.texts import StorableInt
 from computepool.hub.engine import Engine
 from computepool.hub.ledger import write_offs
 from computepool.hub.ledger.accounts import Kind, account
@@ -328,7 +328,7 @@ def _add_differences(routes: Routes, context: Context, payments: Payments) -> No
         visible="admin",
         errors=[NoSuchDifference],
     )
-    async def settle(difference_id: int, caller: Caller) -> DifferenceList:
+    async def settle(difference_id: StorableInt, caller: Caller) -> DifferenceList:
         """An operator looked into it, and nothing more is to be done."""
         await context.db.run(_settle, difference_id, caller.user_id, context.now())
         return await context.db.read(_differences, True)
@@ -356,7 +356,7 @@ def _differences(
 
 
 def _settle(session: Session, difference_id: int, actor: str, now: datetime) -> None:
-    row = session.get(DifferenceRow, difference_id) if difference_id in STORABLE_IDS else None
+    row = session.get(DifferenceRow, difference_id)
     if row is None:
         raise NoSuchDifference(difference_id)
     reconcile.settle_difference(session, row.movement_id, row.kind, now, actor=actor)

@@ -12,6 +12,7 @@ from computepool.hub.core.edge import address_of, sender_is_known
 from computepool.hub.core.errors import Invalid, NotFound
 from computepool.hub.core.http import Caller, Routes, Scope
 from computepool.hub.core.streaming import FileStream
+from computepool.hub.core.texts import StorableInt
 from computepool.hub.engine import Engine
 from computepool.hub.jobs import files, queries
 from computepool.hub.jobs.errors import NoSuchJob, Removed
@@ -50,12 +51,12 @@ WHOLE_ANSWER: dict[int | str, Any] = {
 }
 FILE_ANSWER: dict[int | str, Any] = {200: {"description": "The log, as a file.", "content": {"text/plain": BINARY}}}
 
-SliceIndex = Annotated[int, Query(ge=0)]
-AttemptNumber = Annotated[int | None, Query(ge=1)]
+SliceIndex = Annotated[StorableInt, Query(ge=0)]
+AttemptNumber = Annotated[StorableInt | None, Query(ge=1)]
 Tail = Annotated[
     int | None, Query(ge=1, le=TAIL_LINES_LIMIT, description="The last so many lines, or those before `before`.")
 ]
-Before = Annotated[int | None, Query(ge=0, description="Only what comes before this byte of the log.")]
+Before = Annotated[StorableInt | None, Query(ge=0, description="Only what comes before this byte of the log.")]
 
 
 class LogAttempt(Documented):
@@ -106,7 +107,7 @@ def _add_pieces(routes: Routes, engine: Engine) -> None:
     async def read_logs(
         job_id: str,
         caller: Caller,
-        after: Annotated[int, Query(ge=0)] = 0,
+        after: Annotated[StorableInt, Query(ge=0)] = 0,
         slice: SliceIndex = 0,
         attempt: AttemptNumber = None,
         before: Before = None,
@@ -179,7 +180,7 @@ def _add_whole(routes: Routes, engine: Engine) -> None:
         request: Request,
         job_id: str,
         caller: Caller,
-        after: Annotated[int, Query(ge=0)] = 0,
+        after: Annotated[StorableInt, Query(ge=0)] = 0,
         slice: SliceIndex = 0,
         attempt: AttemptNumber = None,
         before: Before = None,

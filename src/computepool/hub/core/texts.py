@@ -3,13 +3,23 @@
 from datetime import date, datetime
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticKnownError
 
 STORABLE = r"^[^\x00]*$"
 """The pattern of a text that can be stored: PostgreSQL keeps no zero bytes."""
-STORABLE_IDS = range(1, 2**63)
-"""Of rows that are numbered: a database has no larger integer to look for."""
+MAX_STORABLE = 2**63 - 1
+
+
+def _storable(number: int) -> int:
+    if abs(number) > MAX_STORABLE:
+        raise ValueError("it must fit in 64 bits")
+    return number
+
+
+StorableInt = Annotated[int, AfterValidator(_storable)]
+"""For integers in paths and queries: a database has no larger one to look for. Not a bound of the schema, which says
+what programs may send: none sends more."""
 
 
 def _in_iso_8601(given: object) -> object:
