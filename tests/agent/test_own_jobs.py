@@ -45,6 +45,7 @@ OTHERS_WORK = {
     "checkpoint": ".",
     "slices": 4,
     "max_runtime_seconds": 7201.0,
+    "links": {"/data": "data"},
 }
 """For each field that is signed, another value."""
 SAVED = Saved(number=1, files=(SavedFile(path="a", digest="sha256:aa", size_bytes=1),))

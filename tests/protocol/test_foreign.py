@@ -80,7 +80,7 @@ READ: list[tuple[System, str, dict[str, Any]]] = [
         GPU: {"count": 2, "name": "a100", "memory": "24GB..", "alternatives": [{"name": "l4", "memory": "24GB.."}]},
     }),
     (System.DSTACK, "max_duration: 2h", {"max_runtime": "2h"}),
-    (System.DSTACK, "max_duration: 'off'", {"max_runtime": "1h"}),
+    (System.DSTACK, "max_duration: 'off'", {"max_runtime": "1d"}),
     (System.DSTACK, "max_price: 1.5", {"max_price": "1.5"}),
     (System.DSTACK, "priority: 50", {"priority": 50}),
     (System.DSTACK, "spot_policy: spot", {"preemptible": True}),
@@ -117,7 +117,7 @@ READ: list[tuple[System, str, dict[str, Any]]] = [
     (System.SKYPILOT, "inputs: {'s3://a': 70}", {}),
     (System.SKYPILOT, "outputs: {model: 0.1}", {}),
     (System.SKYPILOT, "resources: {cpus: 4+, memory: 4x, disk_size: 100}", {
-        "resources": {"cpus": "4..", "memory": "16GB..", "disk": "100GB.."},
+        "resources": {"cpus": "4..", "memory": "16GB", "disk": "100GB"},
     }),
     (System.SKYPILOT, "resources: {accelerators: A100-80GB:8}", {
         GPU: {"count": 8, "name": "a100", "memory": "80GB.."},

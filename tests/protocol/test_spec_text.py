@@ -104,7 +104,7 @@ def test_review_of_a_spec_names_what_was_left_out_and_what_is_odd():
     spec = parse_spec(written)
     filled = {each.field: each.value for each in defaults_of(written, spec)}
     assert filled["resources.memory"] == "1GB.."
-    assert filled["max_runtime"] == "1h"
+    assert filled["max_runtime"] == "1d"
     assert filled["where.trust"] == "any"
     assert not {"resources.cpus", "slices", "preemptible"} & filled.keys()
     found = {(each.code, each.field) for each in warnings_of(written, spec)}

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 9c510b57bf9c564299d9268415bc5b7e7c4db67a44f589c0a34e26021e191034. Do not edit.
+// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 e18a9d373e96354f0315da4fc16f8e15af37891fe5c2f8f7635e280f8bbf306a. Do not edit.
 export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 441d3698b523e13786713a1694016f68c477c664f739fa89db73cd819852f2e5. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 97f0931272b9df1044b1bcb68c3d9f235047a28f5728007975594f83bbf8ebd9. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -14153,7 +14153,7 @@ export interface components {
              * @description The same word for the same finding.
              * @enum {string}
              */
-            code: "deterministic_with_network" | "image_may_change" | "long_without_checkpoint" | "nothing_kept" | "only_own_nodes" | "other_systems_key" | "paid_for_each_replica" | "preemptible_without_checkpoint" | "range_gets_minimum" | "secret_in_env" | "simulated" | "slices_alike" | "workdir_is_local";
+            code: "deterministic_with_network" | "dropped_key" | "image_may_change" | "long_without_checkpoint" | "needs_network" | "needs_root" | "nothing_kept" | "only_own_nodes" | "other_systems_key" | "paid_for_each_replica" | "preemptible_without_checkpoint" | "range_gets_minimum" | "secret_in_env" | "simulated" | "slices_alike" | "workdir_is_local";
             /**
              * Field
              * @description The key of the spec that it is about.
@@ -15751,8 +15751,13 @@ export interface components {
          */
         WireGpu: {
             /**
+             * Alternatives
+             * @description Other models that will do, in the same number.
+             */
+            alternatives?: components["schemas"]["WireGpuChoice"][];
+            /**
              * Count
-             * @description How many cards; default 1.
+             * @description How many cards; default 1. Of a range such as `1..2` a slice gets the lower end.
              */
             count: number;
             /**
@@ -15762,7 +15767,23 @@ export interface components {
             memory?: string | null;
             /**
              * Name
-             * @description The model, as people write it.
+             * @description The model, as people write it; of several in a list, any.
+             */
+            name?: string | null;
+        };
+        /**
+         * WireGpuChoice
+         * @description Another model that will do as well.
+         */
+        WireGpuChoice: {
+            /**
+             * Memory
+             * @description Of each card.
+             */
+            memory?: string | null;
+            /**
+             * Name
+             * @description The model.
              */
             name?: string | null;
         };
@@ -15797,7 +15818,10 @@ export interface components {
              * @description What one slice may write; default at least 1GB.
              */
             disk: string;
-            /** @description Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`; or `{name, memory, count}`. */
+            /**
+             * @description Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`, `nvidia`; or `{name, memory, count}`. Of several,
+             *     as in `[A100, L4]` or `{A100: 1, L4: 1}`, any will do.
+             */
             gpu?: components["schemas"]["WireGpu"] | null;
             /**
              * Memory
@@ -15848,6 +15872,19 @@ export interface components {
             };
             /** @description The least that is accepted: `process`, `bubblewrap`, `container`, `gvisor`. */
             isolation?: components["schemas"]["IsolationLevel"] | null;
+            /**
+             * Keep Going
+             * @description A line of `run` or `setup` that fails does not end it: the last line's exit code counts.
+             * @default false
+             */
+            keep_going?: boolean;
+            /**
+             * Links
+             * @description Absolute paths and paths in `~/`, each leading to a path in the folder where the command runs.
+             */
+            links?: {
+                [key: string]: string;
+            };
             /**
              * Max Price
              * @description The most that a slice-hour may cost, in credits; default: a quarter more than was quoted.
@@ -16095,8 +16132,14 @@ export interface components {
          */
         WrittenGpu: {
             /**
+             * Alternatives
+             * @description Other models that will do, in the same number.
+             * @default null
+             */
+            alternatives?: components["schemas"]["WrittenGpuChoice"][] | null;
+            /**
              * Count
-             * @description How many cards; default 1.
+             * @description How many cards; default 1. Of a range such as `1..2` a slice gets the lower end.
              * @default null
              */
             count?: number | string | null;
@@ -16108,12 +16151,30 @@ export interface components {
             memory?: (number | string) | null;
             /**
              * Name
-             * @description The model, as people write it.
+             * @description The model, as people write it; of several in a list, any.
              * @default null
              * @example rtx-4090
              * @example A100
              */
             name?: string | number | string[] | null;
+        };
+        /**
+         * WrittenGpuChoice
+         * @description Another model that will do as well.
+         */
+        WrittenGpuChoice: {
+            /**
+             * Memory
+             * @description Of each card.
+             * @default null
+             */
+            memory?: (number | string) | null;
+            /**
+             * Name
+             * @description The model.
+             * @default null
+             */
+            name?: string | number | null;
         };
         /**
          * WrittenInput
@@ -16150,8 +16211,8 @@ export interface components {
              * @default null
              */
             accelerators?: number | string | components["schemas"]["WrittenGpu"] | {
-                [key: string]: number;
-            } | string[] | null;
+                [key: string]: number | null;
+            } | (string | number | components["schemas"]["WrittenGpu"])[] | null;
             /**
              * Cpu
              * @description The same as `cpus`.
@@ -16178,20 +16239,21 @@ export interface components {
             disk_size?: (number | string) | null;
             /**
              * Gpu
-             * @description Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`; or `{name, memory, count}`.
+             * @description Whole GPUs: `24GB..`, `rtx-4090`, `rtx-4090:2`, `A100:80GB:1`, `nvidia`; or `{name, memory, count}`. Of several,
+             *     as in `[A100, L4]` or `{A100: 1, L4: 1}`, any will do.
              * @default null
              */
             gpu?: (number | string) | components["schemas"]["WrittenGpu"] | {
-                [key: string]: number;
-            } | string[] | null;
+                [key: string]: number | null;
+            } | (string | number | components["schemas"]["WrittenGpu"])[] | null;
             /**
              * Gpus
              * @description The same as `gpu`.
              * @default null
              */
             gpus?: number | string | components["schemas"]["WrittenGpu"] | {
-                [key: string]: number;
-            } | string[] | null;
+                [key: string]: number | null;
+            } | (string | number | components["schemas"]["WrittenGpu"])[] | null;
             /**
              * Image Id
              * @description The same as `image` of the spec, as SkyPilot writes it, with `docker:` before it.
@@ -16321,6 +16383,23 @@ export interface components {
              * @default null
              */
             isolation?: components["schemas"]["IsolationLevel"] | null;
+            /**
+             * Keep Going
+             * @description A line of `run` or `setup` that fails does not end it: the last line's exit code counts.
+             * @default null
+             */
+            keep_going?: boolean | null;
+            /**
+             * Links
+             * @description Absolute paths and paths in `~/`, each leading to a path in the folder where the command runs.
+             * @default null
+             * @example {
+             *       "/data": "data"
+             *     }
+             */
+            links?: {
+                [key: string]: string;
+            } | null;
             /**
              * Max Duration
              * @description The same as `max_runtime`, as dstack writes it.
