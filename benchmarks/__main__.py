@@ -13,6 +13,7 @@ from rich.console import Console
 from benchmarks import (
     agent,
     api,
+    auth,
     compare,
     dispatch,
     floods,
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "agent": agent,
     "floods": floods,
     "api": api,
+    "auth": auth,
     "web": web,
     "profile": profile,
 }

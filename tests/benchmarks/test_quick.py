@@ -59,6 +59,7 @@ ROWS: dict[str, dict[str, int | None]] = {
         "Pages of a pool with 200 jobs and 20 nodes, ms": 9,
         "What telemetry costs": 2,
     },
+    "auth": {"GETs a second of one CPU": 5},
     "web": {
         "Pages of the web app": 5,
         "The web app from a fresh clone, s": 1,
@@ -138,6 +139,10 @@ def _check_api(data: Data) -> None:
     assert data["telemetry"]["heartbeats"]["with"]["n"] > 0
 
 
+def _check_auth(data: Data) -> None:
+    assert min(data["per_second"].values()) > 0
+
+
 def _check_web(data: Data) -> None:
     for found in data["loading"]["scripts"].values():
         assert found["files"] > 1
@@ -161,6 +166,7 @@ CHECKS: dict[str, Callable[[Data], None]] = {
     "agent": _check_agent,
     "floods": _check_floods,
     "api": _check_api,
+    "auth": _check_auth,
     "web": _check_web,
     "profile": _check_profile,
 }

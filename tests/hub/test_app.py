@@ -12,6 +12,7 @@ from support.memory_store import MemoryStore
 from support.scripted_agent import add_agent, digest
 from support.small_hub import HandClock
 from support.snapshots import compare
+from support.tenants import things_of
 
 from computepool.hub.accounts.directory import LiveToken
 from computepool.hub.accounts.tokens import hash_of, new_personal_token
@@ -22,8 +23,7 @@ from computepool.hub.artifacts.local import LocalStore
 from computepool.hub.artifacts.tables import Artifact
 from computepool.hub.core.http import Role, Scope
 from computepool.hub.core.route_table import UndeclaredRouteError, route_table
-from computepool.protocol.messages import Challenge, Hello, UploadFile, UploadRequest
-from computepool.protocol.receipt import OutputRef
+from computepool.protocol.messages import Challenge, Hello
 from computepool.protocol.spec import MAX_SLICES
 
 OWN_OBJECTS = {
@@ -223,29 +223,6 @@ def test_token_without_the_scope_is_refused_by_every_route(sqlite_hub, local):
 
 
 # ── two tenants ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def things_of(pool, user):
-    """A finished job with a log and an output, a waiting one, a node and an artifact of one user."""
-    agent = await add_agent(pool, owner=user, name=f"node of {user}", tags=(f"of-{user.replace('_', '-')}",))
-    where = {"node": agent.node_id}
-    done = await pool.submit(user=user, where=where)
-    work = await agent.take_offer()
-    await agent.write_log(work, f"the secret of {user}\n".encode())
-    content = f"the output of {user}".encode()
-    file = UploadFile(path="out.txt", size_bytes=len(content), digest=digest(content))
-    grant = await agent.answer_to(UploadRequest(**work.ref.model_dump(), request=1, files=(file,)))
-    put = await pool.client.put(f"http://hub.test{grant.targets[0].urls[0]}", content=content)
-    assert put.status_code in (200, 201, 204), put.text
-    ref = OutputRef(path="out.txt", digest=digest(content), size_bytes=len(content))
-    await agent.finish(work, outputs=(ref,))
-    running = await pool.submit(user=user, where=where)
-    await agent.take_offer()
-    announced = await pool.call("POST", "artifacts", {"digest": digest(b"x"), "size_bytes": 1}, user=user)
-    artifact = announced.json()
-    for upload in artifact["uploads"]:
-        await pool.client.put(f"http://hub.test{upload['url']}", content=b"x")
-    return {"job_id": done, "running": running, "node_id": agent.node_id, "artifact_id": artifact["id"], "agent": agent}
 
 
 def path_to(route, things):

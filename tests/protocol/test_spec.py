@@ -642,7 +642,6 @@ NOT_YET_EXAMPLES: dict[str, dict[str, object]] = {
     "secrets": {"secrets": ["A"], "where": {"trust": "mine"}},
     "publish": {"publish": {"model": "a/b"}},
     "notify": {"notify": ["email", "my-webhook"]},
-    "team": {"team": "lab"},
 }
 
 
@@ -661,7 +660,6 @@ def test_a_field_that_comes_later_is_refused_and_never_ignored(field):
 @pytest.mark.parametrize(
     ("written", "field", "value"),
     [
-        ({"team": "lab"}, "team", "'lab'"),
         ({"publish": {"model": "a/b"}}, "publish", "{'model': 'a/b'}"),
     ],
 )

@@ -19,7 +19,7 @@ from computepool.hub.accounts.directory import TokenDirectory
 from computepool.hub.accounts.passwords import Passwords
 from computepool.hub.accounts.sign_in import SignIn
 from computepool.hub.accounts.tokens import TokenSigner
-from computepool.hub.api import accounts, admin_users, me
+from computepool.hub.api import accounts, admin_users, me, teams
 from computepool.hub.core.bus import Bus
 from computepool.hub.core.context import Context
 from computepool.hub.core.db import open_database
@@ -70,6 +70,9 @@ class SmallHub:
     async def get(self, path: str, token: str | None = None) -> httpx.Response:
         return await self.client.get(f"/api/v1/{path}", headers=bearer(token))
 
+    async def patch(self, path: str, body: object = None, token: str | None = None) -> httpx.Response:
+        return await self.client.patch(f"/api/v1/{path}", json=body, headers=bearer(token))
+
     async def delete(self, path: str, token: str | None = None) -> httpx.Response:
         return await self.client.delete(f"/api/v1/{path}", headers=bearer(token))
 
@@ -117,7 +120,7 @@ async def small_hub(
     app = FastAPI()
     install_shell(app)
     engine = cast(Engine, SimpleNamespace(context=context, directory=directory, sign_in=sign_in))
-    add_routes(app, accounts.router(engine), admin_users.router(engine), me.router(engine))
+    add_routes(app, accounts.router(engine), admin_users.router(engine), me.router(engine), teams.router(engine))
     if more_routes is not None:
         add_routes(app, more_routes(context, directory))
     check_routes(app)

@@ -32,7 +32,12 @@ FIXED: dict[str, Any] = {
     "disputes.resolved_at": None,
     "mails.state": "waiting",
     "mails.ended_at": None,
+    "invitations.accepted_at": None,
+    "invitations.accepted_by": None,
+    "users.email": "user{}@example.org",
+    "users.managed_by": None,
 }
+"""In texts `{}` is the number of the row."""
 MADE_BY_THE_HUB = {"hub_facts", "hub_keys"}
 
 
@@ -64,7 +69,7 @@ def _counted(table: Table) -> Column | None:
 def _value(table: Table, column: Column, number: int) -> Any:
     name = f"{table.name}.{column.name}"
     if name in FIXED:
-        return FIXED[name]
+        return FIXED[name].format(number) if isinstance(FIXED[name], str) else FIXED[name]
     for key in column.foreign_keys:
         return _value(key.column.table, key.column, number)
     if column.nullable and number == 0:

@@ -153,8 +153,10 @@ def whoami(as_json: bool) -> None:
         return
     from computepool.cli.display import print_pairs
 
-    names = ("name", "public_name", "email", "role", "country", "id")
-    print_pairs([("hub", url), *((name.replace("_", " "), document.get(name)) for name in names)])
+    names = ("handle", "name", "public_name", "email", "role", "country", "id")
+    teams = ", ".join(f"{team['handle']} ({team['role']})" for team in document.get("teams") or ())
+    told = [(name.replace("_", " "), document.get(name)) for name in names]
+    print_pairs([("hub", url), *told, ("teams", teams or None)])
 
 
 @click.command("public-name", epilog="Examples: computepool public-name gpu-garage · computepool public-name --remove")

@@ -61,6 +61,7 @@ COMMANDS = {
         Entry(_ACCOUNT, "notices", "notices:notices", "Show what you should know."),
         Entry(_ACCOUNT, "key", "account:key", "Print the public key with which jobs are signed here."),
         Entry(_ACCOUNT, "completion", "completion:completion", "Print the script that completes commands in a shell."),
+        Entry(_ACCOUNT, "team", "teams:team", "Make teams, and decide who belongs to them."),
         Entry(_ACCOUNT, "token", "account:token", "Make, list and revoke access tokens."),
     )
 }

@@ -54,6 +54,7 @@ class Options:
     slices: int | None = None
     retries: int | None = None
     priority: int | None = None
+    team: str | None = None
     env: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
@@ -255,6 +256,7 @@ def _overlay(wire: dict[str, Any], options: Options, environ: Mapping[str, str])
         "slices",
         "retries",
         "priority",
+        "team",
         "name",
         "isolation",
     )

@@ -93,6 +93,7 @@ class RunCommand(click.Command):
 @click.option("--slices", type=int, metavar="N", help="Parallel parts, each with its COMPUTEPOOL_SLICE.")
 @click.option("--retries", type=int, metavar="N", help="Tries after a failure of its own.")
 @click.option("--priority", type=int, metavar="N", help="Among your own jobs; higher goes first.")
+@click.option("--team", metavar="TEAM", help="For this team: its wallet pays, on its nodes it is free.")
 @click.option("--env", multiple=True, metavar="K[=V]", help="Variable for the job; without a value, yours.")
 @click.option("--secret", "secrets", multiple=True, metavar="NAME", help=f"Stored secret to give to the job. {NOT_YET}")
 @click.option("--output", "outputs", multiple=True, metavar="GLOB", help="Files to keep, such as 'out/**'.")

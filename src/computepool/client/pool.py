@@ -112,7 +112,7 @@ class Pool:
             bundle = Path(parsed.workdir)
         if inputs:
             wire = parsed.to_wire()
-            given = {path: self._input_id(source, progress) for path, source in inputs.items()}
+            given = {path: self._input_id(source, parsed.team, progress) for path, source in inputs.items()}
             parsed = parse_spec({**wire, "inputs": {**cast("dict[str, object]", wire.get("inputs", {})), **given}})
         artifact = self._bundle_id(bundle, parsed, progress)
         answer = self._http.post(
@@ -252,15 +252,16 @@ class Pool:
         path: Path | str,
         *,
         kind: Literal["bundle", "input"] = "bundle",
+        team: str | None = None,
         progress: Progress | None = None,
     ) -> Artifact:
-        """A stored file: an archive to send along with jobs, or an input of theirs."""
-        return self.signer.know(upload(self._http, Path(path), kind=kind, progress=progress))
+        """A stored file, of yours or of a team: an archive to send along with jobs, or an input of theirs."""
+        return self.signer.know(upload(self._http, Path(path), kind=kind, team=team, progress=progress))
 
-    def _input_id(self, source: Path | Artifact, progress: Progress | None) -> str:
+    def _input_id(self, source: Path | Artifact, team: str | None, progress: Progress | None) -> str:
         if isinstance(source, Artifact):
             return source.id
-        return self.upload(source, kind="input", progress=progress).id
+        return self.upload(source, kind="input", team=team, progress=progress).id
 
     def _bundle_id(
         self, bundle: "Path | Bundle | Artifact | str | None", spec: "JobSpec", progress: Progress | None
@@ -277,7 +278,12 @@ class Pool:
             if bundle.path is None:
                 raise ClientError("This bundle was packed into an open file.", hint="Pack it into a path instead.")
             stored = upload(
-                self._http, bundle.path, digest=bundle.digest, size_bytes=bundle.size_bytes, progress=progress
+                self._http,
+                bundle.path,
+                digest=bundle.digest,
+                size_bytes=bundle.size_bytes,
+                team=spec.team,
+                progress=progress,
             )
             return self.signer.know(stored).id
         if bundle.is_dir():
@@ -286,7 +292,7 @@ class Pool:
                 return self._bundle_id(packed, spec, progress)
         if not bundle.is_file():
             raise ClientError(f"There is no file or folder {bundle} to send along.", hint="Check its path.")
-        return self.upload(bundle, progress=progress).id
+        return self.upload(bundle, team=spec.team, progress=progress).id
 
     def outputs(self, job_id: str) -> list[Output]:
         return newest_outputs(

@@ -50,9 +50,11 @@ def upload(
     kind: Literal["bundle", "input"] = "bundle",
     digest: str | None = None,
     size_bytes: int | None = None,
+    team: str | None = None,
     progress: Progress | None = None,
 ) -> Artifact:
-    """The stored artifact. `digest` and `size_bytes` save reading the file once more when they are known."""
+    """The stored artifact, of the `team` where one is named. `digest` and `size_bytes` save reading the file once more
+    when they are known."""
     if digest is None or size_bytes is None:
         digest, size_bytes = digest_of(path)
     announcement: dict[str, object] = {"digest": digest, "size_bytes": size_bytes, "kind": kind}
@@ -60,7 +62,7 @@ def upload(
         announcement["part_digests"] = part_digests
     for _ in range(ROUNDS):
         # Naming content by its digest is the same however often it is done.
-        answer = http.post("/artifacts", announcement, repeatable=True)
+        answer = http.post("/artifacts", announcement, params={"team": team}, repeatable=True)
         if answer["state"] == "stored":
             if progress is not None:
                 progress(size_bytes, size_bytes)

@@ -304,6 +304,7 @@ class Engine:
                     row.tags,
                     node.capacity,
                     outdated=outdated,
+                    enrolled_by=row.enrolled_by,
                     known=node.traits,
                 )
                 node.traits = self.appraise(said, node.capacity)

@@ -1,7 +1,9 @@
 """Every table of the hub, so that one import knows the whole schema."""
 
+import computepool.hub.accounts.handles
 import computepool.hub.accounts.public_names
 import computepool.hub.accounts.tables
+import computepool.hub.accounts.team_tables
 import computepool.hub.admin.tables
 import computepool.hub.artifacts.tables
 import computepool.hub.core.idempotency

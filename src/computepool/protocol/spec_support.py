@@ -23,7 +23,6 @@ NOT_YET: tuple[Row, ...] = (
     ("secrets", lambda spec: spec.secrets, _LEAVE_OUT),
     ("publish", lambda spec: spec.publish, "leave it out, and fetch the outputs with `computepool get`"),
     ("notify", lambda spec: set(spec.notify) - {EMAIL}, "write [email]: there are no webhooks yet"),
-    ("team", lambda spec: spec.team, "leave it out: the job is your own"),
 )
 
 

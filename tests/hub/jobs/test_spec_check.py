@@ -47,8 +47,8 @@ def test_check_answers_with_the_canonical_spec_or_with_what_is_wrong(sqlite_hub)
         }
         (broken,) = (await check(pool, "run: [a\n"))["errors"]
         assert (broken["code"], broken["line"]) == ("bad_text", 2)
-        (later,) = (await check(pool, "run: x\nteam: lab\n"))["errors"]
-        assert (later["code"], later["field"], later["line"]) == ("not_supported_yet", "team", 2)
+        (later,) = (await check(pool, "run: x\nwhere: {trust: mine}\nsecrets: [A]\n"))["errors"]
+        assert (later["code"], later["field"], later["line"]) == ("not_supported_yet", "secrets", 3)
         (empty,) = (await check(pool, ""))["errors"]
         assert "not a mapping" in empty["message"]
 

@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 97f0931272b9df1044b1bcb68c3d9f235047a28f5728007975594f83bbf8ebd9. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 b2e04dc3741b4f632d4da40b5596ce426298179756f7bb571139ca4c937f9ee8. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -1753,6 +1753,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept Invitation
+         * @description Join the team of an invitation that was made for the caller's address.
+         */
+        post: operations["teams_accept_invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -3080,6 +3100,203 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/teams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Teams
+         * @description The teams that the caller belongs to, and the caller's role in each.
+         */
+        get: operations["teams_list"];
+        put?: never;
+        /**
+         * Create Team
+         * @description Make a team. The caller is its owner.
+         */
+        post: operations["teams_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Team
+         * @description One of them, by handle or id.
+         */
+        get: operations["teams_show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change Team
+         * @description Change handle or name; for owners.
+         */
+        patch: operations["teams_change"];
+        trace?: never;
+    };
+    "/api/v1/teams/{team}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Invitations
+         * @description Those that can still be accepted.
+         */
+        get: operations["teams_list_invitations"];
+        put?: never;
+        /**
+         * Invite
+         * @description Invite the person with this address. The answer has the token to hand to them; it is good for seven days and
+         *     one use, and replaces an earlier invitation of the same address.
+         */
+        post: operations["teams_invite"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team}/invitations/{invitation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Invitation
+         * @description Take an invitation back.
+         */
+        delete: operations["teams_revoke_invitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team}/leave": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Leave Team
+         * @description Leave the team. Its last owner cannot.
+         */
+        post: operations["teams_leave"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Members
+         * @description Who belongs to the team, those who came first at the top.
+         */
+        get: operations["teams_list_members"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team}/members/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Member
+         * @description Remove a member; a service account ends. What they began goes on as the team's.
+         */
+        delete: operations["teams_remove_member"];
+        options?: never;
+        head?: never;
+        /**
+         * Change Member
+         * @description Give a member another role. It counts at once.
+         */
+        patch: operations["teams_change_member"];
+        trace?: never;
+    };
+    "/api/v1/teams/{team}/service-accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Service Account
+         * @description Make an account for programs, such as CI, and its first token. It acts for the team alone.
+         */
+        post: operations["teams_create_service_account"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team}/service-accounts/{user_id}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Service Token
+         * @description Another token for a service account. Its earlier ones go on.
+         */
+        post: operations["teams_create_service_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -3546,6 +3763,14 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** AcceptRequest */
+        AcceptRequest: {
+            /**
+             * Token
+             * @description The token.
+             */
+            token: string;
+        };
         /** AccountRequest */
         AccountRequest: {
             /**
@@ -6991,7 +7216,7 @@ export interface components {
          * @description Every code there is. A newer hub may send others: then the status says what kind it is.
          * @enum {string}
          */
-        ErrorCode: "accusation_decided" | "artifact_in_use" | "authorization_pending" | "bad_amount" | "bad_bundle" | "bad_canary" | "bad_credentials" | "bad_filter" | "bad_inputs" | "bad_join_token" | "bad_market_table" | "bad_proof" | "bad_refresh_token" | "bad_request" | "bad_setting" | "bad_sign_in_link" | "bad_signature" | "bad_spec" | "bad_token" | "bank_decides" | "below_minimum" | "cash_out_state" | "cash_outs_frozen" | "code_taken" | "conflict" | "denied" | "digest_mismatch" | "dispute_resolved" | "disputed_before" | "email_taken" | "expired" | "forbidden" | "foreign_page" | "head_too_large" | "idempotency_mismatch" | "insufficient_credits" | "internal" | "invalid" | "job_disputed" | "job_not_final" | "job_not_finished" | "key_ended" | "key_taken" | "last_admin" | "ledger_key_taken" | "mail_not_given_up" | "mail_not_sent" | "market_table_changed" | "method_not_allowed" | "missing_scope" | "money_off" | "more_than_owed" | "more_than_was_paid" | "more_than_you_have" | "needs_sign_in" | "no_payment_processor" | "no_payout_account" | "no_receipt" | "no_saved_card" | "no_such_accusation" | "no_such_canary_answer" | "no_such_cash_out" | "no_such_difference" | "no_such_dispute" | "no_such_event" | "no_such_job" | "no_such_join_token" | "no_such_mail" | "no_such_node" | "no_such_setting" | "no_such_share" | "no_such_team" | "no_such_top_up" | "no_such_user_code" | "no_such_voucher" | "no_such_wallet" | "node_state" | "not_cashable" | "not_contestable" | "not_found" | "not_paid" | "not_supported_yet" | "nothing_left" | "nothing_owed" | "nothing_paid" | "output_altered" | "owner_owes" | "paid_by_hand" | "paid_by_processor" | "processor_away" | "public_name_taken" | "queue_full" | "refresh_token_reused" | "refused" | "registration_closed" | "removed" | "repeated" | "replaced_already" | "request_changed" | "role_too_low" | "session_ended" | "setting_changed" | "signature_missing" | "signature_refused" | "size_mismatch" | "slow_down" | "stale_lease" | "storage_daily_quota" | "storage_full" | "storage_quota" | "storage_unavailable" | "storage_unpaid" | "token_expired" | "token_limit" | "token_mistyped" | "token_revoked" | "too_busy" | "too_large" | "too_late_to_dispute" | "too_many_bundles" | "too_many_connections" | "too_many_failures" | "too_many_requests" | "too_many_streams" | "too_many_tries" | "too_slow" | "unauthenticated" | "unavailable" | "unknown_node" | "upload_incomplete" | "upload_mismatch" | "upload_over" | "url_expired" | "voucher_over" | "wrong_password" | "wrong_token";
+        ErrorCode: "accusation_decided" | "artifact_in_use" | "authorization_pending" | "bad_amount" | "bad_bundle" | "bad_canary" | "bad_credentials" | "bad_filter" | "bad_inputs" | "bad_invitation" | "bad_join_token" | "bad_market_table" | "bad_proof" | "bad_refresh_token" | "bad_request" | "bad_setting" | "bad_sign_in_link" | "bad_signature" | "bad_spec" | "bad_token" | "bank_decides" | "below_minimum" | "cash_out_state" | "cash_outs_frozen" | "code_taken" | "conflict" | "denied" | "digest_mismatch" | "dispute_resolved" | "disputed_before" | "email_taken" | "expired" | "forbidden" | "foreign_page" | "handle_limit" | "handle_taken" | "head_too_large" | "idempotency_mismatch" | "insufficient_credits" | "internal" | "invalid" | "invitation_of_another" | "job_disputed" | "job_not_final" | "job_not_finished" | "key_ended" | "key_taken" | "last_admin" | "last_owner" | "ledger_key_taken" | "mail_not_given_up" | "mail_not_sent" | "market_table_changed" | "method_not_allowed" | "missing_scope" | "money_off" | "more_than_owed" | "more_than_was_paid" | "more_than_you_have" | "needs_sign_in" | "no_payment_processor" | "no_payout_account" | "no_receipt" | "no_saved_card" | "no_such_accusation" | "no_such_canary_answer" | "no_such_cash_out" | "no_such_difference" | "no_such_dispute" | "no_such_event" | "no_such_job" | "no_such_join_token" | "no_such_mail" | "no_such_node" | "no_such_setting" | "no_such_share" | "no_such_team" | "no_such_top_up" | "no_such_user_code" | "no_such_voucher" | "no_such_wallet" | "node_state" | "not_cashable" | "not_contestable" | "not_found" | "not_paid" | "not_supported_yet" | "nothing_left" | "nothing_owed" | "nothing_paid" | "output_altered" | "owner_owes" | "paid_by_hand" | "paid_by_processor" | "processor_away" | "public_name_taken" | "queue_full" | "refresh_token_reused" | "refused" | "registration_closed" | "removed" | "repeated" | "replaced_already" | "request_changed" | "role_too_low" | "session_ended" | "setting_changed" | "signature_missing" | "signature_refused" | "size_mismatch" | "slow_down" | "stale_lease" | "storage_daily_quota" | "storage_full" | "storage_quota" | "storage_unavailable" | "storage_unpaid" | "team_limit" | "token_expired" | "token_limit" | "token_mistyped" | "token_revoked" | "too_busy" | "too_large" | "too_late_to_dispute" | "too_many_bundles" | "too_many_connections" | "too_many_failures" | "too_many_requests" | "too_many_streams" | "too_many_tries" | "too_slow" | "unauthenticated" | "unavailable" | "unknown_node" | "upload_incomplete" | "upload_mismatch" | "upload_over" | "url_expired" | "voucher_over" | "wrong_password" | "wrong_token";
         /** ErrorDetail */
         ErrorDetail: {
             /** @description Stable: programs match on it. */
@@ -7897,6 +8122,59 @@ export interface components {
             node: components["schemas"]["ReceiptNode"];
             /** @description What the node signed: what it ran and what came of it. */
             receipt: components["schemas"]["Signed"];
+        };
+        /** InvitationList */
+        InvitationList: {
+            /**
+             * Items
+             * @description What was found, on this page.
+             */
+            items: components["schemas"]["InvitationView"][];
+        };
+        /** InvitationRequest */
+        InvitationRequest: {
+            /**
+             * Email
+             * @description Only an account with this address can accept it.
+             */
+            email: string;
+            /**
+             * @description What the user may do: a `user`, or an `admin` who runs the pool.
+             * @default member
+             */
+            role?: components["schemas"]["TeamRole"];
+        };
+        /** InvitationView */
+        InvitationView: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Email
+             * @description The e-mail address; null for a team.
+             */
+            email: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description When it stops working; null for never.
+             */
+            expires_at: string;
+            /**
+             * Id
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Invited By
+             * @description The user.
+             */
+            invited_by: string;
+            /** @description What the user may do: a `user`, or an `admin` who runs the pool. */
+            role: components["schemas"]["TeamRole"];
         };
         /**
          * IsolationLevel
@@ -9359,6 +9637,11 @@ export interface components {
              * @description null: no country.
              */
             country?: string | null;
+            /**
+             * Handle
+             * @description Another handle; the former one still leads to the caller, and nobody else gets it.
+             */
+            handle?: string | null;
             /** @description Which mails are sent. */
             mails?: components["schemas"]["MailPreferencesChange"] | null;
             /**
@@ -9391,6 +9674,11 @@ export interface components {
              */
             email: string;
             /**
+             * Handle
+             * @description The caller's unique name in addresses and links.
+             */
+            handle: string;
+            /**
              * Has Password
              * @description Whether the account has a password; else it signs in by links.
              */
@@ -9402,6 +9690,11 @@ export interface components {
             id: string;
             /** @description Which mails are sent. */
             mails: components["schemas"]["MailPreferences"];
+            /**
+             * Managed By
+             * @description The team whose service account the caller is; null for a person.
+             */
+            managed_by: string | null;
             /**
              * Name
              * @description Its name.
@@ -9425,6 +9718,11 @@ export interface components {
              */
             session_id: string | null;
             /**
+             * Teams
+             * @description That the caller belongs to.
+             */
+            teams: components["schemas"]["MyTeam"][];
+            /**
              * Token Id
              * @description The id of the token.
              */
@@ -9435,6 +9733,60 @@ export interface components {
              * @enum {string}
              */
             token_kind: "access" | "personal";
+        };
+        /** MemberChange */
+        MemberChange: {
+            /** @description What the user may do: a `user`, or an `admin` who runs the pool. */
+            role: components["schemas"]["TeamRole"];
+        };
+        /** MemberList */
+        MemberList: {
+            /**
+             * Items
+             * @description What was found, on this page.
+             */
+            items: components["schemas"]["MemberView"][];
+            /**
+             * Next
+             * @description The cursor of the following page; null on the last.
+             */
+            next: string | null;
+        };
+        /** MemberView */
+        MemberView: {
+            /**
+             * Email
+             * @description null for a service account, and for a reader who is no owner or admin of the team.
+             */
+            email: string | null;
+            /**
+             * Handle
+             * @description The unique name in addresses and links.
+             */
+            handle: string;
+            /**
+             * Joined At
+             * Format: date-time
+             * @description When they came to the team.
+             */
+            joined_at: string;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /** @description What the user may do: a `user`, or an `admin` who runs the pool. */
+            role: components["schemas"]["TeamRole"];
+            /**
+             * Service
+             * @description A service account: for programs, managed by the team.
+             */
+            service: boolean;
+            /**
+             * User Id
+             * @description The id of the user.
+             */
+            user_id: string;
         };
         /**
          * Miss
@@ -9451,6 +9803,58 @@ export interface components {
              * @description The id of the node.
              */
             node_id: string;
+        };
+        /** MyTeam */
+        MyTeam: {
+            /**
+             * Handle
+             * @description The unique name in addresses and links.
+             */
+            handle: string;
+            /**
+             * Id
+             * @description Its id.
+             */
+            id: string;
+            /** @description The caller's. */
+            role: components["schemas"]["TeamRole"];
+        };
+        /** NewInvitationView */
+        NewInvitationView: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Email
+             * @description The e-mail address; null for a team.
+             */
+            email: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description When it stops working; null for never.
+             */
+            expires_at: string;
+            /**
+             * Id
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Invited By
+             * @description The user.
+             */
+            invited_by: string;
+            /** @description What the user may do: a `user`, or an `admin` who runs the pool. */
+            role: components["schemas"]["TeamRole"];
+            /**
+             * Token
+             * @description Shown this once. Give it to the person: `computepool team join TOKEN`.
+             */
+            token: string;
         };
         /** NewJoinToken */
         NewJoinToken: {
@@ -13414,6 +13818,73 @@ export interface components {
              */
             unit: string;
         };
+        /** ServiceAccountRequest */
+        ServiceAccountRequest: {
+            /**
+             * Expires In Days
+             * @description After how many days it stops working; null for never.
+             * @default 90
+             */
+            expires_in_days?: number;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /**
+             * @description `member` or `viewer`.
+             * @default member
+             */
+            role?: components["schemas"]["TeamRole"];
+            /**
+             * Scopes
+             * @description Of its token; left out: all of its role that the caller's token has too.
+             */
+            scopes?: components["schemas"]["Scope"][] | null;
+        };
+        /** ServiceTokenRequest */
+        ServiceTokenRequest: {
+            /**
+             * Expires In Days
+             * @description After how many days it stops working; null for never.
+             * @default 90
+             */
+            expires_in_days?: number;
+            /**
+             * Scopes
+             * @description Left out: all of the account's role that the caller's token has too.
+             */
+            scopes?: components["schemas"]["Scope"][] | null;
+        };
+        /** ServiceTokenView */
+        ServiceTokenView: {
+            /**
+             * Expires At
+             * Format: date-time
+             * @description When it stops working; null for never.
+             */
+            expires_at: string;
+            /**
+             * Scopes
+             * @description What the token may be used for.
+             */
+            scopes: components["schemas"]["Scope"][];
+            /**
+             * Token
+             * @description Shown this once.
+             */
+            token: string;
+            /**
+             * Token Id
+             * @description The id of the token.
+             */
+            token_id: string;
+            /**
+             * User Id
+             * @description Of the service account.
+             */
+            user_id: string;
+        };
         /** SessionList */
         SessionList: {
             /**
@@ -14582,6 +15053,80 @@ export interface components {
              * @description 0 before the first change.
              */
             version: number;
+        };
+        /**
+         * TeamChange
+         * @description What is left out stays as it is.
+         */
+        TeamChange: {
+            /**
+             * Handle
+             * @description The former one still leads to the team.
+             */
+            handle?: string | null;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name?: string | null;
+        };
+        /** TeamList */
+        TeamList: {
+            /**
+             * Items
+             * @description What was found, on this page.
+             */
+            items: components["schemas"]["TeamView"][];
+        };
+        /** TeamRequest */
+        TeamRequest: {
+            /**
+             * Handle
+             * @description Its public and unique name, such as my-lab: letters a-z, digits and hyphens.
+             */
+            handle: string;
+            /**
+             * Name
+             * @description As people write it; left out: the handle.
+             */
+            name?: string | null;
+        };
+        /**
+         * TeamRole
+         * @description What a member may do within a team: a set of scopes.
+         * @enum {string}
+         */
+        TeamRole: "owner" | "admin" | "member" | "viewer";
+        /** TeamView */
+        TeamView: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Handle
+             * @description The unique name in addresses and links.
+             */
+            handle: string;
+            /**
+             * Id
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /** @description The caller's. */
+            role: components["schemas"]["TeamRole"];
+            /**
+             * Scopes
+             * @description What that role may do within the team, if the caller's token may too.
+             */
+            scopes: components["schemas"]["Scope"][];
         };
         /**
          * Tiers
@@ -21061,6 +21606,64 @@ export interface operations {
             };
         };
     };
+    teams_accept_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamView"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            /** @description Not allowed: `forbidden`, `invitation_of_another`, `missing_scope`, `role_too_low`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found: `bad_invitation`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `team_limit`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     jobs_list: {
         parameters: {
             query?: {
@@ -22814,7 +23417,7 @@ export interface operations {
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
             404: components["responses"]["Error404"];
-            /** @description Not in this state: `public_name_taken`. */
+            /** @description Not in this state: `handle_limit`, `handle_taken`, `public_name_taken`. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24351,6 +24954,624 @@ export interface operations {
                 };
                 content?: never;
             };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TeamRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamView"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            /** @description Not in this state: `handle_taken`, `team_limit`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamView"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TeamChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamView"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `handle_limit`, `handle_taken`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_list_invitations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_invite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewInvitationView"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            /** @description Not allowed: `forbidden`, `missing_scope`, `more_than_you_have`, `role_too_low`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `team_limit`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_revoke_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+                /** @description The id of the invitation. */
+                invitation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_leave: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `last_owner`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_list_members: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberList"];
+                };
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_remove_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+                /** @description The id of the user. */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `last_owner`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_change_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+                /** @description The id of the user. */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberView"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            /** @description Not allowed: `forbidden`, `missing_scope`, `more_than_you_have`, `role_too_low`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `last_owner`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_create_service_account: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServiceAccountRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceTokenView"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            /** @description Not allowed: `forbidden`, `missing_scope`, `more_than_you_have`, `role_too_low`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `team_limit`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            422: components["responses"]["Error422"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    teams_create_service_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The team, by its handle or id. */
+                team: string;
+                /** @description The id of the user. */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServiceTokenRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceTokenView"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            /** @description Not allowed: `forbidden`, `missing_scope`, `more_than_you_have`, `role_too_low`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found: `no_such_team`, `not_found`. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not in this state: `token_limit`. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["Error413"];
             422: components["responses"]["Error422"];
             429: components["responses"]["Error429"];
             500: components["responses"]["Error500"];

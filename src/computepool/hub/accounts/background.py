@@ -1,10 +1,10 @@
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import structlog
 
-from computepool.hub.accounts import repository
+from computepool.hub.accounts import repository, teams
 from computepool.hub.accounts.directory import Revoked, TokenDirectory
 from computepool.hub.accounts.service import TOPIC
 from computepool.hub.core.bus import LISTENER_QUEUE_LIMIT
@@ -35,7 +35,16 @@ async def keep_directory(context: Context, directory: TokenDirectory) -> AsyncIt
 
 
 async def load_directory(context: Context, directory: TokenDirectory) -> None:
-    directory.load(await context.db.read(repository.load_directory, context.now()))
+    async with directory.refreshing:
+        memberships = await context.db.read(teams.load_memberships)
+        directory.load(await context.db.read(repository.load_directory, context.now()), memberships)
+
+
+async def refresh_memberships(context: Context, directory: TokenDirectory, user_ids: Iterable[str]) -> None:
+    """What the users may do in teams from now on. One after the other: what is read last is also set last."""
+    for user_id in user_ids:
+        async with directory.refreshing:
+            directory.set_memberships(user_id, await context.db.read(teams.memberships_of, user_id))
 
 
 async def _follow(context: Context, directory: TokenDirectory, news: asyncio.Queue[Event]) -> None:
@@ -60,6 +69,10 @@ async def _apply(context: Context, directory: TokenDirectory, event: Event) -> N
             directory.disable_user(subject)
         case "user.enabled":
             directory.enable_user(subject)
+        case "team.joined" | "team.left" | "team.role_changed":
+            await refresh_memberships(context, directory, [subject])
+        case "team.handle_changed":
+            await refresh_memberships(context, directory, await context.db.read(teams.list_member_ids, subject))
         case "token.created":
             token = await context.db.read(repository.find_live_token, subject, context.now())
             if token is not None:

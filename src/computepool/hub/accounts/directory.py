@@ -4,6 +4,7 @@ Loaded from the truth at the start, changed after each commit that creates or re
 output, so that checking a token costs microseconds; everything here happens on the event loop's thread.
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -50,8 +51,6 @@ class DirectorySnapshot:
     revoked_sessions: list[str]
     """Only those whose access tokens may still be around."""
     disabled_users: list[str]
-    memberships: Mapping[str, Memberships] = field(default_factory=dict)
-    """By user, of those who belong to a team."""
 
 
 @dataclass
@@ -72,15 +71,18 @@ class TokenDirectory:
         self._revoked_sessions: dict[str, datetime] = {}
         self._disabled_users: set[str] = set()
         self._memberships: dict[str, Memberships] = {}
+        """By user, of those who belong to a team."""
+        self.refreshing = asyncio.Lock()
+        """Held from the moment in which memberships are read until they are set."""
         self._verified: OrderedDict[str, tuple[Principal, datetime]] = OrderedDict()
         self._used: dict[str, datetime] = {}
 
-    def load(self, snapshot: DirectorySnapshot) -> None:
+    def load(self, snapshot: DirectorySnapshot, memberships: Mapping[str, Memberships] | None = None) -> None:
         """Know this; and what was revoked while it was being read stays revoked, since nothing is ever un-revoked."""
         self._tokens.clear()
         self._hash_of_token.clear()
         self._disabled_users = set(snapshot.disabled_users)
-        self._memberships = dict(snapshot.memberships)
+        self._memberships = dict(memberships or {})
         self.revoke(Revoked(sessions=snapshot.revoked_sessions))
         for token in snapshot.tokens:
             self.admit_token(token)

@@ -8,14 +8,17 @@ PoolError
 │   ├── RegistrationClosed
 │   ├── WrongPassword            not 401: whoever asks is signed in
 │   ├── NeedsSession             a personal token does not suffice
-│   └── MoreThanYouHave          nobody hands on rights that they do not have
+│   ├── MoreThanYouHave          nobody hands on rights that they do not have
+│   ├── OnlyForOwners            of a team
+│   └── InvitationOfAnother
 ├── NotFound
 │   ├── NoSuchToken, NoSuchSession, NoSuchUser
+│   ├── NoSuchMember, NoSuchInvitation, BadInvitation
 │   └── NoSuchUserCode
 ├── Conflict
-│   ├── EmailTaken, AddressOfAnother, PublicNameTaken
-│   ├── LastAdmin
-│   └── TokenLimitReached
+│   ├── EmailTaken, AddressOfAnother, PublicNameTaken, HandleTaken
+│   ├── LastAdmin, LastOwner
+│   └── TokenLimitReached, TeamLimitReached, TooManyHandles
 ├── TooMany
 │   └── TooManyTries
 └── DeviceLoginRefused     400   the codes of RFC 8628: authorization_pending, slow_down, expired, denied
@@ -78,6 +81,39 @@ class MoreThanYouHave(Forbidden):
     code = "more_than_you_have"
 
 
+class OnlyForOwners(Forbidden):
+    code = "role_too_low"
+
+
+class InvitationOfAnother(Forbidden):
+    code = "invitation_of_another"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This invitation is for another email address than that of your account.",
+            hint="Sign in with the account that has the address, or ask for an invitation to yours.",
+        )
+
+
+class NoSuchMember(NotFound):
+    def __init__(self, user_id: str) -> None:
+        super().__init__(f"The team has no member {user_id}.", hint="List them with: computepool team members TEAM")
+
+
+class NoSuchInvitation(NotFound):
+    def __init__(self, invitation_id: str) -> None:
+        super().__init__(f"There is no invitation {invitation_id}.")
+
+
+class BadInvitation(NotFound):
+    code = "bad_invitation"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This invitation was used or taken back, or has expired.", hint="Ask the team for another one."
+        )
+
+
 class NoSuchToken(NotFound):
     def __init__(self, token_id: str) -> None:
         super().__init__(f"There is no token {token_id}.", hint="List yours with: computepool token list")
@@ -121,6 +157,38 @@ class PublicNameTaken(Conflict):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"The public name {name!r} belongs to somebody else.", hint="Choose another.")
+
+
+class HandleTaken(Conflict):
+    code = "handle_taken"
+
+    def __init__(self, handle: str) -> None:
+        super().__init__(
+            f"The handle {handle!r}, or one that looks like it, belongs to somebody else.", hint="Choose another."
+        )
+
+
+class TooManyHandles(Conflict):
+    code = "handle_limit"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"You had {limit} handles, which is the most: former ones stay yours.", hint="Take one of them again."
+        )
+
+
+class LastOwner(Conflict):
+    code = "last_owner"
+
+    def __init__(self) -> None:
+        super().__init__("A team needs an owner, and this is the only one.", hint="Make another member an owner first.")
+
+
+class TeamLimitReached(Conflict):
+    code = "team_limit"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}, which is the most.")
 
 
 class LastAdmin(Conflict):

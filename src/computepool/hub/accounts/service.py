@@ -21,6 +21,7 @@ from computepool.hub.accounts.errors import (
     NoSuchUser,
     TokenLimitReached,
 )
+from computepool.hub.accounts.handles import give_handle
 from computepool.hub.accounts.states import SignInMethod
 from computepool.hub.accounts.tables import EMAIL_LIMIT, OneTimeToken, PersonalToken, User, UserSession
 from computepool.hub.accounts.tokens import hash_of
@@ -106,6 +107,7 @@ def create_user(
     )
     if not is_new:
         raise EmailTaken
+    give_handle(session, user_id, now)
     record(session, "user.created", user_id, now, actor=actor or user_id, topics=(ADMIN_TOPIC,), role=role.value)
     return user_id
 

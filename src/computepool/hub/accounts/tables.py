@@ -1,6 +1,6 @@
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Integer, String
+from sqlalchemy import CheckConstraint, ForeignKey, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from computepool.hub.core.tables import Base, Id
@@ -16,13 +16,17 @@ Digest = String(64)
 
 
 class User(Base):
-    """Shares its id with its row in `owners`."""
+    """Shares its id with its row in `owners`. A person, or a service account of a team."""
 
     __tablename__ = "users"
+    __table_args__ = (
+        CheckConstraint("(managed_by IS NULL) = (email LIKE '%@%')", name="person_iff_email"),
+        CheckConstraint("managed_by IS NULL OR password_hash IS NULL", name="service_has_no_password"),
+    )
 
     id: Mapped[str] = mapped_column(Id, ForeignKey("owners.id"), primary_key=True)
     email: Mapped[str] = mapped_column(String(EMAIL_LIMIT), unique=True)
-    """In lower case."""
+    """In lower case. A service account has `service:` and its id, which is no address."""
     name: Mapped[str] = mapped_column(String(NAME_LIMIT))
     country: Mapped[str | None] = mapped_column(String(2))
     password_hash: Mapped[str | None] = mapped_column(String(200))
@@ -32,6 +36,8 @@ class User(Base):
     disabled_at: Mapped[datetime | None]
     muted_mails: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
     """Kinds of mails (`core.notices.MailKind`) that the user turned off."""
+    managed_by: Mapped[str | None] = mapped_column(Id, ForeignKey("owners.id"))
+    """The team whose service account it is. None: a person."""
 
 
 class UserSession(Base):

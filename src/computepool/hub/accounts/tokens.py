@@ -5,6 +5,7 @@ cpr_   refresh token           session.generation.mac: nothing of it is stored, 
 cpd_   device code             random
 cpo_   sign-in link            random
 cps_   link to a shared job    random
+cpi_   invitation to a team    random
 (none) access token            JWT, HS256 and nothing else
 """
 
@@ -36,6 +37,7 @@ REFRESH_PREFIX = "cpr_"
 DEVICE_PREFIX = "cpd_"
 ONE_TIME_PREFIX = "cpo_"
 SHARE_PREFIX = "cps_"
+INVITATION_PREFIX = "cpi_"
 RANDOM_CHARACTERS = 36
 CHECKSUM_CHARACTERS = 6
 USER_CODE_CHARACTERS = 8
@@ -102,6 +104,10 @@ def new_one_time_token(randbits: RandomBits) -> str:
 
 def new_share_token(randbits: RandomBits) -> str:
     return SHARE_PREFIX + random_text(randbits, RANDOM_CHARACTERS)
+
+
+def new_invitation_token(randbits: RandomBits) -> str:
+    return INVITATION_PREFIX + random_text(randbits, RANDOM_CHARACTERS)
 
 
 def new_user_code(randbits: RandomBits) -> str:

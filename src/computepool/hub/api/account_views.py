@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StringConstr
 from computepool.hub.accounts.states import SignInMethod
 from computepool.hub.accounts.tables import EMAIL_LIMIT, NAME_LIMIT, TOKEN_NAME_LIMIT
 from computepool.hub.core.actions import ActionView
-from computepool.hub.core.http import Role, Scope
+from computepool.hub.core.http import Role, Scope, TeamRole
 from computepool.hub.core.money import MONEY, Micros
 from computepool.protocol.model import Documented
 
@@ -96,6 +96,8 @@ class MeChange(Request):
     country: Country | None = None
     """null: no country."""
     mails: MailPreferencesChange | None = None
+    handle: Annotated[str, StringConstraints(max_length=100)] | None = None
+    """Another handle; the former one still leads to the caller, and nobody else gets it."""
     public_name: Annotated[str, StringConstraints(max_length=100)] | None = None
     """Show the caller under this name on the leaderboard and beside their nodes; null: show nothing of them."""
 
@@ -227,6 +229,13 @@ class UserList(Documented):
     total: int | None = None
 
 
+class MyTeam(Documented):
+    id: str
+    handle: str
+    role: TeamRole
+    """The caller's."""
+
+
 class MeView(Documented):
     id: str
     email: str
@@ -244,3 +253,9 @@ class MeView(Documented):
     mails: MailPreferences
     public_name: str | None
     """The name on the leaderboard and beside the caller's nodes; null for a caller who is not shown there."""
+    handle: str
+    """The caller's unique name in addresses and links."""
+    teams: list[MyTeam]
+    """That the caller belongs to."""
+    managed_by: str | None
+    """The team whose service account the caller is; null for a person."""

@@ -18,6 +18,7 @@ FIELDS: Mapping[str, str] = {
     "dispute_id": "The id of the dispute.",
     "entry_id": "The id of the ledger's entry.",
     "event_id": "The id of the event.",
+    "handle": "The unique name in addresses and links.",
     "host_id": "The owner of the node.",
     "hub_id": "The id of this hub.",
     "job_id": "The id of the job.",
@@ -380,6 +381,8 @@ FIELDS: Mapping[str, str] = {
 }
 PARAMETERS: Mapping[str, str] = {
     "Idempotency-Key": "Makes the request repeatable: the same key and the same request are answered alike, once done.",
+    "team": "The team, by its handle or id.",
+    "invitation_id": "The id of the invitation.",
     "after": "The byte of the log to begin with.",
     "events_listen.after": "The id of the last event that was read.",
     "all": "Everything: also what was decided, or what succeeded.",

@@ -9,11 +9,20 @@ from starlette.responses import Response
 
 from computepool.hub.accounts import repository, service
 from computepool.hub.accounts.browser_cookie import BrowserCookie
-from computepool.hub.accounts.errors import NeedsSession, NoSuchUser, PublicNameTaken, TooManyTries, WrongPassword
+from computepool.hub.accounts.errors import (
+    HandleTaken,
+    NeedsSession,
+    NoSuchUser,
+    PublicNameTaken,
+    TooManyHandles,
+    TooManyTries,
+    WrongPassword,
+)
+from computepool.hub.accounts.handles import change_handle, find_handle, read_handle
 from computepool.hub.accounts.public_names import find_public_name, read_public_name, set_public_name
 from computepool.hub.accounts.sign_in import TokenPair
 from computepool.hub.accounts.tables import User
-from computepool.hub.api.account_views import MailPreferences, MeChange, MeView, PasswordRequest
+from computepool.hub.api.account_views import MailPreferences, MeChange, MeView, MyTeam, PasswordRequest
 from computepool.hub.api.accounts import hand_over, visitor_of
 from computepool.hub.core.http import Caller, Principal, Role, Scope
 from computepool.hub.core.money import priced_routes
@@ -32,7 +41,12 @@ def router(engine: Engine) -> APIRouter:
         """Who is asking, and what this token may do."""
         return await context.db.read(_show, caller)
 
-    @routes.patch("/me", visible="own", scope=Scope.ACCOUNT_WRITE, errors=[NoSuchUser, PublicNameTaken])
+    @routes.patch(
+        "/me",
+        visible="own",
+        scope=Scope.ACCOUNT_WRITE,
+        errors=[NoSuchUser, PublicNameTaken, HandleTaken, TooManyHandles],
+    )
     async def change_me(body: MeChange, caller: Caller) -> MeView:
         """Change name, country, public name, or which mails to get. What is left out stays."""
         await context.db.run(_change, caller.user_id, body, context.now())
@@ -59,7 +73,7 @@ def _show(session: Session, caller: Principal) -> MeView:
     user = repository.find_user(session, caller.user_id)
     if user is None:
         raise NoSuchUser(caller.user_id)
-    return _view(user, find_public_name(session, user.id), caller)
+    return _view(user, find_public_name(session, user.id), find_handle(session, user.id), caller)
 
 
 def _change(session: Session, user_id: str, body: MeChange, now: datetime) -> None:
@@ -67,6 +81,10 @@ def _change(session: Session, user_id: str, body: MeChange, now: datetime) -> No
     if user is None:
         raise NoSuchUser(user_id)
     service.change_profile(session, user_id, now, _changes(body, user))
+    if body.handle is not None:
+        handle = read_handle(body.handle)
+        if change_handle(session, user_id, handle, now):
+            record(session, "user.handle_changed", user_id, now, actor=user_id, handle=handle)
     if "public_name" in body.model_fields_set:
         name = read_public_name(body.public_name) if body.public_name is not None else None
         if set_public_name(session, user_id, name):
@@ -87,7 +105,7 @@ def _changes(body: MeChange, user: User) -> dict[str, Any]:
     return changes
 
 
-def _view(user: User, public_name: str | None, caller: Principal) -> MeView:
+def _view(user: User, public_name: str | None, handle: str, caller: Principal) -> MeView:
     return MeView(
         id=user.id,
         email=user.email,
@@ -102,4 +120,12 @@ def _view(user: User, public_name: str | None, caller: Principal) -> MeView:
         has_password=user.password_hash is not None,
         mails=MailPreferences(**{kind.value: kind.value not in user.muted_mails for kind in MailKind}),
         public_name=public_name,
+        handle=handle,
+        teams=[
+            MyTeam(id=team.team_id, handle=team.handle, role=team.role)
+            for team in sorted(caller.memberships.by_id.values(), key=lambda team: team.handle)
+        ]
+        if caller.memberships is not None
+        else [],
+        managed_by=user.managed_by,
     )

@@ -62,6 +62,7 @@ TAGS: Mapping[str, str] = {
     "verification": "Results that are computed twice, canaries and accusations.",
     "limits": "How much one owner may run at once.",
     "accounts": "Sign in and out, tokens, sessions, users.",
+    "teams": "Who shares a wallet, jobs, files and machines, and in which role.",
     "mail": "Mails that the hub sends.",
     "notices": "What the caller should know, read or unread.",
     "public": "What anybody may know of this pool.",

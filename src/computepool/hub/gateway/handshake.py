@@ -381,6 +381,7 @@ class Gateway:
             row.tags,
             proof.capacity,
             outdated=outdated,
+            enrolled_by=row.enrolled_by,
             known=node.traits if node is not None else None,
         )
         traits = self._appraise(said, proof.capacity)

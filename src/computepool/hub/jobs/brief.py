@@ -116,6 +116,7 @@ def brief_of(
     inputs: Mapping[str, Any] | None = None,
     *,
     image_digest: str | None = None,
+    submitted_by: str | None = None,
 ) -> JobBrief:
     """`inputs` are the artifacts among the spec's inputs, by path."""
     stored = inputs or {}
@@ -123,6 +124,8 @@ def brief_of(
     if "disk" in spec.resources.by_share:
         sent = [*stored.values(), *([bundle] if bundle else [])]
         needs = replace(needs, disk_bytes=max(needs.disk_bytes, least_disk(sum(each["size_bytes"] for each in sent))))
+    member = submitted_by if submitted_by != owner_id else None
+    budget_of = "" if spec.budget_micros is None else job_id
     return JobBrief(
         job_id=job_id,
         owner_id=owner_id,
@@ -136,7 +139,7 @@ def brief_of(
         max_runtime_seconds=spec.max_runtime_seconds,
         slices=spec.slices,
         priority=spec.priority,
-        requirements=replace(needs, budget_of="" if spec.budget_micros is None else job_id),
+        requirements=replace(needs, budget_of=budget_of, submitted_by=member),
         image=spec.image,
         setup=spec.setup_argv(),
         run_shell=spec.run_shell,
@@ -182,6 +185,7 @@ def as_rerun(brief: JobBrief, role: str, rerun_of: str, rerun: Rerun) -> JobBrie
     needs = replace(
         brief.requirements,
         owner_id=brief.owner_id,
+        submitted_by=None,
         not_owners=frozenset(rerun.not_owners),
         judges_only=rerun.judges_only,
         on_behalf_of=rerun.renter_id,

@@ -416,6 +416,7 @@ class OpenJob(NamedTuple):
     rerun_of: str | None
     rerun: dict[str, Any] | None
     own_job: str | None = None
+    submitted_by: str | None = None
 
 
 def list_open_jobs(session: Session) -> list[OpenJob]:

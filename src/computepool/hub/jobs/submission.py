@@ -189,7 +189,9 @@ def prepare(
         replica_ids=tuple(context.new_id("job") for _ in range(spec.verify.replicas - 1)) if spec.verify else (),
         own_job=request.own_job,
     )
-    brief = replace(brief_of(job_id, owner_id, job.name, spec, digest, bundle, inputs), role=job.role)
+    submitter = request.principal.user_id
+    brief = brief_of(job_id, owner_id, job.name, spec, digest, bundle, inputs, submitted_by=submitter)
+    brief = replace(brief, role=job.role)
     brief = with_signature(brief, own_job)
     if job.role == Role.REPLICATED:
         brief = replicated(brief, Role.REPLICATED, None)
@@ -252,7 +254,15 @@ def brief_of_row(job: OpenJob, known: dict[str, JobSpec]) -> JobBrief:
     if spec is None:
         spec = known[job.spec_digest] = parse_spec(job.spec)
     brief = brief_of(
-        job.id, job.owner_id, job.name, spec, job.spec_digest, job.bundle, job.inputs, image_digest=job.image_digest
+        job.id,
+        job.owner_id,
+        job.name,
+        spec,
+        job.spec_digest,
+        job.bundle,
+        job.inputs,
+        image_digest=job.image_digest,
+        submitted_by=job.submitted_by,
     )
     brief = with_signature(brief, _read_own_job(job.own_job))
     brief = replace(with_ceiling(brief, job.ceiling_micros), role=job.role)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import delete, func, or_, select, text
 from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.tables import User
+from computepool.hub.accounts.team_tables import TeamMember
 from computepool.hub.core.context import Context
-from computepool.hub.core.http import Role
+from computepool.hub.core.http import Role, TeamRole
 from computepool.hub.core.notices import ADMINS, kind_of, mailed_to
 from computepool.hub.core.records import record
 from computepool.hub.core.smtp_url import usable_address
@@ -76,23 +77,27 @@ def write_mails(session: Session, context: Context, domain: str, now: datetime) 
             if not fresh:
                 skipped += len(taken)
                 continue
-        wanted = [row for row in fresh if owner_id == ADMINS or not _is_muted(readers[0], row)]
-        if not wanted:
+        told = [(one, [row for row in fresh if owner_id == ADMINS or not _is_muted(one, row)]) for one in readers]
+        if not any(wanted for _, wanted in told):
             _skip(session, owner_id, "turned off by their reader", len(fresh), now)
             skipped += len(fresh)
             continue
-        fresh = wanted
-        subject, body = _words(session, context, owner_id, fresh)
-        for reader in readers:
-            _add(session, context.new_id("mail"), reader, subject, body, fresh, domain, now)
-            mails += 1
+        for reader, wanted in told:
+            if wanted:
+                subject, body = _words(session, context, owner_id, wanted)
+                _add(session, context.new_id("mail"), reader, subject, body, wanted, domain, now)
+                mails += 1
     return Written(mails, skipped, held_back)
 
 
 def readers_of(session: Session, owner_id: str) -> Sequence[User]:
-    """The user, or everybody who runs the pool. The platform reads nothing; teams will name their people here."""
+    """The user, the owners and admins of the team, or everybody who runs the pool. The platform reads nothing."""
     active = select(User).where(User.disabled_at.is_(None)).order_by(User.id).limit(ADMINS_AT_ONCE)
-    who = active.where(User.role == Role.ADMIN if owner_id == ADMINS else User.id == owner_id)
+    leads = select(TeamMember.user_id).where(
+        TeamMember.team_id == owner_id, TeamMember.role.in_((TeamRole.OWNER, TeamRole.ADMIN))
+    )
+    of_owner = or_(User.id == owner_id, User.id.in_(leads))
+    who = active.where(User.role == Role.ADMIN if owner_id == ADMINS else of_owner)
     return [user for user in session.scalars(who) if usable_address(user.email) is not None]
 
 

@@ -91,6 +91,8 @@ class Traits:
     core_gflops: float | None = None
     trial: Trial | None = None
     """None where nobody doubts what it claims, because it is simulated."""
+    enrolled_by: str | None = None
+    """Of a team's node: the member who enrolled it. None: its owner themself."""
     owner_keys: frozenset[str] | None = None
     """Whose signatures make a job its owner's own there; None for an agent that believes the hub."""
 
@@ -113,19 +115,28 @@ _WITH_IMAGES = tuple(TAKES_IMAGES)
 """A look through a few is quicker than the hash of an enum."""
 
 
-def is_owners_own(needs: Requirements, node: Traits) -> bool:
-    """Whether the node takes it for its owner's own: then it may run without isolation, and while the owner is there.
+def is_by_host(needs: Requirements, node: Traits) -> bool:
+    """Whether the node trusts it with the machine, as its host's own: then it may run without isolation, and while the
+    host is there. Signed with a key that the node knows; or, where the agent believes the hub, submitted by the person
+    who enrolled the node. A job of another member of the node's team is a stranger's there.
 
     What it costs does not depend on that, but on whose node it is alone.
     """
     if node.owner_id != needs.owner_id:
         return False
-    return node.owner_keys is None or needs.signed_by in node.owner_keys
+    if node.owner_keys is not None:
+        return needs.signed_by in node.owner_keys
+    return needs.submitted_by == node.enrolled_by
+
+
+def may_be_by_host(needs: Requirements, node: Traits) -> bool:
+    """Whether the manifest says so. An agent that has keys looks at the signature itself, and tells what is wrong."""
+    return is_by_host(needs, node) or needs.submitted_by == node.enrolled_by or needs.signed_by is not None
 
 
 def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
     """Whether it is strong enough, and can do what the job needs of it."""
-    own = is_owners_own(needs, node)
+    own = is_by_host(needs, node)
     if level.rank < needs.least_isolation(own=own).rank:
         return False
     if needs.image is not None and level not in _WITH_IMAGES:
@@ -140,7 +151,7 @@ def _will_do(level: IsolationLevel, needs: Requirements, node: Traits) -> bool:
 
 def missing_isolation(needs: Requirements, node: Traits) -> str:
     """In words, what keeps the levels of a node whose isolation gate is closed from running it."""
-    own = is_owners_own(needs, node)
+    own = is_by_host(needs, node)
     least = needs.least_isolation(own=own)
     levels = [level for level in node.isolation if level.rank >= least.rank]
     if not levels and not node.isolation:
@@ -185,13 +196,13 @@ def weakest_level(needs: Requirements, node: Traits) -> IsolationLevel:
     that choice goes: below the barred `container` it is bubblewrap, which is quicker, above it gVisor.
     """
     levels = [level for level in node.isolation if _will_do(level, needs, node)]
-    own = is_owners_own(needs, node)
+    own = is_by_host(needs, node)
     return min(levels, key=lambda level: level.rank, default=needs.least_isolation(own=own))
 
 
 def is_welcome(needs: Requirements, node: Traits) -> bool:
     """What the host decided about the work of strangers. The owner's own is always welcome."""
-    if is_owners_own(needs, node):
+    if is_by_host(needs, node):
         return True
     why_not = node.rules.why_not(
         renter=needs.on_behalf_of or needs.owner_id,

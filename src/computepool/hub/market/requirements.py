@@ -58,6 +58,8 @@ class Requirements:
     """The job whose budget pays for it: when that is set aside, only its own slices wait."""
     signed_by: str | None = None
     """The id of the key with which its submitter signed it: nodes know their owner's jobs by it."""
+    submitted_by: str | None = None
+    """Of a team's job: the member who submitted it. None: its owner themself."""
 
     @property
     def gpu_count(self) -> int:

@@ -65,6 +65,7 @@ def create_join_token(
         uses_left=uses,
         created_at=now,
         expires_at=now + lifetime,
+        made_by=actor if actor != owner_id else None,
     )
     session.add(row)
     record(session, "join_token.created", row.id, now, actor=actor, uses=uses)
@@ -115,6 +116,7 @@ def enrol(session: Session, node_id: str, request: EnrolRequest, now: datetime) 
     node = Node(
         id=node_id,
         owner_id=token.owner_id,
+        enrolled_by=token.made_by,
         name=request.name,
         state=NodeState.OFFLINE,
         drain_requested=False,

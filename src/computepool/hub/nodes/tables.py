@@ -45,6 +45,8 @@ class Node(Base):
     """When its owner got a mail about it."""
     join_token_id: Mapped[str | None] = mapped_column(Id, index=True)
     """The token that it enrolled with. None for nodes from before that was kept."""
+    enrolled_by: Mapped[str | None] = mapped_column(Id)
+    """Of a team's node: who made that token. None: its owner themself."""
 
 
 class NodeKey(Base):
@@ -73,6 +75,8 @@ class JoinToken(Base):
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+    made_by: Mapped[str | None] = mapped_column(Id)
+    """Of a team's token: the member who made it. None: its owner themself."""
 
 
 class NodePolicy(Base):

@@ -31,11 +31,11 @@ RULES_GATES = frozenset({Gate.WELCOME})
 # its make, or of the questions: also what somebody adds one day.
 _OWN_FACETS_OF_TRAITS = frozenset(
     {"node_id", "owner_id", "country", "tags", "cpu_millis", "memory_bytes", "disk_bytes", "gpus", "rules"}
-    | {"ask", "standing", "gpu_gflops", "core_gflops", "trial", "owner_keys"}
+    | {"ask", "standing", "gpu_gflops", "core_gflops", "trial", "owner_keys", "enrolled_by"}
 )
 _OWN_FACETS_OF_NEEDS = frozenset(
     {"owner_id", "cpu_millis", "memory_bytes", "disk_bytes", "gpu", "countries", "tags", "node_id", "image", "seconds"}
-    | {"min_reliability", "max_price_micros", "optimize", "bid_micros", "signed_by"}
+    | {"min_reliability", "max_price_micros", "optimize", "bid_micros", "signed_by", "submitted_by"}
 )
 _rest_of_traits = attrgetter(*(one.name for one in fields(Traits) if one.name not in _OWN_FACETS_OF_TRAITS))
 _rest_of_needs = attrgetter(*(one.name for one in fields(Requirements) if one.name not in _OWN_FACETS_OF_NEEDS))
@@ -128,7 +128,7 @@ class Catalogue:
         self._least_percent = min(self._least_percent, traits.ask.preemptible_percent)
         made_of: Hashable = (_rest_of_traits(traits), traits.rules.isolation, traits.standing.verified)
         if self._owner_id is not None:  # nobody else's jobs are its owner's own
-            made_of = (made_of, traits.owner_keys)
+            made_of = (made_of, traits.owner_keys, traits.enrolled_by)
         make = _number_of(made_of, self._makes)
         if make == len(self._make_examples):
             self._make_examples.append(self._example_of(traits))
@@ -251,8 +251,8 @@ class Catalogue:
         )
 
     def _of_make(self, needs: Requirements) -> int:
-        signed_by = needs.signed_by if self._owner_id is not None else None
-        asked = (_rest_of_needs(needs), needs.image is None, needs.gpu is None, SIMULATED in needs.tags, signed_by)
+        by_whom = (needs.signed_by, needs.submitted_by) if self._owner_id is not None else None
+        asked = (_rest_of_needs(needs), needs.image is None, needs.gpu is None, SIMULATED in needs.tags, by_whom)
         return self._make.accepting(asked, lambda make: passes(needs, self._make_examples[make], MAKE_GATES))
 
     def _welcoming(self, needs: Requirements) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from computepool.hub.jobs.policy import NOT_BEGUN, STALLED, UNTOLD, UNTOLD_SECONDS, Ending
 from computepool.hub.jobs.receipts import Order, order_of
 from computepool.hub.market.allowance import slices_at_once
-from computepool.hub.market.feasibility import Free, Traits, alike_gpus, fits, is_owners_own
+from computepool.hub.market.feasibility import Free, Traits, alike_gpus, fits, is_by_host
 from computepool.hub.market.requirements import MILLI, Requirements
 from computepool.protocol.capacity import Capacity
 from computepool.protocol.manifest import Grant, Manifest
@@ -236,13 +236,13 @@ class FleetNode:
 
 def left_to(needs: Requirements, node: FleetNode) -> bool:
     """The owner comes first, and is never held back."""
-    if is_owners_own(needs, node.traits):
+    if is_by_host(needs, node.traits):
         return True
     return node.availability.strangers and (needs.gpu is not None or not node.availability.gpu_only)
 
 
 def kept_from(needs: Requirements, node: FleetNode) -> tuple[str, ...]:
-    return () if is_owners_own(needs, node.traits) else node.availability.gpus_in_use
+    return () if is_by_host(needs, node.traits) else node.availability.gpus_in_use
 
 
 def allowed_slices(node: FleetNode) -> int | None:
@@ -329,6 +329,7 @@ def traits_of(
     capacity: Capacity,
     *,
     outdated: bool = False,
+    enrolled_by: str | None = None,
     known: Traits | None = None,
 ) -> Traits:
     """What a node says it has. `known` is what it was until now: its price, standing and speed are not its to say."""
@@ -345,6 +346,7 @@ def traits_of(
         networked=capacity.networked,
         rules=capacity.rules,
         outdated=outdated,
+        enrolled_by=enrolled_by,
         unsafe=frozenset(one.name for one in unsafe_software(capacity.software)),
         simulated=capacity.simulated,
         owner_keys=None if capacity.owner_keys is None else frozenset(capacity.owner_keys),

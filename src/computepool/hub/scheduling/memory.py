@@ -64,7 +64,7 @@ def load_queue(session: Session) -> tuple[list[JobBrief], list[Waiting]]:
 
 def fleet_node(row: Node, seen_at: float, held: Sequence[Held] = ()) -> FleetNode:
     capacity = Capacity.model_validate(row.capacity)
-    traits = traits_of(row.id, row.owner_id, row.country, row.tags, capacity)
+    traits = traits_of(row.id, row.owner_id, row.country, row.tags, capacity, enrolled_by=row.enrolled_by)
     return FleetNode(
         traits,
         row.name,

@@ -22,7 +22,7 @@ from computepool.hub.jobs.service import Lease, NewJob
 from computepool.hub.jobs.submission import StoreJob
 from computepool.hub.jobs.terms import max_seconds_of, terms_of
 from computepool.hub.jobs.verification import Role
-from computepool.hub.market.feasibility import weakest_level
+from computepool.hub.market.feasibility import may_be_by_host, weakest_level
 from computepool.hub.market.pricing import hourly_price, price_made_of
 from computepool.hub.scheduling.admission import Admission
 from computepool.hub.scheduling.endings import Endings
@@ -328,7 +328,7 @@ class Scheduler:
             brief,
             hub_id=context.hub_id,
             node_id=node.traits.node_id,
-            own=own,
+            own=own and may_be_by_host(brief.requirements, node.traits),
             attempt_id=attempt_id,
             number=number,
             slice_index=waiting.slice_index,
