@@ -342,8 +342,8 @@ def test_flags_go_over_the_file(hub, cli, monkeypatch):
     spec = spec_of(hub)
     assert spec["env"] == {"A": "1", "B": "3", "MINE": "from here"}
     assert spec["resources"] == {
-        "cpus": "4..",
-        "memory": "2GB..",
+        "cpus": "4",
+        "memory": "2GB",
         "disk": "1GB..",
         "gpu": {"count": 1, "memory": "24GB.."},
     }

@@ -177,11 +177,6 @@ def test_all_problems_come_at_once_and_read_well():
 
 # ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-TWO_CARDS = Resources(
-    cpus=Range[float](minimum=2),
-    memory=Range[int](minimum=4 * GIB),
-    gpu=GpuRequest(name="rtx-4090", count=2),
-)
 ACCEPTED = [
     ("name", " train ", "name", "train"),
     ("name", 7, "name", "7"),
@@ -245,7 +240,7 @@ ACCEPTED = [
     ("resources", {"memory": 16}, "resources", Resources(memory=Range[int](minimum=16 * GIB, maximum=16 * GIB))),
     ("resources", {"memory": "..5MB"}, "resources", Resources(memory=Range[int](minimum=5 * MIB, maximum=5 * MIB))),
     ("resources", {"disk": {"size": "20GB.."}}, "resources", Resources(disk=Range[int](minimum=20 * GIB))),
-    ("resources", {"gpu": "rtx-4090:2"}, "resources", TWO_CARDS),
+    ("resources", {"gpu": "rtx-4090:2"}, "resources", Resources(gpu=GpuRequest(name="rtx-4090", count=2))),
     ("resources", {"gpu": 0}, "resources", Resources()),
     ("resources", {}, "resources", Resources()),
 ]  # fmt: skip

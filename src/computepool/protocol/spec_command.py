@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from computepool.protocol.spec import JobSpec
 from computepool.protocol.spec_models import Input, Trust
-from computepool.protocol.spec_sections import default_resources
 
 PLAIN = (
     "name",
@@ -41,7 +40,7 @@ def command_of(spec: JobSpec) -> str:
 
 
 def _flags(spec: JobSpec) -> Iterator[str]:
-    wire, default = spec.to_wire(), JobSpec(run="true", resources=default_resources(spec.resources.gpu)).to_wire()
+    wire, default = spec.to_wire(), JobSpec(run="true").to_wire()
     yield from _resource_flags(spec, _mapping(wire, "resources"), _mapping(default, "resources"))
     set_plainly = isinstance(wire.get("checkpoint"), str)
     for key in (*PLAIN, *(("checkpoint",) if set_plainly else ())):

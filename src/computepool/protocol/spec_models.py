@@ -12,8 +12,6 @@ from computepool.protocol.units import GIB, Number, Range, format_bytes, format_
 DEFAULT_CPUS = 1.0
 DEFAULT_MEMORY_BYTES = GIB
 DEFAULT_DISK_BYTES = GIB
-MEMORY_BYTES_OF_A_GPU = 2 * GIB
-"""At least, with a core and the usual disk, where the spec leaves it open."""
 MIN_REPLICAS = 2
 MAX_REPLICAS = 10
 

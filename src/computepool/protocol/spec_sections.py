@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from computepool.protocol.gpus import GpuRequest, parse_gpu
+from computepool.protocol.gpus import parse_gpu
 from computepool.protocol.output_paths import find_path_problem
 from computepool.protocol.spec_aliases import (
     ELSEWHERE,
@@ -35,7 +35,6 @@ from computepool.protocol.spec_fields import (
 from computepool.protocol.spec_input import join_path
 from computepool.protocol.spec_models import (
     MAX_REPLICAS,
-    MEMORY_BYTES_OF_A_GPU,
     MIN_REPLICAS,
     Input,
     Publish,
@@ -68,22 +67,11 @@ _DIGEST = re.compile(r"(?:sha256[:=])?([0-9a-fA-F]{64})")
 def read_resources(problems: Problems, path: str, data: object) -> Resources:
     section = open_section(problems, path, data, RESOURCE_KEYS, RESOURCE_ALIASES, ELSEWHERE)
     gpu = section.read("gpu", parse_gpu, None)
-    default = default_resources(gpu)
+    default = Resources()
     return Resources(
         cpus=section.read("cpus", lambda value: _floor(value, parse_cpu_range(value), default.cpus), default.cpus),
         memory=section.read("memory", lambda value: _size(value, default.memory), default.memory),
         disk=section.read("disk", lambda value: _size(value, default.disk), default.disk),
-        gpu=gpu,
-    )
-
-
-def default_resources(gpu: GpuRequest | None) -> Resources:
-    """Where the spec says nothing else: the least of each."""
-    if gpu is None:
-        return Resources()
-    return Resources(
-        cpus=Range[float](minimum=float(gpu.count)),
-        memory=Range[int](minimum=gpu.count * MEMORY_BYTES_OF_A_GPU),
         gpu=gpu,
     )
 

@@ -210,7 +210,7 @@ def test_a_price_that_a_host_made_up_is_paid_only_by_who_says_so(sqlite_hub):
         await answer(pool, "PATCH", f"nodes/{agent.node_id}", {"price": {"fixed_micros": 10**12}}, user=BOB)
         silent = await pool.submit(**CARD)
         assert (await pool.job(silent)).state == "queued"
-        willing = await pool.submit(max_price=1_000_000, **CARD)
+        willing = await pool.submit(max_price=1_000_000, max_runtime="1h", **CARD)
         assert (await pool.job(willing)).state == "running"
 
     play(sqlite_hub, story)
@@ -301,7 +301,7 @@ def test_quote_without_a_command_tells_what_it_costs_and_whether_it_can_begin(sq
         text = "resources: {cpus: 1}\nverify: {replicas: 2}\ndeterministic: true\n"
         headers = {"Content-Type": "application/yaml"}
         in_yaml = await pool.call("POST", "market/quote", content=text, headers=headers)
-        assert in_yaml.json()["cost"][1]["label"] == "1 slice × 2 replicas × 1h at current prices"
+        assert in_yaml.json()["cost"][1]["label"] == "1 slice × 2 replicas × 1d at current prices"
 
     play(sqlite_hub, story)
 
@@ -350,7 +350,7 @@ def test_quote_counts_ones_own_node_for_as_many_slices_as_it_holds(sqlite_hub):
     async def story(pool):
         await add_agent(pool, owner=ALICE, gpus=(gpu(0), gpu(1)), country="US", cpus=8)
         await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
-        quoted = await answer(pool, "POST", "market/quote", {"run": "true", "slices": 5, **CARD})
+        quoted = await answer(pool, "POST", "market/quote", {"run": "true", "slices": 5, "max_runtime": "1h", **CARD})
         assert (quoted["own"], quoted["price_micros"]) == (True, 0)
         assert quoted["now_micros"] == 3 * 30 * CREDIT
 
@@ -755,7 +755,7 @@ def test_absurd_tables_make_prices_that_can_be_stored(hub_url):
             await answer(pool, "PUT", f"admin/market/{name}", {"value": value}, user=ADMIN)
         assert node_of(pool, agent).traits.ask.gpu_micros == 10**12
         waiting = await pool.submit(resources={"gpu": "rtx-4090:64"}, max_runtime="30d", user=BOB)
-        running = await pool.submit(**CARD, user=BOB)
+        running = await pool.submit(**CARD, max_runtime="1h", user=BOB)
         assert (await answer(pool, "GET", f"jobs/{waiting}", user=BOB))["ceiling_micros"] == 80 * 10**12
         shown = await answer(pool, "GET", f"jobs/{running}", user=BOB)
         assert shown["slices"][0]["attempts"][0]["price_micros"] == 10**12

@@ -225,4 +225,4 @@ def test_share_is_no_more_than_what_is_free_and_no_less_than_the_least():
 
 def test_deterministic_slice_is_given_the_same_on_every_node():
     needs = asked({"gpu": "A100:2"}, deterministic=True)
-    assert given_to(large_node(), needs) == given_to(large_node(cpu_millis=64_000), needs) == [(2.0, 4.0, 1.0)]
+    assert given_to(large_node(), needs) == given_to(large_node(cpu_millis=64_000), needs) == [(1.0, 1.0, 1.0)]
