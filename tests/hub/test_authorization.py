@@ -26,6 +26,7 @@ from computepool.hub.artifacts.local import LocalStore
 from computepool.hub.core.http import BODILESS, Role, TeamRole
 from computepool.hub.core.owners import Owner
 from computepool.hub.core.route_table import route_table
+from computepool.hub.jobs.tables import Job
 
 STREAMS = {"/api/v1/events"}
 LAB, OTHER = "team_lab", "team_other"
@@ -100,7 +101,7 @@ def params_of(path):
     return set(re.findall(r"\{([^}:]*)[^}]*\}", path))
 
 
-async def make_world(pool):
+async def make_world(pool, *, with_things=True):
     now = pool.clock.now()
 
     def fill(session):
@@ -126,7 +127,8 @@ async def make_world(pool):
 
     await pool.db.run(fill)
     await load_directory(pool.engine.context, pool.engine.directory)
-    return {**await things_of(pool, LAB), "team": "my-lab"}
+    things = await things_of(pool, LAB) if with_things else {}
+    return {**things, "team": "my-lab"}
 
 
 def bearer_of(pool, identity):
@@ -197,3 +199,31 @@ def test_every_operation_obeys_the_rule_for_every_kind_of_caller(url, request, t
         story,
         store=LocalStore(tmp_path / "artifacts", BlobSigner(SECRET_KEY, HandClock())),
     )
+
+
+def test_job_of_a_team_stays_the_teams_whoever_submits_or_repeats_it(sqlite_hub):
+    async def story(pool):
+        await make_world(pool, with_things=False)
+        people = {one.name: one for one in IDENTITIES}
+
+        async def call(name, path, body=None):
+            return await pool.client.post(
+                f"http://hub.test/api/v1/{path}", headers=bearer_of(pool, people[name]), json=body
+            )
+
+        submitted = await call("lab_member", "jobs", {"run": ["true"], "team": "my-lab"})
+        assert submitted.status_code == 201, submitted.text
+        job_id = submitted.json()["id"]
+        assert (await call("lab_admin", f"jobs/{job_id}/cancel")).status_code == 200
+        for name, status, code in (("lab_viewer", 403, "role_too_low"), ("operator", 403, "forbidden")):
+            refused = await call(name, f"jobs/{job_id}/retry")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
+        again = await call("lab_owner", f"jobs/{job_id}/retry")
+        rows = [pool.rows(Job, id=each)[0] for each in (job_id, again.json()["id"])]
+        assert [(row.owner_id, row.submitted_by) for row in rows] == [
+            (LAB, "user_lab_member"), (LAB, "user_lab_owner")
+        ]  # fmt: skip
+        own = await call("lab_service", "jobs", {"run": ["true"]})  # of its team, without a word
+        assert pool.rows(Job, id=own.json()["id"])[0].owner_id == LAB
+
+    play(sqlite_hub, story)

@@ -1,5 +1,7 @@
 """Hard gates: a node that fails one is never chosen; each is tried alone."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from support.fleets import GIB, ME, STRANGER, gpu, make_needs, make_node, make_traits, many_needs, many_nodes
@@ -12,9 +14,12 @@ from computepool.hub.market.feasibility import (
     Gate,
     closed_gate,
     fits,
+    is_by_host,
+    may_be_by_host,
     missing_isolation,
     weakest_level,
 )
+from computepool.hub.market.pricing import hourly_price
 from computepool.hub.market.requirements import requirements_of
 from computepool.hub.scheduling.fleet import Fleet, free_of, grant_on
 from computepool.protocol.capacity import HouseRules, image_is_welcome
@@ -257,3 +262,17 @@ def test_own_job_that_a_machine_without_a_sandbox_refuses_is_told_about_its_sign
     needs = make_needs(signed_by=signed_by)
     assert closed_gate(needs, node) is Gate.ISOLATION
     assert missing_isolation(needs, node) == words
+
+
+def test_job_of_another_member_is_a_strangers_on_a_teams_node_but_free():
+    """`own` is about the price, `by_host` about trust with the machine."""
+    node = make_traits(owner_id="team_lab", enrolled_by="user_ada", isolation=(L.PROCESS, L.BUBBLEWRAP))
+    adas, bobs = (make_needs(owner_id="team_lab", submitted_by=user) for user in ("user_ada", "user_bob"))
+    assert (is_by_host(adas, node), is_by_host(bobs, node)) == (True, False)
+    assert (weakest_level(adas, node), weakest_level(bobs, node)) == (L.PROCESS, L.BUBBLEWRAP)
+    assert closed_gate(bobs, replace(node, isolation=(L.PROCESS,))) is Gate.ISOLATION
+    known = replace(node, owner_keys=frozenset({"key of ada"}))
+    assert is_by_host(replace(bobs, signed_by="key of ada"), known)
+    assert not is_by_host(adas, known)
+    assert not may_be_by_host(bobs, node)
+    assert hourly_price(bobs, node.ask, own=bobs.owner_id == node.owner_id) == 0
