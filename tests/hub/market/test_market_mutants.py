@@ -36,13 +36,13 @@ async def nobody_pays_above_the_ceiling(pool):
     assert (await pool.job(asked)).state == "queued"
     change = {"price": {"fixed_micros": 10**12}}
     assert (await pool.call("PATCH", f"nodes/{agent.node_id}", change, user=BOB)).status_code == 200
-    silent = await pool.submit(**CARD)
+    silent = await pool.submit(max_runtime="1h", **CARD)
     assert (await pool.job(silent)).state == "queued"
 
 
 async def ceiling_outlives_the_hub(pool):
     await add_agent(pool, owner=BOB, gpus=(gpu(0),), country="US")
-    job_id = await pool.submit(**CARD)
+    job_id = await pool.submit(max_runtime="1h", **CARD)
     before = pool.engine.scheduler.briefs[job_id].requirements
     await pool.restart()
     assert pool.engine.scheduler.briefs[job_id].requirements == before
