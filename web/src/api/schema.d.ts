@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 b2e04dc3741b4f632d4da40b5596ce426298179756f7bb571139ca4c937f9ee8. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 b9c1b3fcb9d8b05ba37dd4995bd17423460deda3ab64029e5a36a15dd9991191. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -4776,7 +4776,7 @@ export interface components {
         AuditActions: {
             /**
              * Items
-             * @description Every action that there are records of, in the order of the alphabet.
+             * @description The actions that every job records, and all others that there are records of, in the order of the alphabet.
              */
             items: string[];
         };
@@ -4852,7 +4852,8 @@ export interface components {
             items: components["schemas"]["AuditLine"][];
             /**
              * Next
-             * @description The cursor of the following page; null on the last. With `q` a page may be short, or empty, and have one.
+             * @description The cursor of the following page; null on the last. With `q`, a node as `actor` or an action of every job, a page
+             *     looks through 50,000 records: it may be short, or empty, and have one.
              */
             next: string | null;
         };

@@ -1,7 +1,8 @@
 """Searching the audit records: who did what to which object, fast with millions of rows.
 
 Records are numbered as time goes by. Every page is a short walk through one index: of the actor, of the subject, of
-each action that matches, or of the numbers. A text is looked for in a bounded number of records a page.
+each action that matches, or of the numbers. What has no index is looked for in a bounded number of records a page: a
+text, what nodes or the hub did, and the actions of every job.
 """
 
 from collections.abc import Sequence
@@ -13,13 +14,13 @@ from sqlalchemy.orm import Session
 
 from computepool.hub.accounts.tables import User
 from computepool.hub.core.records import HUB_ACTOR
-from computepool.hub.core.tables import BY_SOMEBODY, AuditRow
+from computepool.hub.core.tables import BY_PEOPLE, OF_EVERY_JOB, OF_FEW_JOBS, AuditRow
 from computepool.hub.jobs.tables import Job
 from computepool.hub.ledger.timeline import SLACK
 from computepool.hub.nodes.tables import Node
 
-TEXT_WINDOW = 50_000
-"""Records in which a page looks for a text."""
+WINDOW = 50_000
+"""Records in which a page looks for what has no index."""
 ACTIONS_LIMIT = 300
 NAMES_AT_ONCE = 500
 
@@ -49,11 +50,11 @@ def search_audit(session: Session, asked: AuditSearch, after: int | None, limit:
     if least > most:
         return AuditFound([], None)
     cut = None
-    if asked.text is not None:
-        if asked.ascending and most - least >= TEXT_WINDOW:
-            most = cut = least + TEXT_WINDOW - 1
-        elif most - least >= TEXT_WINDOW:
-            least = cut = most - TEXT_WINDOW + 1
+    if _has_no_index(asked):
+        if asked.ascending and most - least >= WINDOW:
+            most = cut = least + WINDOW - 1
+        elif most - least >= WINDOW:
+            least = cut = most - WINDOW + 1
     query = _matching(session, asked, least, most, limit + 1)
     if query is None:
         return AuditFound([], cut)
@@ -61,6 +62,22 @@ def search_audit(session: Session, asked: AuditSearch, after: int | None, limit:
     if len(rows) > limit:
         return AuditFound(rows[:limit], rows[limit - 1].id)
     return AuditFound(rows, cut)
+
+
+def _has_no_index(asked: AuditSearch) -> bool:
+    if asked.text is not None or asked.subject is not None:
+        return asked.text is not None
+    if asked.actor is not None:
+        return not _is_person(asked.actor)
+    return asked.action is not None and _is_of_every_job(asked.action)
+
+
+def _is_person(actor: str) -> bool:
+    return actor != HUB_ACTOR and not actor.startswith("node_")
+
+
+def _is_of_every_job(prefix: str) -> bool:
+    return any(action.startswith(prefix) for action in OF_EVERY_JOB)
 
 
 def _matching(session: Session, asked: AuditSearch, least: int, most: int, limit: int) -> Select[AuditRow] | None:
@@ -73,8 +90,8 @@ def _matching(session: Session, asked: AuditSearch, least: int, most: int, limit
         conditions.append(row.at < asked.until)
     if asked.actor is not None:
         conditions.append(row.actor == asked.actor)
-        if asked.actor != HUB_ACTOR:
-            conditions.append(text(BY_SOMEBODY))  # type: ignore[arg-type]  # a text is a condition too
+        if _is_person(asked.actor):
+            conditions.append(text(BY_PEOPLE))  # type: ignore[arg-type]  # a text is a condition too
     if asked.subject is not None:
         conditions.append(row.subject == asked.subject)
     if asked.text is not None:
@@ -84,7 +101,8 @@ def _matching(session: Session, asked: AuditSearch, least: int, most: int, limit
         ]
         conditions.append(or_(*found))
     order = row.id.asc() if asked.ascending else row.id.desc()
-    if asked.action is None or asked.actor is not None or asked.subject is not None:
+    is_one_walk = asked.actor is not None or asked.subject is not None or _has_no_index(asked)
+    if asked.action is None or is_one_walk:
         if asked.action is not None:
             conditions.append(row.action.startswith(asked.action, autoescape=True))
         return select(row).where(*conditions).order_by(order).limit(limit)
@@ -93,22 +111,24 @@ def _matching(session: Session, asked: AuditSearch, least: int, most: int, limit
         return None
     # Each action is a piece of an index that has the numbers in order: of each, the first few are enough.
     newest = select(row.id).where(*conditions).order_by(order).limit(limit)
-    ids = union_all(*(select(newest.where(row.action == action).subquery().c.id) for action in actions)).subquery()
+    few = newest.where(text(OF_FEW_JOBS))
+    ids = union_all(*(select(few.where(row.action == action).subquery().c.id) for action in actions)).subquery()
     return select(row).where(row.id.in_(select(ids.c.id))).order_by(order).limit(limit)
 
 
 def list_actions(session: Session, prefix: str = "") -> list[str]:
-    """Those that there are, each by one look into the index."""
-    found: list[str] = []
+    """Those of every job, and the others that there are, each by one look into the index."""
+    found = [action for action in OF_EVERY_JOB if action.startswith(prefix)]
     after, row = prefix, AuditRow
     is_next = row.action >= after
     while len(found) < ACTIONS_LIMIT:
-        action = session.scalar(select(row.action).where(is_next).order_by(row.action).limit(1))
+        few = select(row.action).where(is_next, text(OF_FEW_JOBS))
+        action = session.scalar(few.order_by(row.action).limit(1))
         if action is None or not action.startswith(prefix):
             break
         found.append(action)
         is_next = row.action > action
-    return found
+    return sorted(found)
 
 
 def _numbers(session: Session, asked: AuditSearch, after: int | None) -> tuple[int, int]:

@@ -59,12 +59,13 @@ class AuditLine(Documented):
 class AuditLines(Documented):
     items: list[AuditLine]
     next: str | None
-    """The cursor of the following page; null on the last. With `q` a page may be short, or empty, and have one."""
+    """The cursor of the following page; null on the last. With `q`, a node as `actor` or an action of every job, a page
+    looks through 50,000 records: it may be short, or empty, and have one."""
 
 
 class AuditActions(Documented):
     items: list[str]
-    """Every action that there are records of, in the order of the alphabet."""
+    """The actions that every job records, and all others that there are records of, in the order of the alphabet."""
 
 
 def router(engine: Engine) -> APIRouter:
