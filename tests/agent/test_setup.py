@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.engine("bwrap")]
 
 INSTALL = ("sh", "-c", "pip install --quiet -r requirements.txt")
 ROOMY = Grant(cpus=1.0, memory_bytes=1 << 30, disk_bytes=1 << 30)
-AT_HAND = b"the environment is at hand"
+AT_HAND = b"found the environment of an earlier job"
 
 
 def packed(**files: str) -> bytes:

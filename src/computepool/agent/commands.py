@@ -92,10 +92,10 @@ class Commands:
                 async with asyncio.timeout(TURN_SECONDS):
                     await interruptible(attempt, lambda: turn.enter_async_context(shop.environments.turn(key)))
             except TimeoutError:
-                attempt.say("setup: another job has been building the same environment for long; it is built once more")
+                attempt.say("setup: another job still builds the same environment; building it here too")
                 place = None
             if place is not None and await self._is_at_hand(place):
-                attempt.say("setup: the environment is at hand, nothing to do")
+                attempt.say("setup: found the environment of an earlier job, skipped")
                 return True
             async with at(FaultPlace.SETUP, attempt):
                 before = await shop.offload(environments.look, self._folder)

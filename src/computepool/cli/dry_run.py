@@ -27,7 +27,9 @@ def show_dry_run(pool: "Pool", request: Request, *, signed_by: str | None, as_js
         {"code": "workdir_is_local", "field": "workdir", "message": f"{path} is not here, and would be sent along."}
         for path in request.missing
     ]
-    check["warnings"] = [*more, *check["warnings"]]
+    # `run` sends the folder itself: the hub's warning is for programs that call the API.
+    others = [one for one in check["warnings"] if one["code"] != "workdir_is_local"]
+    check["warnings"] = [*more, *others]
     quote = pool.market.quote(spec, signed_by=signed_by)
     allowed = bool(check["valid"] and quote["actions"]["submit"]["allowed"])
     if as_json:

@@ -89,9 +89,9 @@ class RunCommand(click.Command):
     metavar="CREDITS",
     help="The most that a slice-hour may cost, in credits.  [default: a quarter more than quoted]",
 )
-@click.option("--max-runtime", metavar="TIME", help="Of one attempt, such as 2h.  [default: 1h]")
+@click.option("--max-runtime", metavar="TIME", help="Of one attempt, such as 2h.  [default: 1d]")
 @click.option("--slices", type=int, metavar="N", help="Parallel parts, each with its COMPUTEPOOL_SLICE.")
-@click.option("--retries", type=int, metavar="N", help="Tries after a failure of its own.")
+@click.option("--retries", type=int, metavar="N", help="Retries after failures of the job itself.")
 @click.option("--priority", type=int, metavar="N", help="Among your own jobs; higher goes first.")
 @click.option("--team", metavar="TEAM", help="For this team: its wallet pays, on its nodes it is free.")
 @click.option("--env", multiple=True, metavar="K[=V]", help="Variable for the job; without a value, yours.")

@@ -172,7 +172,7 @@ class WrittenSpec(_Written):
     preemptible: bool | None = None
     """Costs less, and may lose its slot to other jobs, with a grace to save its checkpoint."""
     retries: Annotated[int, Field(ge=0, le=MAX_RETRIES)] | None = None
-    """Tries after an end that was the job's own doing; default 0."""
+    """Retries after failures of the job itself; default 0."""
     optimize: Optimize | None = None
     """What to save: `cost`, `speed` (time) or `balanced`; default `balanced`."""
     where: WrittenWhere | None = None
