@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 e18a9d373e96354f0315da4fc16f8e15af37891fe5c2f8f7635e280f8bbf306a. Do not edit.
+// Made by `npm run api` from tests/snapshots/event-messages.json, sha256 351a6a63c79727ae4d84379ff2f236ddfa2031c164b0a50c8419def033762c42. Do not edit.
 export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1336,7 +1336,7 @@ export interface components {
             resources: components["schemas"]["WireResources"];
             /**
              * Retries
-             * @description Tries after an end that was the job's own doing; default 0.
+             * @description Retries after failures of the job itself; default 0.
              */
             retries: number;
             /**

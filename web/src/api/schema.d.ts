@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 b9c1b3fcb9d8b05ba37dd4995bd17423460deda3ab64029e5a36a15dd9991191. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 12840e50769fc95e5aebc6849ee90810a3adff3ab289bf5f9d8ef9d15a23bbf3. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -16481,7 +16481,7 @@ export interface components {
             resources: components["schemas"]["WireResources"];
             /**
              * Retries
-             * @description Tries after an end that was the job's own doing; default 0.
+             * @description Retries after failures of the job itself; default 0.
              */
             retries: number;
             /**
@@ -17038,7 +17038,7 @@ export interface components {
             resources?: components["schemas"]["WrittenResources"] | null;
             /**
              * Retries
-             * @description Tries after an end that was the job's own doing; default 0.
+             * @description Retries after failures of the job itself; default 0.
              * @default null
              */
             retries?: number | null;
