@@ -147,7 +147,7 @@ export const usersQuery = (filters: Filters) =>
         params: {
           query: {
             search: word(filters.q),
-            role: word(filters.role),
+            role: word<Schemas["Role"]>(filters.role),
             disabled: filters.state ? filters.state === "disabled" : null,
             limit: LIMIT,
             cursor,
