@@ -123,7 +123,9 @@ def test_every_route_declares_its_scope_and_visibility_as_in_the_snapshot(sqlite
 def test_every_route_with_an_object_is_tried_with_a_strangers(sqlite_hub, local):
     async def story(pool):
         # Those of admins are nobody's own: that no user's token opens them is tried below.
-        with_object = {f"{e.method} {e.path}" for e in table_of(pool) if "{" in e.path and e.visible != "admin"}
+        # Those of teams are in tests/hub/test_authorization.py.
+        objects = [e for e in table_of(pool) if "{" in e.path and e.visible != "admin" and "{team}" not in e.path]
+        with_object = {f"{e.method} {e.path}" for e in objects}
         assert with_object - NOT_OBJECTS.keys() == OWN_OBJECTS.keys(), "list the new route in OWN_OBJECTS, and try it"
 
     local(sqlite_hub, story)
