@@ -15,7 +15,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from computepool.hub.accounts.tables import User
 from computepool.hub.artifacts.charges import STORAGE
-from computepool.hub.core.ids import new_id
+from computepool.hub.core.ids import SLACK, first_id
 from computepool.hub.core.owners import PLATFORM
 from computepool.hub.core.sql_time import MICROSECONDS, day_number, epoch_microseconds
 from computepool.hub.disputes.refunding import REFUNDED
@@ -29,8 +29,6 @@ from computepool.protocol.states import JobState, Verdict
 VERSION = 2
 """Raised when what is counted changes: every day is then counted anew."""
 EPOCH = date(1970, 1, 1)
-SLACK = timedelta(hours=1)
-"""An id is made a moment before or after its row is dated."""
 
 GIVEN_BACK = (REFUNDED, "give_back", "clawback", RESTITUTION_PAID)
 MONEY_IN = ("top_up", "grant")
@@ -137,8 +135,7 @@ def span_of(begin: datetime, end: datetime) -> Span:
     """The parameters of a statement about the rows of a time."""
     span: Span = {"begin": begin, "end": end}
     for kind in ("job", "attempt"):
-        for name, at in ((f"first_{kind}", begin - SLACK), (f"beyond_{kind}", end + SLACK)):
-            span[name] = new_id(kind, at, lambda bits: 0)
+        span[f"first_{kind}"], span[f"beyond_{kind}"] = first_id(kind, begin, -SLACK), first_id(kind, end, SLACK)
     return span
 
 

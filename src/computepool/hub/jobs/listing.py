@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from computepool.hub.accounts.tables import User
 from computepool.hub.accounts.visibility import owned_by
 from computepool.hub.core.http import Principal
+from computepool.hub.core.ids import SLACK, first_id
 from computepool.hub.core.paging import SortKey, count_rows, read_page
 from computepool.hub.jobs.asked import in_words
 from computepool.hub.jobs.repository import count_slices_by_state
@@ -59,7 +60,7 @@ class JobOrder(StrEnum):
 
 
 _KEYS: Mapping[str, SortKey] = {
-    "created": Job.created_at,
+    "created": Job.id,
     "finished": Job.finished_at,
     "cost": Job.cost_micros,
     "name": Job.name,
@@ -96,7 +97,7 @@ def list_jobs(
         # In another order SQLite would read all jobs in that order: so the few that were found come first.
         conditions = [*conditions, *found] if name == "created" else [_among([*conditions, *found])]
     query = select(Job.id).where(*conditions)
-    keys = [_KEYS[name], Job.id]
+    keys = [Job.id] if name == "created" else [_KEYS[name], Job.id]
     ids, after = read_page(session, query, keys, cursor, limit, ascending=ascending, order=name)
     total = count_rows(session, query)
     return JobPage(items=_rows_of(session, ids), next=after, total=total, searched_since=searched_since)
@@ -111,9 +112,9 @@ def _conditions(principal: Principal, wanted: JobFilter) -> list[Any]:
     everybodys = principal.is_admin and not wanted.mine and wanted.owner_id is None
     found += _of_states(frozenset(wanted.states), everybodys=everybodys)
     if wanted.since is not None:
-        found.append(Job.created_at >= wanted.since)
+        found += _since(wanted.since)
     if wanted.until is not None:
-        found.append(Job.created_at < wanted.until)
+        found += [Job.created_at < wanted.until, Job.id < first_id("job", wanted.until, SLACK)]
     if wanted.node is not None:
         nodes = select(Node.id).where(or_(Node.id == wanted.node, Node.name == wanted.node))
         found.append(Job.id.in_(select(Attempt.job_id).where(Attempt.node_id.in_(nodes))))
@@ -124,6 +125,11 @@ def _conditions(principal: Principal, wanted: JobFilter) -> list[Any]:
     if wanted.retry_of is not None:
         found.append(Job.retry_of == wanted.retry_of)
     return found
+
+
+def _since(instant: datetime) -> list[Any]:
+    """By id too, which has an index."""
+    return [Job.created_at >= instant, Job.id >= first_id("job", instant, -SLACK)]
 
 
 def _of_states(states: frozenset[JobState], *, everybodys: bool) -> list[Any]:
@@ -152,10 +158,10 @@ def _search(session: Session, conditions: Sequence[Any], text: str) -> tuple[lis
         named = [_among([Job.id >= least, Job.id <= most])]
         if session.scalar(select(Job.id).where(*conditions, *named).limit(1)) is not None:
             return named, None
-    newest = select(Job.created_at).where(*conditions).order_by(Job.created_at.desc(), Job.id.desc())
+    newest = select(Job.created_at).where(*conditions).order_by(Job.id.desc())
     since = session.scalar(newest.offset(SEARCHED_LIMIT).limit(1))
     named = [func.lower(Job.name).contains(text, autoescape=True)]
-    return (named, None) if since is None else ([Job.created_at >= since, *named], since)
+    return (named, None) if since is None else ([*_since(since), *named], since)
 
 
 def _rows_of(session: Session, ids: Sequence[str]) -> list[JobSummary]:

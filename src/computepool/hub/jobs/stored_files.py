@@ -126,7 +126,7 @@ def _add_uses(session: Session, owner_ids: Iterable[str], rows: Sequence[FileRow
     query = (
         select(Job.id, Job.name, Job.bundle, Job.inputs)
         .where(Job.owner_id.in_(sorted(owner_ids)), Job.deleted_at.is_(None), Job.rerun_of.is_(None))
-        .order_by(Job.created_at.desc(), Job.id.desc())
+        .order_by(Job.id.desc())
         .limit(JOBS_LOOKED_AT)
     )
     for job_id, name, bundle, inputs in session.execute(query):

@@ -48,20 +48,19 @@ class Job(Base):
     __tablename__ = "jobs"
     __table_args__ = (
         CheckConstraint(f"(finished_at IS NOT NULL) = ({_in('state', JOB_FINAL)})", name="finished_iff_final"),
-        # The list of jobs in each of its orders: one owner's, and everybody's for operators.
-        Index("ix_jobs_owner_created", "owner_id", "created_at", "id"),
-        Index("ix_jobs_created", "created_at", "id"),
+        # The list of jobs in each of its orders: one owner's, and everybody's for operators. Ids sort by age.
+        Index("ix_jobs_owner_newest", "owner_id", "id"),
         _some("ix_jobs_owner_finished", _ENDED, "owner_id", "finished_at", "id"),
         _some("ix_jobs_finished", _ENDED, "finished_at", "id"),
         Index("ix_jobs_owner_cost", "owner_id", "cost_micros", "id"),
         Index("ix_jobs_owner_name", "owner_id", "name", "id"),
         # Its filters by what few jobs are.
-        _some("ix_jobs_open", _in("state", OPEN), "owner_id", "created_at", "id"),
-        _some("ix_jobs_unsuccessful", _in("state", UNSUCCESSFUL), "owner_id", "created_at", "id"),
-        _some("ix_jobs_everybodys_unsuccessful", _in("state", UNSUCCESSFUL), "created_at", "id"),
-        _some("ix_jobs_simulated", "simulated", "owner_id", "created_at", "id"),
-        _some("ix_jobs_gpu", "gpu IS NOT NULL", "gpu", "owner_id", "created_at", "id"),
-        _some("ix_jobs_retries", "retry_of IS NOT NULL", "retry_of", "created_at", "id"),
+        _some("ix_jobs_open", _in("state", OPEN), "owner_id", "id"),
+        _some("ix_jobs_unsuccessful", _in("state", UNSUCCESSFUL), "owner_id", "id"),
+        _some("ix_jobs_everybodys_unsuccessful", _in("state", UNSUCCESSFUL), "id"),
+        _some("ix_jobs_simulated", "simulated", "owner_id", "id"),
+        _some("ix_jobs_gpu", "gpu IS NOT NULL", "gpu", "owner_id", "id"),
+        _some("ix_jobs_retries", "retry_of IS NOT NULL", "retry_of", "id"),
         Index("ix_jobs_reruns", "rerun_of", sqlite_where=_RERUN, postgresql_where=_RERUN),
         Index("ix_jobs_leaving", "id", sqlite_where=_LEAVING, postgresql_where=_LEAVING),
     )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
-from computepool.hub.core.ids import new_id
+from computepool.hub.core.ids import first_id
 from computepool.hub.jobs import spending
 from computepool.hub.jobs.tables import Attempt, Job
 from computepool.hub.scheduling.limits import Limits, Spent
@@ -47,7 +47,7 @@ def load(session: Session, now: datetime, half_life: timedelta, *, money: bool =
 
 def _list_ended(session: Session, since: datetime) -> Sequence[Row[str, int, datetime, datetime | None]]:
     """Ids sort by age, so that the key's own index finds them."""
-    first = new_id("attempt", since, lambda bits: 0)
+    first = first_id("attempt", since)
     query = (
         select(Job.owner_id, Attempt.weight, Attempt.leased_at, Attempt.finished_at)
         .join(Job, Job.id == Attempt.job_id)
