@@ -156,7 +156,7 @@ class FakeMarket:
         return JSONResponse(self.quote)
 
     async def _check(self, request: Request) -> Response:
-        checked = check_text(await request.body(), request.headers["content-type"], money=True)
+        checked = check_text(await request.body(), request.headers["content-type"], (), money=True)
         return JSONResponse(checked.model_dump(mode="json"))
 
     async def _import(self, request: Request) -> Response:

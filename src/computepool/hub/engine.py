@@ -257,6 +257,10 @@ class Engine:
         await self.storage.check(job.owner_id)
         check_queue(self.context.settings, self.scheduler.queue, self.scheduler.briefs, job, brief)
 
+    def card_names(self) -> frozenset[str]:
+        """The GPUs of the pool's price table and of its fleet."""
+        return self.scheduler.fleet.cards | self.book.tables.tiers.cards.keys()
+
     async def cancel(self, job_id: str, principal: Principal) -> None:
         """What waits is canceled at once; what runs is told to stop, and the job ends when it has."""
         canceled = await self.context.db.run(_cancel, principal, job_id, self.context.now())

@@ -44,7 +44,7 @@ WarningCode = Literal[
     "deterministic_with_network", "dropped_key", "image_may_change", "long_without_checkpoint", "needs_network",
     "needs_root", "nothing_kept", "only_own_nodes", "other_systems_key", "paid_for_each_replica",
     "preemptible_without_checkpoint", "range_gets_minimum", "secret_in_env", "simulated", "slices_alike",
-    "workdir_is_local",
+    "unknown_gpu", "workdir_is_local",
 ]  # fmt: skip
 PLAN_CODES: frozenset[WarningCode] = frozenset(
     {"dropped_key", "needs_network", "needs_root", "other_systems_key", "range_gets_minimum", "secret_in_env"}

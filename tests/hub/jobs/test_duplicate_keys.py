@@ -17,10 +17,10 @@ from computepool.hub.jobs.submission import read_spec
 )
 def test_key_that_is_there_twice_is_named(body, field):
     with pytest.raises(BadSpec) as caught:
-        read_spec(body)
+        read_spec(body, ())
     assert f"{field}: is there twice" in str(caught.value)
 
 
 def test_same_key_in_different_mappings_is_no_duplicate():
-    spec = read_spec(b'{"run": "x", "name": "a", "env": {"name": "b"}}')
+    spec = read_spec(b'{"run": "x", "name": "a", "env": {"name": "b"}}', ())
     assert (spec.name, spec.env) == ("a", {"name": "b"})

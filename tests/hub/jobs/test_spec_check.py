@@ -3,6 +3,8 @@
 import json
 
 from support.engine import play
+from support.fleets import gpu
+from support.scripted_agent import add_agent
 
 YAML = """\
 # what an editor holds
@@ -55,5 +57,28 @@ def test_check_answers_with_the_canonical_spec_or_with_what_is_wrong(sqlite_hub)
         assert (await check(pool, b"\xff\xfe", status=422))["error"]["code"] == "invalid"
         assert (await check(pool, "run: x", "image/png", status=422))["error"]["code"] == "invalid"
         assert (await check(pool, "#" * 2**20 + "##", status=413))["error"]["code"] == "too_large"
+
+    play(sqlite_hub, story)
+
+
+def test_unknown_gpu_is_refused_everywhere_with_the_nearest_known(sqlite_hub):
+    async def story(pool):
+        spec = {"run": "true", "resources": {"gpu": "rtx-4900"}}
+        (error,) = (await check(pool, json.dumps(spec)))["errors"]
+        assert error["field"] == "resources.gpu"
+        assert "rtx-4900 is no GPU" in error["message"]
+        assert "rtx-4090" in error["hint"]
+        assert "computepool offers" in error["hint"]
+        for route in ("jobs", "market/quote"):
+            answer = await pool.call("POST", route, spec)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (422, "bad_spec"), route
+
+        # One that is known is enough; the other one is named.
+        known = {"run": "true", "resources": {"gpu": ["tpu-v4-8", "A100-SXM4-80GB"]}}
+        codes = {each["code"]: each["message"] for each in (await check(pool, json.dumps(known)))["warnings"]}
+        assert "tpu-v4-8 is no GPU" in codes["unknown_gpu"]
+        # Whatever a machine has can be asked for.
+        await add_agent(pool, gpus=(gpu(0, "rtx-4900", 24),))
+        assert (await pool.call("POST", "jobs", spec)).json()["state"] == "running"
 
     play(sqlite_hub, story)

@@ -40,7 +40,7 @@ def test_everything_that_can_be_chosen_or_shown_has_words():
 
 def test_templates_are_valid_and_without_warnings_but_of_what_they_show():
     for template in TEMPLATES:
-        found = check_text(template.yaml.encode(), "application/yaml", money=True)
+        found = check_text(template.yaml.encode(), "application/yaml", (), money=True)
         assert found.errors == [], template.name
         expected = {
             "training": {"workdir_is_local"},

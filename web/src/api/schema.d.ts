@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 12840e50769fc95e5aebc6849ee90810a3adff3ab289bf5f9d8ef9d15a23bbf3. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 aec81b254565bab3705a387472b52bd582cd1d0740bfddbf269b6576084866b4. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -14625,7 +14625,7 @@ export interface components {
              * @description The same word for the same finding.
              * @enum {string}
              */
-            code: "deterministic_with_network" | "dropped_key" | "image_may_change" | "long_without_checkpoint" | "needs_network" | "needs_root" | "nothing_kept" | "only_own_nodes" | "other_systems_key" | "paid_for_each_replica" | "preemptible_without_checkpoint" | "range_gets_minimum" | "secret_in_env" | "simulated" | "slices_alike" | "workdir_is_local";
+            code: "deterministic_with_network" | "dropped_key" | "image_may_change" | "long_without_checkpoint" | "needs_network" | "needs_root" | "nothing_kept" | "only_own_nodes" | "other_systems_key" | "paid_for_each_replica" | "preemptible_without_checkpoint" | "range_gets_minimum" | "secret_in_env" | "simulated" | "slices_alike" | "unknown_gpu" | "workdir_is_local";
             /**
              * Field
              * @description The key of the spec that it is about.

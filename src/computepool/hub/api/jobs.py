@@ -15,7 +15,7 @@ from computepool.hub.artifacts.errors import (
     TooManyBundles,
 )
 from computepool.hub.artifacts.store import StorageFull, StoreError
-from computepool.hub.artifacts.uploads import BUNDLE_LIMIT_BYTES, Uploads
+from computepool.hub.artifacts.uploads import BUNDLE_LIMIT_BYTES
 from computepool.hub.core.errors import Invalid, TooLarge
 from computepool.hub.core.http import Caller, IdempotencyKey, NoSuchTeam, Principal, Routes, Scope, owner_for
 from computepool.hub.core.idempotency import digest_of
@@ -145,7 +145,7 @@ def _add_submit(routes: Routes, engine: Engine) -> None:
     db = engine.context.db
 
     async def create(caller: Principal, key: str | None, raw: bytes, bundle_id: str | None, own: str | None) -> JobView:
-        spec = submission.read_spec(raw)
+        spec = submission.read_spec(raw, engine.card_names())
         if spec.workdir is not None and bundle_id is None:
             raise BadBundle(
                 "The spec has a `workdir`, and no files came with the job.",
@@ -193,7 +193,7 @@ def _add_submit(routes: Routes, engine: Engine) -> None:
     ) -> JobView:
         """The body is the spec as JSON; or multipart, with the spec as `spec` and an archive as `bundle`."""
         if request.headers.get("content-type", "").startswith("multipart/"):
-            raw, bundle = await _read_multipart(engine.uploads, request, caller)
+            raw, bundle = await _read_multipart(engine, request, caller)
         else:
             raw = await _read_bounded(request)
         return await create(caller, key, raw, bundle, own)
@@ -299,17 +299,18 @@ async def _read_bounded(request: Request) -> bytes:
     return raw
 
 
-async def _read_multipart(uploads: Uploads, request: Request, caller: Principal) -> tuple[bytes, str]:
+async def _read_multipart(engine: Engine, request: Request, caller: Principal) -> tuple[bytes, str]:
     length = request.headers.get("content-length", "")
     if not length.isdecimal():
         raise Invalid("A multipart body needs a Content-Length.", hint="Do not send it in chunks of unknown number.")
-    async with uploads.receiving(caller.home_id, int(length)), request.form(max_files=1, max_fields=4) as form:
+    async with engine.uploads.receiving(caller.home_id, int(length)), request.form(max_files=1, max_fields=4) as form:
         spec, bundle = form.get("spec"), form.get("bundle")
         raw = await spec.read(SPEC_LIMIT_BYTES + 1) if isinstance(spec, UploadFile) else (spec or "").encode()
-        owner_id = owner_for(caller, submission.read_spec(raw).team)  # before an archive is stored for nothing
+        spec_read = submission.read_spec(raw, engine.card_names())  # before an archive is stored for nothing
+        owner_id = owner_for(caller, spec_read.team)
         if not isinstance(bundle, UploadFile):
             raise Invalid("The multipart body has no file called `bundle`.", hint="Send the spec alone as JSON.")
-        artifact = await uploads.keep_file(owner_id, bundle.file, actor=caller.user_id)
+        artifact = await engine.uploads.keep_file(owner_id, bundle.file, actor=caller.user_id)
         return raw, artifact.id
 
 

@@ -77,8 +77,8 @@ def router(engine: Engine) -> APIRouter:
 
         `signed_by` is the id of the key that will sign it: the caller's own nodes may take only such jobs for theirs.
         """
-        raw = await request.body()
-        spec, says_run = await context.offload(read_asked, raw, request.headers.get("content-type"))
+        raw, cards = await request.body(), engine.card_names()
+        spec, says_run = await context.offload(read_asked, raw, request.headers.get("content-type"), cards)
         refusal: PoolError | None = None if says_run else Invalid("The spec does not say yet what to run.")
         if Scope.JOBS_WRITE not in caller.scopes:
             refusal = MissingScope(Scope.JOBS_WRITE, is_possible=True)

@@ -38,7 +38,7 @@ def router(engine: Engine) -> APIRouter:
         A spec that is not valid is answered with 200, `valid: false` and `errors`, which have a line and a column where
         the text is YAML.
         """
-        raw = await request.body()
-        return await context.offload(check_text, raw, request.headers.get("content-type"), money=money)
+        raw, cards = await request.body(), engine.card_names()
+        return await context.offload(check_text, raw, request.headers.get("content-type"), cards, money=money)
 
     return routes.router

@@ -1,10 +1,12 @@
 """A spec that somebody is still writing: what the pool would make of it, and what is wrong with it, where."""
 
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from computepool.hub.core.errors import Invalid, TooLarge
 from computepool.hub.jobs.errors import BadSpec, NotSupportedYet
 from computepool.hub.jobs.submission import check_spec
+from computepool.hub.market.known_cards import unknown_names
 from computepool.protocol.errors import FieldError
 from computepool.protocol.model import Documented, ShownAs
 from computepool.protocol.spec import JobSpec
@@ -65,7 +67,7 @@ def read_text(raw: bytes, media_type: str | None) -> SpecText:
     return read_json(text) if kind == JSON else read_yaml(text)
 
 
-def read_asked(raw: bytes, media_type: str | None) -> tuple[JobSpec, bool]:
+def read_asked(raw: bytes, media_type: str | None, cards: Collection[str]) -> tuple[JobSpec, bool]:
     """The spec that a quote is asked for, and whether it says what to run: prices do not depend on it. Raises BadSpec,
     NotSupportedYet, Invalid, TooLarge."""
     try:
@@ -73,10 +75,10 @@ def read_asked(raw: bytes, media_type: str | None) -> tuple[JobSpec, bool]:
     except SpecTextError as error:
         raise BadSpec([FieldError(field="(body)", message=error.message, hint="Send JSON or YAML.")]) from None
     says = not isinstance(data, dict) or any(data.get(key) is not None for key in ("run", "commands"))
-    return check_spec(data if says else {**data, "run": "true"}), says
+    return check_spec(data if says else {**data, "run": "true"}, cards), says
 
 
-def check_text(raw: bytes, media_type: str | None, *, money: bool) -> SpecCheck:
+def check_text(raw: bytes, media_type: str | None, cards: Collection[str], *, money: bool) -> SpecCheck:
     """Never refuses a spec for what is in it: that is the answer. Raises Invalid or TooLarge for what is no text."""
     try:
         text = read_text(raw, media_type)
@@ -85,14 +87,14 @@ def check_text(raw: bytes, media_type: str | None, *, money: bool) -> SpecCheck:
         hint = "Indent with spaces, and put text with : or # in quotes." if "json" not in (media_type or "") else None
         return _wrong([_problem("bad_text", FieldError(field="", message=error.message, hint=hint), line, column)])
     try:
-        spec = check_spec(text.value)
+        spec = check_spec(text.value, cards)
     except (BadSpec, NotSupportedYet) as error:
         code: ProblemCode = "bad_spec" if isinstance(error, BadSpec) else "not_supported_yet"
         return _wrong([_placed(code, each, text) for each in error.fields or ()])
-    return _right(spec, text.value, money=money)
+    return _right(spec, text.value, cards, money=money)
 
 
-def _right(spec: JobSpec, written: dict[str, Any], *, money: bool) -> SpecCheck:
+def _right(spec: JobSpec, written: dict[str, Any], cards: Collection[str], *, money: bool) -> SpecCheck:
     wire = spec.to_wire()
     return SpecCheck(
         valid=True,
@@ -100,9 +102,21 @@ def _right(spec: JobSpec, written: dict[str, Any], *, money: bool) -> SpecCheck:
         yaml=write_yaml(wire),
         command=command_of(spec),
         defaults=defaults_of(written, spec, money=money),
-        warnings=warnings_of(written, spec, money=money),
+        warnings=[*_about_gpu_names(spec, cards), *warnings_of(written, spec, money=money)],
         errors=[],
     )
+
+
+def _about_gpu_names(spec: JobSpec, cards: Collection[str]) -> list[SpecWarning]:
+    unknown = unknown_names(spec.resources.gpu, cards) if spec.resources.gpu is not None else []
+    return [
+        SpecWarning(
+            code="unknown_gpu",
+            field="resources.gpu",
+            message=f"{name} is no GPU that this pool knows; the job gets one of the others.",
+        )
+        for name in unknown
+    ]
 
 
 def _wrong(errors: list[SpecProblem]) -> SpecCheck:

@@ -1,7 +1,7 @@
 """From what a renter sent to a job: read the spec, refuse what cannot be done, store it once."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +22,7 @@ from computepool.hub.jobs.errors import BadBundle, BadInputs, BadOwnJob, BadSpec
 from computepool.hub.jobs.repository import OpenJob
 from computepool.hub.jobs.service import Lease, NewJob, Outcome
 from computepool.hub.jobs.verification import Role
+from computepool.hub.market.known_cards import nearest_names, unknown_names
 from computepool.protocol.errors import FieldError
 from computepool.protocol.own_job import OWN_JOB, OWN_JOB_LIMIT_BYTES, OwnJob, Work
 from computepool.protocol.signing import Signed
@@ -54,14 +55,15 @@ class Request:
         return self.owner_id or self.principal.home_id
 
 
-def read_spec(raw: bytes) -> JobSpec:
+def read_spec(raw: bytes, cards: Collection[str]) -> JobSpec:
+    """`cards` are the GPUs of the price table and the fleet. Raises BadSpec, NotSupportedYet."""
     try:
         data = json.loads(raw, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError):
         raise BadSpec([FieldError(field="(body)", message="is not JSON", hint="Send the spec as JSON.")]) from None
     if not isinstance(data, dict):
         raise BadSpec([FieldError(field="(body)", message="must be a mapping", hint='Such as {"run": "nvidia-smi"}.')])
-    return check_spec(data)
+    return check_spec(data, cards)
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -74,7 +76,8 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def check_spec(data: dict[str, Any]) -> JobSpec:
+def check_spec(data: dict[str, Any], cards: Collection[str]) -> JobSpec:
+    """A new job's spec. One that was stored is read by `parse_spec`: what is known of it may change."""
     try:
         spec = parse_spec(data)
     except SpecError as error:
@@ -85,7 +88,20 @@ def check_spec(data: dict[str, Any]) -> JobSpec:
     missing = not_supported_yet(spec)
     if missing:
         raise NotSupportedYet([problem.to_error() for problem in missing])
+    _check_gpu_names(spec, cards)
     return spec
+
+
+def _check_gpu_names(spec: JobSpec, cards: Collection[str]) -> None:
+    """A job that asks only for GPUs that nobody knows would wait for ever."""
+    gpu = spec.resources.gpu
+    if gpu is None or len(unknown := unknown_names(gpu, cards)) < len(gpu.choices):
+        return
+    message = f"{', '.join(unknown)} {'is no GPU' if len(unknown) == 1 else 'are no GPUs'} that this pool knows"
+    near = list(dict.fromkeys(name for wanted in unknown for name in nearest_names(wanted, cards)))
+    hint = f"The nearest known: {', '.join(near)}. " if near else ""
+    hint += "See the GPUs of the pool with `computepool offers`, or ask for memory, such as gpu: 24GB.."
+    raise BadSpec([FieldError(field="resources.gpu", message=message, value=str(gpu)[:80], hint=hint)])
 
 
 def find_bundle(session: Session, artifact_id: str, owner_id: str) -> dict[str, Any]:

@@ -141,6 +141,7 @@ class Fleet:
         self._holders: dict[str, set[str]] = {}
         """By what nodes have at hand, and by their tags: who has it."""
         self._tagged: dict[str, set[str]] = {}
+        self._cards: set[str] = set()
 
     def __iter__(self) -> Iterator[FleetNode]:
         return iter(self._nodes.values())
@@ -224,6 +225,12 @@ class Fleet:
         if size > self._frozen + FREEZE_EVERY:
             self._frozen = size
             gc.freeze()
+
+    @property
+    def cards(self) -> frozenset[str]:
+        """The short names of all GPUs that its nodes have, or had since the hub started."""
+        self._look_at_changes()
+        return frozenset(self._cards)
 
     @property
     def standing(self) -> int:
@@ -374,6 +381,7 @@ class Fleet:
                 known.owned.place_again(node)
             else:
                 known.traits, known.took_work = traits, takes_work
+                self._cards.update(gpu.slug for gpu in traits.gpus)
                 self._ever.place(node)
                 known.owned.place(node)
 
