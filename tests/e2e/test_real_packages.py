@@ -34,6 +34,16 @@ JOBS = {
 }
 
 
+SCRIPT = """\
+# /// script
+# requires-python = ">=3.9"
+# dependencies = ["humanize"]
+# ///
+import sys, humanize
+print(humanize.naturalsize(int(sys.argv[1])))
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.proof(long=True)
 @pytest.mark.engine("bwrap")
@@ -45,3 +55,9 @@ def test_packages_of_the_machines_own_index_are_installed_and_used(pool: Pool) -
         path = pool.folder / "pool.yaml"
         path.write_text(yaml.safe_dump({**job, "isolation": "bubblewrap"}))
         assert expected in pool.cli("run", "-y", str(path)).expect(0).text
+    (pool.folder / "sizes.py").write_text(SCRIPT)
+    options = ("-y", "--isolation", "bubblewrap")
+    assert pool.cli("run", *options, "sizes.py", "2000000000", cwd=pool.folder).expect(0).text == "2.0 GB\n"
+    (pool.folder / "sizes.py").write_text(SCRIPT.replace(">=3.9", "<3.9"))
+    failed = pool.cli("run", *options, "sizes.py", "1", cwd=pool.folder).expect(1)
+    assert "--image python:3.8" in failed.err + failed.text

@@ -84,6 +84,8 @@ class Request:
     """Uploaded first, each for its path in the job's folder."""
     written: Mapping[str, object] = field(default_factory=dict)
     """What the file and the flags say, before defaults are filled in."""
+    notes: "tuple[SpecWarning, ...]" = ()
+    """What was made of a script's own metadata."""
 
     @property
     def command(self) -> str:
@@ -156,16 +158,31 @@ def build_request(
         wire.setdefault("name", Path(typed.target).name)
         wire["run"] = [*WITH_STDIN, *cast("list[str]", wire["run"])]
         wire["inputs"] = local.take_typed([f"{STDIN_INPUT}={stdin}"])
-    if typed.form != "spec":
-        written = wire
     if options.inputs:
         wire["inputs"] = {**cast("dict[str, object]", wire.get("inputs", {})), **local.take_typed(options.inputs)}
-    request = parse_spec(_overlay(wire, options, environ))
+    merged = _overlay(wire, options, environ)
+    notes: tuple[SpecWarning, ...] = ()
+    if typed.form == "spec":
+        written = _overlay(written, options, environ)
+    else:
+        if typed.form == "script":
+            merged, notes = _with_metadata(Path(typed.target), merged)
+        written = merged
+    request = parse_spec(merged)
     for _, name in files:
         if name in request.inputs:
             raise CliError(f"{name} is the script, and an input too.", "Give the input another path.", 2)
     inputs = local.of(request)
-    return Request(request, None if parts else folder, files, parts, inputs, _overlay(written, options, environ))
+    return Request(request, None if parts else folder, files, parts, inputs, written, notes)
+
+
+def _with_metadata(script: Path, spec: dict[str, Any]) -> "tuple[dict[str, Any], tuple[SpecWarning, ...]]":
+    if script.suffix != ".py":
+        return spec, ()
+    from computepool.cli.script_metadata import metadata_of
+
+    metadata = metadata_of(script)
+    return (spec, ()) if metadata is None else metadata.added_to(spec)
 
 
 def _from_file(
@@ -315,4 +332,5 @@ def notes_of(request: Request) -> "list[SpecWarning]":
     """What a person should see of a job before it is sent."""
     from computepool.protocol.spec_review import PLAN_CODES, warnings_of
 
-    return [note for note in warnings_of(request.written, request.spec) if note.code in PLAN_CODES]
+    found = [note for note in warnings_of(request.written, request.spec) if note.code in PLAN_CODES]
+    return [*request.notes, *found]
