@@ -128,14 +128,14 @@ PRELOADED = ("computepool.agent.main", "computepool.cli.up", "computepool.hub.co
 _forks: ForkServerContext | None = None
 
 
-def fork_programs(preloaded: Sequence[str] = PRELOADED) -> None:
+def fork_programs() -> None:
     """Fork Python programs from a server that has imported their modules, from now on.
 
     A hub then starts in a tenth of the processor time. It is for smoke tests: a forked program is no fresh one.
     """
     global _forks  # noqa: PLW0603
     _forks = multiprocessing.get_context("forkserver")
-    _forks.set_forkserver_preload(list(preloaded))
+    _forks.set_forkserver_preload(list(PRELOADED))
 
 
 class _ForkedProgram:

@@ -176,8 +176,7 @@ CHECKS: dict[str, Callable[[Data], None]] = {
 def _programs_are_forked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """And what a benchmark sets for its whole process is put back."""
     logging = structlog.get_config()
-    monkeypatch.setattr(processes, "_forks", None)
-    processes.fork_programs([*children.PRELOADED, "support.children"])
+    monkeypatch.setattr(processes, "_forks", children.forks())
     yield
     structlog.configure(**logging)
     gc.freeze()

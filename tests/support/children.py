@@ -1,8 +1,10 @@
 """Processes of a test: each with its log, each gone for sure when the test is over, however the test ends."""
 
 import ctypes
+import functools
 import multiprocessing
 import multiprocessing.context
+import multiprocessing.forkserver
 import os
 import re
 import resource
@@ -18,15 +20,25 @@ from typing import Any
 from support.waiting import eventually, patience
 
 COMPUTEPOOL = [sys.executable, "-P", "-m", "computepool"]
+TESTS = Path(__file__).parents[1]
 PR_SET_PDEATHSIG = 1
-# What hubs, agents and most commands load.
+# What hubs, agents and most commands load. `support.preloaded` has to be the last.
 PRELOADED = [
     "computepool.agent.main",
     "computepool.cli.attach",
+    "computepool.cli.pool",
     "computepool.cli.up",
     "computepool.client.pool",
     "computepool.hub.commands",
+    "obstore.store",
+    "psycopg",
+    "pydantic.v1",
     "rich.table",
+    "sqlite3",
+    "support.children",
+    "uvicorn.lifespan.on",
+    "uvloop",
+    "support.preloaded",
 ]
 # A test that is killed cannot clean up: the kernel ends its children with it. The setting outlives exec.
 _DIES_WITH_PARENT = f"""
@@ -141,7 +153,7 @@ class ForkedChild(Child):
         self.name = name
         self.log = log
         about = (str(output or log), str(log), str(cwd), open_files)
-        self._forked = _forks().Process(target=_become, args=(list(arguments), dict(environment), *about), name=name)
+        self._forked = forks().Process(target=_become, args=(list(arguments), dict(environment), *about), name=name)
         self._forked.start()
 
     @property
@@ -180,9 +192,20 @@ def finished(arguments: Sequence[str], *, environment: Mapping[str, str], cwd: P
         return Finished(code, out.read_bytes(), err.read_text(errors="replace"))
 
 
-def _forks() -> multiprocessing.context.ForkServerContext:
+@functools.cache
+def forks() -> multiprocessing.context.ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*PRELOADED, "support.children"])
+    context.set_forkserver_preload(PRELOADED)
+    # Python 3.11 does not give its fork server our path, and `support` is found by it.
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(TESTS), before]))
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
     return context
 
 
