@@ -19,7 +19,7 @@ def test_dry_run_shows_what_the_pool_would_make_of_it_and_submits_nothing(hub, c
         "1 slice × 1h at current prices: 30 credits",
         "Now: 1 node is free.",
         "image: python has no fixed version",
-        "max_runtime: 1h: An attempt that runs longer is stopped",
+        "max_runtime: 1d: An attempt that runs longer is stopped",
         "  slices: 3",
         "  budget: '200'",
         "Not submitted: this was a dry run",
@@ -33,6 +33,16 @@ def test_dry_run_shows_what_the_pool_would_make_of_it_and_submits_nothing(hub, c
     assert typed["check"]["command"] == "computepool run --gpu 24GB..:1 -- nvidia-smi"
     assert "slices" in [one["field"] for one in typed["check"]["defaults"]]
     assert typed["quote"]["price_micros"] == 30 * CREDIT
+
+
+def test_dry_run_fails_where_a_file_to_send_is_not_there(hub, cli):
+    hub.market.quote = quote()
+    Path("task.yaml").write_text("type: task\ncommands: [cat data.txt]\nfiles: [data.txt]\n")
+    result = cli("run", "task.yaml", "--dry-run")
+    assert result.code == 1
+    assert "Not submitted: there is no data.txt" in result.text
+    Path("data.txt").write_text("1")
+    assert cli("run", "task.yaml", "--dry-run").code == 0
 
 
 def test_dry_run_of_what_cannot_be_submitted_says_why_and_fails(hub, cli):

@@ -24,14 +24,14 @@ def show_dry_run(pool: "Pool", request: Request, *, signed_by: str | None, as_js
     told = {(one["code"], one["field"]) for one in check["warnings"]}
     more = [note.model_dump() for note in notes_of(request) if (note.code, note.field) not in told]
     more += [
-        {"code": "workdir_is_local", "field": "workdir", "message": f"{path} is not here, and would be sent along."}
+        {"code": "workdir_is_local", "field": "workdir", "message": f"There is no {path}, which the file sends along."}
         for path in request.missing
     ]
     # `run` sends the folder itself: the hub's warning is for programs that call the API.
     others = [one for one in check["warnings"] if one["code"] != "workdir_is_local"]
     check["warnings"] = [*more, *others]
     quote = pool.market.quote(spec, signed_by=signed_by)
-    allowed = bool(check["valid"] and quote["actions"]["submit"]["allowed"])
+    allowed = bool(check["valid"] and quote["actions"]["submit"]["allowed"] and not request.missing)
     if as_json:
         print_json({"submitted": False, "allowed": allowed, "check": check, "quote": quote})
         return 0 if allowed else 1
@@ -45,7 +45,9 @@ def show_dry_run(pool: "Pool", request: Request, *, signed_by: str | None, as_js
         for line in check["yaml"].splitlines():
             click.echo(f"  {clean(line)}")
     reason = quote["actions"]["submit"]["reason"]
-    click.echo(f"Not submitted: {'this was a dry run' if reason is None else clean(reason)}")
+    if reason is None:
+        reason = f"there is no {request.missing[0]}" if request.missing else "this was a dry run"
+    click.echo(f"Not submitted: {clean(reason)}")
     return 0 if allowed else 1
 
 
