@@ -137,11 +137,11 @@ def policy_table() -> str:
                 continue
             place = f"[{name}] {key}" if name else key
             rows.append((f"`{place}`", f"`{default}`", field.description, expected_of(field)))
-    return table(("setting", "default", "what it says", "written as"), rows)
+    return table(("setting", "default", "meaning", "format"), rows)
 
 
 def policy_unknowns() -> str:
     from computepool.agent.owner.readings import UNKNOWN_RULES
 
     rows = [(name.replace("_", " "), rule, why) for name, (rule, why) in UNKNOWN_RULES.items()]
-    return table(("what cannot be read", "is taken", "because"), rows)
+    return table(("what cannot be read", "is treated", "because"), rows)

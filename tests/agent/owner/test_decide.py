@@ -233,7 +233,7 @@ def test_what_cannot_be_read_is_never_passed_over_in_silence():
     problems = Machine('network.monthly_data = "1GB"', everything).decision.problems
     assert set(CALLED) <= {field.name for field in fields(Readings)}
     for name in (*CALLED.values(), "GPU-a"):
-        assert any(name in problem and "taken" in problem for problem in problems), name
+        assert any(name in problem and "treated" in problem for problem in problems), name
     assert not any(key in problem for problem in problems for key in CALLED if "_" in key)
 
 

@@ -228,7 +228,7 @@ def _seat_and_problems(policy: Policy, readings: Readings) -> tuple[bool, bool, 
 
     def note(name: str, reading: object) -> None:
         if isinstance(reading, Unknown):
-            problems.append(f"{CALLED[name]}: not known ({reading.why}), taken {UNKNOWN_RULES[name][0]}")
+            problems.append(f"{CALLED[name]}: not known ({reading.why}), treated {UNKNOWN_RULES[name][0]}")
 
     seat = readings.seat
     if policy.seat == "auto":
@@ -254,7 +254,7 @@ def _seat_and_problems(policy: Policy, readings: Readings) -> tuple[bool, bool, 
     if policy.network.monthly_data is not None:
         note("data_used_bytes", readings.data_used_bytes)
     problems += [
-        f"gpu processes of {gpu.id}: not listed; taken {UNKNOWN_RULES['gpu processes'][0]}"
+        f"gpu processes of {gpu.id}: not listed; treated {UNKNOWN_RULES['gpu processes'][0]}"
         for gpu in readings.gpus
         if gpu.foreign_bytes is None and policy.rules(gpu.id).start.foreign_gpu_memory is not None
     ]

@@ -54,27 +54,29 @@ class Conditions(Section):
 
     after_idle: Seconds = Field(
         default=900,
-        description="Strangers' work starts when keyboard and mouse have been still for this long. 0s: at any time.",
+        description="Strangers' jobs start when keyboard and mouse have been idle for this long. 0s: at any time.",
     )
-    on_battery: Flag = Field(default=False, description="Whether it may run while the machine lives on its battery.")
+    on_battery: Flag = Field(default=False, description="true: strangers' jobs may run on battery power.")
     during_full_screen: Flag = Field(
-        default=False, description="Whether it may run while a program fills the screen: a film, a game, a talk."
+        default=False,
+        description="true: strangers' jobs may run while a program is full-screen: a film, a game, a talk.",
     )
     foreign_gpu_memory: MaybeSize = Field(
         default=2 * GIB,
-        description="A GPU on which other programs hold more memory than this is in use."
-        " A desktop and a browser hold some hundred megabytes.",
+        description="A GPU counts as in use when other programs hold more memory on it than this."
+        " A desktop and a browser hold a few hundred megabytes.",
     )
     foreign_gpu_utilisation: Percent = Field(
         default=30,
-        description="A GPU that is busier than this (percent) without our work is in use. 100: never mind.",
+        description="A GPU counts as in use when it is busier than this (percent) without a job. 100: ignore.",
     )
     max_gpu_temperature: MaybeCelsius = Field(
-        default=87, description="Degrees Celsius above which a GPU's work is held, until it is 5 degrees cooler."
+        default=87,
+        description="Above this temperature (Celsius) jobs on the GPU are suspended until it is 5 degrees cooler.",
     )
     hours: OpenHours = Field(
         default=Hours(),
-        description='When strangers\' work is welcome, in local time: "mon-fri 22:00-07:00, sat-sun".',
+        description='When strangers\' jobs may run, in local time: "mon-fri 22:00-07:00, sat-sun".',
     )
 
 
@@ -82,79 +84,84 @@ class Start(Conditions):
     """When strangers' work may start, and go on. Your own jobs are not held back by any of this."""
 
     max_cpu_temperature: MaybeCelsius = Field(
-        default=95, description="Degrees Celsius above which all work is held, until it is 5 degrees cooler."
+        default=95,
+        description="Above this temperature (Celsius) all strangers' jobs are suspended until it is 5 degrees cooler.",
     )
-    on_metered: Flag = Field(default=False, description="Whether it may run on a metered network, such as a phone's.")
+    on_metered: Flag = Field(
+        default=False, description="true: strangers' jobs may run on a metered network, such as a phone's."
+    )
     typing_over_ssh: Flag = Field(
-        default=True, description="Whether typing in a terminal, also over ssh, counts as using the keyboard."
+        default=True, description="true: input in a terminal, also over ssh, counts as keyboard input."
     )
 
 
 class GpuRules(Conditions):
-    """What is different for one GPU. What is not written is as for the machine."""
+    """Settings for one GPU. A setting that is missing here has the machine's value."""
 
     share: Flag = Field(default=True, description="false keeps this GPU for yourself.")
-    owner: Steps = Field(default=SUSPEND_THEN_EVICT, description="As in [reactions].")
+    owner: Steps = Field(default=SUSPEND_THEN_EVICT, description="As `owner` in [reactions], for this GPU.")
 
 
 class Network(Section):
     monthly_data: MaybeSize = Field(
         default=None,
-        description="The most that strangers' work may transfer in a calendar month, with what is moved for it: "
-        "images, bundles, checkpoints and results.",
+        description="The most that strangers' jobs may transfer in a calendar month, including their images, bundles, "
+        "checkpoints and results.",
     )
-    rate: MaybeRate = Field(default=None, description="The most that it may transfer in one second.")
+    rate: MaybeRate = Field(default=None, description="The most that strangers' jobs may transfer in one second.")
     indexes: Places = Field(
         default=(),
-        description="Package indexes that jobs may use although they are in your own network or on this machine,"
-        ' such as ["pypi.example.com", "10.0.0.5:3141"]. Public ones that pip, uv, npm, conda or apt are set up for'
-        " here need no mention.",
+        description="Package indexes in your own network or on this machine that jobs may use,"
+        ' such as ["pypi.example.com", "10.0.0.5:3141"]. Jobs may always use the public indexes for which pip, uv,'
+        " npm, conda or apt are configured here.",
     )
 
 
 class Reactions(Section):
-    """What happens to strangers' work that is running. Steps in this order, each for a while, the last one stays:
-    none, cap_power, suspend, checkpoint (suspended, and its checkpoint is sent), evict (ended, given back)."""
+    """What happens to strangers' jobs that are running. Each step lasts as long as it says, the last one stays. From
+    mild to hard: none, cap_power, suspend, checkpoint (suspend and send a checkpoint), evict (end, and give back)."""
 
     owner: Steps = Field(
         default=SUSPEND_THEN_EVICT,
         description="You are back: keyboard, mouse, a full-screen program, or a program of yours on the GPU."
-        " Time counts while you go on using it; one touch of the mouse does not evict.",
+        " A step's time counts only while you use the machine; one touch of the mouse does not evict.",
     )
     pause: Steps = Field(
         default=LEAVE_AT_ONCE,
-        description="You said `computepool agent pause`. Also your own jobs; a moment to change your mind.",
+        description="You ran `computepool agent pause`. Applies to your own jobs too.",
     )
-    heat: Steps = Field(default=SUSPEND, description="Too hot; goes on when it is cool.")
-    battery: Steps = Field(default=SUSPEND_THEN_EVICT, description="The power cord was pulled.")
-    hours: Steps = Field(default=SAVE_THEN_EVICT, description="The hours are over.")
-    metered: Steps = Field(default=SUSPEND_THEN_EVICT, description="The network has become a metered one.")
+    heat: Steps = Field(default=SUSPEND, description="The machine or a GPU is too hot.")
+    battery: Steps = Field(default=SUSPEND_THEN_EVICT, description="The machine runs on battery.")
+    hours: Steps = Field(default=SAVE_THEN_EVICT, description="The hours in [start] are over.")
+    metered: Steps = Field(default=SUSPEND_THEN_EVICT, description="The network is metered.")
     allowance: Steps = Field(
-        default=GO_ON, description="The month's data is used up. What runs gets no more of it in any case."
+        default=GO_ON, description="The month's data is used up. Running jobs cannot transfer more in any case."
     )
     power_cap: CapPercent = Field(
         default=50,
-        description="What cap_power leaves: percent of a GPU's usual power limit. Work without a GPU goes on as it is.",
+        description="The GPU's power limit under cap_power, in percent of its usual limit. Jobs without a GPU are not"
+        " affected.",
     )
 
 
 class Welcome(Section):
-    """Whose work, and which, you take. Your own is always welcome."""
+    """Which jobs you accept, and from whom. Your own jobs are always accepted."""
 
-    strangers: Flag = Field(default=True, description="false: only your own jobs, and those of your team.")
-    renters: Texts = Field(default=(), description="Only these renters' jobs; empty for everybody's.")
-    turned_away: Texts = Field(default=(), description="Never these renters' jobs.")
+    strangers: Flag = Field(default=True, description="false: accept only your own jobs and those of your team.")
+    renters: Texts = Field(default=(), description="Accept only these renters' jobs. Empty: everybody's.")
+    turned_away: Texts = Field(default=(), description="Never accept these renters' jobs.")
     internet: Flag = Field(
-        default=True, description="Jobs that ask for the internet. They never see your home network."
+        default=True, description="Accept jobs that need the internet. They never reach your home network."
     )
     images: MaybeTexts = Field(
-        default=None, description='Patterns of container images, such as ["pytorch/*"]; "any", or [] for none.'
+        default=None,
+        description='Accept jobs with these images, as patterns such as ["pytorch/*"]. "any": all; []: none.',
     )
-    gpu_only: Flag = Field(default=False, description="Only jobs that use a GPU.")
-    longest: MaybeSeconds = Field(default=None, description="Only jobs that may run no longer than this.")
+    gpu_only: Flag = Field(default=False, description="true: accept only jobs that use a GPU.")
+    longest: MaybeSeconds = Field(default=None, description="Accept only jobs whose max_runtime is at most this.")
     isolation: IsolationLevel = Field(
         default=IsolationLevel.BUBBLEWRAP,
-        description="The least isolation for strangers' work: bubblewrap, container or gvisor.",
+        description="The weakest isolation for strangers' jobs: bubblewrap, container or gvisor.",
     )
 
     @field_validator("isolation")
@@ -166,32 +173,34 @@ class Welcome(Section):
 
 
 class Own(Section):
-    """Your own jobs: those that one of your keys has signed. That the hub calls a job yours is not enough."""
+    """Your own jobs: jobs that one of your keys has signed. The hub's word alone is not enough."""
 
     keys: Keys = Field(
         default=(),
-        description="Public keys whose jobs are yours, beside the one of the CLI in the same home. `computepool key`"
-        " prints a CLI's key, and `computepool agent trust KEY` adds it here.",
+        description="Public keys that sign your own jobs, besides the key of the CLI in the same home."
+        " `computepool key` prints a CLI's key, and `computepool agent trust KEY` adds it here.",
     )
     process: Flag = Field(
         default=False,
-        description="Whether your own jobs may run without a sandbox where there is none: as plain processes that may"
-        " do all that the agent may. The agent that `computepool up` starts allows it without asking.",
+        description="true: without a sandbox on the machine, your own jobs may run as plain processes with the agent's"
+        " rights. The agent that `computepool up` starts allows this by default.",
     )
 
 
 class StoragePolicy(Section):
     cache: Size = Field(
-        default=20 * GIB, description="The most that the caches of images, inputs and environments hold."
+        default=20 * GIB, description="The total size of the caches of images, inputs and environments."
     )
-    keep_free: Size = Field(default=5 * GIB, description="Space on the disk that is left free, whatever is wanted.")
+    keep_free: Size = Field(default=5 * GIB, description="Disk space that always stays free.")
 
 
 class Power(Section):
-    price_per_kwh: Price = Field(default=0, description="What a kilowatt-hour costs you, for the cost that is shown.")
-    currency: str = Field(default="", max_length=8, description="Its currency, as it is to be shown.")
+    price_per_kwh: Price = Field(
+        default=0, description="What a kilowatt-hour costs you. The agent shows energy costs with it."
+    )
+    currency: str = Field(default="", max_length=8, description="The currency of price_per_kwh.")
     watts: MaybeWatts = Field(
-        default=None, description='What the machine draws while it works, if you know better than "measured".'
+        default=None, description='The power that the machine draws while it runs jobs. "measured": measure it.'
     )
 
     def cost(self, measured_joules: float | None, working_seconds: float) -> float | None:
@@ -203,13 +212,13 @@ class Power(Section):
 class Policy(Section):
     seat: Literal["auto", "yes", "no"] = Field(
         default="auto",
-        description="Whether somebody sits at this machine. Without a seat (a server) keyboard, mouse and screen are"
-        ' not looked at. "auto" finds out, and where it cannot, takes it that somebody does.',
+        description="Whether somebody uses this machine with a keyboard and a screen."
+        ' "no" (a server): both are ignored. "auto": the agent finds out, and assumes "yes" if it cannot.',
     )
     remote_edits: Flag = Field(
         default=True,
-        description="Whether you can pause this machine, and change its hours and when it counts as idle, through the "
-        "hub. Everything else is changed here.",
+        description="true: you can pause this machine and change its hours and idle settings through the hub. Other "
+        "settings can be changed only here.",
     )
     start: Start = Start()
     reactions: Reactions = Reactions()

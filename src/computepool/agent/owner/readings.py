@@ -63,16 +63,16 @@ class Readings:
 
 
 UNKNOWN_RULES: dict[str, tuple[str, str]] = {
-    "seat": ("as if somebody sits here", "a desktop must never be taken for a server"),
-    "idle": ("as in use", 'the owner comes first; `seat = "no"` or `after_idle = "0s"` says otherwise'),
-    "terminal": ("as unused", "keyboard and mouse are looked at on their own"),
-    "full_screen": ("as none", "most desktops of Wayland tell nobody; keyboard and mouse still count"),
-    "on_battery": ("as on mains", "machines without a battery often have nothing to tell"),
-    "cpu_celsius": ("as cool", "the processor protects itself; GPUs are looked at on their own"),
-    "metered": ("as not metered", "few systems can tell"),
-    "data_used_bytes": ("as not used up", "transfers are cut off where they are counted in any case"),
+    "seat": ("as yes", "a desktop must never be treated as a server"),
+    "idle": ("as in use", 'the owner comes first; change it with `seat = "no"` or `after_idle = "0s"`'),
+    "terminal": ("as unused", "keyboard and mouse are read separately"),
+    "full_screen": ("as none", "most Wayland desktops do not report it; keyboard and mouse still count"),
+    "on_battery": ("as on mains", "machines without a battery often report nothing"),
+    "cpu_celsius": ("as cool", "the processor protects itself; GPUs are read separately"),
+    "metered": ("as not metered", "few systems report it"),
+    "data_used_bytes": ("as not used up", "the proxy that counts transfers also cuts them off"),
     "gpu processes": (
-        "by how busy the GPU is while no work of ours is on it",
+        "by how busy the GPU is while no job runs on it",
         "some drivers do not list the programs on a GPU",
     ),
 }
