@@ -29,8 +29,8 @@ def settlement() -> str:
         "renter pays",
         "fee",
         "host earns",
-        "of that from the platform",
-        "goes back",
+        "paid by the platform",
+        "returned",
     )
     return table(heads, rows)
 
@@ -64,9 +64,9 @@ def mutation() -> str:
 
 
 PAID_FOR = {
-    ("renter", "metered"): "the renter, for the seconds that are billed",
+    ("renter", "metered"): "the renter, for the billed seconds",
     ("renter", "saved"): "the renter, up to the last saved checkpoint",
-    ("platform", "metered"): "the platform, for the seconds that are billed",
+    ("platform", "metered"): "the platform, for the billed seconds",
     ("nobody", "metered"): "nobody",
-    ("nobody", "kept"): "nobody; of a long attempt, instalments stay paid as far as a checkpoint saved their time",
+    ("nobody", "kept"): "nobody; but instalments of a long attempt stay paid up to its last checkpoint",
 }
