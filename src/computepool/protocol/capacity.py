@@ -108,6 +108,8 @@ class Capacity(Wire):
     simulated: bool = False
     owner_keys: tuple[str, ...] | None = Field(default=None, max_length=1000)
     """The ids of the keys whose signature makes a job the owner's own here; None where the hub is believed."""
+    links: bool = False
+    """Whether its agent makes the `links` of a manifest. An older one ignores them."""
 
     @field_validator("gpus")
     @classmethod

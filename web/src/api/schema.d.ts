@@ -1,4 +1,4 @@
-// Made by `npm run api` from tests/snapshots/openapi.json, sha256 aec81b254565bab3705a387472b52bd582cd1d0740bfddbf269b6576084866b4. Do not edit.
+// Made by `npm run api` from tests/snapshots/openapi.json, sha256 28cd6e2a084ff24b5285ea0370ad253c301e33c86b3d641bb834d1b1a6367ce2. Do not edit.
 export interface paths {
     "/api/v1/admin/accusations": {
         parameters: {
@@ -5185,6 +5185,12 @@ export interface components {
              */
             isolation: components["schemas"]["IsolationLevel"][];
             /**
+             * Links
+             * @description Whether its agent makes the `links` of a manifest. An older one ignores them.
+             * @default false
+             */
+            links: boolean;
+            /**
              * Memory Bytes
              * @description Memory, in bytes.
              */
@@ -5271,6 +5277,12 @@ export interface components {
              *     ]
              */
             isolation?: components["schemas"]["IsolationLevel"][];
+            /**
+             * Links
+             * @description Whether its agent makes the `links` of a manifest. An older one ignores them.
+             * @default false
+             */
+            links?: boolean;
             /**
              * Memory Bytes
              * @description Memory, in bytes.

@@ -85,6 +85,7 @@ class Hardware:
             platform=self.platform,
             cpu_model=self.cpu_model,
             software=self.software,
+            links=True,
         )
 
 

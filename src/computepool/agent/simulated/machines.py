@@ -184,6 +184,7 @@ def _make(profile: str, seed: int, index: int) -> SimulatedMachine:
         software=(Software(name="docker", version="27.3.1 (simulated)"),) if _has_containers(kind) else (),
         networked=kind.isolation,
         simulated=True,
+        links=True,
     )
     return SimulatedMachine(
         index=index,

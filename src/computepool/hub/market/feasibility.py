@@ -95,6 +95,8 @@ class Traits:
     """Of a team's node: the member who enrolled it. None: its owner themself."""
     owner_keys: frozenset[str] | None = None
     """Whose signatures make a job its owner's own there; None for an agent that believes the hub."""
+    links: bool = False
+    """Whether its agent makes the `links` of a job."""
 
 
 NO_SANDBOX = (
@@ -291,7 +293,10 @@ RULES: tuple[tuple[Gate, Rule], ...] = (
     (Gate.TRUST, lambda needs, node: needs.owner_id == node.owner_id or _is_trusted(needs, node)),
     (Gate.INDEPENDENT, _is_independent),
     (Gate.WELCOME, is_welcome),
-    (Gate.VERSION, lambda needs, node: not node.outdated or needs.owner_id == node.owner_id),
+    (
+        Gate.VERSION,
+        lambda needs, node: (not node.outdated or needs.owner_id == node.owner_id) and (node.links or not needs.links),
+    ),
     (Gate.COUNTRY, lambda needs, node: not needs.countries or node.country in needs.countries),
     (Gate.TAGS, lambda needs, node: needs.tags <= node.tags),
     (Gate.ISOLATION, _strong_enough),

@@ -60,6 +60,8 @@ class Requirements:
     """The id of the key with which its submitter signed it: nodes know their owner's jobs by it."""
     submitted_by: str | None = None
     """Of a team's job: the member who submitted it. None: its owner themself."""
+    links: bool = False
+    """Absolute paths, or paths in its home, lead into its folder."""
 
     @property
     def gpu_count(self) -> int:
@@ -99,4 +101,5 @@ def requirements_of(spec: JobSpec, owner_id: str) -> Requirements:
         fetches=any(source.url is not None for source in spec.inputs.values()),
         indexes=spec.setup is not None,
         seconds=spec.max_runtime_seconds,
+        links=bool(spec.links),
     )

@@ -195,7 +195,9 @@ def _detail(gate: Gate, needs: Requirements) -> str:
         Gate.TRUST: "not yours (where.trust: mine)" if needs.mine_only else "not verified (where.trust: verified)",
         Gate.INDEPENDENT: "their owners run the same already: replicas and checks go to others",
         Gate.WELCOME: "their hosts do not take such work",
-        Gate.VERSION: "their agents are too old for the work of strangers",
+        Gate.VERSION: "their agents are too old for `links`, or for the work of strangers"
+        if needs.links
+        else "their agents are too old for the work of strangers",
         Gate.COUNTRY: f"not in {', '.join(sorted(needs.countries))}",
         Gate.TAGS: f"without {', '.join(sorted(needs.tags))}",
         Gate.ISOLATION: "not isolated as it asks for",

@@ -350,6 +350,7 @@ def traits_of(
         unsafe=frozenset(one.name for one in unsafe_software(capacity.software)),
         simulated=capacity.simulated,
         owner_keys=None if capacity.owner_keys is None else frozenset(capacity.owner_keys),
+        links=capacity.links,
     )
     if known is None:
         return said
