@@ -94,5 +94,5 @@ def test_key_is_read_as_it_is_printed_and_in_no_other_spelling():
     text = key_text(public)
     assert read_key(f" {text}\n").public_bytes_raw() == public.public_bytes_raw()
     assert len(text) == 47
-    with pytest.raises(ValueError, match="no public key"):
+    with pytest.raises(ValueError, match="not a public key"):
         read_key("cpk_" + base64.b64encode(b"\xff" * 32).decode().rstrip("="))

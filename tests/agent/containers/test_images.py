@@ -81,7 +81,7 @@ def test_missing_image_is_the_renters_to_mend(shared_kernel, registry, tmp_path,
     for name in ("nothing:1", "there:2", "there@sha256:" + "0" * 64):
         with pytest.raises(ImageMissing, match="check its name"):
             ensure(shared_kernel, tmp_path, f"{registry.address}/{name}")
-    with pytest.raises(ImageMissing, match="no name of an image"):
+    with pytest.raises(ImageMissing, match="not an image name"):
         ensure(shared_kernel, tmp_path, "not a name")
 
 

@@ -716,7 +716,7 @@ def test_a_node_stands_in_a_country_that_there_is_or_in_none_that_is_known(sqlit
     async def story(pool):
         agent = await add_agent(pool, gpus=(gpu(0),), country="US")
         path = f"nodes/{agent.node_id}"
-        for code, said in (("UK", "is GB meant?"), ("ZZ", "no country"), ("de", "two capital letters")):
+        for code, said in (("UK", "is GB meant?"), ("ZZ", "not an ISO 3166"), ("de", "two capital letters")):
             refused = await answer(pool, "PATCH", path, {"country": code}, status=422)
             assert said in refused["error"]["fields"][0]["message"]
         shown = await answer(pool, "PATCH", path, {"country": "IN"})

@@ -137,7 +137,7 @@ def test_thousandths_are_spelled_exactly(millis):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("regions", {"items": [{"name": "A", "countries": ["XX"], "factor_millis": 1000}]}, "no country"),
+        ("regions", {"items": [{"name": "A", "countries": ["XX"], "factor_millis": 1000}]}, "not an ISO 3166"),
         ("regions", {"items": [{"name": "A", "countries": ["DE"], "factor_millis": 0}]}, "has to be at least"),
         ("regions", {"items": [{"name": "A", "countries": ["DE"], "factor_millis": 0.5}]}, "is not a whole number"),
         ("regions", {"items": [{"name": "A", "countries": [], "factor_millis": 1000}]}, "is empty"),
