@@ -14,6 +14,8 @@ TWINS = {
     "e2e/test_blocked_websocket.py::test_agent_finds_out_by_itself_that_the_wall_is_gone": (
         "e2e/test_blocked_websocket.py::test_polling_job_survives_a_restart_and_the_agent_returns_to_the_websocket"
     ),
+    # The other two engines, for minutes; tests/agent/containers runs each of their steps.
+    "e2e/test_runtimes.py": "e2e/test_runtimes.py::test_same_training_runs_stops_goes_on_and_leaves_its_model",
     # It needs the indexes of pip and npm.
     "e2e/test_real_packages.py::test_packages_of_the_machines_own_index_are_installed_and_used": (
         "agent/test_setup.py::test_index_on_this_machine_is_used_once_the_host_allows_it"

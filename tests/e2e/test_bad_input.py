@@ -1,15 +1,23 @@
 """What people get wrong, typed into the real command line: one clear line, what to do, and an honest exit code."""
 
 import json
+from collections.abc import Iterator
 
 import httpx
 import pytest
-from support.pool import Pool
+from support.pool import Pool, running_pool
 from support.waiting import patience
 
 pytestmark = pytest.mark.slow
 
 USAGE, NOT_SIGNED_IN, POOL_COULD_NOT = 2, 77, 75
+
+
+@pytest.fixture(scope="module", params=["@bad-input"])
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """One hub for all: what is refused leaves nothing behind."""
+    with running_pool(tmp_path_factory.mktemp("pool")) as pool:
+        yield pool
 
 
 @pytest.mark.parametrize(

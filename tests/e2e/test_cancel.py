@@ -1,15 +1,24 @@
 """Canceling at every moment of a job's life."""
 
 import time
+from collections.abc import Iterator
 
 import pytest
-from support.pool import TINY
+from support.pool import TINY, Pool, running_pool
 
 from computepool.client.bundle import pack
 
 pytestmark = pytest.mark.slow
 
 CANCELED = 130
+
+
+@pytest.fixture(scope="module", params=["@cancel"])
+def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """One hub and one machine with bubblewrap."""
+    with running_pool(tmp_path_factory.mktemp("pool")) as pool:
+        pool.join("alpha")
+        yield pool
 
 
 def test_queued_job_is_canceled_at_once(pool):
@@ -25,8 +34,8 @@ def test_queued_job_is_canceled_at_once(pool):
 
 
 @pytest.mark.engine("bwrap")
-def test_running_job_sees_sigterm_and_may_say_goodbye(pool):
-    pool.join("alpha")
+def test_running_job_sees_sigterm_and_may_say_goodbye(sandboxed):
+    pool = sandboxed
     script = (
         "import signal, sys, time\n"
         "def leave(*_):\n"
@@ -45,8 +54,8 @@ def test_running_job_sees_sigterm_and_may_say_goodbye(pool):
 
 
 @pytest.mark.engine("bwrap")
-def test_deaf_job_and_all_it_started_are_killed_after_the_grace(pool):
-    pool.join("alpha")
+def test_deaf_job_and_all_it_started_are_killed_after_the_grace(sandboxed):
+    pool = sandboxed
     script = "trap '' TERM; (trap '' TERM; while :; do sleep 0.1; done) & echo ready; while :; do sleep 0.1; done"
     job = pool.submit("sh", "-c", script, name="deaf")
     pool.until(lambda: pool.log_of(job.id), "the job is ready")

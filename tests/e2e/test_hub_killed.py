@@ -69,15 +69,18 @@ class Renters(threading.Thread):
         assert self.trouble is None, self.trouble
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "s3"])
+@pytest.fixture(params=["sqlite", "services"])
 def killed_pool(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pool, int]]:
-    """A pool, and how often its hub is to be killed."""
-    settings, cycles = {}, figure(6, 1000)
-    if request.param == "postgresql":
-        settings, cycles = {"COMPUTEPOOL_DATABASE_URL": request.getfixturevalue("postgres_url")}, figure(3, 200)
-    elif request.param == "s3":
+    """A pool on SQLite and local disk, or on PostgreSQL and S3, and how often its hub is to be killed."""
+    settings, cycles = {}, figure(3, 1000)
+    if request.param == "services":
         s3 = request.getfixturevalue("s3")
-        settings, cycles = {"COMPUTEPOOL_STORAGE_URL": f"s3://{s3.bucket}", **s3.environment()}, figure(3, 100)
+        settings = {
+            "COMPUTEPOOL_DATABASE_URL": request.getfixturevalue("postgres_url"),
+            "COMPUTEPOOL_STORAGE_URL": f"s3://{s3.bucket}",
+            **s3.environment(),
+        }
+        cycles = figure(3, 200)
     with running_pool(tmp_path / "pool", settings) as pool:
         yield pool, cycles
 

@@ -1,6 +1,9 @@
 """Two people on one hub: what one of them has does not exist for the other."""
 
+from collections.abc import Iterator
+
 import pytest
+from support import pool as pools
 
 from computepool.client import NotSignedIn, Pool
 from computepool.client.logs import LogChunk
@@ -8,8 +11,16 @@ from computepool.client.logs import LogChunk
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module", params=["@people"])
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pools.Pool]:
+    """One hub and one bare machine, `alpha`."""
+    with pools.running_pool(tmp_path_factory.mktemp("pool")) as pool:
+        pool.join_without_bubblewrap("alpha")
+        yield pool
+
+
 def test_other_people_see_and_touch_nothing(pool):
-    agent = pool.join_without_bubblewrap("alpha")
+    (agent,) = pool.agents
     mine = pool.submit("sh", "-c", "echo private; sleep 60", name="mine")
     pool.until_running(mine.id)
     bob = pool.register("bob")
@@ -45,7 +56,6 @@ def test_revoked_token_stops_working_at_once(pool):
 
 
 def test_revoked_token_loses_its_open_stream(pool):
-    pool.join_without_bubblewrap("alpha")
     job = pool.submit("sh", "-c", "echo begun; sleep 3600; echo secret", name="mine")
     pool.until_running(job.id)
     token = pool.cli("token", "create", "ci", "--json").expect(0).json["token"]

@@ -61,7 +61,10 @@ def host(pool: Pool, runtime: str, **environment: str) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=LEVELS)
+LONG = pytest.mark.proof(long=True)
+
+
+@pytest.fixture(params=["bwrap", "docker", pytest.param("gvisor", marks=LONG), pytest.param("podman", marks=LONG)])
 def runtime(request: pytest.FixtureRequest) -> str:
     engines.require(request.param)
     return str(request.param)

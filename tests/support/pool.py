@@ -228,9 +228,10 @@ class Pool(Person):
 
     def up(self, *words: str) -> Child:
         """The one command: a hub, and an agent on this machine."""
-        command = [*COMPUTEPOOL, "up", "--port", str(self.port), *words]
+        command = ["up", "--port", str(self.port), *words]
         variables = environment_with(COMPUTEPOOL_HOME=self.home, **self.settings)
-        self.hub = self.keep(Child("up", command, log=self.new_log("up"), environment=variables, cwd=self.folder))
+        log = self.new_log("up")
+        self.hub = self.keep(ForkedChild("up", command, log=log, environment=variables, cwd=self.folder))
         self.hub.wait_for("machine  shared")
         return self.hub
 
