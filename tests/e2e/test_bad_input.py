@@ -44,9 +44,9 @@ def test_wrong_spec_names_the_field_the_value_and_the_nearest_one(tmp_path, spec
 
 
 def test_field_that_the_pool_cannot_honour_yet_is_refused_not_ignored(pool):
-    (pool.folder / "pool.yaml").write_text("run: echo\nnotify: [my-webhook]\nteam: lab\n")
+    (pool.folder / "pool.yaml").write_text("run: echo\nnotify: [my-webhook]\nsecrets: [hf]\nwhere: {trust: mine}\n")
     refused = pool.cli("run", "pool.yaml").expect(USAGE)
-    for field in ("notify", "team"):
+    for field in ("notify", "secrets"):
         assert f'"{field}" is not supported yet' in refused.err
     assert pool.client.job_page()[0] == []
 
@@ -94,7 +94,7 @@ def test_hub_that_is_not_there_is_told_in_two_lines(tmp_path):
     assert f"The hub at {nobody.url} does not answer" in done.err
     assert "computepool up" in done.err
     assert len(done.err.strip().splitlines()) <= 3
-    nobody.cli("ps", environment=away).expect(1)
+    nobody.cli("ps", environment=away).expect(POOL_COULD_NOT)
 
 
 def test_wrong_setting_stops_the_start_with_its_name(tmp_path):
