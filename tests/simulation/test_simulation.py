@@ -23,8 +23,8 @@ TESTS = Path(__file__).parent.parent
 SEEDS = figure(12, 10_000)
 CHUNK = figure(12, 1_000)
 """So many in one test, so that the workers of a run share them."""
-FLEET_SEEDS = figure(30, 10_000)
-FLEET_CHUNK = figure(30, 1_000)
+FLEET_SEEDS = figure(15, 10_000)
+FLEET_CHUNK = figure(15, 1_000)
 SHARED = () if proving() else ("--jobs", "1")
 """Beside other tests, one process at a time."""
 LEAST_FAULTS_PER_SEED = 0.3
@@ -188,7 +188,7 @@ def _sum_when_all_are_through(folder: Path, first: int, fired: dict[str, int]) -
 @pytest.mark.slow
 @pytest.mark.proof
 def test_no_healthy_job_is_given_up_while_the_hub_is_away():
-    seeds = figure(3, 500)
+    seeds = figure(2, 500)
     (report,) = simulate("--restarts-only", "--seeds", f"0:{seeds}", *SHARED)
     assert report["failed_seed"] is None, f"seed {report['failed_seed']}: {report['failure']}"
     assert report["fired"]["hub_crash"] >= seeds
