@@ -120,11 +120,11 @@ def test_each_step_of_a_cash_out_is_mailed_once_to_those_whom_it_concerns(hub_ur
         await pool.settle(600)
         amount = "50 credits (50.00 INR)"
         assert told(server, host) == [
-            f"Your cash-out of {amount} was asked for.",
+            f"Your cash-out of {amount} was requested.",
             f"Your cash-out of {amount} was approved.",
             f"Your cash-out of {amount} was paid.",
         ]
-        assert told(server, ADMIN) == [f"A cash-out of {amount} waits for you."]
+        assert told(server, ADMIN) == [f"A cash-out of {amount} waits for your approval."]
         assert len({one.message["Message-ID"] for one in server.inbox}) == 4
         assert f"computepool admin cash-outs approve {made['id']}" in server.inbox[0].text + server.inbox[1].text
 
@@ -156,12 +156,12 @@ def test_renter_hears_what_is_owed_to_them_and_when_it_comes(hub_url, server):
             await pool.db.run(moving.credit, f"top-up/{number}", "top_up", host, credits * CREDIT, pool.clock.now())
             await pool.settle(120)
         assert told(server, renter) == [
-            "Owed to you: 80 credits (80.00 INR).",
-            "Paid of what was owed to you: 30 credits (30.00 INR).",
-            "Paid of what was owed to you: 25 credits (25.00 INR).",
+            "A host owes you 80 credits (80.00 INR).",
+            "You got 30 credits (30.00 INR) that a host owed you.",
+            "You got 25 credits (25.00 INR) that a host owed you.",
         ]
         assert all(job_id in one.text for one in server.inbox)
-        assert "Still to come: 50 credits (50.00 INR)." in server.inbox[1].text
+        assert "The host still owes you 50 credits (50.00 INR)." in server.inbox[1].text
         assert told(server, host) == []
 
     play(hub_url, story, settings=settings_of(server))
@@ -308,7 +308,7 @@ def test_doctor_asks_stripe_whether_it_takes_the_key(tmp_path):
         keys = {"stripe_secret_key": KEY, "stripe_webhook_secret": SECRET, "stripe_api_url": stripe.url}
         good = checked("payments", tmp_path, **keys)
         assert good.ok
-        assert good.message.startswith("Stripe takes the key, which is for tests: no real money moves;")
+        assert good.message.startswith("Stripe accepts the key, which is for tests: no real money moves;")
         wrong = checked("payments", tmp_path, **keys | {"stripe_secret_key": "sk_live_another"})
         assert not wrong.ok
         assert "does not accept the hub's key" in wrong.message

@@ -135,13 +135,13 @@ def test_amounts_are_told_in_credits_and_in_money():
 
 def test_renter_is_told_what_is_owed_and_what_came_of_it():
     subject, body = written("restitution.owed")
-    assert subject == "Owed to you: 4 credits (6.00 INR)."
+    assert subject == "A host owes you 4 credits (6.00 INR)."
     assert "train (job_1)" in body
     assert "computepool explain job_1" in body
     subject, body = written("restitution.paid")
-    assert subject == "Paid of what was owed to you: 1.5 credits (2.25 INR)."
-    assert "Still to come: 2.5 credits (3.75 INR)." in body
-    assert "That is all." in written("restitution.paid", owed_micros=0)[1]
+    assert subject == "You got 1.5 credits (2.25 INR) that a host owed you."
+    assert "The host still owes you 2.5 credits (3.75 INR)." in body
+    assert "The debt is fully paid." in written("restitution.paid", owed_micros=0)[1]
 
 
 def test_failed_job_is_told_with_its_name_its_exit_code_and_why():

@@ -89,7 +89,7 @@ def test_storm_of_notices_is_a_few_mails_an_hour_and_everything_is_told(office, 
     office.work()
     assert len(server.inbox) == PER_HOUR + 1
     assert sum(one.notices for one in office.mails) == told
-    assert "And 74 more of the kind" in server.inbox[-1].text
+    assert "And 74 more notices" in server.inbox[-1].text
 
 
 def test_alarm_waits_for_nobodys_disputes(hub_url, server):

@@ -116,9 +116,9 @@ class Mailer:
         """At once, beside all others. What the server said; raises NotDelivered."""
         context = self._context
         where = f" at {context.settings.public_url}" if context.settings.public_url else ""
-        body = f"Mails of this ComputePool{where} arrive at your address.\n\n{actor} asked for this one.\n"
+        body = f"This is a test mail from the ComputePool{where}. Mail delivery works.\n\nRequested by {actor}.\n"
         mail_id, now = context.new_id("mail"), context.now()
-        letter = Letter(mail_id, address, self._message_id(mail_id), "A test of the pool's mails", body, now)
+        letter = Letter(mail_id, address, self._message_id(mail_id), "Test mail from your pool", body, now)
         async with self._working:
             try:
                 return await context.offload(self.post.send, letter)

@@ -1,4 +1,4 @@
-"""Notices as their reader sees them: the words of mails, and words for what becomes no mail."""
+"""Notices in the web app: the texts of mails, and texts for notices that are not mailed."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def list_notices(
 def mark_read(
     session: Session, context: Context, owner_ids: Collection[str], ids: Sequence[int] | None, now: datetime
 ) -> int | None:
-    """These, or with None all of them. How many are unread then; None for more than 10,000."""
+    """Mark these as read, or all with None. Returns how many are still unread; None for more than 10,000."""
     mine = NoticeRow.owner_id.in_(sorted(owner_ids)), NoticeRow.read_at.is_(None)
     query = update(NoticeRow).where(*mine).values(read_at=now)
     session.execute(query if ids is None else query.where(NoticeRow.id.in_(ids)))
@@ -77,7 +77,7 @@ def _one(row: NoticeRow, notice: Notice, known: Known) -> ShownNotice:
     )
 
 
-# ── what becomes no mail ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── notices without a mail ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _machine(notice: Notice, known: Known) -> str:
@@ -85,12 +85,12 @@ def _machine(notice: Notice, known: Known) -> str:
 
 
 def _offline(notice: Notice, known: Known) -> Item:
-    text = "The hub does not hear its agent any more. What ran there runs elsewhere, or goes on when it is back."
+    text = "The hub lost contact with its agent. Its jobs run on other machines, or continue when it is back."
     return Item(f"Your machine {_machine(notice, known)} is offline.", text)
 
 
 def _quarantined(notice: Notice, known: Known) -> Item:
-    text = f"It failed several times in a row. It gets no work of others until {notice.details['until'][:16]} UTC."
+    text = f"It failed several times in a row. It gets no work of other users until {notice.details['until'][:16]} UTC."
     return Item(f"Your machine {_machine(notice, known)} is quarantined.", text.replace("T", " "))
 
 
@@ -100,12 +100,14 @@ def _quarantine_over(notice: Notice, known: Known) -> Item:
 
 def _out_of_money(notice: Notice, known: Known) -> Item:
     name = of_a_stranger(known.jobs.get(notice.details["job"], ("", None))[0], NAME_SHOWN) or notice.details["job"]
-    text = "A slice of it was asked to save its work and leave. Add credits, or raise the job's budget, and retry it."
-    return Item(f"There are no credits left for job {name}.", text)
+    text = (
+        "A slice was told to save its work and was stopped. Add credits or raise the job's budget, then retry the job."
+    )
+    return Item(f"Job {name} ran out of credits.", text)
 
 
 def _clawed_back(notice: Notice, known: Known) -> Item:
-    title = f"{known.amount(notice.details['micros'])} of your earnings went back to renters."
+    title = f"{known.amount(notice.details['micros'])} of your earnings were returned to renters."
     text = "A result of your machine was found wrong."
     return Item(title, text, (("machine", known.node(notice.details["node"])), ("attempt", notice.subject)))
 

@@ -264,8 +264,8 @@ class StripeProvider:
     def probe(self) -> str:
         # Every key of a hub may read these, and a currency that Stripe does not have is refused.
         self._told(lambda: self._client.balance_transactions.list({"limit": 1, "currency": self._currency}))
-        kind = "live: it moves real money" if self.is_live else "for tests: no real money moves"
-        return f"Stripe takes the key, which is {kind}"
+        kind = "live: payments move real money" if self.is_live else "for tests: no real money moves"
+        return f"Stripe accepts the key, which is {kind}"
 
     # ── the SDK ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
