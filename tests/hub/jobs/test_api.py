@@ -34,6 +34,22 @@ def keyed(key):
 # ── submit ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [
+        ("# trains it\n\nmake train\nmake test", "make train"),
+        ("python3 - <<'END'\nprint(1)\nEND", "python3 script"),
+        (["sort", "-u"], "sort -u"),
+    ],
+)
+def test_job_without_a_name_is_called_by_its_first_command(sqlite_hub, run, name):
+    async def story(pool):
+        job_id = await pool.submit(run=run)
+        assert (await pool.call("GET", f"jobs/{job_id}")).json()["name"] == name
+
+    play(sqlite_hub, story)
+
+
 def test_submit_is_one_commit_with_its_lease(hub_url):
     async def story(pool):
         agent = await add_agent(pool)

@@ -111,8 +111,8 @@ def test_why_says_that_a_node_has_as_many_as_it_gets(sqlite_hub):
         (group,) = await explain_job(pool.engine.context, pool.engine.scheduler, job_id)
         assert [gate.gate for gate in group.gates] == ["allowance"]
         assert group.summary == (
-            "1 node could run it, but has as many slices of others as it gets at once so far:"
-            " it runs when one of them has ended."
+            "1 node could run it, but is at the limit of slices for others, which grows with each success:"
+            " it runs when one of those has ended."
         )
 
     earned(sqlite_hub, story)

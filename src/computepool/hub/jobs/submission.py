@@ -1,6 +1,7 @@
 """From what a renter sent to a job: read the spec, refuse what cannot be done, store it once."""
 
 import json
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,6 +33,8 @@ from computepool.protocol.units import about_bytes
 
 SUBMIT_ROUTE = "POST jobs"
 INPUT_PARTS_LIMIT = 4_000
+SCRIPT_WITHIN = re.compile(r"(\S+)[^<]*<<-?\s*['\"]?\w+['\"]?$")
+"""A program and the script that it reads, as a shell writes both (a here document)."""
 """Each part of an input is a signed URL in the offer to a node, and an offer is one message."""
 StoreJob = Callable[[Session, NewJob, list[Lease]], str | Outcome]
 """Stores the job, and those of the leases that can be paid; or returns the id of the one that the same request made
@@ -296,6 +299,10 @@ def role_of(spec: JobSpec) -> Role | None:
 
 
 def _short_name(spec: JobSpec) -> str:
-    words = spec.run if isinstance(spec.run, str) else " ".join(spec.run)
-    line = words.strip().splitlines()[0] if words.strip() else "job"
+    """The first command of it, without comments. A script within it (`python3 - <<'END'`) is named for its program."""
+    text = spec.run if isinstance(spec.run, str) else " ".join(spec.run)
+    lines = (line.strip() for line in text.splitlines())
+    line = next((line for line in lines if line and not line.startswith("#")), "job")
+    if script := SCRIPT_WITHIN.match(line):
+        line = f"{script[1]} script"
     return line if len(line) <= 40 else line[:39] + "…"

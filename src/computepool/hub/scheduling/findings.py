@@ -168,8 +168,8 @@ def _summary(total: int, feasible: int, removed: Counter[Gate], needs: Requireme
     if removed[Gate.ALLOWANCE]:
         new = removed[Gate.ALLOWANCE]
         return (
-            f"{nodes(new)} could run it, but {'has' if new == 1 else 'have'} as many slices of others as"
-            f" {'it gets' if new == 1 else 'they get'} at once so far: it runs when one of them has ended."
+            f"{nodes(new)} could run it, but {_is(new)} at the limit of slices for others, which grows with each"
+            " success: it runs when one of those has ended."
         )
     if removed[Gate.DECLINES]:
         unwilling = removed[Gate.DECLINES]
@@ -213,7 +213,7 @@ def _detail(gate: Gate, needs: Requirements) -> str:
         Gate.OWNER: "their owners are using them",
         Gate.BUSY: "others are using it",
         Gate.DECLINES: "declined what they were offered, and are asked again later",
-        Gate.ALLOWANCE: "have as many slices of others as they get at once so far",
+        Gate.ALLOWANCE: "at their limit of slices for others, which grows with each success",
     }[gate]
 
 
