@@ -9,7 +9,7 @@ export function Loaded<T>({
   skeleton,
   children,
 }: {
-  query: UseQueryResult<T>;
+  query: Pick<UseQueryResult<T>, "data" | "error"> & { refetch: () => unknown };
   skeleton?: ReactNode;
   children: (data: T) => ReactNode;
 }) {

@@ -81,6 +81,8 @@ export const admin = {
       gpus: "GPUs",
       cores: "Cores",
       empty: "No data in this period.",
+      begins: (every: string) =>
+        `No data in this period. A chart begins with its second value; one comes every ${every}.`,
     },
   },
   queue: {

@@ -157,6 +157,7 @@ export const jobTexts = {
     previous: "Previous match",
     next: "Next match",
     follow: "Follow",
+    toEnd: "To the end",
     wrap: "Wrap long lines",
     download: "Download",
     more: "Load more",

@@ -67,11 +67,13 @@ export const nodeAttemptsQuery = (id: string, running: boolean) =>
     ),
   );
 export const reliabilityQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["node", id, "reliability"],
-    queryFn: () =>
-      ask(api.GET("/api/v1/nodes/{node_id}/reliability", { params: { path: { node_id: id }, query: { limit: 50 } } })),
-  });
+  pages(["node", id, "reliability"], (cursor) =>
+    ask(
+      api.GET("/api/v1/nodes/{node_id}/reliability", {
+        params: { path: { node_id: id }, query: { limit: 10, ...given({ cursor }) } },
+      }),
+    ),
+  );
 export const policyQuery = (id: string) =>
   queryOptions({
     queryKey: ["node", id, "policy"],

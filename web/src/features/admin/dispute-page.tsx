@@ -110,7 +110,7 @@ function Amounts({ found }: { found: Found }) {
               <When at={dispute.resolved_at} ago />
             </Fact>
             <Fact name={text.resolvedBy}>
-              <Person id={dispute.resolved_by} />
+              <Person id={dispute.resolved_by} name={dispute.resolved_by_email} />
             </Fact>
           </>
         )}

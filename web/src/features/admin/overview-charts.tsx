@@ -20,6 +20,7 @@ function Panel({
   format,
   max,
   step,
+  every,
   className,
 }: {
   title: string;
@@ -28,6 +29,8 @@ function Panel({
   format: (value: number) => string;
   max?: number;
   step?: number;
+  /** Seconds between two measurements; the other charts have a value for each day. */
+  every?: number | undefined;
   className?: string | undefined;
 }) {
   const some = series.some(({ values }) => values.some((value) => value != null)) && x.length > 1;
@@ -44,7 +47,9 @@ function Panel({
           {...(step ? { step } : {})}
         />
       ) : (
-        <p className="flex h-42 items-center justify-center text-muted">{text.empty}</p>
+        <p className="flex h-42 items-center justify-center text-center text-balance text-muted">
+          {every ? text.begins(duration(every)) : text.empty}
+        </p>
       )}
     </Card>
   );
@@ -139,6 +144,7 @@ export default function OverviewCharts({
       <Panel
         title={text.queue}
         x={times}
+        every={series?.step_seconds}
         format={whole}
         step={1}
         series={[
@@ -149,6 +155,7 @@ export default function OverviewCharts({
       <Panel
         title={text.nodes}
         x={times}
+        every={series?.step_seconds}
         format={whole}
         step={1}
         series={[line(text.online, "--good-dot", measured("nodes_online"))]}
@@ -190,6 +197,7 @@ export default function OverviewCharts({
       <Panel
         title={text.use}
         x={times}
+        every={series?.step_seconds}
         format={percent}
         max={1}
         className={hasMoney ? "md:col-span-2" : undefined}

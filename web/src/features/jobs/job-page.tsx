@@ -5,6 +5,7 @@ import type { Schemas } from "@/api/client";
 import { useMoney } from "@/api/hooks";
 import { cloneQuery, jobQuery, logInfoQuery, slicesQuery, timelineQuery } from "@/api/queries/jobs";
 import { flat } from "@/api/queries/pages";
+import { catalogQuery } from "@/api/queries/public";
 import { Card, Fact, Facts } from "@/components/card";
 import { CopyButton } from "@/components/command-line";
 import { useFilters } from "@/components/filters";
@@ -233,6 +234,7 @@ function Log({ job, slice, attempt }: { job: Job; slice: number; attempt: number
       source={{ jobId: job.id, slice, attempt }}
       title={title}
       download={info?.url ?? null}
+      ended={!!job.finished_at || !!info?.complete}
       className={LOG_HEIGHT}
     />
   );
@@ -290,6 +292,8 @@ function CostCard({ job, attempt }: { job: Job; attempt: Attempt | undefined }) 
 
 function RunsOn({ job, slice, attempt }: { job: Job; slice: number; attempt: Attempt | undefined }) {
   const text = jobTexts.node;
+  const verdicts = useQuery(catalogQuery).data?.verdicts;
+  const meaning = verdicts?.find(({ value }) => value === attempt?.verdict)?.text;
   return (
     <Card
       title={attempt?.finished_at ? text.ran : text.title}
@@ -311,7 +315,12 @@ function RunsOn({ job, slice, attempt }: { job: Job; slice: number; attempt: Att
               <Took from={attempt.started_at} to={attempt.finished_at} />
             </Fact>
             {attempt.exit_code != null && <Fact name={text.exit}>{attempt.exit_code}</Fact>}
-            {attempt.verdict && <Fact name={text.verdict}>{attempt.verdict}</Fact>}
+            {attempt.verdict && (
+              <Fact name={text.verdict}>
+                {attempt.verdict}
+                {attempt.verdict !== "ok" && <span className="block text-sm text-muted">{meaning}</span>}
+              </Fact>
+            )}
             {attempt.resumed_from != null && <Fact name={text.resumed}>{attempt.resumed_from}</Fact>}
             <Checkpoints jobId={job.id} slice={slice} attempt={attempt.number} />
           </>

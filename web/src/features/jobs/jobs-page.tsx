@@ -210,7 +210,7 @@ function columns(
           onChange={(event) => choose(ids, event.target.checked)}
         />
       ),
-      className: "w-8 pr-0 max-sm:hidden",
+      className: "w-8 pr-0",
       cell: (job) =>
         job.actions?.cancel.allowed && (
           <input

@@ -63,6 +63,7 @@ export default function SharedPage() {
                 </>
               }
               download={null}
+              ended={job.finished_at != null}
               className="h-[60dvh] min-h-96"
             />
           )}

@@ -1,12 +1,14 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { reliabilityQuery } from "@/api/queries/nodes";
+import { flat } from "@/api/queries/pages";
 import { Button } from "@/components/button";
 import { Card, Fact, Facts } from "@/components/card";
 import { Dialog } from "@/components/dialog";
 import { Field, Form, TextArea } from "@/components/form";
 import { Loaded } from "@/components/loaded";
+import { More } from "@/components/more";
 import { State } from "@/components/state";
 import { Table } from "@/components/table";
 import { toast } from "@/components/toasts";
@@ -22,82 +24,89 @@ const signed = (weight: number) => `${weight > 0 ? "+" : weight < 0 ? "−" : ""
 
 /** How reliable a node is taken to be, what that is made of, and everything that moved it. */
 export function Reliability({ nodeId }: { nodeId: string }) {
-  const query = useQuery(reliabilityQuery(nodeId));
+  const query = useInfiniteQuery(reliabilityQuery(nodeId));
   return (
     <Card title={t.title} about={t.about} flush>
       <Loaded query={query}>
-        {({ reliability, formula, uptime, items }) => (
-          <>
-            <div className="grid gap-x-8 gap-y-4 px-4 pb-4 sm:grid-cols-2">
-              <div>
-                <Facts>
-                  <Fact name={t.shown}>{reliability.has_record ? percent(reliability.mean) : texts.list.noRecord}</Fact>
-                  <Fact name={t.lower}>{percent(reliability.lower)}</Fact>
-                  {reliability.audited.ok + reliability.audited.wrong > 0 && (
-                    <Fact name={t.audited}>{t.auditedIs(reliability.audited.ok, reliability.audited.wrong)}</Fact>
-                  )}
-                  {reliability.quarantined_until && (
-                    <Fact name={t.quarantined}>
-                      <When at={reliability.quarantined_until} />
+        {(data) => {
+          const { reliability, formula, uptime } = data.pages[0]!;
+          const items = flat(data);
+          return (
+            <>
+              <div className="grid gap-x-8 gap-y-4 px-4 pb-4 sm:grid-cols-2">
+                <div>
+                  <Facts>
+                    <Fact name={t.shown}>
+                      {reliability.has_record ? percent(reliability.mean) : texts.list.noRecord}
                     </Fact>
-                  )}
-                  {reliability.declined_until && (
-                    <Fact name={t.declined}>
-                      <When at={reliability.declined_until} />
-                    </Fact>
-                  )}
-                </Facts>
-                {reliability.notice && <p className="mt-1 text-sm text-warn text-pretty">{reliability.notice}</p>}
-                <details className="mt-2">
-                  <summary className="cursor-pointer text-sm text-muted hover:text-text">{t.made}</summary>
-                  <Facts className="mt-1 text-sm">
-                    <Fact name={t.good}>{formula.good.toFixed(1)}</Fact>
-                    <Fact name={t.bad}>{formula.bad.toFixed(1)}</Fact>
-                    <Fact name={t.prior}>{t.priorIs(formula.prior_good, formula.prior_bad)}</Fact>
-                    <Fact name={t.half}>{t.days(formula.half_life_days)}</Fact>
-                    {Object.entries(formula.weights)
-                      .filter(([, weight]) => weight !== 0)
-                      .map(([verdict, weight]) => (
-                        <Fact key={verdict} name={t.verdicts[verdict] ?? verdict}>
-                          {signed(weight)}
-                        </Fact>
-                      ))}
+                    <Fact name={t.lower}>{percent(reliability.lower)}</Fact>
+                    {reliability.audited.ok + reliability.audited.wrong > 0 && (
+                      <Fact name={t.audited}>{t.auditedIs(reliability.audited.ok, reliability.audited.wrong)}</Fact>
+                    )}
+                    {reliability.quarantined_until && (
+                      <Fact name={t.quarantined}>
+                        <When at={reliability.quarantined_until} />
+                      </Fact>
+                    )}
+                    {reliability.declined_until && (
+                      <Fact name={t.declined}>
+                        <When at={reliability.declined_until} />
+                      </Fact>
+                    )}
                   </Facts>
-                </details>
+                  {reliability.notice && <p className="mt-1 text-sm text-warn text-pretty">{reliability.notice}</p>}
+                  <details className="mt-2">
+                    <summary className="cursor-pointer text-sm text-muted hover:text-text">{t.made}</summary>
+                    <Facts className="mt-1 text-sm">
+                      <Fact name={t.good}>{formula.good.toFixed(1)}</Fact>
+                      <Fact name={t.bad}>{formula.bad.toFixed(1)}</Fact>
+                      <Fact name={t.prior}>{t.priorIs(formula.prior_good, formula.prior_bad)}</Fact>
+                      <Fact name={t.half}>{t.days(formula.half_life_days)}</Fact>
+                      {Object.entries(formula.weights)
+                        .filter(([, weight]) => weight !== 0)
+                        .map(([verdict, weight]) => (
+                          <Fact key={verdict} name={t.verdicts[verdict] ?? verdict}>
+                            {signed(weight)}
+                          </Fact>
+                        ))}
+                    </Facts>
+                  </details>
+                </div>
+                <figure className="min-w-0">
+                  <figcaption className="flex justify-between text-sm text-muted">
+                    {t.uptime} <span>{percent(reliability.uptime_30d)}</span>
+                  </figcaption>
+                  <UptimeStrip days={uptime} />
+                </figure>
               </div>
-              <figure className="min-w-0">
-                <figcaption className="flex justify-between text-sm text-muted">
-                  {t.uptime} <span>{percent(reliability.uptime_30d)}</span>
-                </figcaption>
-                <UptimeStrip days={uptime} />
-              </figure>
-            </div>
-            <h3 className="px-4 pb-2 text-sm font-medium">{t.events}</h3>
-            {items.length === 0 ? (
-              <p className="px-4 pb-4 text-muted">{t.noEvents}</p>
-            ) : (
-              <Table
-                label={t.events}
-                rows={items}
-                keyOf={(event) => String(event.id)}
-                columns={[
-                  { name: t.at, cell: (event) => <When at={event.at} ago /> },
-                  {
-                    name: t.what,
-                    cell: (event) => (
-                      <>
-                        {t.verdicts[event.verdict] ?? event.verdict}
-                        <span className="block text-sm text-muted">{event.reason.replaceAll("_", " ")}</span>
-                      </>
-                    ),
-                  },
-                  { name: t.weight, align: "right", cell: (event) => signed(event.weight) },
-                  { name: t.standing, align: "right", cell: (event) => <Standing nodeId={nodeId} event={event} /> },
-                ]}
-              />
-            )}
-          </>
-        )}
+              <h3 className="px-4 pb-2 text-sm font-medium">{t.events}</h3>
+              {items.length === 0 ? (
+                <p className="px-4 pb-4 text-muted">{t.noEvents}</p>
+              ) : (
+                <Table
+                  label={t.events}
+                  rows={items}
+                  keyOf={(event) => String(event.id)}
+                  columns={[
+                    { name: t.at, cell: (event) => <When at={event.at} ago /> },
+                    {
+                      name: t.what,
+                      cell: (event) => (
+                        <>
+                          {t.verdicts[event.verdict] ?? event.verdict}
+                          <span className="block text-sm text-muted">{event.reason.replaceAll("_", " ")}</span>
+                        </>
+                      ),
+                    },
+                    { name: t.weight, align: "right", cell: (event) => signed(event.weight) },
+                    { name: t.standing, align: "right", cell: (event) => <Standing nodeId={nodeId} event={event} /> },
+                  ]}
+                />
+              )}
+              <More query={query} />
+            </>
+          );
+        }}
       </Loaded>
     </Card>
   );

@@ -232,7 +232,7 @@ export function Needs(props: Props) {
               <TextBox
                 given={given}
                 options={TIMES}
-                placeholder="1h"
+                placeholder="1d"
                 value={draft.max_runtime ?? ""}
                 onChange={({ target }) => change(withField(draft, "max_runtime", target.value))}
               />

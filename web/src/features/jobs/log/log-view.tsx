@@ -13,7 +13,14 @@ import "./log.css";
 
 /** A log of the caller's own job, which is followed while it grows; or that of a share link. */
 export type LogSource = { jobId: string; slice: number; attempt: number } | { share: string; slice: number };
-type Props = { source: LogSource; title: ReactNode; download: string | null; className?: string };
+type Props = {
+  source: LogSource;
+  title: ReactNode;
+  download: string | null;
+  /** Nothing more is written to it. */
+  ended: boolean;
+  className?: string;
+};
 type Found = { lines: number[]; done: boolean; at: number };
 const NOTHING: Found = { lines: [], done: true, at: -1 };
 const text = jobTexts.log;
@@ -53,7 +60,7 @@ function follow(
 }
 
 /** For a million lines: a worker keeps them, and a fixed pool of rows shows them. Give it a `key` for each source. */
-export function LogView({ source, title, download, className }: Props) {
+export function LogView({ source, title, download, ended, className }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const painter = useRef<Painter | null>(null);
   const worker = useRef<Worker | null>(null);
@@ -198,11 +205,11 @@ export function LogView({ source, title, download, className }: Props) {
         </button>
         <button
           type="button"
-          aria-pressed={follows}
+          aria-pressed={ended ? undefined : follows}
           onClick={() => painter.current?.followEnd()}
-          className={button(follows)}
+          className={button(follows && !ended)}
         >
-          <ArrowDownToLine size={14} aria-hidden /> {text.follow}
+          <ArrowDownToLine size={14} aria-hidden /> {ended ? text.toEnd : text.follow}
         </button>
         {download && (
           <a href={download} download className={button()} aria-label={text.download}>
