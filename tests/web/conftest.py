@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
+from support.fake_stripe.server import KEY, FakeStripe, fake_stripe
+from support.fake_stripe.webhooks import SECRET
 from support.pool import Pool, running_pool
-from support.web import DESKTOP, Visitor, built_app, opened_browser
+from support.web import Visitor, built_app, opened_browser
 
 
 @pytest.fixture(scope="session", params=["@web"])
@@ -22,6 +24,21 @@ def web_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
         yield pool
 
 
+@pytest.fixture(scope="session")
+def web_stripe() -> Iterator[FakeStripe]:
+    with fake_stripe() as stripe:
+        yield stripe
+
+
+@pytest.fixture(scope="session")
+def card_pool(tmp_path_factory: pytest.TempPathFactory, web_pool: Pool, web_stripe: FakeStripe) -> Iterator[Pool]:
+    """A hub that takes cards and pays hosts by Stripe alone. A story may leave there what no other should see."""
+    settings = {"SECRET_KEY": KEY, "WEBHOOK_SECRET": SECRET, "API_URL": web_stripe.url}
+    variables = {f"COMPUTEPOOL_STRIPE_{name}": value for name, value in settings.items()}
+    with running_pool(tmp_path_factory.mktemp("cards") / "pool", variables) as pool:
+        yield pool
+
+
 @pytest.fixture(scope="module")
 def web_browser(web_pool: Pool) -> Iterator[Browser]:
     """Closed after each file: while it is open, a loop runs in this thread, and other tests could not run theirs."""
@@ -30,12 +47,12 @@ def web_browser(web_pool: Pool) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def visitors(web_pool: Pool, web_browser: Browser) -> Iterator[Callable[[], Visitor]]:
-    """Several people, each with a browser of their own."""
+def visitors(web_pool: Pool, web_browser: Browser) -> Iterator[Callable[..., Visitor]]:
+    """Several people, each with a browser of their own: `visitors()`, or `visitors(card_pool)`."""
     made: list[Visitor] = []
 
-    def visit() -> Visitor:
-        made.append(Visitor(web_browser.new_context(viewport=DESKTOP), web_pool))
+    def visit(pool: Pool = web_pool) -> Visitor:
+        made.append(Visitor(web_browser, pool))
         return made[-1]
 
     yield visit

@@ -44,7 +44,7 @@ def test_token_is_shown_once_works_and_is_revoked(visitor):
     expect(page.get_by_text("No tokens")).to_be_visible()
     page.get_by_role("button", name="New token").click()
     page.get_by_label("Name").fill("laptop <b>")
-    page.get_by_label("Change account, spend and cash out").uncheck()
+    page.get_by_label("Change the account").uncheck()
     page.get_by_role("button", name="Create token").click()
     token = page.get_by_role("dialog").locator("code").first.inner_text()
     me = {"Authorization": f"Bearer {token}"}

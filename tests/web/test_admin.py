@@ -7,11 +7,10 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 from support.fake_stripe import paying
-from support.fake_stripe.server import KEY, FakeStripe, fake_stripe
-from support.fake_stripe.webhooks import SECRET, signed
-from support.pool import Pool, running_pool
+from support.fake_stripe.server import FakeStripe
+from support.fake_stripe.webhooks import signed
+from support.pool import Pool
 from support.waiting import patience
-from support.web import DESKTOP, Visitor
 
 pytestmark = pytest.mark.slow
 
@@ -63,59 +62,62 @@ def tell(pool: Pool, stripe: FakeStripe) -> None:
     stripe.world.events.clear()
 
 
-def test_top_up_is_paid_and_refunded_and_a_difference_is_settled(web_pool, web_browser, tmp_path):
-    """With a hub of its own: the others take no cards."""
-    days_ago = timedelta(0)
-    with fake_stripe(lambda: datetime.now(UTC) - days_ago) as stripe:
-        settings = {"SECRET_KEY": KEY, "WEBHOOK_SECRET": SECRET, "API_URL": stripe.url}
-        settings = {f"COMPUTEPOOL_STRIPE_{name}": value for name, value in settings.items()}
-        with running_pool(tmp_path / "till", settings) as pool:
-            renter, operator = (Visitor(web_browser.new_context(viewport=DESKTOP), pool) for _ in range(2))
-            page = renter.sign_in("kim")
-            page.route("https://checkout.fake.test/**", lambda route: route.fulfill(body="Stripe's own page"))
-            page.get_by_role("link", name="Wallet").click()
-            page.get_by_role("button", name="Top up").click()
-            page.get_by_role("dialog").get_by_label("Credits").fill("40")
-            page.get_by_role("button", name=re.compile("Go to payment · 40.00 INR")).click()
-            expect(page.get_by_text("Stripe's own page")).to_be_visible()
-            paying.complete_page(stripe.world, stripe.world.all("checkout.session")[0]["id"])
-            renter.go("/wallet")
-            top_up = page.locator("section", has=page.get_by_role("heading", name="Top-ups")).get_by_role("listitem")
-            expect(top_up).to_contain_text("Open")
-            tell(pool, stripe)
-            expect(top_up).to_contain_text("Paid")  # without a reload
-            page.get_by_role("list", name="Entries").get_by_text("+40.00 cr").wait_for()
+def test_top_up_is_paid_and_refunded_and_a_difference_is_settled(visitors, card_pool, web_stripe, monkeypatch):
+    renter, operator = visitors(card_pool), visitors(card_pool)
+    page = renter.sign_in("kim")
+    page.route("https://checkout.fake.test/**", lambda route: route.fulfill(body="Stripe's own page"))
+    page.get_by_role("link", name="Wallet").click()
+    page.get_by_role("button", name="Top up").click()
+    page.get_by_role("dialog").get_by_label("Credits").fill("40")
+    page.get_by_role("button", name=re.compile("Go to payment · 40.00 INR")).click()
+    expect(page.get_by_text("Stripe's own page")).to_be_visible()
+    paying.complete_page(web_stripe.world, web_stripe.world.all("checkout.session")[0]["id"])
+    renter.go("/wallet")
+    top_up = page.locator("section", has=page.get_by_role("heading", name="Top-ups")).get_by_role("listitem")
+    expect(top_up).to_contain_text("Open")
+    tell(card_pool, web_stripe)
+    expect(top_up).to_contain_text("Paid")  # without a reload
+    page.get_by_role("list", name="Entries").get_by_text("+40.00 cr").wait_for()
 
-            desk = operator.sign_in_as_operator()
-            operator.go("/admin/payments?tab=top-ups")
-            desk.get_by_role("row", name="kim@example.org").get_by_role("button", name="Refund").click()
-            dialog = desk.get_by_role("dialog")
-            expect(dialog).to_contain_text("At most 40.00 cr are unspent.")
-            dialog.get_by_label("Amount in credits").fill("15")
-            dialog.get_by_label("Note").fill("It was too much.")
-            dialog.get_by_role("button", name="Refund").click()
-            expect(dialog).to_be_hidden()
-            (refund,) = stripe.world.all("refund")
-            assert refund["amount"] == 1500
-            tell(pool, stripe)
-            page.get_by_role("list", name="Entries").get_by_text("−15.00 cr").wait_for()
+    desk = operator.sign_in_as_operator()
+    operator.go("/admin/payments?tab=top-ups")
+    desk.get_by_role("row", name="kim@example.org").get_by_role("button", name="Refund").click()
+    dialog = desk.get_by_role("dialog")
+    expect(dialog).to_contain_text("At most 40.00 cr are unspent.")
+    dialog.get_by_label("Amount in credits").fill("15")
+    dialog.get_by_label("Note").fill("It was too much.")
+    dialog.get_by_role("button", name="Refund").click()
+    expect(dialog).to_be_hidden()
+    (refund,) = web_stripe.world.all("refund")
+    assert refund["amount"] == 1500
+    tell(card_pool, web_stripe)
+    page.get_by_role("list", name="Entries").get_by_text("−15.00 cr").wait_for()
 
-            # A payment that the hub never heard of, old enough that it should have.
-            days_ago = timedelta(days=2)
-            paying.succeed(stripe.world, paying.create_intent(stripe.world, {"amount": "700", "currency": "inr"}))
-            desk.get_by_role("button", name="Differences").click()
-            desk.get_by_role("button", name="Compare now").click()
-            dialog.get_by_role("button", name="Compare now").click()
-            row = desk.get_by_role("row", name=re.compile("pi_"))
-            expect(row).to_contain_text("700")
-            row.get_by_role("button", name="Settle").click()
-            dialog.get_by_role("button", name="Settle").click()
-            expect(desk.get_by_text("No differences")).to_be_visible()
-            operator.check_accessible("/admin/payments?tab=top-ups", "/admin/payments?state=all")
-            problems = renter.problems + operator.problems
-            for person in (renter, operator):
-                person.context.close()
-    assert problems == []
+    # A voucher, which the renter redeems.
+    operator.switch_to("/admin/vouchers")
+    desk.get_by_role("button", name="Create voucher").click()
+    dialog.get_by_label("Credits each").fill("3")
+    dialog.get_by_role("button", name="Create voucher").click()
+    code = dialog.locator("code").inner_text()
+    dialog.get_by_role("button", name="Done").click()
+    page.get_by_role("button", name="Redeem a voucher").click()
+    page.get_by_label("Code").fill(code)
+    page.get_by_role("dialog").get_by_role("button", name="Redeem").click()
+    page.get_by_role("list", name="Entries").get_by_text("+3.00 cr").wait_for()
+    operator.switch_to("/admin/payments?tab=top-ups")
+
+    # A payment that the hub never heard of, old enough that it should have.
+    monkeypatch.setattr(web_stripe.world, "now", lambda: datetime.now(UTC) - timedelta(days=2))
+    paying.succeed(web_stripe.world, paying.create_intent(web_stripe.world, {"amount": "700", "currency": "inr"}))
+    desk.get_by_role("button", name="Differences").click()
+    desk.get_by_role("button", name="Compare now").click()
+    dialog.get_by_role("button", name="Compare now").click()
+    row = desk.get_by_role("row", name=re.compile("pi_"))
+    expect(row).to_contain_text("700")
+    row.get_by_role("button", name="Settle").click()
+    dialog.get_by_role("button", name="Settle").click()
+    expect(desk.get_by_text("No differences")).to_be_visible()
+    operator.check_accessible("/admin/payments?tab=top-ups", "/admin/payments?state=all")
 
 
 def test_setting_is_previewed_changed_with_a_reason_and_keeps_its_history(visitor):

@@ -45,6 +45,10 @@ def test_renter_drops_a_folder_and_a_zip_sees_the_quote_change_and_submits(visit
     web_pool.join("submits")
     page = visitor.sign_in("submitter")
     page.goto(web_pool.url + "/submit")
+    page.get_by_label("Start from a template").select_option(index=1)
+    expect(page.get_by_role("textbox", name=re.compile("^(Command|Script)$"))).not_to_have_value("")
+    page.get_by_label("Start from a template").select_option(index=0)
+    expect(page.get_by_label("Command")).to_have_value("")
     for name in ("work/main.py", "work/data/seed.txt", "work/node_modules/left/pad.js"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name * (1 + name.endswith("main.py") * 9))
