@@ -15,6 +15,7 @@ from support.pool import Pool, running_pool
 from support.proofs import proving
 from support.services import make_bucket
 
+from computepool.client.listing import RESULTS_MARK
 from computepool.protocol.messages import UPLOAD_PART_BYTES
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine("bwrap")]
@@ -110,7 +111,8 @@ def test_script_and_spec_with_a_workdir_give_their_outputs_back(anywhere):
     fetched = work / "fetched"
     assert (fetched / "out/deep/model.bin").read_bytes() == (bytes(range(256)) * 1000)[::-1]
     assert (fetched / "epochs.txt").read_text() == "3"
-    assert sorted(path.name for path in fetched.rglob("*") if path.is_file()) == ["epochs.txt", "model.bin"]
+    files = sorted(path.name for path in fetched.rglob("*") if path.is_file())
+    assert files == [RESULTS_MARK, "epochs.txt", "model.bin"]
 
     again = pool.cli("get", "train", "-o", "again", "--json", cwd=work).expect(0).json
     assert {Path(item["path"]).name for item in again["items"]} == {"epochs.txt", "model.bin"}

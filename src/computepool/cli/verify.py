@@ -215,10 +215,12 @@ def _evidence(proof: Proof, folder: Path | None) -> "dict[tuple[int, int], Evide
 
 
 def _files_in(folder: Path) -> dict[str, str]:
+    from computepool.client.listing import RESULTS_MARK
     from computepool.client.uploads import digest_of
 
     return {
         path.relative_to(folder).as_posix(): digest_of(path)[0]
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink() and not path.name.endswith(".part")
+        if path != folder / RESULTS_MARK
     }
